@@ -1,11 +1,13 @@
 # make demo    builds and runs the samples, checks and shows the results
 # make test    tests with their coverage, linter, type checker, import layers
 # make bless   writes what golden files expect anew (tests/golden/README.md)
-# make wheel   builds a wheel and runs the four commands out of it
-# make bench   measures against other tools and writes docs/performance.md
+# make wheel   builds sdist and wheel (make dist), and runs the four commands out of the wheel (make test-wheel)
+# make bench   measures against other tools and writes docs/measurements/performance.md
 # make compile-time  compile time of the fast engine: a histogram over the corpus, generated kernels of five shapes, and seconds to a first result
-# make docs    writes docs/regions.svg, docs/instructions, docs/fidelity.md, docs/launch-files.md and the rows and goldens of docs/conformance.md
-#              out of the tables
+# make docs    writes docs/regions.svg, docs/instructions, docs/fidelity.md, docs/launch-files.md, the rows and goldens of
+#              docs/conformance.md out of the tables, and the examples of visa/errors.md out of the goldens
+# make pictures  writes docs/pictures: what commands print (needs ocloc), and the chart of docs/measurements/performance.md
+# make site    builds the documentation site in build/site; a link that leads nowhere is an error
 # make man     writes the manual pages in man out of the help of the commands
 # make fuzz    compares the engines with each other and with models on thousands of generated programs, and reads and executes
 #              mutated inputs of every kind (tests/fuzzing), FUZZ_SECONDS together, from seed FUZZ_FIRST on, FUZZ_JOBS at a time
@@ -17,7 +19,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
-.PHONY: demo test bless wheel bench compile-time fuzz pairs guard docs man format constraints clean
+.PHONY: demo test bless dist test-wheel wheel bench compile-time fuzz pairs guard docs pictures site man format constraints clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
@@ -44,15 +46,25 @@ test: $(STAMP)
 bless: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --bless tests/golden
 
-wheel: $(STAMP)
-	rm -rf build dist
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+BUILD = build/dist-tools
+
+dist:
+	rm -rf build/lib build/bdist.* dist
+	$(PYTHON) -m venv $(BUILD)
+	$(BUILD)/bin/python -m pip install --quiet --disable-pip-version-check build
+	$(BUILD)/bin/python -m build --outdir dist .
+
+test-wheel:
+	rm -rf build/wheel
 	$(PYTHON) -m venv build/wheel
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	test -f build/wheel/share/man/man1/vsim.1
 	$(MAKE) -C samples/calls BIN=$(CURDIR)/build/wheel/bin/ OUT=$(CURDIR)/build/wheel/calls
 	build/wheel/bin/vdis build/wheel/calls/main.o -o build/wheel/calls/again.visaasm
 	build/wheel/bin/vasm build/wheel/calls/again.visaasm
+
+wheel: dist
+	$(MAKE) test-wheel
 
 # What native code is made for (VISAKIT_CPU).
 CPU ?= native
@@ -90,6 +102,20 @@ docs: $(STAMP)
 	$(BIN)/python docs/generate_launch_files.py
 	$(BIN)/python docs/generate_conformance.py
 	$(BIN)/python -m pytest -q --bless tests/golden/instructions
+	$(BIN)/python docs/generate_errors.py
+
+pictures: $(STAMP)
+	$(BIN)/python docs/generate_pictures.py
+
+SITE = build/site-tools
+
+$(SITE)/.installed: docs/requirements.txt
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+site: $(SITE)/.installed
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet
 
 man: $(STAMP)
 	$(BIN)/python docs/generate_man.py

@@ -5,7 +5,7 @@
 
 A kernel writes a buffer of one to 256 MB; a work-group writes 64 bytes after so many rounds of a loop that all of them take
 SECONDS (4 if missing) on one thread. The steps of both workers run here, one behind the other, as CPU time, so that other
-work on the machine does not count: what Dask adds for each part is not in it. Prints a table for docs/cluster-scale.md.
+work on the machine does not count: what Dask adds for each part is not in it. Prints a table for docs/measurements/cluster-scale.md.
 
 With ``--dask`` two processes of Dask share the launch in truth: seconds by the clock, of a machine with two idle processors.
 """

@@ -1,4 +1,4 @@
-"""A launch on a cluster of up to 1,000 workers, simulated: what its parts wait for. Writes the tables of docs/cluster-scale.md.
+"""A launch on a cluster of up to 1,000 workers, simulated: what its parts wait for. Writes the tables of docs/measurements/cluster-scale.md.
 
     python benchmarks/cluster_simulation.py
 

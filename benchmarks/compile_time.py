@@ -3,7 +3,7 @@
     python benchmarks/compile_time.py corpus              a histogram over all kernels that the corpus launches
     python benchmarks/compile_time.py shapes [LARGEST]    generated kernels of five shapes, and growth by doubling
 
-Both write their section of docs/performance.md. CPU time of this process, the least of two runs. A kernel of few instructions is mostly what
+Both write their section of docs/measurements/performance.md. CPU time of this process, the least of two runs. A kernel of few instructions is mostly what
 every kernel has around it, so the histogram is of what exceeds 30 ms. ``--cpu`` chooses what code is made for.
 """
 

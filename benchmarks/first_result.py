@@ -3,7 +3,7 @@
     python benchmarks/first_result.py [--cpu CPU] [KERNEL...]
 
 The largest kernels of the corpus, the benchmark kernels with a 64th of their work, what compilers make without optimisation,
-and generated kernels. Without names it writes its section of docs/performance.md.
+and generated kernels. Without names it writes its section of docs/measurements/performance.md.
 """
 
 from __future__ import annotations

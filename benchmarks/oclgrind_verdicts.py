@@ -7,7 +7,7 @@ launches and whose ``.ref`` files are its verdicts. Each kernel is compiled by `
 another one) with and without optimisation, and launched as its file says and, where a group has more than one
 work-item, with groups and buffers 16 times as large: groups there have four work-items, which one hardware thread
 executes, so that nothing in them can race. A line for each: Oclgrind's verdict, ours, and the codes; exit 1 if one of
-ours is another one, and not what docs/checks.md has for the test.
+ours is another one, and not what docs/measurements/oclgrind.md has for the test.
 """
 
 from __future__ import annotations
@@ -176,8 +176,8 @@ def verdicts(test: Test, device: str, engine: str) -> Iterator[tuple[str, frozen
 
 
 def explained() -> dict[str, str]:
-    """Our verdicts where they differ, by test: the rows of the table in docs/checks.md."""
-    text = (ROOT / "docs" / "checks.md").read_text()
+    """Our verdicts where they differ, by test: the rows of the table in docs/measurements/oclgrind.md."""
+    text = (ROOT / "docs" / "measurements" / "oclgrind.md").read_text()
     return {row[1]: row[2] for row in re.finditer(r"^\| `([a-z_-]+/\w+)` \| [^|]* \| ([^|]*) \|", text, re.MULTILINE)}
 
 
@@ -214,7 +214,9 @@ def main() -> int:
         if given.verbose:
             for name, findings in found.items():
                 print(f"    {name:30} {' '.join(sorted(code for _, code in findings))}")
-    print(f"{same} verdicts are the same, {differ} differ as docs/checks.md explains, {unknown} otherwise")
+    print(
+        f"{same} verdicts are the same, {differ} differ as docs/measurements/oclgrind.md explains, {unknown} otherwise"
+    )
     return int(unknown > 0)
 
 

@@ -91,7 +91,7 @@ def _precisions(rows: dict[str, Any]) -> list[str]:
     ]
     return ["### Precision", "",
             "Transcendental functions of floats are rounded once; under `--precision manual` they are as close as hardware must be "
-            "([why the former is the default](decisions/0033-exact-by-default.md)). The peer's native functions, which `mriq` and `nbody` name, are approximations; "
+            "([why the former is the default](../decisions/0033-exact-by-default.md)). The peer's native functions, which `mriq` and `nbody` name, are approximations; "
             "*exact* is the peer with the functions of full precision in their place. One thread, milliseconds; in parentheses the ratios to both.", "",
             *table(["kernel", PEERS["Intel"], "exact", *ours], lines), ""]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""``make bench``: kernel times against PoCL, Intel's CPU runtime and Oclgrind on the same work in one run; writes docs/performance.md and docs/performance.svg.
+"""``make bench``: kernel times against PoCL, Intel's CPU runtime and Oclgrind on the same work in one run; writes docs/measurements/performance.md and docs/measurements/performance.svg.
 
 Peers that are not installed are left out. Every result is compared with the peers' before its time counts.
 
@@ -35,7 +35,7 @@ from suite import BENCHMARKS, DEVICES
 from vsim_programs import program_of
 
 HERE = Path(__file__).parent
-DOCS = HERE.parent / "docs"
+MEASUREMENTS = HERE.parent / "docs" / "measurements"
 REPEATS = 15
 PASSES = 3
 """How often the suite is launched in new processes, a part of the repeats each. How fast a process runs long code depends
@@ -240,9 +240,9 @@ def main() -> None:
     found = page.Measurements(
         rows, versions, by_precision, six(), c_loop(given.cpu), parts, given.cpu, REPEATS, OCLGRIND_SCALES
     )
-    path = DOCS / f"{stem}.md"
+    path = MEASUREMENTS / f"{stem}.md"
     path.write_text(with_kept(page.text(found, stem), path.read_text() if path.exists() else ""))
-    (DOCS / f"{stem}.svg").write_text(page.chart(rows[1]))
+    (MEASUREMENTS / f"{stem}.svg").write_text(page.chart(rows[1]))
     print(path.read_text())
 
 

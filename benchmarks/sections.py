@@ -1,12 +1,17 @@
-"""Sections of docs/performance.md that a benchmark of its own writes, and that ``make bench`` leaves as they are."""
+"""Sections of docs/measurements/performance.md that a benchmark of its own writes, and that ``make bench`` leaves as they are."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+sys.path.append(str(Path(__file__).parent.parent / "docs"))
+
+from folding import folded
+
+PAGE = Path(__file__).parent.parent / "docs" / "measurements" / "performance.md"
 CORPUS, SHAPES, FIRST_RESULT = "Compile time over the corpus", "Compile time by size", "First results"
 KEPT = (CORPUS, SHAPES, FIRST_RESULT)
 
@@ -20,7 +25,7 @@ def section(page: str, title: str) -> str:
 def with_section(page: str, title: str, lines: list[str]) -> str:
     """The page with this section as its last, in place of the one of the same title."""
     rest = page.replace(section(page, title), "").rstrip("\n")
-    return "\n".join([rest, "", f"## {title}", "", *lines, ""])
+    return folded("\n".join([rest, "", f"## {title}", "", *lines, ""]))
 
 
 def with_kept(new: str, old: str) -> str:
@@ -28,7 +33,7 @@ def with_kept(new: str, old: str) -> str:
     for title in KEPT:
         if kept := section(old, title):
             new = new.rstrip("\n") + "\n\n" + kept
-    return new
+    return folded(new)
 
 
 def machine() -> str:

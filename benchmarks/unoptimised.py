@@ -197,7 +197,7 @@ def mean(rows: dict[str, Any]) -> float:
 
 
 def section(rows: dict[str, Any]) -> list[str]:
-    """The rows as lines of docs/performance.md."""
+    """The rows as lines of docs/measurements/performance.md."""
     found = {name: row for name, row in rows.items() if "ratio" in row}
     missing = [f"`{name}`" for name in rows if name not in found]
     without = f"PoCL does not build or run {', '.join(missing)}." if missing else ""

@@ -10,52 +10,61 @@ from vsim.fidelity import EXACT, REFUSED_CLASS, WITHIN, class_of
 from vsim.refused import RAW_MESSAGES, REFUSED
 from vsim.semantics import ALLOWED_DEVIATION
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-import forms
-import scalar
-
 PATH = Path(__file__).resolve().parent / "fidelity.md"
+sys.path.insert(0, str(PATH.parent))
+sys.path.insert(0, str(PATH.parent.parent / "tests"))
+
+import forms  # noqa: E402
+import scalar  # noqa: E402
+from folding import folded  # noqa: E402
+
 HEAD = """# What the simulator executes, and how exactly
 
 Generated from the instruction table and the semantics by `make docs`.
 
 Every instruction belongs to one of three classes. They are about results; time is not modelled.
 
-* **exact**: the result is the one that the manual defines, to the bit;
-* **within freedom**: the manual leaves something open, and the table says what the simulator does there. Both engines do the same;
-* **refused**: there is no public functional definition. A kernel that can reach such an instruction is refused when it is loaded (S022), with the
-  instruction, its line and the reason. A kernel in which it stands but cannot be reached runs.
+* **exact**: the manual defines the result, to the bit;
+* **within freedom**: the manual leaves something open, and the table gives the simulator's choice. Both engines make the
+  same;
+* **refused**: there is no public functional definition. A kernel that can reach such an instruction is refused when it is
+  loaded (S022), with the instruction, its line and the reason. A kernel that contains but cannot reach one runs.
 
-A raw message (`raw_send`, `raw_sends` and their kin) is what the instruction with the same descriptor is; one that no instruction says is refused.
+A raw message (`raw_send`, `raw_sends` and their kin) has the effect of the instruction with the same descriptor; a
+descriptor without an instruction is refused.
 
-`vsim --json` reports for each launch which instructions executed in which class, and whether a result within the manual's freedom may have reached an
-address or a branch. That last part follows values through registers, predicates and memory without regard to order: a yes may be a false alarm, a no is
-certain.
+`vsim --json` reports for each launch the executed instructions by class, and whether a result within the manual's freedom
+may have reached an address or a branch. The latter follows values through registers, predicates and memory without regard
+to order: a yes may be a false alarm, a no is certain.
 
 ## Rules for all instructions
 
-* Floats are IEEE 754; results are rounded once, from the exact result to the type of the destination, to nearest even or, where the program changes it,
-  in the rounding mode of `%cr0`: conversions, to bf, too, and `add`, `mul`, `mad`, `div`, `inv`, `sqrt` and their IEEE forms, with and without `.sat`.
-  `frc`, `lrp`, `line`, `plane` and the dot products round each of their steps so. A sum that is exactly zero is -0 where it is rounded down, unless all that is added is +0.
-  The others, `fcvt` among them, round to nearest even.
-* A program that writes `%cr0` keeps the denormals of the types whose bits it sets (df 0x40, f and bf 0x80, hf 0x400); computations and comparisons take those
-  of the other types as zeros of the same sign, and they and conversions give such zeros. Plain copies keep them. A program that never writes `%cr0` keeps all, but
-  for kernels of `Target="cm"`, for which they are zeros; `vsim --json` says which where floats were computed (`denormals`).
-* Integers are computed with as many bits as they need, whatever types are mixed: (-) and (abs) of the least number of a type are its greatest plus one, and `.sat`
-  gives the nearest number of the destination to the exact result. Without `.sat` its low bits remain.
+* Floats are IEEE 754; results are rounded once, from the exact result to the type of the destination, to nearest even or,
+  where the program changes it, in the rounding mode of `%cr0`: conversions, to bf, too, and `add`, `mul`, `mad`, `div`,
+  `inv`, `sqrt` and their IEEE forms, with and without `.sat`. `frc`, `lrp`, `line`, `plane` and the dot products round
+  each of their steps so. An exact zero sum is -0 when rounded down, unless all summands are +0. The others, `fcvt` among
+  them, round to nearest even.
+* A program that writes `%cr0` keeps the denormals of the types whose bits it sets (df 0x40, f and bf 0x80, hf 0x400);
+  computations and comparisons read denormals of the other types as zeros of the same sign, and they and conversions give
+  such zeros. Plain copies keep them. A program that never writes `%cr0` keeps all, but kernels of `Target="cm"` take them
+  as zeros; `vsim --json` reports it if floats were computed (`denormals`).
+* Integers are computed with as many bits as they need, for any mixture of types: (-) and (abs) of the least number of a
+  type are its greatest plus one, and `.sat` gives the nearest number of the destination to the exact result. Without
+  `.sat` its low bits remain.
 * Float to integer truncates and clamps; NaN gives 0. A NaN result is quiet; its payload is not defined.
 * Lanes of one message act in ascending order; of lanes that store to one address the highest wins.
 * Threads are interleaved in a fixed way (`--schedule` varies it), so that results are the same every time.
 * Images have one level. Reads outside give the border colour, typed writes and atomics there do nothing.
 """
 
+ORACLE = """## Tests against the oracle
 
-ORACLE = """## What the oracle tests
-
-Random forms of these instructions run on both engines against a model in Python's integers and fractions (`tests/forms.py`, `tests/scalar.py`): registers and
-numbers, all source modifiers, modes of `%cr0` that are known when the kernel is compiled and modes that are not, denormals kept and not. The table says what
-is drawn: the types whose results are rounded in every mode, or saturated, and the types of sources that are mixed, or hold NaN, infinities, zeros of both signs, denormals and the
-ends of their range. It is made from what is drawn. {approximate} are compared to one unit in the last place.
+Random forms of these instructions run on both engines against a model in Python's integers and fractions
+(`tests/forms.py`, `tests/scalar.py`): registers and numbers, all source modifiers, modes of `%cr0` that are known at
+compile time and modes that are not, denormals kept and not. The table lists the drawn forms: the types whose results are
+rounded in every mode, or saturated, and the types of sources that are mixed, or hold NaN, infinities, zeros of both signs,
+denormals and the ends of their range. It is made from the drawn forms. {approximate} are compared to one unit in the last
+place.
 
 | instructions | rounding modes | saturation | mixed types | special values |
 |---|---|---|---|---|
@@ -102,7 +111,7 @@ def text() -> str:
             f"| {', '.join(f'`{n}`' for n in sorted(names))} | {why[0].upper()}{why[1:].rstrip('.')}. |"
             for why, names in by_reason.items()
         ] + [""]
-    return "\n".join(out).rstrip() + "\n\n" + oracle()
+    return folded("\n".join(out).rstrip() + "\n\n" + oracle())
 
 
 if __name__ == "__main__":

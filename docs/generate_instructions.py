@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 from visa.cisa.codec import Encoder
@@ -24,6 +25,7 @@ from vsim.semantics import ALLOWED_DEVIATION
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 
+from folding import WIDTH, folded  # noqa: E402
 from worked_examples import Example, lines_of  # noqa: E402
 from worked_examples import examples as worked_examples  # noqa: E402
 
@@ -174,8 +176,8 @@ def page(
         ]
         if desc in shown:
             line, data = shown[desc]
-            out += ["Example, with its bytes:", "", "```", line, data.hex(" "), "```", ""]
-    return "\n".join(out).rstrip() + "\n"
+            out += ["Example, with its bytes:", "", "```", line, *textwrap.wrap(data.hex(" "), WIDTH), "```", ""]
+    return folded("\n".join(out).rstrip() + "\n")
 
 
 def pages() -> dict[str, str]:

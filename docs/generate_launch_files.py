@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 from vsim.launch_schema import ARGUMENTS, FILE, FORMS, GRID_LAUNCH, LAUNCH, OUTPUT, SAMPLER_STATE, SHAPES, json_schema
 
 PATH = Path(__file__).resolve().parent / "launch-files.md"
+sys.path.insert(0, str(PATH.parent))
+
+from folding import folded  # noqa: E402
+
 HEAD = """# Launch files
 
-Generated from `vsim/launch_schema.py` by `make docs`; [launch-files.schema.json](launch-files.schema.json) is the same as a JSON Schema, for editors.
+Generated from `vsim/launch_schema.py` by `make docs`; [launch-files.schema.json](launch-files.schema.json) is the same as
+a JSON Schema, for editors.
 
-A launch file says what `vsim --launch FILE` (or `vlink --launch FILE`, which puts it into the image) runs, on which arrays, and what is expected:
+A launch file lists launches for `vsim --launch FILE` (or `vlink --launch FILE`, which puts it into the image): kernels,
+sizes, arguments and expected results.
 
 ```json
 {"launches": [
@@ -23,14 +30,19 @@ A launch file says what `vsim --launch FILE` (or `vlink --launch FILE`, which pu
     {"scalar": 4096, "type": "i32"}]}]}
 ```
 
-`vsim PROGRAM --make-launch FILE` writes one to start from, out of the options `--kernel`, `--global-size` and `--arg`, or with a launch of every kernel.
-Beside `--launch FILE` these options replace what the file says, key by key, in every launch that runs: `--global-size` and `--local-size` the sizes, `--arg` the value of an argument
-(what the file expects of it stays), and `--kernel` chooses the launches of one kernel. `--global-size` and `--arg` without `--launch` describe a launch of their own, also where the image has one.
+`vsim PROGRAM --make-launch FILE` writes one to start from, out of the options `--kernel`, `--global-size` and `--arg`, or
+with a launch of every kernel.
 
-Names of arrays are relative to the launch file, those of outputs to `--out-dir` (the working directory without it). With `--out-dir`, buffers and images that
-the kernel may write and that have no `out` are saved, too: `l0_a1.npy` is argument 1 of launch 0. `--save NAME=FILE` saves one of them. Arrays are `.npy` files, whose
-elements must go with the pointer that the kernel declares (S003); anything else is bytes, which go with all. A key that is not on this page is an error (S001), as is an expected array without elements. Where results are expected, a difference makes the
-command exit with 1 and is shown; a launch without `expect` says *nothing expected*.
+With `--launch FILE` these options replace keys in every launch that runs: `--global-size` and `--local-size` the sizes,
+`--arg` the value of an argument (its expected result stays), and `--kernel` chooses the launches of one kernel. Without
+`--launch`, `--global-size` and `--arg` describe a separate launch, even if the image has one.
+
+Names of arrays are relative to the launch file, those of outputs to `--out-dir` (the working directory without it). With
+`--out-dir`, buffers and images that the kernel may write and that have no `out` are saved, too: `l0_a1.npy` is argument 1
+of launch 0. `--save NAME=FILE` saves one of them. Arrays are `.npy` files, whose elements must go with the pointer that the
+kernel declares (S003); other files are bytes, which go with all. A key that is not on this page is an error (S001), as is
+an expected array without elements. A result that differs from the expected array is shown, and the command exits with 1; a
+launch without `expect` says *nothing expected*.
 """
 TITLES = {
     FILE: "The file", LAUNCH: "A launch", "buffer": "Argument: a buffer", "scalar": "Argument: a value", "local": "Argument: local memory",
@@ -50,7 +62,7 @@ def text() -> str:
             meaning = entry.meaning.replace("|", "\\|")
             out.append(f"| `{key}` | {FORMS[entry.form].words}{needed} | {meaning} |")
         out.append("")
-    return "\n".join(out)
+    return folded("\n".join(out))
 
 
 def schema() -> str:

@@ -31,7 +31,14 @@ EXIT = (
 )
 ENVIRONMENT = (
     ("NO_COLOR", "If it is set, diagnostics have no colours."),
-    ("VISAKIT_CACHE", "The directory of what is kept between runs: native code and tables of grammars; off for none."),
+    ("VISAKIT_CACHE", "The cache directory of native code, compiled programs and tables of grammars; off for none."),
+    (
+        "VISAKIT_CPU",
+        "The processor that native code is made for: x86-64-v2, x86-64-v3, x86-64-v4 (vectors of 128, 256, 512 "
+        "bits) or native, the default.",
+    ),
+    ("VISAKIT_OCLOC", "The compiler driver for sources, if it is not the ocloc on the path."),
+    ("VISAKIT_GUARD", "1: native code also checks each of its accesses by its address, for tests."),
 )
 
 

@@ -233,7 +233,7 @@ def _indented(head: str, pseudo: str) -> str:
 
 def lines_of(example: Example) -> list[str]:
     """The part of a page that shows an example."""
-    out = ["What it does, in pseudo-code:", "", "```", example.pseudo, "```", ""]
+    out = ["Effect, in pseudo-code:", "", "```", example.pseudo, "```", ""]
     used = [f"`{name}`: {what}" for name, what in EXPLAINED.items() if f"{name}(" in example.pseudo]
     out += [f"{'; '.join(used)}.", ""] if used else []
     out += [example.meaning, ""] if example.meaning else []

@@ -30,6 +30,7 @@ from visa.zebin import SHT_VISAASM
 
 ROOT = Path(__file__).parent.parent
 SECTION = re.compile(r"# (?:(FILE|HEX|ARRAY) (\S.*)|(STDOUT|STDERR)|EXIT ([\d ]+))$")
+MEND = re.compile(r"^# MENDED (\S+ line \d+|command): ?(.*)$", re.MULTILINE)
 VOLATILE = (
     (re.compile(r"\d+\.\d ms\b"), "0.0 ms"),
     (re.compile(r'"seconds": [\d.e-]+'), '"seconds": 0.0'),
@@ -50,10 +51,14 @@ class FormatProblem(Exception):
 
 @dataclass
 class Golden:
-    """A golden file as read; ``head`` is all of it before the expected output, which blessing keeps."""
+    """A golden file as read; ``head`` is all of it before the expected output, which blessing keeps.
+
+    ``mends`` says what cures the message: places and the text that belongs there.
+    """
 
     head: str
     commands: list[str] = field(default_factory=list)
+    mends: list[tuple[str, str]] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     stdout: str = ""
     stderr: str = ""
@@ -78,7 +83,7 @@ def read(text: str) -> Golden:
     lines = text.splitlines(keepends=True)
     starts = [n for n, line in enumerate(lines) if SECTION.match(line.rstrip())]
     begin = "".join(lines[: starts[0]] if starts else lines)
-    golden = Golden("", re.findall(r"^# RUN: (.+)$", begin, re.MULTILINE))
+    golden = Golden("", re.findall(r"^# RUN: (.+)$", begin, re.MULTILINE), MEND.findall(begin))
     outputs = [n for n in starts if (m := SECTION.match(lines[n].rstrip())) and not m[1]]
     head = outputs[0] if outputs else len(lines)
     golden.head = "".join(lines[:head]).rstrip("\n") + "\n"
@@ -158,6 +163,20 @@ def difference(golden: Golden, outcome: Outcome, name: str) -> str:
     old = write(golden.head, Outcome(golden.stdout, golden.stderr, golden.exit)).splitlines()
     new = blessed(golden, outcome).splitlines()
     return "\n".join(difflib.unified_diff(old, new, f"{name} (expected)", f"{name} (found)", lineterm="", n=4))
+
+
+def mended(golden: Golden) -> Golden:
+    """The golden file with the input or the command line that its MENDED lines give, and without expected output."""
+    cured = Golden(golden.head, list(golden.commands), [], dict(golden.files))
+    texts = {name: contents.decode("utf-8", "replace").split("\n") for name, contents in golden.files.items()}
+    for place, text in golden.mends:
+        if place == "command":
+            cured.commands = [text]
+        else:
+            name, _, line = place.split()
+            texts[name][int(line) - 1] = text.replace(r"\n", "\n")
+            cured.files[name] = "\n".join(texts[name]).encode()
+    return cured
 
 
 # -- running ---------------------------------------------------------------------------------------------------

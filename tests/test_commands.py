@@ -106,15 +106,6 @@ def test_help_groups_options_and_ends_with_examples(tool, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("tool", APPS)
-def test_readme_lists_all_options(tool):
-    text = (ROOT / "README.md").read_text()
-    row = re.search(rf"^\| `{tool} .*", text, re.MULTILINE)[0] + text.partition("All have a manual page")[2][:330]
-    hidden = {"--show-completion", "-h"}
-    options = {name for p in get_command(APPS[tool]).params for name in p.opts if name[0] == "-"} - hidden
-    assert options == {name for name in re.findall(r"`(--?\w[\w-]*)`", row) if name != "--help"}
-
-
-@pytest.mark.parametrize("tool", APPS)
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
 def test_completion_script(tool, shell, capsys, monkeypatch):
     monkeypatch.setenv(f"_{tool.upper()}_COMPLETE", f"source_{shell}")

@@ -13,11 +13,12 @@ from pathlib import Path
 import golden_files
 import pytest
 
+import visa
 from visa.attributes import KERNEL_ATTRIBUTES, VARIABLE_ATTRIBUTES
 from visa.program import PREDEFINED_VARIABLES, predefined_size
 
 ROOT = Path(__file__).parent.parent
-BLOCK = re.compile(r"^```(file|console)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r'^```(\w+)(?: title="(\S+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 SESSION = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -32,21 +33,24 @@ def run(command, folder):
             out, errors, code = golden_files.command_line(command)
         return (out + errors).decode() + (f"(exit {code})\n" if code else "")
     words = re.sub(rf"^({tools})\b", lambda m: f"'{sys.executable}' -m {m[1]}", command)
-    done = subprocess.run(
-        words, shell=True, cwd=folder, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
-    )
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PATH": path}
+    done = subprocess.run(words, shell=True, cwd=folder, capture_output=True, text=True, env=environment)
     return done.stdout + done.stderr + (f"(exit {done.returncode})\n" if done.returncode else "")
 
 
 def matches(shown, expected):
-    """Whether the output is as written; ``...`` on a line of its own stands for any lines, but for an exit code."""
+    """Whether the output is as written; ``...`` on a line of its own matches any lines but exit codes, elsewhere any text."""
     pattern = "".join(
-        "(?:(?!\\(exit ).*\n)*?" if line == "..." else re.escape(line) + "\n" for line in expected.splitlines()
+        "(?:(?!\\(exit ).*\n)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + "\n"
+        for line in expected.splitlines()
     )
     return re.fullmatch(pattern, shown) is not None
 
 
 DOCUMENTS = [
+    "../README.md",
+    "debug.md",
     "checks.md",
     "json.md",
     "tutorial.md",
@@ -58,7 +62,7 @@ DOCUMENTS = [
     "from-your-compiler.md",
     "testing.md",
 ]
-NEED_OCLOC = ("from-your-compiler.md", "testing.md")
+NEED_OCLOC = ("../README.md", "debug.md", "from-your-compiler.md", "testing.md")
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -68,11 +72,12 @@ def test_commands(name, tmp_path, monkeypatch):
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     text = (ROOT / "docs" / name).read_text()
     for kind, file, contents in BLOCK.findall(text):
-        if kind == "file":
+        if file:
             (tmp_path / file).write_text(contents)
+        if kind != "console":
             continue
         for part in re.split(r"^\$ ", contents, flags=re.MULTILINE)[1:]:
-            command, _, expected = part.partition("\n")
+            command, _, expected = re.sub(r" \\\n +", " ", part).partition("\n")
             shown = run(command, tmp_path)
             assert matches(shown, expected), f"$ {command}\n{shown}"
             assert "(exit " in expected or "(exit " not in shown, f"$ {command}\n{shown}"
@@ -83,6 +88,42 @@ def test_commands(name, tmp_path, monkeypatch):
     examples = doctest.DocTestParser().get_doctest("\n".join(SESSION.findall(text)), {}, name, name, 0)
     doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples, out=failures.append)
     assert not failures, "".join(failures)
+
+
+@pytest.mark.skipif(not shutil.which("ocloc"), reason="the compiler driver ocloc is not installed")
+def test_python_of_the_readme(tmp_path, monkeypatch, capsys):
+    blocks = BLOCK.findall((ROOT / "README.md").read_text())
+    (tmp_path / "saxpy.cl").write_text(next(text for _, file, text in blocks if file == "saxpy.cl"))
+    zebin = "ocloc compile -file saxpy.cl -device tgllp --format zebin -output image.bin -output_no_suffix"
+    run(f"{zebin} -internal_options -cl-intel-emit-zebin-visa-sections", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    exec(next(text for kind, _, text in blocks if kind == "python"))
+    assert capsys.readouterr().out == "[ 1.   3.5  6.   8.5 11.  13.5 16.  18.5]\n"
+
+
+def test_the_readme_is_short():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 140 and max(map(len, lines)) <= 120
+
+
+def test_lines_of_documents_end_at_120_columns():
+    """All but tables and code of generated documents."""
+    generated = {f"docs/{name}.md" for name in ("conformance", "fidelity", "launch-files")}
+    folders = ("docs/instructions/", "docs/measurements/performance")
+    for path in (p for folder in (".", "docs", "tests", "visa", ".github") for p in _markdown(ROOT / folder)):
+        name = path.relative_to(ROOT).as_posix()
+        text = path.read_text()
+        if name in generated or name.startswith(folders):
+            text = re.sub(r"^(?:\|[^\n]*|```.*?^```)$", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert not [line for line in text.splitlines() if len(line) > 120], name
+
+
+def _markdown(folder):
+    return folder.glob("*.md") if folder == ROOT else folder.rglob("*.md")
+
+
+def test_all_files_name_one_version():
+    assert set(runpy.run_path(str(ROOT / "tests" / "release.py"))["versions"]().values()) == {visa.__version__}
 
 
 def test_predefined_variables_of_the_language_page():

@@ -1,6 +1,7 @@
 """The golden files: every message has one, the runner does what it says, and commands do the same in processes of their own."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,20 @@ NOT_SHOWN = {
 """Codes that no small text brings about: why, and the test that has them."""
 
 
+NOT_MENDED = {
+    **dict.fromkeys(("C001", "C002", "C003", "C022", "C031", "L001", "S014", "S021", "T050"), "the bytes were damaged"),
+    **dict.fromkeys(("C010", "C012", "F003", "L002", "L004", "L020", "L022"), "the right file is missing"),
+    **dict.fromkeys(("F001", "F002"), "there is no file, or one without end"),
+    **dict.fromkeys(("C011", "C013"), "a compiler makes the file"),
+    **dict.fromkeys(("K003", "K040", "T024", "T025", "T036"), "another algorithm is needed"),
+    **dict.fromkeys(("K090", "K091", "K092"), "findings remain"),
+    "S022": "the instruction is not executed",
+    "S052": "takes a cluster",
+    "T060": "takes a launch file of its own",
+}
+"""Codes whose golden files show no mended input, and why."""
+
+
 def shown():
     """The codes of the messages that golden files expect."""
     goldens = [golden_files.read(path.read_text()) for path in FILES]
@@ -47,6 +62,32 @@ def test_every_message_has_a_golden_file():
     assert set(catalog()) - shown() == set(NOT_SHOWN)
     for code, (_, file) in NOT_SHOWN.items():
         assert code in (TESTS / file).read_text(), f"{code} is not in {file}"
+
+
+MENDED = [path for path in FILES if "\n# MENDED " in path.read_text()]
+
+
+@pytest.mark.parametrize("path", MENDED, ids=lambda path: path.stem)
+def test_mended_inputs_are_accepted(path):
+    outcome = golden_files.run(golden_files.mended(golden_files.read(path.read_text())))
+    assert (outcome.exit, outcome.stderr) == ("0", "")
+
+
+def test_the_pages_of_messages_have_the_examples_of_the_golden_files():
+    generator = runpy.run_path(str(TESTS.parent / "docs" / "generate_errors.py"))
+    assert generator["PAGE"].read_text() == generator["document"](), "make docs"
+    examples = generator["chosen"]()
+    assert set(catalog()) - set(examples) <= set(NOT_SHOWN) | {"U001"}, "wrong usage has its code in JSON alone"
+    assert {code for code, (_, golden) in examples.items() if not golden.mends} == set(NOT_MENDED) | (
+        set(examples) & set(NOT_SHOWN)
+    )
+
+
+def test_an_explanation_shows_input_message_and_mended_input():
+    text = explain("V016")
+    assert "t.visaasm:\n    .version 4.1\n" in text and "```" not in text
+    assert "\n    t.visaasm:4:24: error: region width 32 does not exist [V016]\n" in text
+    assert text.endswith("Mended, t.visaasm line 4:\n\n    mov (M1, 8) VD(0,0)<1> VD(0,0)<8;8,1>\n")
 
 
 def test_names_begin_with_the_code_that_they_show():

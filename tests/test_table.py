@@ -182,10 +182,7 @@ def test_the_reference_pages_are_those_of_the_table():
 def test_pages_of_executed_instructions_have_pseudo_code_and_an_example():
     """One for each form that is executed, and none for what is refused."""
     shown = Counter(
-        {
-            p.stem: p.read_text().count("What it does, in pseudo-code:")
-            for p in (ROOT / "docs" / "instructions").glob("*.md")
-        }
+        {p.stem: p.read_text().count("Effect, in pseudo-code:") for p in (ROOT / "docs" / "instructions").glob("*.md")}
     )
     executed = Counter(f.mnemonic for f in FORMS if f.semantics not in REFUSED and not f.mnemonic.startswith("."))
     assert shown == executed

@@ -8,6 +8,8 @@ from pathlib import Path
 
 _HEADING = re.compile(r"^## (\w\d{3}): (.+)$", re.MULTILINE)
 
+_BLOCK = re.compile(r'^```text(?: title="(\S+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+
 
 @functools.cache
 def catalog() -> dict[str, tuple[str, str]]:
@@ -31,4 +33,9 @@ def explain(code: str) -> str:
         KeyError: there is no such code.
     """
     title, text = catalog()[code.upper()]
-    return f"{code.upper()}: {title}\n\n{text}\n"
+    return f"{code.upper()}: {title}\n\n{_BLOCK.sub(_indented, text)}\n"
+
+
+def _indented(block: re.Match[str]) -> str:
+    """A block of code as a terminal shows it: under its file's name, indented."""
+    return (f"{block[1]}:\n" if block[1] else "") + re.sub(r"^(?=.)", "    ", block[2], flags=re.MULTILINE).rstrip("\n")
