@@ -5,7 +5,7 @@
 # make bench   measures against other tools and writes docs/measurements/performance.md
 # make compile-time  compile time of the fast engine: a histogram over the corpus, generated kernels of five shapes, and seconds to a first result
 # make docs    writes docs/regions.svg, docs/instructions, docs/fidelity.md, docs/launch-files.md, the rows and goldens of
-#              docs/conformance.md out of the tables, and the examples of visa/errors.md out of the goldens
+#              docs/conformance.md out of the tables, and the examples of docs/errors.md out of the goldens
 # make pictures  writes docs/pictures: what commands print (needs ocloc), and the chart of docs/measurements/performance.md
 # make site    builds the documentation site in build/site; a link that leads nowhere is an error
 # make man     writes the manual pages in man out of the help of the commands
@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "installing into $(VENV), which takes about a minute"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	$(BIN)/python -m compileall -q visa vasm vlink vsim ctm opencl visakit vdis.py visakit_start.py
+	$(BIN)/python -m compileall -q vasm vlink vsim visakit
 	touch $@
 
 demo: $(STAMP)

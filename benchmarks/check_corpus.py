@@ -14,7 +14,7 @@ from pathlib import Path
 
 from vsim_programs import program_of
 
-from visa.diagnostics import VisaError, render
+from visakit.diagnostics import VisaError, render
 from vsim.launch import parse_launch
 
 ROOT = Path(__file__).parent.parent

@@ -20,7 +20,7 @@ from run import OCLGRIND_SCALES
 from sides import oclgrind
 
 from vasm.assembler import assemble_text
-from visa.image import read_image
+from visakit.objects.image import read_image
 from vlink.linker import Linker, LinkOptions
 from vsim.program import Program
 from vsim.result import LaunchResult

@@ -19,7 +19,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 from vasm.assembler import assemble_text
-from visa.image import read_image
+from visakit.objects.image import read_image
 from vlink import link
 from vsim.cluster import PARTS_FOR_THREAD, Cluster, merge, run_part
 from vsim.launch import BufferArgument, Launch, ScalarArgument

@@ -24,7 +24,7 @@ from sections import CORPUS, PAGE, SHAPES, machine, with_section
 from vsim_programs import program_of
 
 from vasm.assembler import assemble_text
-from visa.image import read_image
+from visakit.objects.image import read_image
 from vlink import link
 from vsim.dispatch import Dispatch
 from vsim.launch import BufferArgument, Launch, parse_launch

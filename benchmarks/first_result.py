@@ -31,7 +31,7 @@ from suite import BENCHMARKS
 from vsim_programs import image_of
 
 from vasm.assembler import assemble_text
-from visa.image import read_image
+from visakit.objects.image import read_image
 from vlink import link
 from vsim.command_arguments import Given
 from vsim.launch import ImageArgument

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 import vsim
-from visa.diagnostics import SimulationError, VisaError
+from visakit.diagnostics import SimulationError, VisaError
 from vsim.ocloc import compile_source, compiler_driver
 from vsim.program import Program
 

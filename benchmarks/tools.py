@@ -59,8 +59,8 @@ def child_cpu(command: list[str], folder: Path, environment: dict[str, str] | No
 def assembling() -> dict[str, Any]:
     """Seconds of assembler and disassembler by number of instructions, and of GenX_IR for 50,000."""
     from vasm.assembler import assemble_text
-    from visa.cisa import read_module
-    from visa.text.printer import print_module
+    from visakit.binary import read_module
+    from visakit.text.printer import print_module
 
     found: dict[str, Any] = {"vasm": {}, "vdis": {}}
     with tempfile.TemporaryDirectory() as name:

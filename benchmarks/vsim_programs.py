@@ -5,7 +5,7 @@ from pathlib import Path
 from kernels import CORPUS
 
 from vasm.assembler import assemble_text
-from visa.image import read_image
+from visakit.objects.image import read_image
 from vlink import link
 from vsim.program import Program
 

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from visa import types
-from visa.isa import InstructionDesc, Saturate, instruction_set
-from visa.isa.record import ANY_SIZE, Rule, Saturation
-from visa.operand_classes import class_names
-from visa.platforms import PLATFORMS
-from visa.text.instruction_syntax import operands_of
-from visa.text.reader import LineReader
-from visa.text.syntax import InstructionStatement, Placed
+from visakit.isa import InstructionDesc, Saturate, instruction_set
+from visakit.isa.record import ANY_SIZE, Rule, Saturation
+from visakit.language import types
+from visakit.language.platforms import PLATFORMS
+from visakit.rules.operand_classes import class_names
+from visakit.text.instruction_syntax import operands_of
+from visakit.text.reader import LineReader
+from visakit.text.syntax import InstructionStatement, Placed
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))

@@ -1,4 +1,4 @@
-"""Writes the examples of ``visa/errors.md`` out of the golden files (``make docs``): input, message, mended input.
+"""Writes the examples of ``docs/errors.md`` out of the golden files (``make docs``): input, message, mended input.
 
 The page of a code keeps its words; its example, from the line ``Example:`` on, is written anew.
 """
@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from golden_files import Golden, read  # noqa: E402
 
-PAGE = ROOT / "visa" / "errors.md"
+PAGE = ROOT / "docs" / "errors.md"
 GOLDENS = ROOT / "tests" / "golden"
 WIDTH = 116
 LONGEST_INPUT = 24

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from visa.isa import FORMS
+from visakit.isa import FORMS
 from vsim.fidelity import EXACT, REFUSED_CLASS, WITHIN, class_of
 from vsim.refused import RAW_MESSAGES, REFUSED
 from vsim.semantics import ALLOWED_DEVIATION

@@ -10,14 +10,14 @@ import sys
 import textwrap
 from pathlib import Path
 
-from visa.cisa.codec import Encoder
-from visa.diagnostics import Collector
-from visa.isa import Choice, Flag, Hint, InstructionDesc, Number, Saturate, instruction_set
-from visa.isa.enums import ENUMERATED
-from visa.isa.record import ANY_SIZE, Saturation, width_of
-from visa.platforms import PLATFORMS
-from visa.text.instruction_syntax import operands_of
-from visa.text.parser import parse_module
+from visakit.binary.codec import Encoder
+from visakit.diagnostics import Collector
+from visakit.isa import Choice, Flag, Hint, InstructionDesc, Number, Saturate, instruction_set
+from visakit.isa.enums import ENUMERATED
+from visakit.isa.record import ANY_SIZE, Saturation, width_of
+from visakit.language.platforms import PLATFORMS
+from visakit.text.instruction_syntax import operands_of
+from visakit.text.parser import parse_module
 from vsim.fidelity import EXACT, REFUSED_CLASS, class_of
 from vsim.refused import RAW_MESSAGES, REFUSED
 from vsim.semantics import ALLOWED_DEVIATION

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from visa.operands import region_elements
+from visakit.language.operands import region_elements
 
 TARGET = Path(__file__).parent / "regions.svg"
 COLUMNS, CELL, LEFT, GAP = 8, 34, 260, 22

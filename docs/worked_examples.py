@@ -41,7 +41,7 @@ from worked_settings import run_setting
 from worked_threads import THREADS
 from worked_values import VALUES
 
-from visa.isa import instruction_set
+from visakit.isa import instruction_set
 
 CALL_VARIABLES = [
     ".decl ARGUMENT v_type=G type=d num_elts=8 align=GRF alias=<%arg, 0>",

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from vasm.assembler import assemble_text
-from visa.image import LinkedImage, read_image
+from visakit.objects.image import LinkedImage, read_image
 from vlink.linker import Linker, LinkOptions
 from vsim.launch import BufferArgument, ImageArgument, compare, parse_launch
 from vsim.program import Program

@@ -24,9 +24,9 @@ from unittest import mock
 
 import numpy as np
 
-import visa
-from visa.elf import EM_INTELGT, ET_REL, SHT_NOTE, SHT_PROGBITS, Elf, Section
-from visa.zebin import SHT_VISAASM
+import visakit
+from visakit.objects.elf import EM_INTELGT, ET_REL, SHT_NOTE, SHT_PROGBITS, Elf, Section
+from visakit.objects.zebin import SHT_VISAASM
 
 ROOT = Path(__file__).parent.parent
 SECTION = re.compile(r"# (?:(FILE|HEX|ARRAY) (\S.*)|(STDOUT|STDERR)|EXIT ([\d ]+))$")
@@ -34,7 +34,7 @@ MEND = re.compile(r"^# MENDED (\S+ line \d+|command): ?(.*)$", re.MULTILINE)
 VOLATILE = (
     (re.compile(r"\d+\.\d ms\b"), "0.0 ms"),
     (re.compile(r'"seconds": [\d.e-]+'), '"seconds": 0.0'),
-    (re.compile(rf"\b{re.escape(visa.__version__)}\b"), "VERSION"),
+    (re.compile(rf"\b{re.escape(visakit.__version__)}\b"), "VERSION"),
 )
 """What differs from run to run, and what is shown for it."""
 ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
@@ -222,6 +222,11 @@ def _steady(data: bytes, folder: str) -> str:
     for pattern, replacement in VOLATILE:
         text = pattern.sub(replacement, text)
     return "".join(line.rstrip() + "\n" for line in text.splitlines())
+
+
+def module_of(command: str) -> str:
+    """What ``python -m`` calls a command."""
+    return "vasm.vdis" if command == "vdis" else command
 
 
 def command_line(line: str) -> tuple[bytes, bytes, int]:

@@ -4,10 +4,10 @@ import ctypes
 
 import numpy as np
 
-from opencl import cl, device
-from opencl.driver import exports
-from opencl.interface import served_points
-from opencl.settings import PLATFORM_SETTING
+from visakit.opencl import cl, device
+from visakit.opencl.driver import exports
+from visakit.opencl.interface import served_points
+from visakit.opencl.settings import PLATFORM_SETTING
 
 
 class Failed(Exception):

@@ -8,8 +8,8 @@ from conftest import build_text
 from scalar import DTYPES, encode
 from strategies import ENGINES
 
-from visa import SimulationError
-from visa.platforms import find
+from visakit import SimulationError
+from visakit.language.platforms import find
 from vsim.launch import BufferArgument, Launch
 from vsim.program import Program
 

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PLACES = {
     "pyproject.toml": r'^version = "(.*)"$',
-    "visa/__init__.py": r'^__version__ = "(.*)"$',
+    "visakit/__init__.py": r'^__version__ = "(.*)"$',
     "CITATION.cff": r"^version: (.*)$",
     "CHANGELOG.md": r"^## (\d\S*) - \d{4}-\d\d-\d\d$",
 }

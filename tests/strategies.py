@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from scalar import DTYPES, FLOATS, INTEGERS, SHIFTS, SIZES
 
-from visa.isa import FORMS, instruction_set
-from visa.isa.record import Saturation
+from visakit.isa import FORMS, instruction_set
+from visakit.isa.record import Saturation
 from vsim.semantics import SEMANTICS
 
 FUZZ = int(os.environ.get("FUZZ_EXAMPLES", "0"))

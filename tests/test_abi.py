@@ -5,7 +5,7 @@ import pytest
 from conftest import SHARED, needs_corpus
 
 from vasm.assembler import assemble_text
-from visa.image import read_image
+from visakit.objects.image import read_image
 from vlink.archive import archive_bytes
 from vlink.linker import Linker, LinkOptions
 from vsim.launch import LocalArgument

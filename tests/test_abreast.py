@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import ENGINES, effort
 
-from visa import SimulationError
+from visakit import SimulationError
 from vsim.launch import Launch
 from vsim.llvm_engine.ir import abreast
 from vsim.llvm_engine.pipeline import translate

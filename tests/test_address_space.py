@@ -4,7 +4,7 @@ import numpy as np
 from conftest import DATA
 
 import vsim
-from visa.image import DATA_BASE, SLOT
+from visakit.objects.image import DATA_BASE, SLOT
 from vsim.memory import RESTING_SLOTS, AddressSpace
 from vsim.zebins import read_program
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from probe import Probe
 from strategies import CHECKED, ENGINES, RUNNING, randoms
 
-from visa import SimulationError
+from visakit import SimulationError
 from vsim.launch import ImageArgument
 
 LANES, SPACE, MIDDLE = 16, 512, 256

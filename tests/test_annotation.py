@@ -8,9 +8,9 @@ from conftest import DATA
 
 import vasm
 from vasm.annotation import Annotations, annotated_text
-from visa.cisa import read_module
-from visa.cisa.codec import Encoder
-from visa.source_lines import MAXIMUM_SOURCE, SourceFiles, SourcePlace
+from visakit.binary import read_module
+from visakit.binary.codec import Encoder
+from visakit.language.source_lines import MAXIMUM_SOURCE, SourceFiles, SourcePlace
 
 GOLDEN = sorted((DATA / "golden").glob("*.isa"))
 

@@ -7,7 +7,7 @@ import pytest
 from conftest import build_text
 from strategies import ENGINES
 
-from visa import LaunchError, SimulationError
+from visakit import LaunchError, SimulationError
 from vsim.launch import parse_launch
 from vsim.program import Program
 

@@ -8,16 +8,16 @@ from conftest import HEAD, SHARED, needs_corpus
 from hypothesis import assume, given
 from strategies import FUZZ, GOLDEN, edited_texts, effort, modules
 
-import visa
-from visa import AssemblyError
-from visa.cisa import read_module, write_module
-from visa.diagnostics import Collector
-from visa.platforms import find
-from visa.text.parser import module_parser
-from visa.text.printer import print_module
+import visakit
+from visakit import AssemblyError
+from visakit.binary import read_module, write_module
+from visakit.diagnostics import Collector
+from visakit.language.platforms import find
+from visakit.text.parser import module_parser
+from visakit.text.printer import print_module
 
 CASES = sorted(SHARED.glob("cases/*/*/*.visaasm")) if SHARED.exists() else []
-pytestmark = pytest.mark.filterwarnings("ignore::visa.VisaWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::visakit.VisaWarning")
 
 
 def assembled(text, platform=None, caches=True):
@@ -36,7 +36,7 @@ def same_both_ways(text, platform=None):
 
 def goes_round(data):
     text = print_module(read_module(data, "x"))
-    assert visa.assemble(text) == data
+    assert visakit.assemble(text) == data
     assert print_module(read_module(data, "x")) == text
 
 
@@ -131,4 +131,4 @@ def test_where_we_differ_from_the_real_assembler(line, tmp_path):
 
 def test_an_error_is_raised_without_a_collector():
     with pytest.raises(AssemblyError):
-        visa.assemble(HEAD + "bogus\n")
+        visakit.assemble(HEAD + "bogus\n")

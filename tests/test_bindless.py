@@ -8,8 +8,8 @@ import pytest
 import vasm
 import vlink
 import vsim
-from visa.diagnostics import LaunchError, SimulationError
-from visa.image import DataSection
+from visakit.diagnostics import LaunchError, SimulationError
+from visakit.objects.image import DataSection
 
 TEXT = """\
 .version 4.2

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from visa import cache
+from visakit import cache
 from vsim.llvm_engine.runtime import cache as objects
 
 CODE = b"code that will be executed" * 10
@@ -123,7 +123,7 @@ def test_without_a_key_of_its_own_nothing_is_kept(base):
 
 def test_the_code_of_an_entry_is_fast_to_load():
     program = (
-        "import sys, visa.cache\nprint('hashlib' in sys.modules, '_hashlib' in sys.modules, 'hmac' in sys.modules)"
+        "import sys, visakit.cache\nprint('hashlib' in sys.modules, '_hashlib' in sys.modules, 'hmac' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"] * 3

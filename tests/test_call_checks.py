@@ -8,8 +8,8 @@ from conftest import build_text
 from strategies import ENGINES, FUZZ
 
 from vasm.assembler import assemble_text
-from visa import SimulationError
-from visa.image import read_image
+from visakit import SimulationError
+from visakit.objects.image import read_image
 from vlink.linker import Linker, LinkOptions
 from vsim.program import Program
 

@@ -11,8 +11,8 @@ from conftest import DATA, SHARED, build, needs_corpus
 from test_commands import said
 from test_ocloc import SAXPY, driver, needs_ocloc  # noqa: F401
 
-import visa
-from visa.zebin import read_zebin, with_text
+import visakit
+from visakit.objects.zebin import read_zebin, with_text
 from vsim.capture_writer import CaptureWriter
 from vsim.captures import read_capture
 from vsim.images import CHANNEL_ORDERS, CHANNEL_TYPES, ELEMENTS, ORDERS
@@ -223,7 +223,7 @@ def test_images_and_samplers(tmp_path, capsys):
 @needs_ocloc
 def test_a_source_is_compiled(tmp_path, capsys):
     """It ends with a zero; what native code it has says for which platform."""
-    native = visa.elf.read_elf(ZEBIN.read_bytes(), "")
+    native = visakit.objects.elf.read_elf(ZEBIN.read_bytes(), "")
     native.sections = [s for s in native.sections if s.name in (".ze_info", ".note.intelgt.compat")]
     native.symbols, native.relocations = [], []
     for section in native.sections:

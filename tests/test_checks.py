@@ -6,7 +6,7 @@ from conftest import build_text
 from strategies import ENGINES
 from test_waiting import HEAD, TAIL, function
 
-from visa import UsageError
+from visakit import UsageError
 from vsim.program import Program
 
 ITEMS = 64

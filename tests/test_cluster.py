@@ -12,7 +12,7 @@ import pytest
 from conftest import DATA, build, build_text
 from test_schedule import TICKET
 
-from visa import LaunchError, SimulationError
+from visakit import LaunchError, SimulationError
 from vsim.launch import BufferArgument, Launch, ScalarArgument
 from vsim.program import Program
 

@@ -6,8 +6,8 @@ from conftest import build_text
 from strategies import ENGINES
 
 import vsim
-from visa import LinkError, SimulationError
-from visa.platforms import find
+from visakit import LinkError, SimulationError
+from visakit.language.platforms import find
 
 HEAD = """
 .version 4.1

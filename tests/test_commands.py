@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import build_text
+from golden_files import module_of
 from typer.main import get_command
 
 import vasm.cli
@@ -19,9 +20,9 @@ import vasm.vdis_cli
 import vlink.cli
 import vsim.cli
 from vasm.assembler import assemble_text
-from visa.command import exit_code
-from visa.diagnostics import Diagnostic, Label, Span, render, render_gnu
-from visa.platforms import PLATFORMS, find
+from visakit.commands.command import exit_code
+from visakit.diagnostics import Diagnostic, Label, Span, render, render_gnu
+from visakit.language.platforms import PLATFORMS, find
 
 ROOT = Path(__file__).parent.parent
 APPS = {"vasm": vasm.cli.app, "vdis": vasm.vdis_cli.app, "vlink": vlink.cli.app, "vsim": vsim.cli.app}
@@ -30,7 +31,9 @@ ENDLESS = '.version 4.1\n.kernel "k"\nagain:\njmp (M1, 1) again\nret (M1, 1)\n'
 
 
 def run(tool, *words, **more):
-    return subprocess.run([sys.executable, "-m", tool, *map(str, words)], capture_output=True, cwd=ROOT, **more)
+    return subprocess.run(
+        [sys.executable, "-m", module_of(tool), *map(str, words)], capture_output=True, cwd=ROOT, **more
+    )
 
 
 def said(capsys, tool, *words):
@@ -45,7 +48,7 @@ def parsed(tool, words):
     command = get_command(APPS[tool])
     command.callback = lambda **given: taken.update(given) or 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("visa.command.get_command", lambda app: command)
+        patch.setattr("visakit.commands.command.get_command", lambda app: command)
         assert exit_code(APPS[tool], tool, words.split()) == 0
     return {name: list(value) if isinstance(value, tuple) else value for name, value in taken.items()}
 
@@ -84,7 +87,9 @@ PANELS = {
 @pytest.mark.parametrize("width", ["9" * 30, "wide", "\u00b2", ""], ids=ascii)
 def test_help_with_odd_widths_of_the_terminal(width):
     environment = os.environ | dict.fromkeys(("COLUMNS", "LINES", "TERMINAL_WIDTH"), width)
-    shown = subprocess.run([sys.executable, "-m", "vdis", "--help"], env=environment, capture_output=True, text=True)
+    shown = subprocess.run(
+        [sys.executable, "-m", "vasm.vdis", "--help"], env=environment, capture_output=True, text=True
+    )
     assert (shown.returncode, shown.stderr) == (0, "") and "Usage" in shown.stdout
 
 
@@ -287,7 +292,7 @@ def test_version_and_what_is_not_loaded_without_need():
     for tool in APPS:
         assert run(tool, "--version").stdout.decode() == f"{tool} (visakit) 0.1.0\n"
     code = (
-        "import sys, vasm.cli\nfrom visa.command import exit_code\n"
+        "import sys, vasm.cli\nfrom visakit.commands.command import exit_code\n"
         "assert exit_code(vasm.cli.app, 'vasm', ['-', '-o', '/dev/null']) == 0\n"
         "print(sorted({'rich', 'pydantic', 'numpy', 'llvmlite', 'yaml'} & set(sys.modules)))"
     )
@@ -300,7 +305,7 @@ def test_closed_pipe(tmp_path):
         "ret", ".decl V32 v_type=G type=d num_elts=8\n" + "mov (M1, 8) V32(0,0)<1> 1:d\n" * 9000 + "ret"
     )
     (tmp_path / "big.isa").write_bytes(assemble_text(text).isa)
-    words = [sys.executable, "-m", "vdis", str(tmp_path / "big.isa")]
+    words = [sys.executable, "-m", "vasm.vdis", str(tmp_path / "big.isa")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as command:
         assert command.stdout.readline() == b".version 4.1\n"
         command.stdout.close()

@@ -7,8 +7,8 @@ import sys
 import pytest
 from golden_files import ROOT
 
-from visa.isa import instruction_set
-from visa.isa.record import Rule
+from visakit.isa import instruction_set
+from visakit.isa.record import Rule
 
 DOCUMENT = ROOT / "docs" / "conformance.md"
 GOLDEN = ROOT / "tests" / "golden"

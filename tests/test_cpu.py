@@ -11,7 +11,7 @@ from probe import Probe
 from test_run import COPY
 from test_waiting import text
 
-from visa import UsageError
+from visakit import UsageError
 from vsim.launch import BufferArgument, parse_launch
 from vsim.llvm_engine.runtime import native, target
 from vsim.program import Program

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ctm import assemble, table
-from ctm.builder import ModuleBuilder
-from ctm.checks import check_module
-from ctm.flow import FlowEncoder
-from ctm.linker import link
-from ctm.machine import ProcessorGroup, ProcessorGroups
-from ctm.printer import print_module
-from ctm.processors import Options
-from ctm.program import InstructionSlot, ShaderModule, read_module
-from visa import AssemblyError, LinkError, SimulationError
+from visakit import AssemblyError, LinkError, SimulationError
+from visakit.ctm import assemble, table
+from visakit.ctm.builder import ModuleBuilder
+from visakit.ctm.checks import check_module
+from visakit.ctm.flow import FlowEncoder
+from visakit.ctm.linker import link
+from visakit.ctm.machine import ProcessorGroup, ProcessorGroups
+from visakit.ctm.printer import print_module
+from visakit.ctm.processors import Options
+from visakit.ctm.program import InstructionSlot, ShaderModule, read_module
 
 P = np.arange(4)
 X, Y, Z = 1, 2, 3

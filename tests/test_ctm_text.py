@@ -12,13 +12,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ctm import assemble, link, load, table
-from ctm.grammar import cached_line, line_grammar, terminal_title
-from ctm.printer import instruction_text, print_module
-from ctm.program import read_module
-from ctm.simulator import GridSession
-from ctm.syntax import EndStatement, SourceLine
-from visa import AssemblyError, FormatError, LaunchError
+from visakit import AssemblyError, FormatError, LaunchError
+from visakit.ctm import assemble, link, load, table
+from visakit.ctm.grammar import cached_line, line_grammar, terminal_title
+from visakit.ctm.printer import instruction_text, print_module
+from visakit.ctm.program import read_module
+from visakit.ctm.simulator import GridSession
+from visakit.ctm.syntax import EndStatement, SourceLine
 
 SAMPLES = sorted((Path(__file__).parent.parent / "samples" / "ctm").glob("*/*.ctm"))
 HEAD = ".int i0 3 0 0\n"
@@ -158,7 +158,7 @@ def test_tables_of_the_grammar_are_kept_and_made_anew_when_damaged(tmp_path, mon
 
 
 def test_importing_the_package_loads_neither_lark_nor_numpy():
-    code = "import sys, ctm; sys.exit(bool({'lark', 'numpy'} & set(sys.modules)))"
+    code = "import sys, visakit.ctm; sys.exit(bool({'lark', 'numpy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

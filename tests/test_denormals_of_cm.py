@@ -6,7 +6,7 @@ from conftest import build_text
 from strategies import ENGINES
 
 import vsim
-from visa.platforms import find
+from visakit.language.platforms import find
 
 TINY = {"f": ("f4", 1e-39), "hf": ("f2", 1e-6), "df": ("f8", 1e-310)}
 BITS = {"f": 0x80, "hf": 0x400, "df": 0x40}

@@ -8,7 +8,7 @@ from conftest import build_text
 from strategies import ENGINES
 from test_waiting import CALL, HEAD, TAIL, function
 
-from visa import SimulationError
+from visakit import SimulationError
 from vsim.program import Program
 
 LANES, THREADS, GROUPS = 16, 4, 3

@@ -13,9 +13,9 @@ from pathlib import Path
 import golden_files
 import pytest
 
-import visa
-from visa.attributes import KERNEL_ATTRIBUTES, VARIABLE_ATTRIBUTES
-from visa.program import PREDEFINED_VARIABLES, predefined_size
+import visakit
+from visakit.language.attributes import KERNEL_ATTRIBUTES, VARIABLE_ATTRIBUTES
+from visakit.language.program import PREDEFINED_VARIABLES, predefined_size
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r'^```(\w+)(?: title="(\S+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
@@ -32,7 +32,7 @@ def run(command, folder):
         with contextlib.chdir(folder):
             out, errors, code = golden_files.command_line(command)
         return (out + errors).decode() + (f"(exit {code})\n" if code else "")
-    words = re.sub(rf"^({tools})\b", lambda m: f"'{sys.executable}' -m {m[1]}", command)
+    words = re.sub(rf"^({tools})\b", lambda m: f"'{sys.executable}' -m {golden_files.module_of(m[1])}", command)
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PATH": path}
     done = subprocess.run(words, shell=True, cwd=folder, capture_output=True, text=True, env=environment)
@@ -123,7 +123,7 @@ def _markdown(folder):
 
 
 def test_all_files_name_one_version():
-    assert set(runpy.run_path(str(ROOT / "tests" / "release.py"))["versions"]().values()) == {visa.__version__}
+    assert set(runpy.run_path(str(ROOT / "tests" / "release.py"))["versions"]().values()) == {visakit.__version__}
 
 
 def test_predefined_variables_of_the_language_page():

@@ -14,12 +14,22 @@ from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
 import vasm
-import visa
-import visa.container
+import visakit
+import visakit.objects.container
 import vlink
 import vsim
-from visa import FormatError
-from visa.elf import ET_REL, SHT_NOBITS, SHT_PROGBITS, STB_LOCAL, Elf, ElfSymbol, Relocation, Section, read_elf
+from visakit import FormatError
+from visakit.objects.elf import (
+    ET_REL,
+    SHT_NOBITS,
+    SHT_PROGBITS,
+    STB_LOCAL,
+    Elf,
+    ElfSymbol,
+    Relocation,
+    Section,
+    read_elf,
+)
 
 PARTS = Elf(
     ET_REL, 205, sections=[Section(".a", SHT_PROGBITS, b"abcdefgh", 16), Section(".b", SHT_PROGBITS, b"")],
@@ -131,16 +141,16 @@ def test_nm_and_size_know_code(file, two_functions):
     letters = {line.split()[-1]: line.split()[-2] for line in tool("nm", two_functions / file).splitlines()}
     assert letters["shown"] == "T" and letters["own"] == "t" and letters["table"] == ("U" if file == "two.o" else "A")
     text = int(tool("size", two_functions / file).splitlines()[1].split()[0])
-    module = visa.container.read_container((two_functions / file).read_bytes(), file).sections
+    module = visakit.objects.container.read_container((two_functions / file).read_bytes(), file).sections
     assert text == sum(len(data) for name, data in module.items() if name == ".visa" or name.startswith(".visa.data."))
 
 
 def test_strip_and_objcopy(two_functions):
     """As docs/linking.md says: stripped objects link, copied images run, a section is the bare module."""
     o, image = two_functions / "two.o", two_functions / "two.bin"
-    module = visa.disassemble(o.read_bytes())
+    module = visakit.disassemble(o.read_bytes())
     tool("strip", "-F", "elf64-little", "-o", two_functions / "s.o", o)
-    assert visa.disassemble((two_functions / "s.o").read_bytes()) == module
+    assert visakit.disassemble((two_functions / "s.o").read_bytes()) == module
     linked = vlink.link([two_functions / "s.o"], None, vlink.LinkOptions(data={"table": bytes(64)}))
     assert linked.to_bytes() == image.read_bytes()
     tool("strip", "-F", "elf64-little", "-g", "-o", two_functions / "s.bin", image)
@@ -150,7 +160,7 @@ def test_strip_and_objcopy(two_functions):
         assert program.image.platform == "tgllp" and bool(program.image.lines) == (name == "s.bin")
         program.launch("shown", 1, args=[np.uint64(0)], engine="numpy")
     tool("objcopy", "-I", "elf64-little", "-O", "binary", "-j", ".visa", o, two_functions / "two.isa")
-    assert visa.disassemble((two_functions / "two.isa").read_bytes()) == module
+    assert visakit.disassemble((two_functions / "two.isa").read_bytes()) == module
 
 
 def patched(size, section_type=SHT_NOBITS, count=1):

@@ -10,7 +10,7 @@ import pytest
 from conftest import build_text
 from strategies import ENGINES
 
-from visa import SimulationError, VisaWarning
+from visakit import SimulationError, VisaWarning
 from vlink.linker import Linker, LinkOptions
 from vsim.program import Program
 
@@ -56,7 +56,7 @@ REFUSED = {
 def program(line, limit):
     linker = Linker(LinkOptions(platform="tgllp", allow_undefined=True))
     from vasm.assembler import assemble_text
-    from visa.image import read_image
+    from visakit.objects.image import read_image
 
     text = KERNEL.replace("LINE", line).replace("LIMIT", str(limit))
     linker.add_bytes(assemble_text(text, "t.visaasm", "tgllp").object_bytes(debug=True), "t.o")

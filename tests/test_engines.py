@@ -21,7 +21,7 @@ from strategies import (
     source_types,
 )  # fmt: skip
 
-from visa.isa import instruction_set
+from visakit.isa import instruction_set
 from vsim.program import Program
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from conftest import build_text
 
-from visa import LaunchError
+from visakit import LaunchError
 from vsim.fidelity import report
 from vsim.launch import BufferArgument, Launch, ScalarArgument
 from vsim.program import Program

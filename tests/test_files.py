@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from golden_files import command_line
+from golden_files import command_line, module_of
 
 from vasm.assembler import assemble_text
-from visa.diagnostics import FileError, UsageError
-from visa.files import check_outputs, read_text, write_bytes, write_file
+from visakit.diagnostics import FileError, UsageError
+from visakit.files import check_outputs, read_text, write_bytes, write_file
 from vlink import link
 from vsim.report import save_array
 
@@ -143,7 +143,7 @@ def test_arrays_are_written_as_numpy_writes_them(tmp_path, array):
 WRITER = """
 import sys
 import numpy as np
-from visa import files
+from visakit import files
 from vsim.array_files import write_array
 
 def write(stream):
@@ -231,7 +231,9 @@ def test_outputs_are_no_inputs(tmp_path):
 
 
 def command(tool, *words, folder, **more):
-    return subprocess.run([sys.executable, "-m", tool, *map(str, words)], cwd=folder, capture_output=True, **more)
+    return subprocess.run(
+        [sys.executable, "-m", module_of(tool), *map(str, words)], cwd=folder, capture_output=True, **more
+    )
 
 
 def test_no_command_overwrites_its_input(tmp_path):
@@ -395,8 +397,10 @@ def test_streams_that_are_closed_or_full_end_in_no_traceback(tmp_path, streams):
     (tmp_path / "wrong.visaasm").write_text(SMALL + "nothing\n")
     (tmp_path / "x.o").write_bytes(assemble_text(SMALL).object_bytes())
     (tmp_path / "x.bin").write_bytes(link([assemble_text(SMALL).object_bytes()]).to_bytes())
-    python = f"{sys.executable} -m "
-    lines = [f"({python}{line} {STREAMS[streams]}); echo $? >> codes" for line in LINES]
+    lines = [
+        f"({sys.executable} -m {module_of(tool)} {words} {STREAMS[streams]}); echo $? >> codes"
+        for tool, _, words in (line.partition(" ") for line in LINES)
+    ]
     done = subprocess.run(
         ["sh", "-c", "\n".join(lines)], cwd=tmp_path, capture_output=True, errors="replace", timeout=120
     )

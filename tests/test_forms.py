@@ -10,8 +10,8 @@ from hypothesis import given
 from probe import Probe
 from strategies import ENGINES, can_saturate, effort, seeds
 
-from visa.isa import FORMS, instruction_set
-from visa.isa.record import Saturate
+from visakit.isa import FORMS, instruction_set
+from visakit.isa.record import Saturate
 
 FORMS_OF_A_KERNEL = 24
 

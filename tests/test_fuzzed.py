@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from conftest import DATA, build
 
-import ctm
-import ctm.printer
-import ctm.program
+import visakit.ctm.printer
+import visakit.ctm.program
 from vasm.assembler import assemble_text
-from visa import VisaError
-from visa.image import parse_ze_info, read_image
+from visakit import VisaError, ctm
+from visakit.objects.image import parse_ze_info, read_image
 from vlink.linker import Linker, LinkOptions
 from vsim.launch import parse_launch
 from vsim.ocloc import compiler_driver
@@ -84,8 +83,8 @@ def ctm_text(data):
 
 
 def ctm_file(data):
-    module = ctm.program.read_module(data, "x")
-    ctm.printer.print_module(module)
+    module = visakit.ctm.program.read_module(data, "x")
+    visakit.ctm.printer.print_module(module)
     run_ctm(module)
 
 

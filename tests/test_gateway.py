@@ -5,9 +5,9 @@ import pytest
 from conftest import build_text
 from strategies import ENGINES
 
-import visa
+import visakit
 import vsim
-from visa import LaunchError
+from visakit import LaunchError
 
 TEXT = """
 .version 4.1
@@ -121,7 +121,7 @@ def test_the_last_message_ends_the_thread(unit, engine):
 def test_the_end_of_a_thread_has_two_spellings(older, newer):
     rest = "(M1, 1) 0x0:ud 0x2000010:ud X.0 %null.0 %null.0"
     first, second = (
-        visa.assemble(TEXT.format(lines=f"{word} {rest}", functions=""), platform="dg2") for word in (older, newer)
+        visakit.assemble(TEXT.format(lines=f"{word} {rest}", functions=""), platform="dg2") for word in (older, newer)
     )
     assert first == second
 

@@ -3,16 +3,16 @@
 import pytest
 from conftest import DATA, SHARED, needs_corpus
 
-import visa
-from visa.cisa import read_module
-from visa.text.printer import print_module
+import visakit
+from visakit.binary import read_module
+from visakit.text.printer import print_module
 
 GOLDEN = sorted((DATA / "golden").glob("*.visaasm"))
 CASES = sorted(p for p in SHARED.glob("cases/*/*/*.visaasm")) if SHARED.exists() else []
 DEVICES = ("tgllp", "skl", "dg2", "pvc", "bmg")
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::visa.VisaWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::visakit.VisaWarning")
 """Texts of compilers do what there are warnings for."""
 
 
@@ -21,9 +21,9 @@ def platform_of(path):
 
 
 def round_trip(path):
-    data = visa.assemble(path.read_text(), str(path), platform_of(path))
+    data = visakit.assemble(path.read_text(), str(path), platform_of(path))
     text = print_module(read_module(data, path.name))
-    assert visa.assemble(text, "again", platform_of(path)) == data
+    assert visakit.assemble(text, "again", platform_of(path)) == data
     assert print_module(read_module(data, path.name)) == text
     return data
 
@@ -72,5 +72,5 @@ def test_the_manuals_spelling(spelling, standard):
         )
         return f'.version 4.1\n.kernel "k"\n{decls}\n{line}\nret (M1, 1)\n'
 
-    assert visa.assemble(kernel(spelling)) == visa.assemble(kernel(standard))
-    assert visa.assemble(kernel(spelling).replace("\n", "\r\n")) == visa.assemble(kernel(standard))
+    assert visakit.assemble(kernel(spelling)) == visakit.assemble(kernel(standard))
+    assert visakit.assemble(kernel(spelling).replace("\n", "\r\n")) == visakit.assemble(kernel(standard))

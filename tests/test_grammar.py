@@ -8,13 +8,13 @@ import lark
 import pytest
 from conftest import DATA, HEAD, SHARED
 
-from visa import AssemblyError, assemble, cache
-from visa.text import tables
-from visa.text.comments import strip_block_comments, strip_line_comment
-from visa.text.problem import Problem
-from visa.text.reader import PLACED, LineReader, line_reader
-from visa.text.syntax import IndirectNode, InstructionStatement, NumberNode, Placed, RegionNode, VectorNode
-from visa.text.transformer import SyntaxTransformer
+from visakit import AssemblyError, assemble, cache
+from visakit.text import tables
+from visakit.text.comments import strip_block_comments, strip_line_comment
+from visakit.text.problem import Problem
+from visakit.text.reader import PLACED, LineReader, line_reader
+from visakit.text.syntax import IndirectNode, InstructionStatement, NumberNode, Placed, RegionNode, VectorNode
+from visakit.text.transformer import SyntaxTransformer
 
 GOLDEN = sorted((DATA / "golden").glob("*.visaasm"))
 CASES = sorted(p for p in SHARED.glob("cases/*/*/*.visaasm")) if SHARED.exists() else []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import DATA, build_text, run_case
 
-import visa
+import visakit
 import vsim
 from vsim.llvm_engine import engine
 from vsim.llvm_engine.ir import guard
@@ -43,12 +43,12 @@ def launch(loaded, array):
 def tampered(array, *lines):
     """The error of a launch whose buffer seems to have 4 GiB."""
     loaded = program(*lines)
-    with pytest.raises(visa.SimulationError, match="S030"):
+    with pytest.raises(visakit.SimulationError, match="S030"):
         launch(loaded, array)
     slots = loaded.native.slots.words
     used = np.flatnonzero(slots[2::3])
     slots[3 * used + 2] = 1 << 32
-    with pytest.raises(visa.SimulationError) as caught:
+    with pytest.raises(visakit.SimulationError) as caught:
         launch(loaded, array)
     return caught.value.diagnostics[0]
 
@@ -80,7 +80,9 @@ def test_the_driver_is_watched_too(guarded):
     (plan,) = loaded.native.plans.values()
     plan.initial[cx.SLM_SIZE // 8] = 1 << 20
     loaded.native.prepared = None
-    with pytest.raises(visa.SimulationError, match=r"written 1048576 bytes .* around its instructions in 'k' \[S090\]"):
+    with pytest.raises(
+        visakit.SimulationError, match=r"written 1048576 bytes .* around its instructions in 'k' \[S090\]"
+    ):
         launch(loaded, array)
 
 
@@ -90,7 +92,7 @@ def test_registers_at_computed_places_stay_in_their_stack_slot(guarded, monkeypa
     loaded = program(
         ".decl AD v_type=A num_elts=1", "addr_add (M1, 1) AD(0)<1> &W 0:uw", "mov (M1, 1) r[AD(0),0]<1>:ud 0x7:ud"
     )
-    with pytest.raises(visa.SimulationError, match=r"written 4 bytes .* by 'mov .*S090"):
+    with pytest.raises(visakit.SimulationError, match=r"written 4 bytes .* by 'mov .*S090"):
         launch(loaded, np.zeros(64, "u4"))
 
 
@@ -103,7 +105,7 @@ def test_texels_are_watched(guarded, monkeypatch):
 
     monkeypatch.setattr(engine, "fill_surfaces", moved)
     folder = DATA / "cases" / "img_kinds"
-    with pytest.raises(visa.SimulationError, match=r"compiled code would have (read|written) .*S090"):
+    with pytest.raises(visakit.SimulationError, match=r"compiled code would have (read|written) .*S090"):
         run_case(folder / "tgllp", folder / "launch.json", "tgllp", "llvm")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import vasm
-import visa
+import visakit
 import vlink
 import vsim
 
@@ -57,7 +57,7 @@ def test_reads_for_a_half_in_which_no_lane_runs(engine, mask, execution, is_faul
     program = vsim.load(vlink.link([vasm.assemble_text(text, "lowest.visaasm", "tgllp").object_bytes()]))
     out = np.zeros(1, "u4")
     if is_fault:
-        with pytest.raises(visa.SimulationError, match="lies outside the registers"):
+        with pytest.raises(visakit.SimulationError, match="lies outside the registers"):
             program.launch("lowest", 32, 32, [out], engine=engine)
     else:
         program.launch("lowest", 32, 32, [out], engine=engine)

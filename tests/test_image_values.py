@@ -14,7 +14,7 @@ from probe import Probe
 from strategies import CHECKED, ENGINES, RUNNING, randoms
 from test_memory_values import BFLOAT_NAMES, INTEGER_ATOMICS, LSC_NAMES, atomic_values, model_atomics
 
-from visa.diagnostics import LaunchError, SimulationError, VisaWarning
+from visakit.diagnostics import LaunchError, SimulationError, VisaWarning
 from vsim.images import ImageFormat
 from vsim.launch import ImageArgument, SamplerArgument
 

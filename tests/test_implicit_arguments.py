@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vasm
-import visa
+import visakit
 import vlink
 import vsim
 
@@ -100,5 +100,5 @@ def test_the_buffer_of_implicit_arguments(program, engine):
 
 
 def test_no_answer_for_groups_of_several_sizes(program):
-    with pytest.raises(visa.LaunchError, match=r"whole groups of \(16, 1, 1\) .*divides the global size"):
+    with pytest.raises(visakit.LaunchError, match=r"whole groups of \(16, 1, 1\) .*divides the global size"):
         program.launch("ask", 40, 16, [np.zeros(128, "u1")])

@@ -7,8 +7,8 @@ import pytest
 from conftest import build
 from ordinary import DEVICES, KERNELS
 
-import visa
-from visa.diagnostics import SimulationError
+import visakit
+from visakit.diagnostics import SimulationError
 from vsim.analysis.independence import is_independent
 from vsim.launch import Launch
 from vsim.llvm_engine.pipeline import translate
@@ -127,7 +127,7 @@ def is_free(body):
 OUT:
 ret (M1, 1)
 """
-    (kernel,) = visa.read_module(visa.assemble(text, platform="pvc")).kernels
+    (kernel,) = visakit.read_module(visakit.assemble(text, platform="pvc")).kernels
     return is_independent(kernel, 64, 16, range(64, 128), 64)
 
 

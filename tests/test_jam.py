@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import ENGINES, effort
 
-from visa import SimulationError
+from visakit import SimulationError
 from vsim.launch import Launch
 from vsim.llvm_engine.ir import jam
 from vsim.llvm_engine.ir.blocks import bits_of, blocks_of, innermost_loops, postdominators, reaching, result_type

@@ -14,14 +14,21 @@ from strategies import ENGINES
 
 import vsim
 from vasm.assembler import assemble_text
-from visa import FormatError, SimulationError
-from visa.cisa import write_module
+from visakit import FormatError, SimulationError
+from visakit.binary import write_module
 from vlink.linker import Linker, LinkOptions
 from vsim.analysis.summary import summarize
 from vsim.llvm_engine.runtime import cache, summaries
 
 SAXPY = Path(__file__).parent.parent / "samples" / "saxpy"
-TABLE = {"visa.isa", "visa.operands", "visa.validation", "visa.cisa.codec", "vsim.analysis", "vsim.semantics"}
+TABLE = {
+    "visakit.isa",
+    "visakit.language.operands",
+    "visakit.rules.validation",
+    "visakit.binary.codec",
+    "vsim.analysis",
+    "vsim.semantics",
+}
 """What nobody needs who reads no instruction."""
 ASKED_FOR = {"vsim.command_arguments", "vsim.conversion", "vsim.schedule", "vsim.shown", "vsim.trace", "numpy.typing"}
 """What nobody needs who runs a launch file without options."""
@@ -50,7 +57,7 @@ def test_a_command_whose_code_is_kept_reads_no_instruction(saxpy, tmp_path):
     image = tmp_path / "s.bin"
     image.write_bytes(saxpy)
     words = ["vsim", str(image), "--launch", str(SAXPY / "launch.json"), "--out-dir", str(tmp_path)]
-    code = "import sys\nimport vsim.cli\nfrom visa.command import exit_code\n"
+    code = "import sys\nimport vsim.cli\nfrom visakit.commands.command import exit_code\n"
     code += f"assert exit_code(vsim.cli.app, 'vsim', {words[1:]!r}) == 0\n"
     code += f"print(sorted({TABLE | ASKED_FOR!r} & set(sys.modules)))"
     loaded = []

@@ -5,7 +5,7 @@ import pytest
 from conftest import build_text
 from strategies import ENGINES
 
-from visa import SimulationError
+from visakit import SimulationError
 from vsim.launch import Launch
 from vsim.llvm_engine.ir.ranges import Ranges
 from vsim.llvm_engine.pipeline import translate

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from conftest import DATA, build
 
-from visa import LaunchError
-from visa.files import UsageError
+from visakit import LaunchError
+from visakit.files import UsageError
 from vsim.command_arguments import argument_value
 from vsim.launch import LocalArgument, ScalarArgument
 from vsim.program import Program

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from conftest import short_id
 
-from ctm.launch import GridLaunchFile
-from visa.diagnostics import LaunchError
+from visakit.ctm.launch import GridLaunchFile
+from visakit.diagnostics import LaunchError
 from vsim.launch import compare, image_launch, parse_launch
 from vsim.launch_paths import LaunchPaths
 from vsim.launch_schema import ARGUMENTS as ARGUMENTS_OF_LAUNCHES

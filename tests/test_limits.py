@@ -20,13 +20,14 @@ import pytest
 from conftest import DATA, build, build_text
 
 import vasm
-import visa
+import visakit
 import vlink
 import vsim
 from vasm.inline import own_snippet
-from visa import LaunchError, SimulationError, collector
-from visa.image import LinkedImage
-from visa.program import Function
+from visakit import LaunchError, SimulationError
+from visakit.commands import collector
+from visakit.language.program import Function
+from visakit.objects.image import LinkedImage
 from vsim.command_arguments import argument_value, sizes
 from vsim.launch import BufferArgument, Launch
 from vsim.llvm_engine import kernels, pipeline
@@ -66,7 +67,7 @@ def test_many_texts_take_no_more_memory_than_one() -> None:
     gc.collect()
     before = _trees()
     for _ in range(400):
-        visa.assemble(TEXT)
+        visakit.assemble(TEXT)
     assert _trees() - before < 200
 
 
@@ -81,7 +82,7 @@ def test_large_trees_do_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     for made in range(1000, 20_000, 1000):
         for _ in range(1000):
             with collector.paused_collection():
-                visa.assemble(TEXT)
+                visakit.assemble(TEXT)
         if _trees() - before < made * 3 // 4:
             return
     pytest.fail("no tree went away")
@@ -379,7 +380,7 @@ fret (M1, 16)
 LEAVE = """
 import sys, threading, time
 import numpy as np
-import visa, vsim
+import visakit, vsim
 from llvmlite import binding
 from vsim.llvm_engine import kernels
 
@@ -393,7 +394,7 @@ binding.TargetMachine.emit_object, kernels.LEAST_SECONDS = announced, 0.05
 program = vsim.load(sys.argv[1])
 try:
     program.launch("k", 16, 16, [np.zeros(64, "u4")], max_seconds=0.05)
-except visa.SimulationError as error:
+except visakit.SimulationError as error:
     print(error.diagnostics[0].code)
 assert begun.wait(60)
 time.sleep(float(sys.argv[2]))
@@ -487,7 +488,7 @@ def test_numbers_of_a_command_line_are_short_and_of_plain_digits(text: str) -> N
         lambda: parse_numbers(text, "--trace-groups"),
         lambda: parse_schedule(f"random:{text}"),
     ):
-        with pytest.raises(visa.VisaError):
+        with pytest.raises(visakit.VisaError):
             parse()
     assert not own_snippet(f"// %[{text}]: f\nmov (M1, 1) %0 1:f\n").operands[1:]
 
@@ -515,5 +516,5 @@ def test_messages_about_numbers_that_python_does_not_write() -> None:
     "text", ["9" * 5000, "0x" + "f" * 5000, "local:" + "9" * 5000, "iota:" + "9" * 5000 + ":u4"], ids=len
 )
 def test_arguments_of_a_command_line_are_short(text: str) -> None:
-    with pytest.raises(visa.VisaError):
+    with pytest.raises(visakit.VisaError):
         argument_value(text)

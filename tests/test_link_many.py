@@ -9,7 +9,7 @@ import numpy as np
 from strategies import FUZZ
 
 from vasm.assembler import assemble_text
-from visa.image import read_image
+from visakit.objects.image import read_image
 from vlink import link
 from vsim.program import Program
 

@@ -10,11 +10,11 @@ import pytest
 from conftest import DATA, SHARED, build, needs_corpus
 
 from vasm.assembler import assemble_text
-from visa import FormatError, LinkError
-from visa.container import INDEX, VISA, read_container
-from visa.elf import ET_REL, SHT_PROGBITS, STT_OBJECT, Elf, ElfSymbol, Relocation, Section
-from visa.image import read_image
-from visa.index import read_index, write_index
+from visakit import FormatError, LinkError
+from visakit.objects.container import INDEX, VISA, read_container
+from visakit.objects.elf import ET_REL, SHT_PROGBITS, STT_OBJECT, Elf, ElfSymbol, Relocation, Section
+from visakit.objects.image import read_image
+from visakit.objects.index import read_index, write_index
 from vlink.archive import archive_bytes
 from vlink.linker import Linker, LinkOptions, link
 from vlink.program_info import read_program_info
@@ -103,8 +103,8 @@ def test_every_case_links():
 
 
 def test_line_map():
-    from visa import FormatError
-    from visa.lines import read_lines, write_lines
+    from visakit import FormatError
+    from visakit.objects.lines import read_lines, write_lines
 
     lines = {"k": ("k.visaasm", [3, 4, 9]), "f": ("caf\udce9.visaasm", [])}
     data = write_lines(lines)

@@ -6,7 +6,7 @@ import pytest
 from probe import Probe, same_on_both_engines
 from strategies import ENGINES
 
-from visa import SimulationError
+from visakit import SimulationError
 from vsim.llvm_engine.memory import each_lane, together
 from vsim.llvm_engine.memory.each_lane import LaneCopies
 from vsim.llvm_engine.memory.scatter import LaneLoops

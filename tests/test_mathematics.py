@@ -7,7 +7,7 @@ import pytest
 from conftest import build_text
 from test_run import COPY
 
-from visa.types import HF, F
+from visakit.language.types import HF, F
 from vsim.launch import Launch
 from vsim.llvm_engine.ir import rounded
 from vsim.llvm_engine.pipeline import translate

@@ -4,11 +4,11 @@ import itertools
 
 import pytest
 
-import visa
-from visa.cisa import read_module
-from visa.diagnostics import Collector
-from visa.text.parser import parse_module
-from visa.text.printer import print_module
+import visakit
+from visakit.binary import read_module
+from visakit.diagnostics import Collector
+from visakit.text.parser import parse_module
+from visakit.text.printer import print_module
 
 VARIABLES = 600
 """So many that the bytes of numbers can name one."""
@@ -51,7 +51,7 @@ def test_forms_are_told_apart(places):
     text = HEAD + "\n".join(lines) + "\nret (M1, 1)\n"
     collector = Collector()
     parsed = parse_module(text, "k.visaasm", None, collector)
-    encoded = visa.write_module(parsed)
+    encoded = visakit.write_module(parsed)
     module = read_module(encoded)
     assert not collector.error_count and len(module.kernels[0].instructions) == len(lines) + 1
     assert print_module(module) == print_module(parsed)

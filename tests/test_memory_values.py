@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from probe import Probe
 from strategies import CHECKED, ENGINES, RUNNING, numbers, randoms
 
-import visa
-from visa import SimulationError
-from visa.platforms import find
+import visakit
+from visakit import SimulationError
+from visakit.language.platforms import find
 from vsim.llvm_engine.runtime import native
 
 SPACE = 4096
@@ -313,7 +313,9 @@ def test_payloads_describe_their_blocks(engine):
     probe.buffer("MEM", bytes(64))
     probe.fill(PLACE=("ud", [0, 0, 63, 0, 63, 0, 0, 0x2030F]), FOUND=("ud", [7] * 16))
     probe.lines.append("lsc_load_block2d.ugm (M1_NM, 1) FOUND:d32.16x1nn flat[PLACE+(0,0)]")
-    with pytest.raises(visa.SimulationError, match=r"describes 3x16x4 .* the instruction 1x16x1, by 'lsc_load_block2d"):
+    with pytest.raises(
+        visakit.SimulationError, match=r"describes 3x16x4 .* the instruction 1x16x1, by 'lsc_load_block2d"
+    ):
         probe.run(engine)
     probe.predicate("NONE", 0)
     probe.lines = [f"(NONE) {probe.lines[0].replace('M1_NM', 'M1')}"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from visa.isa import instruction_set
+from visakit.isa import instruction_set
 from vsim.refused import REFUSED
 from vsim.semantics.core import SEMANTICS
 

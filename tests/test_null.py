@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from conftest import DATA, build, build_text
 
-from visa import LaunchError, SimulationError
+from visakit import LaunchError, SimulationError
 from vsim.command_arguments import argument_value
 from vsim.launch import BufferArgument, Launch, ScalarArgument, parse_launch
 from vsim.memory import shown_offset

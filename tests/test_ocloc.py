@@ -9,7 +9,7 @@ import pytest
 from conftest import DATA
 from test_commands import said
 
-import visa
+import visakit
 from vsim.ocloc import SPIRV, compile_source, compiler_driver, dependencies
 from vsim.ocloc import said as diagnostics
 
@@ -226,17 +226,17 @@ def test_what_later_parts_of_the_compiler_say_has_no_place():
 )
 def test_a_source_that_does_not_compile(driver, plan, code, message):
     driver(**plan)
-    with pytest.raises(visa.FormatError, match=message) as caught:
+    with pytest.raises(visakit.FormatError, match=message) as caught:
         compiled()
     assert {d.code for d in caught.value.diagnostics} == {code}
 
 
 def test_a_compiler_that_takes_too_long_or_is_not_there(driver, monkeypatch):
     driver(sleep=60)
-    with pytest.raises(visa.FormatError, match=r"more than 0\.2 seconds \[C015\]"):
+    with pytest.raises(visakit.FormatError, match=r"more than 0\.2 seconds \[C015\]"):
         compile_source("k.cl", b"", "bmg", "", 0.2)
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(visa.FormatError, match="C014"):
+    with pytest.raises(visakit.FormatError, match="C014"):
         compiled()
 
 
@@ -275,13 +275,13 @@ def test_a_source_runs(tmp_path, capsys):
 @pytest.mark.parametrize("device", ["tgllp", "skl", "dg1", "acm-g10"])
 def test_devices_of_the_compiler(device):
     """What the installed driver makes for them is for the platform that we say they are."""
-    from visa.platforms import find
-    from visa.zebin import read_zebin
+    from visakit.language.platforms import find
+    from visakit.objects.zebin import read_zebin
 
     data = b"kernel void k(global int *y) { y[get_global_id(0)] = 1; }"
     try:
         zebin = compile_source("k.cl", data, device, "", 120).zebin
-    except visa.FormatError as error:
+    except visakit.FormatError as error:
         pytest.skip(f"the installed ocloc does not know {device}: {error}")
     assert read_zebin(zebin, "k").platform == find(device).name
 
@@ -290,12 +290,12 @@ def test_another_driver_than_the_one_on_the_path(driver, tmp_path, monkeypatch):
     calls = driver()
     other = tmp_path / "another-driver"
     (tmp_path / "bin" / "ocloc").rename(other)
-    with pytest.raises(visa.FormatError, match="ocloc is not installed"):
+    with pytest.raises(visakit.FormatError, match="ocloc is not installed"):
         compiled()
     monkeypatch.setenv("VISAKIT_OCLOC", str(other))
     assert compiled().zebin and len(calls()) == 1
     monkeypatch.setenv("VISAKIT_OCLOC", str(tmp_path / "none"))
-    with pytest.raises(visa.FormatError, match="none', which VISAKIT_OCLOC names"):
+    with pytest.raises(visakit.FormatError, match="none', which VISAKIT_OCLOC names"):
         compiled()
 
 
@@ -353,7 +353,7 @@ def test_headers_are_files_of_some_size(driver, tmp_path):
     driver()
     os.mkfifo(tmp_path / "pipe.h")
     for name in ("pipe.h", os.path.relpath("/dev/zero", tmp_path)):
-        with pytest.raises(visa.FormatError, match=r"is included, and is not a file \[C015\]"):
+        with pytest.raises(visakit.FormatError, match=r"is included, and is not a file \[C015\]"):
             compile_source(str(tmp_path / "k.cl"), f'#include "{name}"\n'.encode(), "tgllp", "", None)
     assert not (tmp_path / "bin" / "calls").exists()
     with open(tmp_path / "large.h", "wb") as stream:

@@ -14,15 +14,15 @@ import pytest
 from conftest import DATA
 from opencl_host import Host, Session, only_device, sizes, text
 
-from opencl import cl, device, interface, kernels
-from opencl.calls import load
-from opencl.calls.enqueue import FILL_BLOCK
-from opencl.cli import APPS, choose
-from opencl.queue import Queue
-from opencl.rectangles import Rectangle, overlap
-from visa.command import exit_code
-from visa.diagnostics import FileError
-from visa.elf import read_elf
+from visakit.cli import APPS, choose
+from visakit.commands.command import exit_code
+from visakit.diagnostics import FileError
+from visakit.objects.elf import read_elf
+from visakit.opencl import cl, device, interface, kernels
+from visakit.opencl.calls import load
+from visakit.opencl.calls.enqueue import FILL_BLOCK
+from visakit.opencl.queue import Queue
+from visakit.opencl.rectangles import Rectangle, overlap
 
 XELP = (DATA / "zebins" / "xelp.bin").read_bytes()
 NOTIFY = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
@@ -589,11 +589,11 @@ def test_memory_that_the_system_does_not_have_is_a_status(session, monkeypatch, 
         raise MemoryError
 
     host = session.host
-    monkeypatch.setattr("opencl.memory.np", SimpleNamespace(zeros=none_left, uint8=np.uint8))
+    monkeypatch.setattr("visakit.opencl.memory.np", SimpleNamespace(zeros=none_left, uint8=np.uint8))
     status = host.status("clCreateBuffer", session.context, 0, 64, None)
     assert status == cl.CL_MEM_OBJECT_ALLOCATION_FAILURE
     monkeypatch.undo()
-    monkeypatch.setattr("opencl.queue.Event", none_left)
+    monkeypatch.setattr("visakit.opencl.queue.Event", none_left)
     assert host.status("clEnqueueMarker", session.queue, sizes(0)) == cl.CL_OUT_OF_HOST_MEMORY
     assert capfd.readouterr().err == ""
 
@@ -673,7 +673,7 @@ def test_wrong_words_are_wrong_usage(capsys, monkeypatch):
 
 
 def test_without_a_c_compiler_the_message_says_what_is_missing(tmp_path, monkeypatch):
-    from opencl import library
+    from visakit.opencl import library
 
     monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(library, "python_library", lambda: None)

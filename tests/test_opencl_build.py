@@ -10,9 +10,9 @@ from test_ocloc import needs_ocloc
 from test_opencl import function_address
 
 import vsim
-from opencl import cl, compiler, kernels
-from opencl.specialisation import specialised
-from visa.diagnostics import FormatError
+from visakit.diagnostics import FormatError
+from visakit.opencl import cl, compiler, kernels
+from visakit.opencl.specialisation import specialised
 from vsim.ocloc import compile_source
 from vsim.schedule import Schedule
 

@@ -14,8 +14,8 @@ from strategies import FUZZ
 from test_ocloc import needs_ocloc
 from test_opencl import XELP, function_address
 
-from opencl import cl
-from opencl.images import AXES, ELEMENTS, ORDERS, formats
+from visakit.opencl import cl
+from visakit.opencl.images import AXES, ELEMENTS, ORDERS, formats
 from vsim.images import ImageFormat
 
 only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))

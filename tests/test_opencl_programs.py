@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from opencl import doctor, library
+from visakit import doctor
+from visakit.opencl import library
 
 ROOT = Path(__file__).parent.parent
 SOURCES = Path(__file__).parent / "opencl"
@@ -48,7 +49,7 @@ def built(tmp_path_factory):
 
 def run(*words, options=(), **environment):
     """A program under ``visakit exec``."""
-    given = [sys.executable, "-m", "opencl", "exec", *options, *map(str, words)]
+    given = [sys.executable, "-m", "visakit", "exec", *options, *map(str, words)]
     clean = {n: v for n, v in os.environ.items() if not n.startswith("VISAKIT_OPENCL")}
     return subprocess.run(
         given,
@@ -259,7 +260,7 @@ def test_clinfo_prints_all():
 
 @needs_all
 def test_the_installed_driver_is_found(built, tmp_path):
-    words = [sys.executable, "-m", "opencl", "opencl", "--install", tmp_path / "icd"]
+    words = [sys.executable, "-m", "visakit", "opencl", "--install", tmp_path / "icd"]
     done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT)
     assert Path(done.stdout.strip()).read_text() == f"{tmp_path}/icd/libvisakit-opencl.so\n"
     environment = os.environ | {"OCL_ICD_VENDORS": str(tmp_path / "icd"), "VISAKIT_OPENCL_PLATFORM": "dg2"}

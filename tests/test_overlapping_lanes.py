@@ -5,7 +5,7 @@ import pytest
 from probe import LANES, Probe, image_of
 from strategies import ENGINES
 
-from visa import SimulationError
+from visakit import SimulationError
 from vsim.launch import Launch
 from vsim.llvm_engine.pipeline import translate
 from vsim.program import Program

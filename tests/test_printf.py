@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from visa.diagnostics import Diagnostic, SimulationError
+from visakit.diagnostics import Diagnostic, SimulationError
 from vsim import c_format, printf
 from vsim.c_format import Directive
 from vsim.memory import AddressSpace

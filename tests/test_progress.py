@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conftest import DATA
 
-import visa
+import visakit
 import vsim
 from vsim import progress
 from vsim.llvm_engine.runtime.workers import POOL
@@ -127,6 +127,6 @@ def test_a_session_on_a_terminal(terminal, monkeypatch):
     good = program.convert("state", [np.zeros(4, "i4")])
     session.run_one(vsim.launch.Launch("state", (1,), args=good), "one")
     assert states == [True] and session.watch.shown is None and "state" in plain(terminal)
-    with pytest.raises(visa.SimulationError):
+    with pytest.raises(visakit.SimulationError):
         session.run_one(vsim.launch.Launch("state", (1,), args=program.convert("state", [None])), "two")
     assert states == [True, True] and session.watch.shown is None

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import vasm
-import visa
+import visakit
 import vlink
 import vsim
-from visa.platforms import PLATFORMS
+from visakit.language.platforms import PLATFORMS
 from vsim.launch import Launch
 
 ROOT = Path(__file__).parent.parent
@@ -26,12 +26,12 @@ PYTHON_SAMPLES = ROOT / "samples" / "python"
 PAGE = (ROOT / "docs" / "python.md").read_text()
 SECTIONS = dict(re.findall(r"^### (v\w+\.\w+)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
 SIGNATURES = "".join(re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
-PUBLIC = {f"{p.__name__}.{name}": getattr(p, name) for p in (visa, vasm, vlink, vsim) for name in p.__all__}
+PUBLIC = {f"{p.__name__}.{name}": getattr(p, name) for p in (visakit, vasm, vlink, vsim) for name in p.__all__}
 ERRORS = {n: c for n, c in PUBLIC.items() if inspect.isclass(c) and issubclass(c, Exception)}
-TREE = (visa.Module, visa.Function, visa.Instruction)
+TREE = (visakit.Module, visakit.Function, visakit.Instruction)
 """The classes of the syntax tree, whose parts the page only names."""
 WRITERS = {
-    "vasm/cli.py", "vasm/vdis_cli.py", "vlink/cli.py", "vsim/cli.py", "visa/command.py", "visa/files.py", "visa/reporting.py",
+    "vasm/cli.py", "vasm/vdis_cli.py", "vlink/cli.py", "vsim/cli.py", "visakit/cli.py", "visakit/commands/command.py", "visakit/files.py", "visakit/commands/reporting.py",
     "vsim/printf.py",
 }  # fmt: skip
 """The files of the commands, which write to the standard streams, and what shows what kernels print."""
@@ -91,17 +91,17 @@ def test_classes_are_documented_with_all_they_have(name):
 
 
 def test_the_exception_tree():
-    shown = {m[1] for m in re.finditer(r"^.*── (visa\.\w+)", PAGE, re.MULTILINE)}
+    shown = {m[1] for m in re.finditer(r"^.*── (visakit\.\w+)", PAGE, re.MULTILINE)}
     assert shown == set(ERRORS)
-    derived = {f"visa.{c.__name__}" for c in visa.VisaError.__subclasses__()}
-    assert derived | {"visa.VisaError", "visa.VisaWarning"} == set(ERRORS)
-    assert issubclass(visa.UsageError, ValueError) and issubclass(visa.UsageError, TypeError)
-    assert issubclass(visa.FileError, OSError) and issubclass(visa.VisaWarning, UserWarning)
+    derived = {f"visakit.{c.__name__}" for c in visakit.VisaError.__subclasses__()}
+    assert derived | {"visakit.VisaError", "visakit.VisaWarning"} == set(ERRORS)
+    assert issubclass(visakit.UsageError, ValueError) and issubclass(visakit.UsageError, TypeError)
+    assert issubclass(visakit.FileError, OSError) and issubclass(visakit.VisaWarning, UserWarning)
 
 
-@pytest.mark.parametrize("name", [n for n in ERRORS if n != "visa.VisaWarning"])
+@pytest.mark.parametrize("name", [n for n in ERRORS if n != "visakit.VisaWarning"])
 def test_errors_go_through_pickle(name):
-    found = [visa.Diagnostic("V001", "one", visa.Span("f", 1, 2)), visa.Diagnostic("V002", "two")]
+    found = [visakit.Diagnostic("V001", "one", visakit.Span("f", 1, 2)), visakit.Diagnostic("V002", "two")]
     error = ERRORS[name](found)
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is type(error) and copy.diagnostics == found and str(copy) == str(error)
@@ -109,10 +109,10 @@ def test_errors_go_through_pickle(name):
 
 
 def test_an_error_keeps_what_was_printed():
-    error = visa.SimulationError(visa.Diagnostic("S030", "x"))
+    error = visakit.SimulationError(visakit.Diagnostic("S030", "x"))
     error.printf = "half a line"
     assert pickle.loads(pickle.dumps(error)).printf == "half a line"
-    assert str(visa.UsageError("plain")) == "plain"
+    assert str(visakit.UsageError("plain")) == "plain"
 
 
 def calls(tree):
@@ -122,7 +122,7 @@ def calls(tree):
 
 def test_the_library_prints_nothing():
     streams = re.compile(r"print|input|(?:sys\.)?(?:stdout|stderr)(?:\.\w+)*")
-    for path in (p for package in ("visa", "vasm", "vlink", "vsim") for p in (ROOT / package).rglob("*.py")):
+    for path in (p for package in ("vasm", "vlink", "vsim", "visakit") for p in (ROOT / package).rglob("*.py")):
         found = {c: line for c, line in calls(ast.parse(path.read_text())).items() if streams.fullmatch(c)}
         assert not found or path.relative_to(ROOT).as_posix() in WRITERS, f"{path}: {found}"
 
@@ -161,10 +161,10 @@ def test_the_numbers_of_the_readme_are_those_of_the_reports():
 
 
 def test_importing_a_package_loads_neither_numpy_nor_the_table():
-    code = "import sys, visa, vasm, vlink, vsim; print([m for m in ('numpy', 'llvmlite', 'lark', 'visa.isa') if m in sys.modules])"
+    code = "import sys, visakit, vasm, vlink, vsim; print([m for m in ('numpy', 'llvmlite', 'lark', 'visakit.isa') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout == "[]\n", done.stderr
-    assert all(name in dir(package) for package in (visa, vasm, vlink, vsim) for name in package.__all__)
+    assert all(name in dir(package) for package in (visakit, vasm, vlink, vsim) for name in package.__all__)
     with pytest.raises(AttributeError, match="module 'vsim' has no attribute 'nothing'"):
         vsim.nothing  # noqa: B018
 
@@ -204,29 +204,31 @@ def test_an_image_is_loaded_from_anything(image, tmp_path):
 def test_faults_are_equal_from_file_and_memory(image, tmp_path):
     said = set()
     for source in (image, image.to_bytes()):
-        with pytest.raises(visa.SimulationError) as caught:
+        with pytest.raises(visakit.SimulationError) as caught:
             vsim.load(source).launch("scale", 64, 64, [np.zeros(40, "f4"), np.array((2, 1), CHANGE), 64])
         said.add(str(caught.value))
     assert len(said) == 1 and "scale.visaasm:" in said.pop()
 
 
 def test_every_entry_takes_what_the_others_give(image):
-    data = visa.assemble(TEXT)
+    data = visakit.assemble(TEXT)
     assembly = vasm.assemble_text(TEXT)
-    assert assembly.isa == data == visa.write_module(assembly.module) == visa.write_module(visa.read_module(data))
+    assert (
+        assembly.isa == data == visakit.write_module(assembly.module) == visakit.write_module(visakit.read_module(data))
+    )
     assert "/x/k.visaasm" in str(vasm.assemble_text(TEXT, Path("/x/k.visaasm")).module.kernels[0].file)
-    text = visa.disassemble(data)
+    text = visakit.disassemble(data)
     for source in (bytearray(data), memoryview(data), assembly.module, assembly.object_bytes(), vlink.link([data])):
-        assert visa.disassemble(source) == text
-    assert visa.assemble(text) == data
-    assert visa.assemble(visa.disassemble(image)) == visa.write_module(image.module)
+        assert visakit.disassemble(source) == text
+    assert visakit.assemble(text) == data
+    assert visakit.assemble(visakit.disassemble(image)) == visakit.write_module(image.module)
     assert "k" in repr(assembly) and "scale" in repr(image) and max(len(repr(assembly)), len(repr(image))) < 100
 
 
 def test_warnings_are_issued_or_returned():
     text = '.version 4.1\n.kernel "k"\n.decl V v_type=G type=d num_elts=8\nmov (M1, 8) V(0,1)<1> 0:d\nret (M1, 1)\n'
-    with pytest.warns(visa.VisaWarning, match=r"\[W010\]") as caught:
-        visa.assemble(text)
+    with pytest.warns(visakit.VisaWarning, match=r"\[W010\]") as caught:
+        visakit.assemble(text)
     assert [d.code for d in caught[0].message.diagnostics] == ["W010"] and caught[0].filename == __file__
     assert [d.code for d in vasm.assemble_text(text).warnings] == ["W010"]
     assert vasm.assemble_text(text, silent=["W010"]).warnings == []
@@ -236,11 +238,11 @@ def test_a_missing_llvmlite_is_a_warning(image, monkeypatch):
     monkeypatch.setitem(sys.modules, "vsim.llvm_engine.engine", None)
     monkeypatch.setattr("vsim.program._LLVM_MISSING", False)
     program = vsim.load(image)
-    with pytest.warns(visa.VisaWarning, match="llvmlite cannot be loaded") as caught:
+    with pytest.warns(visakit.VisaWarning, match="llvmlite cannot be loaded") as caught:
         data, result = scaled(program)
     assert result.engine == "numpy" and data[0] == 1 and caught[0].message.diagnostics[0].code == "U002"
     assert caught[0].filename == __file__
-    with pytest.raises(visa.SimulationError, match=r"llvmlite cannot be loaded.*\[S024\]"):
+    with pytest.raises(visakit.SimulationError, match=r"llvmlite cannot be loaded.*\[S024\]"):
         scaled(program, engine="llvm")
 
 
@@ -253,13 +255,13 @@ def test_invalid_native_code_is_a_warning_or_an_error(image, monkeypatch, tmp_pa
     for broken in ("what", entry + "%a = add i64 %b, 1\n%b = add i64 %first, 1\nret void\n}"):
         monkeypatch.setattr(pipeline, "module", lambda texts, declarations, broken=broken: broken)
         program = vsim.load(image)
-        with pytest.warns(visa.VisaWarning, match="no valid native code for") as caught:
+        with pytest.warns(visakit.VisaWarning, match="no valid native code for") as caught:
             data, result = scaled(program)
         assert result.engine == "numpy" and data[0] == 1 and caught[0].message.diagnostics[0].code == "U002"
         assert caught[0].filename == __file__
-        with pytest.raises(visa.VisaWarning, match="no valid native code for"):  # as in any test of ours
+        with pytest.raises(visakit.VisaWarning, match="no valid native code for"):  # as in any test of ours
             scaled(program)
-        with pytest.raises(visa.SimulationError, match=r"no valid native code for 'scale'.*\[S024\]") as error:
+        with pytest.raises(visakit.SimulationError, match=r"no valid native code for 'scale'.*\[S024\]") as error:
             scaled(program, engine="llvm")
         (file,) = re.findall(r"'([^']*\.ll)'", error.value.diagnostics[0].hint)
         assert Path(file).read_text() == broken and Path(file).parent == tmp_path
@@ -335,43 +337,43 @@ LAUNCHES = {
 def test_faulty_launches(program, what):
     launch(program)  # so that there is a launch that another may be like
     arguments, options, message = LAUNCHES[what]
-    with pytest.raises((visa.LaunchError, visa.UsageError), match=message):
+    with pytest.raises((visakit.LaunchError, visakit.UsageError), match=message):
         launch(program, *arguments, **options)
 
 
 CALLS = {
-    "text of bytes": (lambda p: visa.assemble(b"x"), visa.UsageError, "decode the bytes"),
-    "unknown platform": (lambda p: visa.assemble(TEXT, platform="tglp"), visa.UsageError, "did you mean 'tgllp'"),
-    "platform of an object": (lambda p: vasm.assemble_text(TEXT, platform="x"), visa.UsageError, "platforms are skl"),
-    "no errors": (lambda p: vasm.assemble_text("x", max_errors=0), visa.UsageError, "max_errors"),
-    "faulty text": (lambda p: visa.assemble("x"), visa.AssemblyError, "V006"),
-    "bytes of text": (lambda p: visa.disassemble("x"), visa.UsageError, "is bytes, found str"),
-    "no bytes": (lambda p: visa.read_module(b""), visa.FormatError, "it is empty"),
-    "style": (lambda p: visa.render([], "x"), visa.UsageError, "styles are human"),
-    "no list of objects": (lambda p: vlink.link("a.o"), visa.UsageError, "into a list"),
-    "object of int": (lambda p: vlink.link([5]), visa.UsageError, "found int"),
-    "nothing": (lambda p: vlink.link(None), visa.UsageError, "'objects' is a list"),
-    "options of a dict": (lambda p: vlink.link([], options={}), visa.UsageError, "LinkOptions, found dict"),
-    "no module": (lambda p: visa.write_module(b""), visa.UsageError, "found bytes"),
-    "file of int": (lambda p: visa.assemble(TEXT, 5), visa.UsageError, "a file is a str"),
+    "text of bytes": (lambda p: visakit.assemble(b"x"), visakit.UsageError, "decode the bytes"),
+    "unknown platform": (lambda p: visakit.assemble(TEXT, platform="tglp"), visakit.UsageError, "did you mean 'tgllp'"),
+    "platform of an object": (lambda p: vasm.assemble_text(TEXT, platform="x"), visakit.UsageError, "platforms are skl"),
+    "no errors": (lambda p: vasm.assemble_text("x", max_errors=0), visakit.UsageError, "max_errors"),
+    "faulty text": (lambda p: visakit.assemble("x"), visakit.AssemblyError, "V006"),
+    "bytes of text": (lambda p: visakit.disassemble("x"), visakit.UsageError, "is bytes, found str"),
+    "no bytes": (lambda p: visakit.read_module(b""), visakit.FormatError, "it is empty"),
+    "style": (lambda p: visakit.render([], "x"), visakit.UsageError, "styles are human"),
+    "no list of objects": (lambda p: vlink.link("a.o"), visakit.UsageError, "into a list"),
+    "object of int": (lambda p: vlink.link([5]), visakit.UsageError, "found int"),
+    "nothing": (lambda p: vlink.link(None), visakit.UsageError, "'objects' is a list"),
+    "options of a dict": (lambda p: vlink.link([], options={}), visakit.UsageError, "LinkOptions, found dict"),
+    "no module": (lambda p: visakit.write_module(b""), visakit.UsageError, "found bytes"),
+    "file of int": (lambda p: visakit.assemble(TEXT, 5), visakit.UsageError, "a file is a str"),
     "array of a list": (
-        lambda p: p.launch("walk", 1, 1, [vsim.launch.BufferArgument([1]), np.zeros(1, "i4")]), visa.LaunchError, "'first'.* not a numpy array"
+        lambda p: p.launch("walk", 1, 1, [vsim.launch.BufferArgument([1]), np.zeros(1, "i4")]), visakit.LaunchError, "'first'.* not a numpy array"
     ),
-    "missing object": (lambda p: vlink.link(["/nope"]), visa.FileError, "F001"),
-    "nothing to link": (lambda p: vlink.link([]), visa.LinkError, "L020"),
-    "entries of text": (lambda p: vlink.LinkOptions(entries="k"), visa.UsageError, "list of kernels"),
-    "image platform": (lambda p: vlink.LinkOptions(platform="x"), visa.UsageError, "not a platform"),
-    "data of text": (lambda p: vlink.LinkOptions(data={"x": "y"}), visa.UsageError, "symbol 'x' is bytes"),
-    "missing image": (lambda p: vsim.load("/nope"), visa.FileError, "No such file"),
-    "folder": (lambda p: vsim.load(Path("/")), visa.FileError, "directory"),
-    "image of int": (lambda p: vsim.load(5), visa.UsageError, "found int"),
-    "no image": (lambda p: vsim.load(b"x"), visa.FormatError, "C010"),
-    "an object": (lambda p: vsim.load(vasm.assemble_text(TEXT).object_bytes()), visa.FormatError, "C030"),
-    "address of a list": (lambda p: p.usm([1]), visa.LaunchError, "is a list"),
-    "address of a part": (lambda p: p.usm(np.zeros(8)[::2]), visa.LaunchError, "not contiguous"),
-    "release of a list": (lambda p: p.release([1]), visa.UsageError, "found list"),
-    "image of a list": (lambda p: vsim.Image([1], "r_f32"), visa.LaunchError, "not a numpy array"),
-    "size in a launch": (lambda p: Launch("k", (-1,)), visa.LaunchError, "global size"),
+    "missing object": (lambda p: vlink.link(["/nope"]), visakit.FileError, "F001"),
+    "nothing to link": (lambda p: vlink.link([]), visakit.LinkError, "L020"),
+    "entries of text": (lambda p: vlink.LinkOptions(entries="k"), visakit.UsageError, "list of kernels"),
+    "image platform": (lambda p: vlink.LinkOptions(platform="x"), visakit.UsageError, "not a platform"),
+    "data of text": (lambda p: vlink.LinkOptions(data={"x": "y"}), visakit.UsageError, "symbol 'x' is bytes"),
+    "missing image": (lambda p: vsim.load("/nope"), visakit.FileError, "No such file"),
+    "folder": (lambda p: vsim.load(Path("/")), visakit.FileError, "directory"),
+    "image of int": (lambda p: vsim.load(5), visakit.UsageError, "found int"),
+    "no image": (lambda p: vsim.load(b"x"), visakit.FormatError, "C010"),
+    "an object": (lambda p: vsim.load(vasm.assemble_text(TEXT).object_bytes()), visakit.FormatError, "C030"),
+    "address of a list": (lambda p: p.usm([1]), visakit.LaunchError, "is a list"),
+    "address of a part": (lambda p: p.usm(np.zeros(8)[::2]), visakit.LaunchError, "not contiguous"),
+    "release of a list": (lambda p: p.release([1]), visakit.UsageError, "found list"),
+    "image of a list": (lambda p: vsim.Image([1], "r_f32"), visakit.LaunchError, "not a numpy array"),
+    "size in a launch": (lambda p: Launch("k", (-1,)), visakit.LaunchError, "global size"),
 }  # fmt: skip
 
 
@@ -380,7 +382,7 @@ def test_faulty_calls(program, what):
     call, kind, message = CALLS[what]
     with pytest.raises(kind, match=message) as caught:
         call(program)
-    assert isinstance(caught.value, visa.VisaError) and caught.value.diagnostics
+    assert isinstance(caught.value, visakit.VisaError) and caught.value.diagnostics
 
 
 @pytest.mark.parametrize(
@@ -398,9 +400,9 @@ def test_ze_info_that_makes_no_sense(image, key, value):
     scale = next(k for k in tree["kernels"] if k["name"] == "scale")
     (scale["execution_env"] if key in ("simd_size", "slm_size", "required_work_group_size") else scale)[key] = value
     message = r"ze_info of kernel 'scale': '\w+' is .* expected \[C021\]"
-    with pytest.raises(visa.FormatError, match=rf"^<ze_info>:\d+:1: error: {message}"):
+    with pytest.raises(visakit.FormatError, match=rf"^<ze_info>:\d+:1: error: {message}"):
         vlink.link([image_object()], yaml.dump(tree).encode())
-    with pytest.raises(visa.FormatError, match=message):
+    with pytest.raises(visakit.FormatError, match=message):
         vlink.link([image_object()], json.dumps(tree).encode())
 
 
@@ -460,12 +462,12 @@ def test_printf_records():
 # -- types -----------------------------------------------------------------------------------------------------
 
 
-def test_an_editable_install_is_a_path():
-    """Type checkers follow paths, and not the hooks that setuptools makes where it is not told one folder."""
+def test_a_wheel_has_four_packages_and_an_editable_install_is_a_path():
+    """Type checkers follow paths, and not hooks for imports."""
     import tomllib
 
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    assert settings["package-dir"] == {"": "."}
-    roots = {name for name in settings["packages"] if "." not in name}
-    assert all("py.typed" in settings["package-data"][name] and (ROOT / name / "py.typed").exists() for name in roots)
-    assert {p.parent.relative_to(ROOT).as_posix().replace("/", ".") for n in roots for p in (ROOT / n).rglob("__init__.py")} == set(settings["packages"])  # fmt: skip
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    packages = set(wheel["only-include"]) - {"grammar", "docs/errors.md"}
+    assert packages == {"vasm", "vlink", "vsim", "visakit"} and wheel["dev-mode-dirs"] == ["."]
+    assert all((ROOT / name / "py.typed").exists() for name in packages)
+    assert wheel["sources"] == {"grammar": "visakit/grammar", "docs": "visakit"}

@@ -113,7 +113,7 @@ def test_expectations_that_check_nothing_and_faults_without_inner_frames(tests):
 def test_inner_frames_of_mistakes_of_the_toolchain_and_on_request(tests):
     broken = """
 def test_broken(visakit, monkeypatch):
-    with pytest.raises(visa.FileError):
+    with pytest.raises(visakit.FileError):
         visakit.load("none.bin")
     monkeypatch.setattr(zebins, "is_compiled", None)
     visakit.load("program.bin")

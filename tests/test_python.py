@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from conftest import DATA, build, build_text
 
-import visa
+import visakit
 import vlink
 import vsim
-from visa import LaunchError, SimulationError
+from visakit import LaunchError, SimulationError
 from vsim.launch import Launch
 from vsim.program import Program
 
@@ -158,7 +158,7 @@ def test_what_comes_back(program, engine):
     assert result.engine == engine
 
 
-OURS = ("visa", "vasm", "vlink", "vsim")
+OURS = ("vasm", "vlink", "vsim", "visakit")
 
 
 def shown_shortly(value, seen=None, depth=0):
@@ -170,7 +170,7 @@ def shown_shortly(value, seen=None, depth=0):
     parts = []
     if cls.__module__.partition(".")[0] in OURS:
         assert len(repr(value)) < 250 and "\n" not in repr(value), repr(value)
-        if not cls.__module__.startswith(("vsim.llvm_engine", "visa.isa")):  # the inside of engine and table
+        if not cls.__module__.startswith(("vsim.llvm_engine", "visakit.isa")):  # the inside of engine and table
             assert " object at " not in repr(value), repr(value)
         names = {n for c in cls.__mro__ for n in (*getattr(c, "__slots__", ()), *getattr(value, "__dict__", ()))}
         names |= {n for n in dir(cls) if isinstance(getattr(cls, n, None), property) and not n.startswith("_")}
@@ -189,8 +189,8 @@ def test_everything_is_shown_in_one_short_line(program):
     dispatch = program.run(record).dispatch
     image = vsim.Image(np.zeros((99, 99, 4), "f4"), "rgba_f32")
     module = program.image.module
-    with pytest.raises(visa.AssemblyError) as caught:
-        visa.assemble("what\n" * 30)
+    with pytest.raises(visakit.AssemblyError) as caught:
+        visakit.assemble("what\n" * 30)
     options = vlink.LinkOptions(data={"x": bytes(10000)}, launch="{}" * 1000, pick=True)
     assert repr(options) == "LinkOptions(launch=<2000 characters>, data=<symbols x>, pick=True)"
     result = program.scale(data, change, 8, global_size=8, profile=True)
@@ -269,7 +269,7 @@ BY_NAME = {
 
 
 def test_names_of_arguments_are_texts(program):
-    with pytest.raises(visa.LaunchError, match="no argument 1"):
+    with pytest.raises(visakit.LaunchError, match="no argument 1"):
         program.launch("scale", 8, args={1: np.ones(8, "f4"), 2: 4})
 
 
@@ -324,7 +324,7 @@ def test_what_a_kernel_printed_before_its_fault_is_shown(engine, capsys):
 def test_names_that_no_file_has(name):
     """They are errors as those of files that are not there."""
     for read in (vsim.load, lambda path: vlink.link([path])):
-        with pytest.raises(visa.FileError, match="F001"):
+        with pytest.raises(visakit.FileError, match="F001"):
             read(name)
 
 
@@ -332,5 +332,5 @@ def test_names_that_no_file_has(name):
 def test_names_of_kernels_are_texts(name):
     program = vsim.load(build_text('.version 4.1\n.kernel "k"\nret (M1, 1)'))
     for use in (lambda: program.launch(name, 8, 8, []), lambda: program[name]):
-        with pytest.raises(visa.UsageError, match="the name of a kernel is a str, found"):
+        with pytest.raises(visakit.UsageError, match="the name of a kernel is a str, found"):
             use()

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import effort
 
-from opencl.order import Order
+from visakit.opencl.order import Order
 from vsim.checks.queued import meeting, united
 
 QUEUES = 3

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import ENGINES, effort
 
-from visa.diagnostics import SimulationError
+from visakit.diagnostics import SimulationError
 from vsim.checks import races
 from vsim.checks.accesses import ATOMIC, LOCAL, READ, WRITE, AccessLog
 from vsim.checks.findings import Findings

@@ -13,7 +13,7 @@ import pytest
 from conftest import DATA, build, build_text
 
 import vsim
-from visa import LaunchError, SimulationError, VisaWarning
+from visakit import LaunchError, SimulationError, VisaWarning
 from vsim.launch import BufferArgument, parse_launch
 from vsim.program import Program
 

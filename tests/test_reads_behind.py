@@ -10,7 +10,7 @@ from opencl_host import Session, only_device, sizes
 from strategies import ENGINES
 from test_ocloc import needs_ocloc
 
-from opencl import kernels
+from visakit.opencl import kernels
 from vsim.checks.selection import parse_checking
 
 pytestmark = needs_ocloc

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import CHECKED, ENGINES, WORD
 
-from visa import SimulationError
+from visakit import SimulationError
 from vsim.program import Program
 
 TEXT = """.version 4.1

@@ -7,7 +7,7 @@ import pytest
 from conftest import build_text
 from strategies import ENGINES
 
-import visa
+import visakit
 from vsim.program import Program
 
 TEXT = """\
@@ -36,5 +36,5 @@ def test_an_element_that_no_lane_needs_may_lie_anywhere(engine):
     found = np.zeros(16, "u4")
     Program(build_text(TEXT, "tgllp")).launch("k", 16, 16, [found], engine=engine)
     assert found.tolist() == [7] * 16
-    with pytest.raises(visa.SimulationError, match=r"lies outside the registers"):
+    with pytest.raises(visakit.SimulationError, match=r"lies outside the registers"):
         Program(build_text(TEXT, "tgllp")).launch("k", 17, 17, [found], engine=engine)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from probe import Probe, same_on_both_engines
 from strategies import CHECKED, RUNNING
 
-from visa.types import UW
+from visakit.language.types import UW
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.types import MASK
 from vsim.llvm_engine.ir.values import Value

@@ -175,10 +175,10 @@ def test_launches_from_several_threads():
 
 @pytest.mark.parametrize("name", ["mandelbrot", "collatz"])
 def test_ctm_sample(name, tmp_path):
-    from ctm import assemble
-    from ctm.linker import link
-    from ctm.processors import Options
-    from ctm.simulator import GridSession, load
+    from visakit.ctm import assemble
+    from visakit.ctm.linker import link
+    from visakit.ctm.processors import Options
+    from visakit.ctm.simulator import GridSession, load
 
     folder = DATA.parent.parent / "samples" / "ctm" / name
     image = link([assemble(p.read_text(), p.name) for p in sorted(folder.glob("*.ctm"))])

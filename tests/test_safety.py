@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from conftest import DATA, SHARED, build_text
 
-import visa
+import visakit
 import vsim
-from visa.image import LinkedImage
-from visa.message_sizes import message_sizes
-from visa.operands import Address, Execution, General, Raw
-from visa.program import Input, Instruction
+from visakit.language.operands import Address, Execution, General, Raw
+from visakit.language.program import Input, Instruction
+from visakit.objects.image import LinkedImage
+from visakit.rules.message_sizes import message_sizes
 from vsim.registers import operand_type
 from vsim.semantics import SEMANTICS
 
@@ -95,7 +95,7 @@ PREDEFINED = {
 def test_nothing_runs_that_reaches_beyond_predefined_registers(what):
     change, line, message = PREDEFINED[what]
     data = mutated(change, line, CALL, callee=CALLEE)
-    with pytest.raises(visa.FormatError, match=message.replace(" .* ", r".*\[")):
+    with pytest.raises(visakit.FormatError, match=message.replace(" .* ", r".*\[")):
         vsim.load(data)
 
 
@@ -105,7 +105,7 @@ def test_the_engines_check_for_themselves():
         for engine in ("llvm", "numpy"):
             program = vsim.load(image_of(line, CALL, callee=CALLEE))
             operand(name, value)(program.image.module)
-            with pytest.raises(visa.SimulationError, match=r"which has fewer in .*S020"):
+            with pytest.raises(visakit.SimulationError, match=r"which has fewer in .*S020"):
                 program.launch("k", 16, 16, [np.zeros(64, "u4")], engine=engine)
 
 
@@ -130,24 +130,26 @@ WHOLE = {
 @pytest.mark.parametrize("what", WHOLE)
 def test_modules_from_python_are_whole(what):
     module = copy.deepcopy(image_of(MOVE).module)
-    assert visa.validate(module) == []
+    assert visakit.validate(module) == []
     WHOLE[what](module)
-    with pytest.raises(visa.FormatError, match=r"\[C004\]"):
-        visa.validate(module)
-    with pytest.raises(visa.FormatError, match=r"\[C004\]"):
+    with pytest.raises(visakit.FormatError, match=r"\[C004\]"):
+        visakit.validate(module)
+    with pytest.raises(visakit.FormatError, match=r"\[C004\]"):
         vsim.load(LinkedImage(module))
 
 
 def test_labels_stand_somewhere():
     module = image_of("goto (M1, 16) over", "over:").module
     del module.kernels[0].instructions[1]
-    with pytest.raises(visa.FormatError, match=r"label 'over', which stands nowhere .instruction 0 of 'k'. \[C004\]"):
-        visa.validate(module)
+    with pytest.raises(
+        visakit.FormatError, match=r"label 'over', which stands nowhere .instruction 0 of 'k'. \[C004\]"
+    ):
+        visakit.validate(module)
 
 
 def test_validate_takes_a_module():
-    with pytest.raises(visa.UsageError, match="found bytes"):
-        visa.validate(b"")
+    with pytest.raises(visakit.UsageError, match="found bytes"):
+        visakit.validate(b"")
 
 
 # -- ordinary variables ------------------------------------------------------------------------------------------------
@@ -170,9 +172,9 @@ BEYOND = {
 def test_beyond_an_ordinary_variable_it_faults_when_it_executes(what, engine):
     line, message = BEYOND[what]
     image = image_of(line)
-    (warning,) = visa.validate(image.module)
+    (warning,) = visakit.validate(image.module)
     assert warning.code == "W010" and warning.severity == "warning"
-    with pytest.raises(visa.SimulationError, match=message):
+    with pytest.raises(visakit.SimulationError, match=message):
         launch(image, engine)
     passed = image_of("jmp (M1, 1) over", line, "over:", "mov (M1, 16) W(0,0)<1> 7:ud", STORE)
     assert launch(passed, engine)[0] == 7
@@ -199,7 +201,7 @@ OUTSIDE = {
 def test_indirect_registers_that_are_no_variable_are_faults(what, engine):
     take, line, address = OUTSIDE[what]
     with pytest.raises(
-        visa.SimulationError, match=f"register address {address}(, \\d+ bytes .*)? lies outside .* by 'mov"
+        visakit.SimulationError, match=f"register address {address}(, \\d+ bytes .*)? lies outside .* by 'mov"
     ):
         launch(image_of(take, line), engine)
 
@@ -213,7 +215,7 @@ def test_addresses_beyond_a_variable_may_be_allowed(engine):
         if is_inside:
             assert launch(image, engine)[:2].tolist() == [0, 7]
             continue
-        with pytest.raises(visa.SimulationError, match=f"register address {64 + at}(, \\d+ bytes .*)? lies outside"):
+        with pytest.raises(visakit.SimulationError, match=f"register address {64 + at}(, \\d+ bytes .*)? lies outside"):
             launch(image, engine)
 
 
@@ -311,6 +313,6 @@ def test_sizes_of_messages_are_what_the_semantics_take(grf_size):
 def read_known(path):
     """The functions of a file, none of one that cannot be read."""
     try:
-        return visa.read_module(path.read_bytes()).all_functions
-    except visa.FormatError:
+        return visakit.read_module(path.read_bytes()).all_functions
+    except visakit.FormatError:
         return []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import DATA, build, build_text, same
 
-from visa import LaunchError
+from visakit import LaunchError
 from vsim.atomics import depends_on_order
 from vsim.launch import BufferArgument, parse_launch
 from vsim.program import Program

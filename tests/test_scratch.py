@@ -5,8 +5,8 @@ import pytest
 from strategies import ENGINES
 
 from vasm.assembler import assemble_text
-from visa import SimulationError
-from visa.image import read_image
+from visakit import SimulationError
+from visakit.objects.image import read_image
 from vlink.linker import Linker, LinkOptions
 from vsim.launch import ImageArgument
 from vsim.program import Program

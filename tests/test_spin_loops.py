@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from conftest import build_text
 
-from visa import SimulationError
+from visakit import SimulationError
 from vsim.analysis.spin_loops import spins
 from vsim.program import Program
 

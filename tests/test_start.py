@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from golden_files import module_of
 
 ROOT = Path(__file__).parent.parent
 HOOK = """
@@ -51,8 +52,8 @@ def with_path(*places):
 
 def started(folder, tool, loaded, comes, way):
     """A command, where something comes while a module is loaded."""
-    module = "opencl" if tool == "visakit" else tool
-    script = f"import sys; from visakit_start import {tool}; sys.argv[0] = '{tool}'; {tool}()"
+    module = module_of(tool)
+    script = f"import sys; from visakit.start import {tool}; sys.argv[0] = '{tool}'; {tool}()"
     words = ["-m", module] if way == "module" else ["-c", script]
     more = {"LOADED": loaded, "COMES": comes}
     environment = with_path(folder / "hook", ROOT) | more
@@ -64,9 +65,9 @@ def started(folder, tool, loaded, comes, way):
 @pytest.mark.parametrize(
     ("tool", "loaded", "way"),
     [
-        ("vasm", "visa", "module"), ("vasm", "typer", "script"), ("vdis", "visa.diagnostics", "script"), ("vdis", "vasm.disassembler", "module"),
-        ("vlink", "vlink.linker", "script"), ("vsim", "numpy", "module"), ("vsim", "visa.lazy", "script"), ("visakit", "opencl.cli", "module"),
-        ("visakit", "opencl.doctor", "script"),
+        ("vasm", "visa", "module"), ("vasm", "typer", "script"), ("vdis", "visakit.diagnostics", "script"), ("vdis", "vasm.disassembler", "module"),
+        ("vlink", "vlink.linker", "script"), ("vsim", "numpy", "module"), ("vsim", "visakit.lazy", "script"), ("visakit", "visakit.cli", "module"),
+        ("visakit", "visakit.doctor", "script"),
     ],
 )  # fmt: skip
 def test_an_interrupt_while_modules_are_loaded(folder, tool, loaded, way):
@@ -81,7 +82,7 @@ def test_an_interrupt_while_modules_are_loaded(folder, tool, loaded, way):
         ("vlink", "vlink.cli", "memory", "vlink: cannot start: there is not enough memory"),
         ("vsim", "vsim.driver", "files", "vsim: module.py: Too many open files"),
         ("vsim", "numpy", "memory", "vsim: there is not enough memory"),
-        ("visakit", "opencl.doctor", "memory", "visakit doctor: there is not enough memory"),
+        ("visakit", "visakit.doctor", "memory", "visakit doctor: there is not enough memory"),
     ],
 )
 def test_what_the_system_does_not_let_a_command_have_is_a_line(folder, tool, loaded, comes, message):
@@ -90,12 +91,12 @@ def test_what_the_system_does_not_let_a_command_have_is_a_line(folder, tool, loa
 
 
 def test_a_folder_for_temporary_files_that_is_not_there(capsys, monkeypatch):
-    from opencl.cli import APPS
-    from visa.command import exit_code
+    from visakit.cli import APPS
+    from visakit.commands.command import exit_code
 
     def none():
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
 
-    monkeypatch.setattr("opencl.doctor.findings", none)
+    monkeypatch.setattr("visakit.doctor.findings", none)
     assert exit_code(APPS["doctor"], "visakit doctor", []) == 1
     assert capsys.readouterr().err == "visakit doctor: No usable temporary directory found in ['/tmp']\n"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from conftest import SHARED, needs_corpus
 
-from visa.isa import FORMS, RESERVED, instruction_set, record
-from visa.isa.enums import ATOMICS, LSC_ATOMICS
-from visa.text.instruction_syntax import operands_of
+from visakit.isa import FORMS, RESERVED, instruction_set, record
+from visakit.isa.enums import ATOMICS, LSC_ATOMICS
+from visakit.text.instruction_syntax import operands_of
 from vsim.refused import REFUSED
 from vsim.semantics import ALLOWED_DEVIATION, SEMANTICS
 
@@ -91,7 +91,7 @@ def test_no_second_list_of_opcodes():
         *ROOT.glob("vasm/**/*.py"),
         *ROOT.glob("vlink/**/*.py"),
         *ROOT.glob("vsim/**/*.py"),
-        *ROOT.glob("visa/text/*.py"),
+        *ROOT.glob("visakit/text/*.py"),
     ]:
         assert not re.search(r"opcode\s*==\s*0x|0x(29|6[cC]|4[eE])\b:", path.read_text()), path
 
@@ -159,9 +159,11 @@ def _mnemonics_in_code(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("package", ["visa", "vasm", "vlink", "vsim"])
+@pytest.mark.parametrize("package", ["vasm", "vlink", "vsim", "visakit"])
 def test_code_asks_the_table_not_the_mnemonic(package):
-    paths = [p for p in (ROOT / package).rglob("*.py") if p.parent not in (ROOT / "visa/isa", ROOT / "vsim/semantics")]
+    paths = [
+        p for p in (ROOT / package).rglob("*.py") if p.parent not in (ROOT / "visakit/isa", ROOT / "vsim/semantics")
+    ]
     assert paths
     assert sorted(hit for path in paths for hit in _mnemonics_in_code(path)) == []
 

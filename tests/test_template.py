@@ -6,7 +6,7 @@ import pytest
 import vsim
 from vasm.assembler import assemble_text
 from vasm.template import TYPES, template
-from visa.platforms import PLATFORMS
+from visakit.language.platforms import PLATFORMS
 from vlink.linker import Linker, LinkOptions
 
 DTYPES = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "long": "i8", "ulong": "u8",

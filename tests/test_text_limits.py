@@ -5,10 +5,10 @@ import warnings
 import pytest
 from conftest import short_id
 
-import visa
-from visa import AssemblyError, FormatError, UsageError
-from visa.operands import General, PredicateControl
-from visa.program import Attribute, Declared
+import visakit
+from visakit import AssemblyError, FormatError, UsageError
+from visakit.language.operands import General, PredicateControl
+from visakit.language.program import Attribute, Declared
 
 START = '.version 4.1\n.kernel "k"\n.decl V v_type=G type=d num_elts=8\n'
 END = "ret (M1, 1)\n"
@@ -54,7 +54,7 @@ def declarations(kind, count):
 )
 def test_text(body, code, line):
     with pytest.raises(AssemblyError) as caught:
-        visa.assemble(START + body + END)
+        visakit.assemble(START + body + END)
     first = next(d for d in caught.value.diagnostics if d.severity == "error")
     assert first.code == code
     assert first.span is not None and (line is None or first.span.line == line)
@@ -62,14 +62,14 @@ def test_text(body, code, line):
 
 def test_many_kernels():
     text = ".version 4.1\n" + "".join(f'.kernel "k{n}"\n{END}' for n in range(20))
-    module = visa.read_module(visa.assemble(text))
+    module = visakit.read_module(visakit.assemble(text))
     module.kernels *= 4000
     with pytest.raises(UsageError, match="kernels: 80000, at most 65535"):
-        visa.write_module(module)
+        visakit.write_module(module)
 
 
 def changed(change):
-    module = visa.read_module(visa.assemble(START + ".decl P1 v_type=P num_elts=8\n" + NUMBER.format(1) + END))
+    module = visakit.read_module(visakit.assemble(START + ".decl P1 v_type=P num_elts=8\n" + NUMBER.format(1) + END))
     function = module.kernels[0]
     change(function, function.instructions[0].args)
     return module
@@ -96,32 +96,32 @@ def changed(change):
 )
 def test_module(change):
     with pytest.raises(UsageError, match="this module cannot be written"):
-        visa.write_module(changed(change))
+        visakit.write_module(changed(change))
 
 
 def test_coordinates_left_out_behind_one_that_was_given():
     text = START + ".decl W v_type=G type=ud num_elts=32\n"
     load = "lsc_load_quad.tgm (M1, 8) W:d32.x bti(0x3)[{}]:a32\n"
-    whole = visa.assemble(text + load.format("V,V,V") + load.format("V,V") + END)
-    assert visa.assemble(visa.disassemble(whole)) == whole
+    whole = visakit.assemble(text + load.format("V,V,V") + load.format("V,V") + END)
+    assert visakit.assemble(visakit.disassemble(whole)) == whole
 
 
 @pytest.mark.parametrize("name", ["a\u202eb", "ä", "a\tb", 'a"b\\', "\udcff", "a b", "\x01"])
 def test_names_keep_their_bytes(name):
-    from visa.text.printer import quote
+    from visakit.text.printer import quote
 
-    data = visa.assemble(f".version 4.1\n.kernel {quote(name)}\nfcall (M1, 8) {quote(name)} 0 0\n{END}")
-    module = visa.read_module(data)
+    data = visakit.assemble(f".version 4.1\n.kernel {quote(name)}\nfcall (M1, 8) {quote(name)} 0 0\n{END}")
+    module = visakit.read_module(data)
     assert module.kernels[0].name == name and module.kernels[0].strings[-2] == name
     assert quote(name).isprintable()
-    assert visa.assemble(visa.disassemble(data)) == data
+    assert visakit.assemble(visakit.disassemble(data)) == data
 
 
 def test_two_targets():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        data = visa.assemble(START + '.kernel_attr Target="3d"\n' * 2 + END)
-    assert visa.assemble(visa.disassemble(data)) == data
+        data = visakit.assemble(START + '.kernel_attr Target="3d"\n' * 2 + END)
+    assert visakit.assemble(visakit.disassemble(data)) == data
 
 
 @pytest.mark.parametrize(
@@ -138,15 +138,15 @@ def test_two_targets():
 )
 def test_what_text_cannot_say(change, message):
     text = START + ".decl W v_type=G type=ud num_elts=8\n" + END
-    module = visa.read_module(visa.assemble(text))
+    module = visakit.read_module(visakit.assemble(text))
     change(module.kernels[0])
     with pytest.raises(FormatError, match=message) as caught:
-        visa.disassemble(module)
+        visakit.disassemble(module)
     assert caught.value.diagnostics[0].code == "C003"
 
 
 def test_function_without_a_body():
-    data = bytearray(visa.assemble(START + END))
+    data = bytearray(visakit.assemble(START + END))
     data[15:19] = bytes(4)  # behind magic number, version, count, length and name stand offset and size
     with pytest.raises(FormatError, match="k has no body"):
-        visa.read_module(bytes(data))
+        visakit.read_module(bytes(data))

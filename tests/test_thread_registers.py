@@ -6,7 +6,7 @@ from conftest import build_text
 from strategies import ENGINES
 
 import vsim
-from visa.platforms import PLATFORMS, find
+from visakit.language.platforms import PLATFORMS, find
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*S005")  # %thread_x, where groups cut threads
 

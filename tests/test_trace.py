@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conftest import DATA, build
 
-from visa import SimulationError, UsageError
+from visakit import SimulationError, UsageError
 from vsim.launch import BufferArgument, ImageArgument, compare, parse_launch
 from vsim.numbers import ALL_NUMBERS, parse_numbers
 from vsim.program import Program

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import ENGINES, effort
 
-from visa import SimulationError
+from visakit import SimulationError
 from vsim.llvm_engine.runtime import report, tables
 from vsim.program import Program
 

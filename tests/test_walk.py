@@ -15,7 +15,7 @@ from conftest import DATA
 from golden_files import command_line
 
 import vasm
-import visa
+import visakit
 import vlink
 import vsim
 
@@ -95,7 +95,7 @@ def test_a_group_is_whole_threads_where_the_kernel_counts_them(engine, size):
 )
 def test_groups_that_cut_threads_apart(sizes, message):
     arrays = [np.zeros(48, "f4") for _ in range(3)]
-    with pytest.warns(visa.VisaWarning, match=message):
+    with pytest.warns(visakit.VisaWarning, match=message):
         program("add").launch("add", args=arrays, **sizes)
 
 
@@ -170,7 +170,7 @@ def said(mistake):
     """The diagnostics of a text with a mistake."""
     try:
         (assembly,) = assembled(mistake.name, edit=(mistake.old, mistake.new))
-    except visa.AssemblyError as error:
+    except visakit.AssemblyError as error:
         return error.diagnostics
     return assembly.warnings
 
@@ -194,7 +194,7 @@ LINKS = {
 @pytest.mark.parametrize("what", LINKS)
 def test_mistakes_in_links(what):
     names, edit, code, message, hint = LINKS[what]
-    with pytest.raises(visa.LinkError) as caught:
+    with pytest.raises(visakit.LinkError) as caught:
         program(*names, edit=edit)
     first = caught.value.diagnostics[0]
     assert first.code == code and message in first.message and hint in first.hint, first
@@ -209,9 +209,11 @@ def test_mistakes_in_launches(engine):
         (lambda: add(OUT=a, A=a, **options), "argument 'B' is missing"),
         (lambda: add(OUT=a, A=a, B="b", **options), "argument 2 cannot be a str.*pass a numpy array"),
     ):
-        with pytest.raises(visa.LaunchError, match=message):
+        with pytest.raises(visakit.LaunchError, match=message):
             call()
-    with pytest.raises(visa.SimulationError, match=r"^add.visaasm:\d+:1: error: access of 4 bytes outside .* lane 8"):
+    with pytest.raises(
+        visakit.SimulationError, match=r"^add.visaasm:\d+:1: error: access of 4 bytes outside .* lane 8"
+    ):
         add(OUT=a, A=a[:8].copy(), B=a, **options)
 
 
@@ -219,7 +221,7 @@ def test_mistakes_in_launches(engine):
 def test_a_table_that_is_too_small(engine):
     words = np.full(16, 0x3FF << 2, "u4")
     with pytest.raises(
-        visa.SimulationError, match=r"\d+ bytes behind the beginning of 'TABLE', which has 32, lies outside"
+        visakit.SimulationError, match=r"\d+ bytes behind the beginning of 'TABLE', which has 32, lies outside"
     ):
         program("bits", edit=("3:ud 2:ud", "8:ud 2:ud")).bits(words, global_size=16, local_size=16, engine=engine)
 
@@ -271,7 +273,7 @@ def test_values_for_inputs_of_hand_written_kernels():
         (([0] * 16, 2), r"argument 0 is u64, which has 1 element, found 16 .*takes an array: numpy\.array"),
         ((out, 2, out), "argument 2 has no .input to go to: the kernel has 2"),
     ):
-        with pytest.raises(visa.LaunchError, match=message):
+        with pytest.raises(visakit.LaunchError, match=message):
             calls(*arguments, **options)
 
 

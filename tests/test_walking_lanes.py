@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from probe import LANES, Probe
 from strategies import ENGINES, effort
 
-from visa import SimulationError
-from visa.isa import FORMS
-from visa.isa.record import Access
+from visakit import SimulationError
+from visakit.isa import FORMS
+from visakit.isa.record import Access
 from vsim.analysis.quiet_loops import leaves_memory_alone
 from vsim.launch import Launch
 from vsim.llvm_engine.pipeline import translate

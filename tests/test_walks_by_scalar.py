@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from probe import LANES, Probe
 from strategies import ENGINES, effort
 
-from visa import SimulationError
+from visakit import SimulationError
 from vsim.launch import Launch
 from vsim.llvm_engine.pipeline import translate
 from vsim.program import Program

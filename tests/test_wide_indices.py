@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from probe import LANES, Probe
 from strategies import ENGINES, effort
 
-from visa import SimulationError
+from visakit import SimulationError
 from vsim.llvm_engine.memory.together import UnprovedAccess
 
 SIZE = 4096

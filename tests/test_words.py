@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from probe import LANES, Probe
 from strategies import CHECKED, ENGINES, RUNNING
 
-from visa import SimulationError
+from visakit import SimulationError
 from vsim.launch import BufferArgument, ImageArgument, Launch
 from vsim.llvm_engine.ir import products as matrix_products
 from vsim.llvm_engine.pipeline import translate

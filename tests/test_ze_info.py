@@ -6,9 +6,9 @@ import pytest
 import yaml
 from conftest import DATA
 
-from visa import yaml_reader, yaml_tree
-from visa.diagnostics import FormatError
-from visa.image import parse_ze_info
+from visakit.diagnostics import FormatError
+from visakit.objects import yaml_reader, yaml_tree
+from visakit.objects.image import parse_ze_info
 
 FILES = sorted(DATA.glob("cases/*/*/ze_info.yaml"))
 

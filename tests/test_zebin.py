@@ -12,17 +12,17 @@ from conftest import DATA
 from fuzzing.reading import archive
 from test_commands import said
 
-import visa
+import visakit
 import vlink
 import vsim
 from vasm.assembler import assemble_text
-from visa import FormatError, LinkError
-from visa.elf import EM_NONE, SHT_PROGBITS, Elf, Section, read_elf
-from visa.payload import payload_places
-from visa.platforms import PLATFORMS, find, of_architecture, of_product
-from visa.program import Input
-from visa.ze_info import kernel_info
-from visa.zebin import find_zebin, is_zebin, read_zebin
+from visakit import FormatError, LinkError
+from visakit.language.platforms import PLATFORMS, find, of_architecture, of_product
+from visakit.language.program import Input
+from visakit.objects.elf import EM_NONE, SHT_PROGBITS, Elf, Section, read_elf
+from visakit.objects.payload import payload_places
+from visakit.objects.ze_info import kernel_info
+from visakit.objects.zebin import find_zebin, is_zebin, read_zebin
 from vlink.linker import LinkOptions
 from vsim.listing import kernel_rows
 
@@ -74,9 +74,9 @@ def test_texts_have_the_names_of_their_kernels_and_assemble(name):
     found = read_zebin(zebin(name), "k.bin")
     assert [t.name for t in found.texts if t.is_kernel] == ["saxpy", "steps", "state", VOID]
     assert [t.name for t in found.texts if not t.is_kernel] == ["factorial"]
-    text = visa.disassemble(zebin(name))
+    text = visakit.disassemble(zebin(name))
     assert text == found.text()
-    assert [f.name for f in visa.read_module(visa.assemble(text)).all_functions] == [t.name for t in sorted(found.texts, key=lambda t: not t.is_kernel)]  # fmt: skip
+    assert [f.name for f in visakit.read_module(visakit.assemble(text)).all_functions] == [t.name for t in sorted(found.texts, key=lambda t: not t.is_kernel)]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ZEBINS)
@@ -135,7 +135,7 @@ def test_containers_of_several_devices():
         assert find_zebin(both(), "k.ar", platform)[0] == zebin(name)
         assert vlink.link([both()], options=LinkOptions(platform=platform)).platform == platform
     assert find_zebin(archive([("64.bmg", zebin("xe2"))]), "k.ar")[0] == zebin("xe2")
-    assert find_zebin(archive([("a.o", visa.assemble('.version 4.1\n.kernel "k"\nret (M1, 1)\n'))]), "k.ar") is None
+    assert find_zebin(archive([("a.o", visakit.assemble('.version 4.1\n.kernel "k"\nret (M1, 1)\n'))]), "k.ar") is None
 
 
 def test_binaries_of_the_older_format_say_how_to_compile_again(tmp_path, capsys):

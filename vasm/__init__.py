@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import visakit_start  # noqa: F401 # first, so that an interrupt from here on ends a command
+import visakit.start  # noqa: F401 # first, so that an interrupt from here on ends a command
 
 # isort: split
 
 from typing import TYPE_CHECKING
 
-from visa.lazy import lazy_attributes
+from visakit.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from vasm.assembler import Assembly, assemble_text

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 
-from visakit_start import start
+from visakit.start import start
 
 
 def _load() -> Callable[[], None]:
-    from visa.collector import collect_rarely
+    from visakit.commands.collector import collect_rarely
 
     collect_rarely()  # Before Typer and the rest are loaded.
     from vasm.cli import app
-    from visa.command import run
+    from visakit.commands.command import run
 
     return lambda: run(app, "vasm")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from visa.cisa.codec import Encoder
-from visa.lines import Lines
-from visa.program import Function, Module
-from visa.source_lines import SourceFiles, SourcePlace, printable, source_lines
-from visa.text.printer import FunctionPrinter
+from visakit.binary.codec import Encoder
+from visakit.language.program import Function, Module
+from visakit.language.source_lines import SourceFiles, SourcePlace, printable, source_lines
+from visakit.objects.lines import Lines
+from visakit.text.printer import FunctionPrinter
 
 BYTES_IN_A_LINE = 32
 """Bytes of an instruction beside it; what it has more stands in lines below."""

@@ -7,18 +7,18 @@ import struct
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from visa.calls import calls_of
-from visa.cisa import write_module
-from visa.collector import paused_collection
-from visa.container import INDEX, LINES, VISA, Container
-from visa.diagnostics import QUIET, AssemblyError, Collector, Diagnostic, UsageError
-from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, ElfSymbol
-from visa.index import write_index
-from visa.lines import write_lines
-from visa.platforms import find
-from visa.program import Module
-from visa.text.parser import parse_module
-from visa.usage import check_name, check_platform, check_text
+from visakit.binary import write_module
+from visakit.commands.collector import paused_collection
+from visakit.diagnostics import QUIET, AssemblyError, Collector, Diagnostic, UsageError
+from visakit.language.calls import calls_of
+from visakit.language.platforms import find
+from visakit.language.program import Module
+from visakit.objects.container import INDEX, LINES, VISA, Container
+from visakit.objects.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, ElfSymbol
+from visakit.objects.index import write_index
+from visakit.objects.lines import write_lines
+from visakit.text.parser import parse_module
+from visakit.usage import check_name, check_platform, check_text
 
 
 @dataclass(repr=False)
@@ -69,7 +69,7 @@ def assemble_text(
 
     Args:
         file: what messages call the text.
-        platform: check against this platform; a name or another name of :mod:`visa.platforms`.
+        platform: check against this platform; a name or another name of :mod:`visakit.language.platforms`.
         max_errors: where to stop.
         silent: codes of warnings that are not reported; None for W005 and W007, which compilers cause all the time.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from vasm.driver import AssemblyOptions, Emit, assemble_files, choose_warnings, write_template
-from visa.command import (
+from visakit.commands.command import (
     DIAGNOSTICS,
     ErrorFormat,
     Explain,
@@ -18,9 +18,9 @@ from visa.command import (
     platform_option,
     positive,
 )
-from visa.diagnostics import UsageError
-from visa.reporting import is_for_people, report
-from visa.usage import exclude
+from visakit.commands.reporting import is_for_people, report
+from visakit.diagnostics import UsageError
+from visakit.usage import exclude
 
 OUTPUT, MAKE, CHECKS, INLINE = "Output", "Rules for make", "Checks", "Inline assembly"
 NEW = "A new kernel"
@@ -29,7 +29,7 @@ MAXIMUM_ERRORS = 20
 
 
 def _warning_names() -> list[str]:
-    from visa.catalog import warning_codes
+    from visakit.catalog import warning_codes
 
     names = [name for name in warning_codes() if "-" in name]
     return [prefix + name for prefix in ("", "no-", "error=") for name in names]

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from vasm.annotation import Annotations
-from visa.diagnostics import Diagnostic, FormatError, Span, UsageError, VisaError, did_you_mean
-from visa.elf import is_ctm
-from visa.files import check_outputs, make_directory, read_bytes, write_bytes
-from visa.lines import Lines, read_lines
-from visa.program import Module
-from visa.source_lines import printable
+from visakit.diagnostics import Diagnostic, FormatError, Span, UsageError, VisaError, did_you_mean
+from visakit.files import check_outputs, make_directory, read_bytes, write_bytes
+from visakit.language.program import Module
+from visakit.language.source_lines import printable
+from visakit.objects.elf import is_ctm
+from visakit.objects.lines import Lines, read_lines
 
 MAXIMUM_STEM = 200
 """Characters of a kernel's name that the name of its file has; file systems have room for 255."""
@@ -94,14 +94,14 @@ def disassemble_file(path: str, selection: Selection) -> Disassembly:
     """
     data, name = read_bytes(path), _shown(path)
     if is_ctm(data):
-        from ctm import printer, program
+        from visakit.ctm import printer, program
 
         if selection.kernels or any(selection.annotations):
             raise UsageError(
                 f"'{name}' is for the CTM target: --kernel, --offsets, --bytes and --source do not go with it"
             )
         return Disassembly(printer.print_module(program.read_module(data, name)), [], [])
-    from visa.zebin import find_zebin, read_zebin
+    from visakit.objects.zebin import find_zebin, read_zebin
 
     zebin = find_zebin(data, name, selection.platform)
     damage: list[Diagnostic] = []
@@ -123,8 +123,8 @@ def disassemble_file(path: str, selection: Selection) -> Disassembly:
 
 def _module_and_lines(data: bytes, name: str, damage: list[Diagnostic] | None) -> tuple[Module, Lines]:
     """The module in an object, an image or a bare file, and the source lines that an object has of it."""
-    from visa.cisa import read_module
-    from visa.container import LINES, module_bytes, read_container
+    from visakit.binary import read_module
+    from visakit.objects.container import LINES, module_bytes, read_container
 
     module = read_module(module_bytes(data, name), name, keep_going=damage)
     contents = read_container(data, name).sections.get(LINES, b"") if data[:4] == b"\x7fELF" else b""
@@ -144,7 +144,7 @@ def _module_text(module: Module, lines: Lines, folders: Sequence[str], selection
         from vasm.annotation import annotated_text
 
         return annotated_text(module, selection.annotations, lines, folders, not selection.keep_going)
-    from visa.text.printer import print_module
+    from visakit.text.printer import print_module
 
     return print_module(module, strict=not selection.keep_going)
 
@@ -159,7 +159,7 @@ def split_file(path: str, directory: str, platform: str | None = None) -> list[s
         FormatError: the file is no zebin, or damaged, or has no texts.
         UsageError: a file would replace the zebin.
     """
-    from visa.zebin import find_zebin, read_zebin
+    from visakit.objects.zebin import find_zebin, read_zebin
 
     data, name = read_bytes(path), "<stdin>" if path == "-" else path
     found = find_zebin(data, name, platform)

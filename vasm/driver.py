@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from visa.diagnostics import QUIET, AssemblyError, Diagnostic, UsageError, VisaError, did_you_mean
-from visa.files import check_outputs, make_directory, read_text, write_bytes, write_text
-from visa.usage import exclude
+from visakit.diagnostics import QUIET, AssemblyError, Diagnostic, UsageError, VisaError, did_you_mean
+from visakit.files import check_outputs, make_directory, read_text, write_bytes, write_text
+from visakit.usage import exclude
 
 Emit = Literal["obj", "isa"]
 
@@ -66,7 +66,7 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
         text = read_text(file)
         check_outputs([target], [file])
         if is_ctm_text(file, text):
-            from ctm.assembler import assemble
+            from visakit.ctm.assembler import assemble
 
             _check_ctm(options)
             made = assemble(text, file, options.max_errors).to_bytes()
@@ -74,7 +74,7 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
             write_bytes(target, made)
             return found
         from vasm.assembler import assemble_text
-        from visa.text.reader import line_reader
+        from visakit.text.reader import line_reader
 
         if options.inline:
             from vasm.inline import InlineText, Source, own_snippet
@@ -187,7 +187,7 @@ def choose_warnings(choices: Iterable[str], all_fatal: bool) -> tuple[frozenset[
     """
     if not choices and not all_fatal:
         return QUIET, frozenset()
-    from visa.catalog import warning_codes
+    from visakit.catalog import warning_codes
 
     codes = warning_codes()
     silent, fatal = set(QUIET), set(codes.values()) if all_fatal else set()

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from vasm.assembler import Assembly, assemble_text
-from visa.diagnostics import AssemblyError, Diagnostic, Label, Span
+from visakit.diagnostics import AssemblyError, Diagnostic, Label, Span
 
 Character = tuple[str, int]
 """A character of assembly, and its offset in the file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vasm.assembler import Assembly
-from visa.cisa.codec import Encoder
+from visakit.binary.codec import Encoder
 
 
 def listing_text(assembly: Assembly, source: str) -> str:

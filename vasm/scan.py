@@ -19,9 +19,9 @@ from typing import NamedTuple, TypeGuard
 
 from vasm.assembler import assemble_text
 from vasm.inline import UNKNOWN_CONSTANT, Character, InlineText, Operand, Snippet, Source, declared_names
-from visa.diagnostics import AssemblyError, Diagnostic, VisaError
-from visa.files import read_text
-from visa.isa import instruction_set
+from visakit.diagnostics import AssemblyError, Diagnostic, VisaError
+from visakit.files import read_text
+from visakit.isa import instruction_set
 
 _TOKEN = re.compile(
     r"""(?P<skip>//[^\n]*|/\*.*?(?:\*/|\Z)|\\\r?\n)

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from visa.diagnostics import UsageError, did_you_mean
-from visa.isa import instruction_set
-from visa.platforms import PLATFORMS, Platform
-from visa.types import BY_NAME, DataType
+from visakit.diagnostics import UsageError, did_you_mean
+from visakit.isa import instruction_set
+from visakit.language.platforms import PLATFORMS, Platform
+from visakit.language.types import BY_NAME, DataType
 
 TYPES = {
     "char": "b", "uchar": "ub", "short": "w", "ushort": "uw", "int": "d", "uint": "ud", "long": "q", "ulong": "uq",

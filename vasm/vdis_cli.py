@@ -6,10 +6,20 @@ import typer
 
 from vasm.annotation import Annotations
 from vasm.disassembler import Selection, disassemble_files, split_file
-from visa.command import ErrorFormat, Explain, Json, ListPlatforms, Version, application, flag, option, platform_option
-from visa.diagnostics import UsageError
-from visa.files import check_outputs, write_bytes
-from visa.reporting import report
+from visakit.commands.command import (
+    ErrorFormat,
+    Explain,
+    Json,
+    ListPlatforms,
+    Version,
+    application,
+    flag,
+    option,
+    platform_option,
+)
+from visakit.commands.reporting import report
+from visakit.diagnostics import UsageError
+from visakit.files import check_outputs, write_bytes
 
 OUTPUT, SHOWN = "Output", "What is shown"
 

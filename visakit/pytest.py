@@ -16,7 +16,7 @@ import pytest
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from visa.image import LinkedImage
+    from visakit.objects.image import LinkedImage
     from vsim import Kernel, LaunchResult, Program
     from vsim.program import Size
 
@@ -25,7 +25,7 @@ ENGINES = ("llvm", "numpy")
 DEFAULT_DEVICE = "tgllp"
 """What sources are compiled for unless somebody says for what: all versions of ocloc know it."""
 SOURCES = (".cl", ".clcpp", ".spv")
-PACKAGES = ("visa", "vasm", "vlink", "vsim", "ctm", "visakit")
+PACKAGES = ("vasm", "vlink", "vsim", "visakit")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -73,8 +73,8 @@ def _asked(metafunc: pytest.Metafunc, what: str) -> list[str]:
 
 
 def _check(metafunc: pytest.Metafunc, pairs: Sequence[tuple[str | None, str]]) -> None:
-    from visa.diagnostics import UsageError, did_you_mean
-    from visa.usage import check_platform
+    from visakit.diagnostics import UsageError, did_you_mean
+    from visakit.usage import check_platform
 
     for device, engine in pairs:
         try:
@@ -97,7 +97,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def _is_of_a_program(info: pytest.ExceptionInfo[BaseException]) -> bool:
     """Whether an error is about a program or a launch, and not a mistake of the toolchain."""
-    diagnostics = sys.modules.get("visa.diagnostics")
+    diagnostics = sys.modules.get("visakit.diagnostics")
     return diagnostics is not None and isinstance(info.value, diagnostics.VisaError)
 
 
@@ -155,9 +155,9 @@ class Device:
         return kept.program
 
     def _image(self, path: Path, options: str) -> LinkedImage:
-        from visa.archive import is_archive
-        from visa.files import read_bytes
-        from visa.usage import check_platform
+        from visakit.files import read_bytes
+        from visakit.objects.archive import is_archive
+        from visakit.usage import check_platform
         from vsim.zebins import read_program
 
         name, device = str(path), self.device
@@ -174,7 +174,7 @@ class Device:
 
     def _compiled(self, name: str, data: bytes, options: str) -> bytes:
         """What ocloc makes of a source; what it warns of is issued as warnings."""
-        from visa.usage import warn
+        from visakit.usage import warn
         from vsim.ocloc import compile_source, compiler_driver
 
         if compiler_driver() is None:
@@ -228,7 +228,7 @@ class Device:
         for name, wanted in (expect or {}).items():
             vsim.expect(arrays[name], wanted, rtol, atol, name)
         if found := result.diagnostics:
-            from visa.diagnostics import render
+            from visakit.diagnostics import render
 
             raise AssertionError(f"checks found something:\n{render(found)}")
         return result
@@ -242,7 +242,7 @@ def _array_of(kernel: Kernel, given: Mapping[str, object], name: str, wanted: np
     """
     import numpy as np
 
-    from visa.diagnostics import UsageError, did_you_mean
+    from visakit.diagnostics import UsageError, did_you_mean
 
     if name not in given:
         hint = did_you_mean(name, kernel.argument_names) or f"arguments are {', '.join(kernel.argument_names)}"

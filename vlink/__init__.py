@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import visakit_start  # noqa: F401 # first, so that an interrupt from here on ends a command
+import visakit.start  # noqa: F401 # first, so that an interrupt from here on ends a command
 
 # isort: split
 
 from typing import TYPE_CHECKING
 
-from visa.lazy import lazy_attributes
+from visakit.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from visa.image import LinkedImage
+    from visakit.objects.image import LinkedImage
     from vlink.linker import LinkOptions, link
 
 __all__ = ["LinkOptions", "LinkedImage", "link"]
 __getattr__, __dir__ = lazy_attributes(
-    __name__, {"LinkOptions": "vlink.linker", "LinkedImage": "visa.image", "link": "vlink.linker"}
+    __name__, {"LinkOptions": "vlink.linker", "LinkedImage": "visakit.objects.image", "link": "vlink.linker"}
 )

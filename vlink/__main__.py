@@ -3,14 +3,14 @@
 import sys
 from collections.abc import Callable
 
-from visakit_start import start
+from visakit.start import start
 
 
 def _load() -> Callable[[], None]:
-    from visa.collector import collect_rarely
+    from visakit.commands.collector import collect_rarely
 
     collect_rarely()  # Before Typer and the rest are loaded.
-    from visa.command import run
+    from visakit.commands.command import run
     from vlink.cli import app
 
     return lambda: run(app, "vlink")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from visa.index import DeclaredSizes
-from visa.program import Function
-from visa.ze_info import ZeInfoError, kernel_info
+from visakit.language.program import Function
+from visakit.objects.index import DeclaredSizes
+from visakit.objects.ze_info import ZeInfoError, kernel_info
 from vlink.inputs import ObjectFile
 from vlink.program_info import ProgramInfo
 from vlink.symbols import Definition

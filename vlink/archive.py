@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from visa.archive import ARCHIVE, archive_members, is_archive
-from visa.diagnostics import Diagnostic, LinkError, Span
+from visakit.diagnostics import Diagnostic, LinkError, Span
+from visakit.objects.archive import ARCHIVE, archive_members, is_archive
 from vlink.inputs import read_object
 
 _LONGEST = 15

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from visa.collector import paused_collection
-from visa.command import (
+from visakit.commands.collector import paused_collection
+from visakit.commands.command import (
     ErrorFormat,
     Explain,
     Json,
@@ -16,9 +16,9 @@ from visa.command import (
     option,
     platform_option,
 )
-from visa.elf import is_ctm
-from visa.files import read_bytes
-from visa.usage import exclude
+from visakit.files import read_bytes
+from visakit.objects.elf import is_ctm
+from visakit.usage import exclude
 
 INPUTS, OUTPUT, SELECTION = "Inputs", "Output", "What is linked"
 

@@ -6,9 +6,9 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from visa.diagnostics import Diagnostic, Span
-from visa.elf import ElfSymbol, Relocation
-from visa.image import DATA_BASE, SLOT, SLOT_OFFSET, DataSection
+from visakit.diagnostics import Diagnostic, Span
+from visakit.objects.elf import ElfSymbol, Relocation
+from visakit.objects.image import DATA_BASE, SLOT, SLOT_OFFSET, DataSection
 from vlink.program_info import DATA_SECTIONS, R_ADDRESS, R_HIGH, R_LOW, DataSymbol, ProgramInfo
 
 

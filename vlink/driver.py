@@ -7,9 +7,9 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
-from visa.diagnostics import Diagnostic, FileError, LinkError, Span, UsageError
-from visa.files import check_outputs, read_bytes, read_text, write_bytes, write_text
-from visa.usage import exclude
+from visakit.diagnostics import Diagnostic, FileError, LinkError, Span, UsageError
+from visakit.files import check_outputs, read_bytes, read_text, write_bytes, write_text
+from visakit.usage import exclude
 from vlink.linker import Linked, Linker, LinkOptions
 
 Inputs = Sequence[tuple[str, bytes]]
@@ -87,8 +87,8 @@ def link_ctm(inputs: Inputs, output: str, launch: str | None, others: Mapping[st
         LinkError: the modules do not fit together, or the launch file is not JSON.
         UsageError: one of the other options was given.
     """
-    from ctm import linker
-    from ctm.program import read_module
+    from visakit.ctm import linker
+    from visakit.ctm.program import read_module
 
     exclude("modules of the CTM target", others)
     image = linker.link([read_module(data, path) for path, data in inputs])

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from visa.cisa import read_postponed
-from visa.container import INDEX, LINES, VISA, read_container
-from visa.diagnostics import Diagnostic, FormatError, Span
-from visa.index import Description, read_index
-from visa.lines import Lines, read_lines
-from visa.program import Function, Module
+from visakit.binary import read_postponed
+from visakit.diagnostics import Diagnostic, FormatError, Span
+from visakit.language.program import Function, Module
+from visakit.objects.container import INDEX, LINES, VISA, read_container
+from visakit.objects.index import Description, read_index
+from visakit.objects.lines import Lines, read_lines
 
 VOID_PROGRAM = "Intel_Symbol_Table_Void_Program"
 """The kernel without arguments that the compiler adds to programs with exported symbols: they count, it does not."""
@@ -107,7 +107,7 @@ def read_object(data: bytes, name: str) -> ObjectFile:
 
 
 def _read_whole(data: bytes, name: str) -> Module:
-    from visa.cisa import read_module  # with the table of instructions, which objects with an index do not take
+    from visakit.binary import read_module  # with the table of instructions, which objects with an index do not take
 
     return read_module(data, name, keep_bytes=True)
 

@@ -11,15 +11,15 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 
-from visa.archive import archive_members, is_archive
-from visa.collector import paused_collection
-from visa.diagnostics import Diagnostic, Label, LinkError, Span, UsageError, VisaError, did_you_mean
-from visa.files import read_bytes
-from visa.image import LinkedImage
-from visa.index import DeclaredSizes
-from visa.platforms import PLATFORMS, find
-from visa.usage import check_bytes, check_platform
-from visa.zebin import find_zebin, read_zebin
+from visakit.commands.collector import paused_collection
+from visakit.diagnostics import Diagnostic, Label, LinkError, Span, UsageError, VisaError, did_you_mean
+from visakit.files import read_bytes
+from visakit.language.platforms import PLATFORMS, find
+from visakit.objects.archive import archive_members, is_archive
+from visakit.objects.image import LinkedImage
+from visakit.objects.index import DeclaredSizes
+from visakit.objects.zebin import find_zebin, read_zebin
+from visakit.usage import check_bytes, check_platform
 from vlink.alternatives import pick
 from vlink.data import apply_relocations, lay_out_data, relocated_names
 from vlink.inputs import (

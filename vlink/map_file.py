@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from visa.elf import STB_GLOBAL, STT_OBJECT, ElfSymbol
+from visakit.objects.elf import STB_GLOBAL, STT_OBJECT, ElfSymbol
 from vlink.linker import Linked
 from vlink.symbols import Definition, Reference
 

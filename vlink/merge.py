@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 
-from visa.diagnostics import Diagnostic, Span
-from visa.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, STT_OBJECT, ElfSymbol
-from visa.image import LinkedImage
-from visa.lines import Lines
-from visa.program import Module
+from visakit.diagnostics import Diagnostic, Span
+from visakit.language.program import Module
+from visakit.objects.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, STT_OBJECT, ElfSymbol
+from visakit.objects.image import LinkedImage
+from visakit.objects.lines import Lines
 from vlink.data import DataLayout
 from vlink.inputs import VOID_PROGRAM, ObjectFile
 from vlink.program_info import ProgramInfo

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from visa.cisa import write_module
-from visa.container import INDEX, LINES, VISA, Container
-from visa.elf import ElfSymbol
-from visa.image import LinkedImage
-from visa.index import write_index
-from visa.lines import write_lines
+from visakit.binary import write_module
+from visakit.objects.container import INDEX, LINES, VISA, Container
+from visakit.objects.elf import ElfSymbol
+from visakit.objects.image import LinkedImage
+from visakit.objects.index import write_index
+from visakit.objects.lines import write_lines
 
 
 def object_bytes(image: LinkedImage) -> bytes:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from visa.cisa.declarations import VARIABLE
-from visa.cisa.references import references
-from visa.diagnostics import Diagnostic, Label, Span
-from visa.payload import PayloadPlaces, payload_places
-from visa.program import FIRST_VARIABLE, AliasCircle, Function, Input
-from visa.ze_info import kernel_info
+from visakit.binary.declarations import VARIABLE
+from visakit.binary.references import references
+from visakit.diagnostics import Diagnostic, Label, Span
+from visakit.language.program import FIRST_VARIABLE, AliasCircle, Function, Input
+from visakit.objects.payload import PayloadPlaces, payload_places
+from visakit.objects.ze_info import kernel_info
 from vlink.program_info import ProgramInfo
 from vlink.symbols import Definition
 

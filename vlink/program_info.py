@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from visa.diagnostics import Diagnostic, FormatError, Span
-from visa.elf import STT_FUNC, Relocation, read_elf
-from visa.image import ZeInfo, parse_ze_info
+from visakit.diagnostics import Diagnostic, FormatError, Span
+from visakit.objects.elf import STT_FUNC, Relocation, read_elf
+from visakit.objects.image import ZeInfo, parse_ze_info
 
 DATA_SECTIONS = {
     ".data.const": False,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from visa.calls import Call
-from visa.diagnostics import Diagnostic, Label, Span, did_you_mean
-from visa.index import DeclaredSizes
-from visa.program import Function
+from visakit.diagnostics import Diagnostic, Label, Span, did_you_mean
+from visakit.language.calls import Call
+from visakit.language.program import Function
+from visakit.objects.index import DeclaredSizes
 from vlink.data import DataLayout
 from vlink.inputs import ObjectFile
 

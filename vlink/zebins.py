@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from visa.diagnostics import AssemblyError, Collector
-from visa.platforms import find
-from visa.program import Module
-from visa.text.parser import parse_module
-from visa.zebin import Zebin
+from visakit.diagnostics import AssemblyError, Collector
+from visakit.language.platforms import find
+from visakit.language.program import Module
+from visakit.objects.zebin import Zebin
+from visakit.text.parser import parse_module
 from vlink.inputs import ObjectFile
 
 

@@ -5,17 +5,17 @@ numpy and the engines are loaded when something needs them.
 
 from __future__ import annotations
 
-import visakit_start  # noqa: F401 # first, so that an interrupt from here on ends a command
+import visakit.start  # noqa: F401 # first, so that an interrupt from here on ends a command
 
 # isort: split
 
 import os
 from typing import TYPE_CHECKING
 
-from visa.lazy import lazy_attributes
+from visakit.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from visa.image import LinkedImage
+    from visakit.objects.image import LinkedImage
     from vsim.checks.findings import Finding
     from vsim.checks.selection import Checking
     from vsim.kernel import Kernel

@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, Span, did_you_mean
-from visa.image import SLOT
-from visa.usage import warn
+from visakit.diagnostics import Diagnostic, Span, did_you_mean
+from visakit.objects.image import SLOT
+from visakit.usage import warn
 from vsim.arrays import Array
 from vsim.element_types import check_elements
 from vsim.images import ImageFormat, SurfaceImage, surface_image

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from visa.files import open_regular
+from visakit.files import open_regular
 from vsim.arrays import Array, DType
 
 KINDS = "biufV"

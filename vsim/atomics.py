@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from visa.isa.enums import ATOMICS, LSC_SFIDS
-from visa.isa.record import Access
-from visa.program import SLM, Instruction
+from visakit.isa.enums import ATOMICS, LSC_SFIDS
+from visakit.isa.record import Access
+from visakit.language.program import SLM, Instruction
 from vsim.refused import RAW_MESSAGES
 
 _COMMUTES = ("add", "sub", "inc", "dec", "min", "max", "minsint", "maxsint", "and", "or", "xor")

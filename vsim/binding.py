@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from visa.diagnostics import did_you_mean
-from visa.payload import round_up
-from visa.platforms import SMALLEST_GRF_SIZE
-from visa.program import Input
-from visa.ze_info import KernelInfo, PayloadField
+from visakit.diagnostics import did_you_mean
+from visakit.language.platforms import SMALLEST_GRF_SIZE
+from visakit.language.program import Input
+from visakit.objects.payload import round_up
+from visakit.objects.ze_info import KernelInfo, PayloadField
 from vsim.arguments import POINTER_BYTES, URB, ArgumentReader, Arguments
 from vsim.images import CHANNEL_ORDERS, CHANNEL_TYPES, SurfaceImage
 from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument

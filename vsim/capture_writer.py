@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from itertools import count
 from typing import NamedTuple
 
-from visa.diagnostics import Diagnostic, LaunchError, Span
-from visa.files import make_directory, write_file
-from visa.image import SLOT
+from visakit.diagnostics import Diagnostic, LaunchError, Span
+from visakit.files import make_directory, write_file
+from visakit.objects.image import SLOT
 from vsim import captures
 from vsim.arguments import NULL
 from vsim.arrays import Bytes

@@ -28,7 +28,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from visa.diagnostics import Diagnostic, LaunchError, Span
+from visakit.diagnostics import Diagnostic, LaunchError, Span
 from vsim.array_files import ArrayFileError, Take, no_limit, read_array
 from vsim.arrays import Bytes
 from vsim.images import CHANNEL_ORDERS, CHANNEL_TYPES, ImageFormat

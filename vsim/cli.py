@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from visa.command import (
+from visakit.commands.command import (
     ErrorFormat,
     Explain,
     ListPlatforms,
@@ -16,10 +16,10 @@ from visa.command import (
     platform_option,
     positive,
 )
-from visa.diagnostics import UsageError
-from visa.elf import is_ctm
-from visa.reporting import report
-from visa.usage import exclude, refuse
+from visakit.commands.reporting import report
+from visakit.diagnostics import UsageError
+from visakit.objects.elf import is_ctm
+from visakit.usage import exclude, refuse
 from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
 from vsim.checks.selection import CheckOptions
 from vsim.trace_file import TraceOptions

@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Protocol, Unpack
 
-from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, VisaError
-from visa.image import LinkedImage, read_image
-from visa.program import Function
+from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, Span, VisaError
+from visakit.language.program import Function
+from visakit.objects.image import LinkedImage, read_image
 from vsim.analysis.reachability import reachable
 from vsim.arrays import Bytes
 from vsim.atomics import global_atomic

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError, Span, UsageError, did_you_mean
-from visa.usage import whole_number
+from visakit.diagnostics import Diagnostic, LaunchError, Span, UsageError, did_you_mean
+from visakit.usage import whole_number
 from vsim.array_files import ArrayFileError, Take, has_type, no_limit, read_array
 from vsim.conversion import ArgumentConverter
 from vsim.element_types import check_elements

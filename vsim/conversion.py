@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError, Span
-from visa.ze_info import PayloadField
+from visakit.diagnostics import Diagnostic, LaunchError, Span
+from visakit.objects.ze_info import PayloadField
 from vsim.arguments import NULL
 from vsim.arrays import Array
 from vsim.images import ImageFormat

@@ -50,7 +50,7 @@ def run_ctm_image(
         LaunchError: there is no launch file, or it cannot be read.
         FileError: F001, the trace cannot be written.
     """
-    from ctm.simulator import GridSession, load, options_from
+    from visakit.ctm.simulator import GridSession, load, options_from
 
     program = load(image, options_from(settings.choices, settings.group))
     session = GridSession(

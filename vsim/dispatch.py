@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, SimulationError
-from visa.image import SLOT_OFFSET, LinkedImage
-from visa.program import Function
+from visakit.diagnostics import Diagnostic, SimulationError
+from visakit.language.program import Function
+from visakit.objects.image import SLOT_OFFSET, LinkedImage
 from vsim.arguments import Arguments
 from vsim.arrays import Bools
 from vsim.checks.selection import GUARD, RACE_ITEMS, UNDEFINED

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-from visa.diagnostics import UsageError
-from visa.platforms import find
-from visa.usage import check_platform
+from visakit.diagnostics import UsageError
+from visakit.language.platforms import find
+from visakit.usage import check_platform
 from vsim.loading import Loaded
 from vsim.program import Program, RunOptions
 from vsim.session import Results, Session
@@ -131,7 +131,7 @@ def capture_writer(folder: str, loaded: Loaded, options: str) -> CaptureWriter:
         FormatError: the program is damaged.
         FileError: the folder cannot be made.
     """
-    from visa.zebin import find_zebin
+    from visakit.objects.zebin import find_zebin
     from vsim.capture_writer import CaptureWriter
 
     files = dict(loaded.files)

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError, Span
+from visakit.diagnostics import Diagnostic, LaunchError, Span
 from vsim.arrays import Array, DType
 from vsim.launch import SCALAR_TYPES, BufferArgument
 from vsim.signature import KernelSignature

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from visa.isa.record import Access, Flow, InstructionDesc, Memory
-from visa.operands import Address, General, Immediate, Indirect, Predicate, Raw, State
-from visa.program import FIRST_VARIABLE, Function, Instruction
+from visakit.isa.record import Access, Flow, InstructionDesc, Memory
+from visakit.language.operands import Address, General, Immediate, Indirect, Predicate, Raw, State
+from visakit.language.program import FIRST_VARIABLE, Function, Instruction
 from vsim.atomics import is_local
 from vsim.refused import RAW_MESSAGES, REFUSED
 from vsim.registers import DENORMAL_BITS, FloatModes, layout_of, operand_type

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from visa.diagnostics import UsageError, did_you_mean
+from visakit.diagnostics import UsageError, did_you_mean
 from vsim.arrays import Array
 from vsim.launch import SCALAR_TYPES
 

@@ -6,8 +6,8 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from visa.diagnostics import Diagnostic, FormatError, Span
-from visa.files import NoRegularFileError, open_regular
+from visakit.diagnostics import Diagnostic, FormatError, Span
+from visakit.files import NoRegularFileError, open_regular
 
 Place = str | Mapping[str, bytes]
 """Where the compiler looks for headers: a folder, or texts by their names."""

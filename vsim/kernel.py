@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from visa.diagnostics import did_you_mean
-from visa.usage import shown
+from visakit.diagnostics import did_you_mean
+from visakit.usage import shown
 
 if TYPE_CHECKING:
     from vsim.checks.selection import Wanted

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypedDict
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
-from visa.usage import shown
+from visakit.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
+from visakit.usage import shown
 from vsim.array_files import ArrayFileError, Take, has_type, no_limit, read_array
 from vsim.arrays import Array
 from vsim.launch_paths import LaunchPaths, PathError, is_one_of

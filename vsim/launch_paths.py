@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from visa.diagnostics import Diagnostic, FileError, Span
+from visakit.diagnostics import Diagnostic, FileError, Span
 
 
 class PathError(Exception):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from visa.diagnostics import did_you_mean
+from visakit.diagnostics import did_you_mean
 
 JsonSchema = dict[str, object]
 _NUMBER: JsonSchema = {"type": "number"}

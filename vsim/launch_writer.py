@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from visa.diagnostics import UsageError
-from visa.files import check_outputs, make_directory, write_text
+from visakit.diagnostics import UsageError
+from visakit.files import check_outputs, make_directory, write_text
 from vsim.arrays import Array
 from vsim.command_arguments import Given
 from vsim.element_types import pointed_type

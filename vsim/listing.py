@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TypedDict
 
-from visa.calls import calls_of
-from visa.diagnostics import LaunchError
-from visa.image import LinkedImage
-from visa.program import Function
+from visakit.diagnostics import LaunchError
+from visakit.language.calls import calls_of
+from visakit.language.program import Function
+from visakit.objects.image import LinkedImage
 from vsim.program import Program
 from vsim.signature import KernelSignature
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from visa.diagnostics import Diagnostic, UsageError
-from visa.files import read_bytes
-from visa.usage import exclude
+from visakit.diagnostics import Diagnostic, UsageError
+from visakit.files import read_bytes
+from visakit.usage import exclude
 
 if TYPE_CHECKING:
     from vsim.captures import Capture

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError
-from visa.image import SLOT, SLOT_OFFSET
+from visakit.diagnostics import Diagnostic, LaunchError
+from visakit.objects.image import SLOT, SLOT_OFFSET
 from vsim.array_files import Take
 from vsim.arrays import Array, Bytes
 

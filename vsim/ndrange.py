@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError, Span
-from visa.program import widest_instruction
-from visa.usage import warn
+from visakit.diagnostics import Diagnostic, LaunchError, Span
+from visakit.language.program import widest_instruction
+from visakit.usage import warn
 from vsim.launch import Launch, dimensions
 from vsim.payload import encoded
 from vsim.signature import KernelSignature
@@ -92,7 +92,7 @@ def range_of(signature: KernelSignature, launch: Launch) -> NdRange:
 
 def _leaves_something(signature: KernelSignature) -> bool:
     """Whether a kernel has messages or calls: without, it leaves nothing, however many threads run."""
-    from visa.validation import has_message  # with the table
+    from visakit.rules.validation import has_message  # with the table
 
     return any(has_message(i.desc) or i.desc.flow.calls_function for i in signature.kernel.instructions)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from visa.diagnostics import UsageError
-from visa.usage import whole_number
+from visakit.diagnostics import UsageError
+from visakit.usage import whole_number
 
 MAXIMUM_NUMBER = 1 << 32
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from visa.diagnostics import Diagnostic, FormatError, Label, Span, UsageError
-from visa.zebin import OPTION
+from visakit.diagnostics import Diagnostic, FormatError, Label, Span, UsageError
+from visakit.objects.zebin import OPTION
 from vsim.compiler_process import SERVICE, identity, run_once, variables
 from vsim.includes import FOLDER, Place, Unknown, folders_of, texts_behind
 from vsim.llvm_engine.runtime import cache

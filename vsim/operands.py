@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from visa import types
-from visa.operands import Immediate, Indirect, region_elements
+from visakit.language import types
+from visakit.language.operands import Immediate, Indirect, region_elements
 
 
 def indirect_elements(op: Indirect, count: int) -> tuple[list[int], list[int]]:

@@ -1,14 +1,14 @@
-"""The payload: what a hardware thread finds in its registers when it starts (:mod:`visa.payload` says where)."""
+"""The payload: the registers of a hardware thread when it starts (:mod:`visakit.objects.payload` has the places)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from visa.image import LinkedImage
-from visa.payload import PlacedField, payload_places, round_up
-from visa.program import Function
-from visa.ze_info import KernelInfo, PayloadField
+from visakit.language.program import Function
+from visakit.objects.image import LinkedImage
+from visakit.objects.payload import PlacedField, payload_places, round_up
+from visakit.objects.ze_info import KernelInfo, PayloadField
 
 SAMPLER_HANDLE_SHIFT = 4
 """Handles of bindless samplers are multiples of 16; the compiler sets flags in the low bits."""

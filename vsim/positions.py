@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from visa.diagnostics import Label, Span
-from visa.program import Function
-from visa.text.printer import FunctionPrinter
+from visakit.diagnostics import Label, Span
+from visakit.language.program import Function
+from visakit.text.printer import FunctionPrinter
 from vsim.ndrange import Group
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, UsageError, did_you_mean
-from visa.files import read_bytes
-from visa.image import LinkedImage
-from visa.platforms import find
-from visa.usage import check_text, warn
+from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, Span, UsageError, did_you_mean
+from visakit.files import read_bytes
+from visakit.language.platforms import find
+from visakit.objects.image import LinkedImage
+from visakit.usage import check_text, warn
 from vsim.arrays import Array
 from vsim.binding import bind
 from vsim.dispatch import Dispatch, not_executed, with_values
@@ -70,16 +70,16 @@ class Program:
     by side.
 
     Args:
-        image: what :func:`vlink.link` or :func:`visa.image.read_image` gave; :func:`vsim.load` takes files, too.
+        image: of :func:`vlink.link` or :func:`visakit.objects.image.read_image`; :func:`vsim.load` takes files, too.
         memory: the address space, in which the image's data has its place; None for one of its own.
 
     Raises:
-        FormatError: the image's module is not whole, or reaches beyond predefined registers (:func:`visa.validate`).
+        FormatError: the image's module is not whole, or reaches beyond predefined registers (:func:`visakit.validate`).
     """
 
     def __init__(self, image: LinkedImage, memory: AddressSpace | None = None) -> None:
         if image.summaries is None or image.is_read:  # else it passed already
-            from visa.validation import validate  # with the table
+            from visakit.rules.validation import validate  # with the table
 
             validate(image.module, image.grf_size, image.file)
         self.image = image

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from visa.isa.record import InstructionDesc, Rule
-from visa.program import Function
+from visakit.isa.record import InstructionDesc, Rule
+from visakit.language.program import Function
 
 _MOTION = "motion estimation: the manual names its inputs, but the search itself and its costs are not published"
 _ANALYTICS = "video analytics: its functions have no public definition"

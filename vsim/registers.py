@@ -6,14 +6,14 @@ import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from visa import types
-from visa.diagnostics import Diagnostic, SimulationError, Span
-from visa.isa.record import Flow, Rule
-from visa.operands import SCALAR, Address, General, Immediate, Indirect, Raw
-from visa.payload import round_up
-from visa.platforms import MAXIMUM_GRF_SIZE
-from visa.program import FIRST_VARIABLE, AliasCircle, Function, Instruction, predefined_size
-from visa.types import DataType
+from visakit.diagnostics import Diagnostic, SimulationError, Span
+from visakit.isa.record import Flow, Rule
+from visakit.language import types
+from visakit.language.operands import SCALAR, Address, General, Immediate, Indirect, Raw
+from visakit.language.platforms import MAXIMUM_GRF_SIZE
+from visakit.language.program import FIRST_VARIABLE, AliasCircle, Function, Instruction, predefined_size
+from visakit.language.types import DataType
+from visakit.objects.payload import round_up
 
 NULL, CR0, CE0 = 0, 14, 15
 UNADDRESSED = (NULL, CR0, CE0)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from visa.diagnostics import FormatError
-from visa.files import MAXIMUM_INPUT
-from visa.image import read_image
-from visa.usage import check_platform, whole_number
-from visa.zebin import find_zebin, is_zebin, platform_of, read_zebin, with_text
+from visakit.diagnostics import FormatError
+from visakit.files import MAXIMUM_INPUT
+from visakit.objects.image import read_image
+from visakit.objects.zebin import find_zebin, is_zebin, platform_of, read_zebin, with_text
+from visakit.usage import check_platform, whole_number
 from vsim.arguments import NULL
 from vsim.arrays import Array, Bytes
 from vsim.captures import SOURCE, Capture, contents

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
 
-from visa.files import make_directory, write_file
+from visakit.files import make_directory, write_file
 from vsim.array_files import write_array
 from vsim.arrays import Array
 from vsim.launch import Checked, compare

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from visa.program import Function, Instruction
+from visakit.language.program import Function, Instruction
 from vsim.dispatch import Dispatch
 from vsim.ndrange import Size
 
 if TYPE_CHECKING:  # Few launches print, are checked or are asked how exact they were.
-    from visa.diagnostics import Diagnostic
+    from visakit.diagnostics import Diagnostic
     from vsim.checks.findings import Finding
     from vsim.fidelity import Report
     from vsim.printf import PrintfRecords

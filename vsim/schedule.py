@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, LaunchError
-from visa.usage import whole_number
+from visakit.diagnostics import Diagnostic, LaunchError
+from visakit.usage import whole_number
 from vsim.arrays import Offsets
 
 ROUND_ROBIN = "round-robin"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TextIO, Unpack
 
-from visa.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did_you_mean
-from visa.files import read_text
-from visa.reporting import report
+from visakit.commands.reporting import report
+from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did_you_mean
+from visakit.files import read_text
 from vsim.arrays import Array
 from vsim.launch import (
     BufferArgument,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visa.diagnostics import UsageError
+from visakit.diagnostics import UsageError
 from vsim.arrays import Array
 
 Index = int | slice | EllipsisType

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from visa.diagnostics import Diagnostic, FormatError, LaunchError, Span, did_you_mean
-from visa.image import KernelSummary, LinkedImage
-from visa.program import FIRST_VARIABLE, Function, Input
-from visa.yaml_tree import Tree
-from visa.ze_info import KernelInfo, PayloadField, declared_arguments, kernel_info
+from visakit.diagnostics import Diagnostic, FormatError, LaunchError, Span, did_you_mean
+from visakit.language.program import FIRST_VARIABLE, Function, Input
+from visakit.objects.image import KernelSummary, LinkedImage
+from visakit.objects.yaml_tree import Tree
+from visakit.objects.ze_info import KernelInfo, PayloadField, declared_arguments, kernel_info
 from vsim.arrays import DType
 from vsim.launch import SCALAR_TYPES
 from vsim.payload import PayloadLayout, layout_of, layout_of_inputs

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from visa.program import FIRST_SURFACE, FIRST_VARIABLE, Function, Instruction
+from visakit.language.program import FIRST_SURFACE, FIRST_VARIABLE, Function, Instruction
 from vsim.arrays import Array
 from vsim.dispatch import Dispatch
 from vsim.ndrange import Group
@@ -142,7 +142,7 @@ def state_defaults(dispatch: Dispatch, function: Function) -> list[tuple[int, in
     """
     if not dispatch.by_inputs:
         return []
-    from visa.operands import SAMPLER, SURFACE  # here and below: who runs code that is kept reads none
+    from visakit.language.operands import SAMPLER, SURFACE  # here and below: who runs code that is kept reads none
 
     surfaces = [(SURFACE, FIRST_SURFACE + n, n) for n in range(len(function.surfaces))]
     return surfaces + [(SAMPLER, n, n) for n in range(len(function.samplers))]
@@ -170,7 +170,7 @@ def work_item(dispatch: Dispatch, group: Group, thread: int, lane: int) -> tuple
 
 def first_lane(instruction: Instruction) -> int:
     """The lane of a thread that is the first one of an instruction, which counts its own from 0."""
-    from visa.isa.record import Flow
+    from visakit.isa.record import Flow
 
     execution = instruction.args.get("exec")
     return execution.offset if instruction.desc.flow is Flow.NEXT and execution and execution.size > 1 else 0

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Collection
 from typing import BinaryIO, NamedTuple, TextIO
 
-from visa.diagnostics import UsageError, VisaError
-from visa.files import check_outputs, write_file
+from visakit.diagnostics import UsageError, VisaError
+from visakit.files import check_outputs, write_file
 from vsim.launch_paths import check_overwriting
 from vsim.numbers import Numbers, parse_numbers
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from visa.image import LinkedImage, read_image
+from visakit.objects.image import LinkedImage, read_image
 from vsim.llvm_engine.runtime.summaries import known
 
 
@@ -13,8 +13,8 @@ def is_compiled(data: bytes) -> bool:
             return False
     elif data[:8] != b"!<arch>\n":
         return False
-    from visa.archive import archive_members, is_archive
-    from visa.zebin import is_older_binary, is_zebin
+    from visakit.objects.archive import archive_members, is_archive
+    from visakit.objects.zebin import is_older_binary, is_zebin
 
     if not is_archive(data):
         return is_zebin(data)

@@ -11,10 +11,10 @@ import atheris
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-with atheris.instrument_imports(include=["visa", "vasm", "vlink", "vsim"]):
+with atheris.instrument_imports(include=["vasm", "vlink", "vsim", "visakit"]):
     from test_fuzzed import TARGETS
 
-    from visa import VisaError
+    from visakit import VisaError
 
 if __name__ == "__main__":
     target = TARGETS[sys.argv.pop(1)]

@@ -19,11 +19,11 @@ from unittest import mock
 
 import numpy as np
 
-import visa
+import visakit
 import vsim
 from fuzzing.mutation import mutate_bytes
 from fuzzing.target import SMALL_KERNEL, Finding, Target
-from visa.text import tables
+from visakit.text import tables
 from vsim.llvm_engine.runtime import cache as objects
 
 KEPT = b"code that would be executed" * 8
@@ -129,7 +129,7 @@ def check(data: bytes) -> str:
         base = Path(folder) / "c"
         objects.save("a", KEPT)
         if given["use"]:
-            visa.assemble(SMALL_KERNEL)
+            visakit.assemble(SMALL_KERNEL)
         for change, name in given["steps"]:
             with contextlib.suppress(OSError):  # A step may find nothing that it could change.
                 CHANGES[change](base / name if name else base, source)
@@ -163,7 +163,7 @@ def visa_image() -> bytes:
     """A small image."""
     from vlink import link
 
-    return link([visa.assemble(SMALL_KERNEL)]).to_bytes()
+    return link([visakit.assemble(SMALL_KERNEL)]).to_bytes()
 
 
 TARGETS = [Target("cache", "entries of the cache, damaged and forged", make, check, 500)]

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-import visa
+import visakit
 from fuzzing.guarded import guard_workers
 from fuzzing.launches import Execution, Json, execute, packed
 from fuzzing.mutation import mutate_bytes, mutate_text
 from fuzzing.reading import DATA, kept
 from fuzzing.target import Target
-from visa import VisaError
+from visakit import VisaError
 from vsim.launch import BufferArgument, ImageArgument, Launch, LocalArgument, ScalarArgument, parse_launch
 
 LARGEST = 1 << 20
@@ -186,7 +186,7 @@ def make(seed: int) -> bytes:
         e = _changed_info(source, e)
     if what == 2 and e.text:
         try:
-            isa = visa.assemble(e.text)
+            isa = visakit.assemble(e.text)
         except VisaError:
             isa = b""
         changed = mutate_bytes(source, isa)

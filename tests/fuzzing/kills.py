@@ -40,7 +40,7 @@ class Tool:
 
 TOOLS = {
     "vasm": Tool(("-m", "vasm", "x.visaasm", "-g", "-o", "x.o", "--listing", "x.lst", "-MD", "-MF", "x.d"), ("x.o", "x.lst", "x.d")),
-    "vdis": Tool(("-m", "vdis", "y.o", "-o", "y.visaasm"), ("y.visaasm",)),
+    "vdis": Tool(("-m", "vasm.vdis", "y.o", "-o", "y.visaasm"), ("y.visaasm",)),
     "vlink": Tool(("-m", "vlink", "y.o", "--data", "table=table.raw", "-o", "y.bin", "--map", "y.map"), ("y.bin", "y.map")),
     "vsim": Tool(("-m", "vsim", "z.bin", "--engine", "numpy", "--launch", "launch.json", "--out-dir", "."), ("one.npy", "two.raw")),
 }  # fmt: skip

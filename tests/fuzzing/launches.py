@@ -23,8 +23,8 @@ from conftest import same
 from fuzzing.guarded import Guarded
 from fuzzing.target import Finding
 from vasm.assembler import assemble_text
-from visa import SimulationError, VisaError, VisaWarning
-from visa.image import LinkedImage, read_image
+from visakit import SimulationError, VisaError, VisaWarning
+from visakit.objects.image import LinkedImage, read_image
 from vlink.linker import Linker, LinkOptions
 from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument
 from vsim.llvm_engine.runtime.target import VARIABLE as CPU

@@ -18,7 +18,7 @@ from fuzzing.guarded import guard_workers
 from fuzzing.launches import Execution, Json, execute, packed
 from fuzzing.messages import LSC
 from fuzzing.target import Target
-from visa.platforms import find
+from visakit.language.platforms import find
 
 PLATFORMS = ("tgllp", "tgllp", "skl", "icllp", "xehp", "dg2", "bmg", "bmg", "pvc")
 COUNTERS = ("d", "d", "d", "ud", "ud", "w", "uw", "b", "ub", "q", "uq")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from random import Random
 
-from visa.platforms import find, since
+from visakit.language.platforms import find, since
 
 LANE_BYTES, BLOCK_BYTES, SHARED_BYTES, SUM_BYTES = 64, 1024, 4096, 256
 SCRATCH_BYTES = 32 * LANE_BYTES

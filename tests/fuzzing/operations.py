@@ -10,8 +10,8 @@ from random import Random
 
 from scalar import FLOATS, INTEGERS, SIZES
 
-from visa.isa import FORMS
-from visa.isa.record import SAT, InstructionDesc, Rule, Saturation
+from visakit.isa import FORMS
+from visakit.isa.record import SAT, InstructionDesc, Rule, Saturation
 from vsim.refused import REFUSED
 from vsim.semantics import SEMANTICS
 

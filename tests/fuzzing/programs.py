@@ -35,8 +35,8 @@ from fuzzing.messages import (
 from fuzzing.operations import ELEMENTS, PREDICATES, VARIABLES, Operations
 from fuzzing.target import Target
 from vasm.assembler import assemble_text
-from visa import AssemblyError
-from visa.platforms import find
+from visakit import AssemblyError
+from visakit.language.platforms import find
 
 RECORD = 8192
 """Bytes of the variables of a thread, before and after."""

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import test_fuzzed
 
-import ctm
-import visa
+import visakit
 from fuzzing.mutation import mutate_bytes, mutate_text
 from fuzzing.target import Finding, Target
-from visa import VisaError
+from visakit import VisaError, ctm
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -25,9 +24,9 @@ DATA = Path(__file__).parent.parent / "data"
 
 def text_law(data: bytes) -> None:
     """What assembles can be read, and disassembles to text that assembles to the same bytes."""
-    isa = visa.assemble(data.decode("utf-8", "replace"))
+    isa = visakit.assemble(data.decode("utf-8", "replace"))
     try:
-        again = visa.assemble(visa.disassemble(isa))
+        again = visakit.assemble(visakit.disassemble(isa))
     except VisaError as error:
         raise Finding(f"the way back: {error}") from error
     if again != isa:
@@ -36,18 +35,18 @@ def text_law(data: bytes) -> None:
 
 def module_law(data: bytes) -> None:
     """What is read is written, and is refused by the disassembler or disassembles to text of the same bytes."""
-    module = visa.read_module(data)
+    module = visakit.read_module(data)
     for function in module.all_functions:  # of linked images; text has none
         function.variable_relocations, function.function_relocations = [], []
     try:
-        isa = visa.write_module(module)
-        if visa.write_module(visa.read_module(isa)) != isa:
+        isa = visakit.write_module(module)
+        if visakit.write_module(visakit.read_module(isa)) != isa:
             raise Finding("a module that was written is another one")
     except VisaError as error:
         raise Finding(f"what was read cannot be written: {error}") from error
-    text = visa.disassemble(module)
+    text = visakit.disassemble(module)
     try:
-        again = visa.assemble(text)
+        again = visakit.assemble(text)
     except VisaError as error:
         raise Finding(f"what was disassembled: {error}") from error
     if again != isa:

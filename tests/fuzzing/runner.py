@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fuzzing.target import Target
-from visa import VisaError
+from visakit import VisaError
 
 MAXIMUM_MEMORY, MAXIMUM_SECONDS = 2 << 30, 20
 COMMAND = (str(Path(__file__).parent),)

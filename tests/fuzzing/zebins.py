@@ -10,13 +10,13 @@ import random
 import re
 import struct
 
-import visa
+import visakit
 import vsim
 from fuzzing.mutation import mutate_bytes, mutate_text
 from fuzzing.reading import DATA, kept
 from fuzzing.target import Target
-from visa import VisaError
-from visa.elf import (
+from visakit import VisaError
+from visakit.objects.elf import (
     EM_INTELGT,
     ET_REL,
     SHT_NOBITS,
@@ -142,7 +142,7 @@ def make(seed: int) -> bytes:
 def check(data: bytes) -> str:
     """Give a file to everything that takes one. What one of them refuses, another may take."""
     refused: list[VisaError] = []
-    readers = (visa.disassemble, _link, _link_info, vsim.load)
+    readers = (visakit.disassemble, _link, _link_info, vsim.load)
     for reader in readers:
         try:
             reader(data)
@@ -169,7 +169,7 @@ def _link_info(data: bytes) -> None:
         f'.kernel "{name}"\n.kernel_attr SimdSize=16\nret (M1, 1)\n' for name in names or ["k"]
     )
     linker = Linker(LinkOptions(allow_undefined=True))
-    linker.add_bytes(visa.assemble(text), "x.isa")
+    linker.add_bytes(visakit.assemble(text), "x.isa")
     linker.add_info(data, "x.zebin")
     vsim.load(linker.run().image.to_bytes())
 

@@ -1,6 +1,6 @@
 """Control flow of one function: basic blocks, labels, subroutines, and the successors of an instruction.
 
-An instruction is named by its number, its *pc*. What it does to control flow is its :class:`visa.isa.Flow` in the
+An instruction is named by its number, its *pc*. What it does to control flow is its :class:`visakit.isa.Flow` in the
 instruction table; nothing here knows a mnemonic. A block is named by the pc of its first instruction, a subroutine (the
 target of ``call``) by that of its mark.
 
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from visa.isa.record import Flow
-from visa.program import Function, Instruction
+from visakit.isa.record import Flow
+from visakit.language.program import Function, Instruction
 
 
 @dataclass(frozen=True)

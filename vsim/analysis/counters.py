@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from visa.operands import NO_MODIFIER, General, Immediate, region_elements
-from visa.program import FIRST_VARIABLE, Instruction
-from visa.types import DataType
+from visakit.language.operands import NO_MODIFIER, General, Immediate, region_elements
+from visakit.language.program import FIRST_VARIABLE, Instruction
+from visakit.language.types import DataType
 from vsim.analysis.control_flow import ControlFlow
 from vsim.analysis.quiet_loops import LARGEST_STEP
 from vsim.registers import Layout

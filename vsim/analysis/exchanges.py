@@ -22,10 +22,10 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from visa.isa.record import Access
-from visa.message_sizes import element_size, message_sizes
-from visa.operands import Address, Execution, General, Indirect, Predicate, Raw, region_elements
-from visa.program import Function, Instruction
+from visakit.isa.record import Access
+from visakit.language.operands import Address, Execution, General, Indirect, Predicate, Raw, region_elements
+from visakit.language.program import Function, Instruction
+from visakit.rules.message_sizes import element_size, message_sizes
 from vsim.checks.accesses import fence_of
 from vsim.registers import NULL, layout_of, takes_address
 from vsim.semantics.messages import meaning

@@ -19,21 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from visa import types
-from visa.isa.enums import LSC_ORDERS, LSC_SFIDS
-from visa.isa.record import Access, Flow, Payload
-from visa.message_sizes import DATA, element_size, message_sizes
-from visa.operands import (
-    SURFACE,
-    General,
-    Immediate,
-    Predicate,
-    Raw,
-    State,
-    VectorOperand,
-    region_elements,
-)
-from visa.program import FIRST_VARIABLE, SCRATCH, SLM, Function, Instruction
+from visakit.isa.enums import LSC_ORDERS, LSC_SFIDS
+from visakit.isa.record import Access, Flow, Payload
+from visakit.language import types
+from visakit.language.operands import SURFACE, General, Immediate, Predicate, Raw, State, VectorOperand, region_elements
+from visakit.language.program import FIRST_VARIABLE, SCRATCH, SLM, Function, Instruction
+from visakit.rules.message_sizes import DATA, element_size, message_sizes
 from vsim.analysis.control_flow import ControlFlow, control_flow
 from vsim.analysis.dominators import Dominators, Graph
 from vsim.analysis.uniformity import takes_one_way, uniform_predicates

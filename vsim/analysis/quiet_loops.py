@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from visa.isa.record import Access, Flow, Memory
-from visa.operands import General, Immediate, Raw
-from visa.program import Instruction
+from visakit.isa.record import Access, Flow, Memory
+from visakit.language.operands import General, Immediate, Raw
+from visakit.language.program import Instruction
 from vsim.analysis.control_flow import ControlFlow
 from vsim.refused import RAW_MESSAGES
 from vsim.registers import Layout

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from visa.diagnostics import Diagnostic, LaunchError
-from visa.image import LinkedImage
-from visa.isa.record import Flow
-from visa.program import Function, Instruction
+from visakit.diagnostics import Diagnostic, LaunchError
+from visakit.isa.record import Flow
+from visakit.language.program import Function, Instruction
+from visakit.objects.image import LinkedImage
 from vsim.analysis.control_flow import control_flow
 from vsim.refused import RAW_MESSAGES, REFUSED, returns_to_nobody
 from vsim.semantics.messages import NoEquivalent, equivalent

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
-from visa.operands import NO_MODIFIER, Execution, General, Immediate, Raw
-from visa.program import Function, Instruction
+from visakit.language.operands import NO_MODIFIER, Execution, General, Immediate, Raw
+from visakit.language.program import Function, Instruction
 from vsim.registers import ALL_BITS, CONTROL_UPDATES, CR0, ROUNDING_BITS, Layout
 
 ROUNDING_SHIFT = 4

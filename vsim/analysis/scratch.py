@@ -4,8 +4,8 @@ the finalizer makes.
 
 from __future__ import annotations
 
-from visa.image import LinkedImage
-from visa.program import SCRATCH, Function, Instruction
+from visakit.language.program import SCRATCH, Function, Instruction
+from visakit.objects.image import LinkedImage
 from vsim.analysis.reachability import reachable
 from vsim.refused import RAW_MESSAGES
 from vsim.semantics.lsc import address_kind

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from visa.isa.record import Access, Flow, Memory
-from visa.operands import Address, General, Indirect, Predicate, PredicateControl, Raw
-from visa.program import Function, Instruction
+from visakit.isa.record import Access, Flow, Memory
+from visakit.language.operands import Address, General, Indirect, Predicate, PredicateControl, Raw
+from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import ControlFlow, control_flow
 from vsim.refused import RAW_MESSAGES
 from vsim.registers import Layout, layout_of

@@ -1,11 +1,11 @@
-"""What every launch asks of a kernel's instructions, in short (:class:`visa.image.KernelSummary`)."""
+"""What every launch asks of a kernel's instructions, in short (:class:`visakit.objects.image.KernelSummary`)."""
 
 from __future__ import annotations
 
-from visa.cisa.references import asks_for_ids, counts_threads
-from visa.image import KernelSummary, LinkedImage
-from visa.isa.record import Flow
-from visa.program import Function
+from visakit.binary.references import asks_for_ids, counts_threads
+from visakit.isa.record import Flow
+from visakit.language.program import Function
+from visakit.objects.image import KernelSummary, LinkedImage
 from vsim.analysis.control_flow import may_repeat
 from vsim.analysis.spin_loops import spins
 from vsim.atomics import depends_on_order

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from visa.isa.record import Flow
-from visa.operands import SCALAR, General, Immediate, Predicate
-from visa.program import Function, Instruction
+from visakit.isa.record import Flow
+from visakit.language.operands import SCALAR, General, Immediate, Predicate
+from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import covers_all
 
 

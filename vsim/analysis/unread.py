@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visa.isa.record import Access, Payload
-from visa.message_sizes import element_size, message_sizes
-from visa.operands import General, Raw, region_elements
-from visa.program import FIRST_VARIABLE, Function, Instruction
+from visakit.isa.record import Access, Payload
+from visakit.language.operands import General, Raw, region_elements
+from visakit.language.program import FIRST_VARIABLE, Function, Instruction
+from visakit.rules.message_sizes import element_size, message_sizes
 from vsim.arrays import Bools
 from vsim.registers import Layout, layout_of, takes_address
 from vsim.semantics.messages import meaning

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from visa.image import LinkedImage
-from visa.isa.record import Access, Flow, Memory
-from visa.program import Function, Instruction
+from visakit.isa.record import Access, Flow, Memory
+from visakit.language.program import Function, Instruction
+from visakit.objects.image import LinkedImage
 from vsim.analysis.reachability import reachable
 from vsim.analysis.spin_loops import spins
 from vsim.refused import RAW_MESSAGES

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from visa.isa.enums import FENCE_SCOPES, LSC_SFIDS
-from visa.program import Instruction
+from visakit.isa.enums import FENCE_SCOPES, LSC_SFIDS
+from visakit.language.program import Instruction
 from vsim.arrays import Array
 from vsim.checks.findings import Site
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from visa.program import Function
+from visakit.language.program import Function
 from vsim.checks.selection import GUARD, Checking, Wanted, checking
 
 if TYPE_CHECKING:
-    from visa.diagnostics import Diagnostic
+    from visakit.diagnostics import Diagnostic
     from vsim.checks.queued import LaunchAccesses
     from vsim.dispatch import Dispatch
 

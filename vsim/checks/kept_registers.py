@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from visa.operands import Execution, General
-from visa.program import PREDEFINED_VARIABLES, Function, Instruction, predefined_size
+from visakit.language.operands import Execution, General
+from visakit.language.program import PREDEFINED_VARIABLES, Function, Instruction, predefined_size
 from vsim.registers import Layout
 
 _NUMBERS = {name: number for number, (name, _, _) in enumerate(PREDEFINED_VARIABLES)}

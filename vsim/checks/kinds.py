@@ -14,13 +14,13 @@ from vsim.checks.selection import CALLS, DIVERGENCE, GUARD, UNDEFINED
 from vsim.memory import shown_offset
 
 if TYPE_CHECKING:
-    from visa.program import Function
+    from visakit.language.program import Function
     from vsim.dispatch import Dispatch
 
 FLAT, LOCAL, SCRATCH, REGISTER, ARGUMENT, NONE = "flat", "local", "scratch", "register", "argument", ""
 """What the first number of an instance is: an address, an offset in local or scratch memory, the number of a variable
-of the instruction's function (as :mod:`visa.program` counts them), an address outside the argument to which it belongs
-(the second number is then how many bytes were accessed), nothing.
+of the instruction's function (as :mod:`visakit.language.program` counts them), an address outside the argument to which
+it belongs (the second number is then the number of bytes accessed), nothing.
 """
 
 

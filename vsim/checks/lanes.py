@@ -4,10 +4,10 @@ diverged (manual: chapter 3, "Mixing Uniform and Divergent Control Flow"; RET; L
 
 from __future__ import annotations
 
-from visa.isa.enums import LSC_ORDERS
-from visa.isa.record import Flow, Memory
-from visa.operands import Execution
-from visa.program import Instruction
+from visakit.isa.enums import LSC_ORDERS
+from visakit.isa.record import Flow, Memory
+from visakit.language.operands import Execution
+from visakit.language.program import Instruction
 
 JUMPED_OVER, ENDED, BLOCK_OFF = "K023", "K024", "K025"
 """Codes: a jump of the whole thread over a label where lanes wait; a return of the whole thread while lanes wait; a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from visa.command import flag, option, positive
+from visakit.commands.command import flag, option, positive
 from vsim.checks.selection import NAMES, SHOWN
 
 PANEL = "Checks"

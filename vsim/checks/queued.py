@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from visa.diagnostics import Diagnostic
+from visakit.diagnostics import Diagnostic
 from vsim.checks.accesses import ATOMIC_READ, GLOBAL, READ, RECORD, WRITE, Records
 from vsim.checks.findings import MAPPED
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from visa.diagnostics import Diagnostic, Label, Span
-from visa.text.printer import FunctionPrinter
+from visakit.diagnostics import Diagnostic, Label, Span
+from visakit.text.printer import FunctionPrinter
 from vsim import threads
 from vsim.checks.findings import MAPPED, Finding, OtherSide, Site, Who
 from vsim.checks.kinds import BY_ORDER

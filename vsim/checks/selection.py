@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from visa.diagnostics import Diagnostic, UsageError, did_you_mean
+from visakit.diagnostics import Diagnostic, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from vsim.checks.suppressions import Suppressions
@@ -87,7 +87,7 @@ def parse_checking(names: str, limit: int | None, suppressions: str | None, what
         FormatError: K091, a line of the file is no suppression.
         FileError: it cannot be read.
     """
-    from visa.files import read_text
+    from visakit.files import read_text
     from vsim.checks.suppressions import parse_suppressions
 
     checks = parse_checks(names, what)

@@ -16,7 +16,7 @@ import functools
 import operator
 from collections.abc import Callable
 
-from visa.types import DataType
+from visakit.language.types import DataType
 from vsim.semantics.algebra import Algebra, Lanes, Mask
 from vsim.semantics.core import unsigned_of
 

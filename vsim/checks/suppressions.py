@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from visa.diagnostics import Diagnostic, FormatError, Span, did_you_mean
+from visakit.diagnostics import Diagnostic, FormatError, Span, did_you_mean
 from vsim.checks.selection import NAMES
 
 KEYS = ("check", "code", "kernel", "instruction", "source")

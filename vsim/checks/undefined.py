@@ -14,10 +14,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from visa import types
-from visa.operands import EVERY_LANE, Address, Execution, General, Indirect, PredicateControl, Raw, VectorOperand
-from visa.program import Function, Instruction
-from visa.types import DataType
+from visakit.language import types
+from visakit.language.operands import (
+    EVERY_LANE,
+    Address,
+    Execution,
+    General,
+    Indirect,
+    PredicateControl,
+    Raw,
+    VectorOperand,
+)
+from visakit.language.program import Function, Instruction
+from visakit.language.types import DataType
 from vsim.checks.shadows import ShadowAlgebra, Tracked, TypeOf
 from vsim.memory import SamplerState
 from vsim.semantics.algebra import ImageReference, ImageView, Lanes, Machine, Mask, Read, ReadMask, Space, Step, Write

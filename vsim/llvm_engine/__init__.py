@@ -7,7 +7,7 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from visa.program import Function
+    from visakit.language.program import Function
 
 
 class Unsupported(Exception):

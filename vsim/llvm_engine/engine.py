@@ -7,7 +7,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from visa.image import LinkedImage
+from visakit.objects.image import LinkedImage
 from vsim import threads
 from vsim.arrays import Array, Bytes, Words
 from vsim.checks.selection import GUARD, RACE

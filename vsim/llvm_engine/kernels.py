@@ -11,9 +11,9 @@ from itertools import pairwise
 from time import perf_counter
 from typing import NamedTuple
 
-from visa.diagnostics import Diagnostic, SimulationError
-from visa.image import LinkedImage
-from visa.program import Function
+from visakit.diagnostics import Diagnostic, SimulationError
+from visakit.language.program import Function
+from visakit.objects.image import LinkedImage
 from vsim.dispatch import LIMIT_HINT, Dispatch
 from vsim.llvm_engine import Overtaken, Unsupported
 from vsim.llvm_engine.runtime import cache, native, summaries

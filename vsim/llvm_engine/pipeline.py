@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from visa.collector import paused_collection
-from visa.program import Function
+from visakit.commands.collector import paused_collection
+from visakit.language.program import Function
 from vsim.analysis.independence import is_independent
 from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import touches_memory

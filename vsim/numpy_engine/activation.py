@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visa.program import Function
+from visakit.language.program import Function
 from vsim.arrays import Array, Bools, Bytes
 from vsim.numpy_engine.algebra import Mask, any_lane
 from vsim.numpy_engine.prepared import PreparedFunction

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from visa import types
-from visa.types import DataType
+from visakit.language import types
+from visakit.language.types import DataType
 from vsim.arrays import Array, Bools, DType, Dwords
 from vsim.semantics.algebra import LARGEST_CHANGE, product_and_sum
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from visa.program import Function, Instruction
+from visakit.language.program import Function, Instruction
 from vsim.arrays import Array, Bools
 from vsim.checks.kinds import OUTSIDE
 from vsim.memory import SLM_ADDRESS_MASK, Buffer

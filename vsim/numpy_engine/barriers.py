@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from visa.program import Instruction
+from visakit.language.program import Instruction
 from vsim.arrays import Bools, Dwords, Offsets
 from vsim.checks.selection import DIVERGENCE
 from vsim.numpy_engine.activation import Running

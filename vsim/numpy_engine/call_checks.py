@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from visa.program import Function
+from visakit.language.program import Function
 from vsim.arrays import Bools, Offsets
 from vsim.checks.kept_registers import KEPT, MISPLACED_STACK, STACK_POINTER, moves_stack
 from vsim.numpy_engine.activation import Activation, KeptRegisters

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from visa.calls import size_difference, uncallable
-from visa.diagnostics import SimulationError
-from visa.program import Function, Instruction
+from visakit.diagnostics import SimulationError
+from visakit.language.calls import size_difference, uncallable
+from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import control_flow
 from vsim.arrays import Bools, Dwords
 from vsim.dispatch import Dispatch

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from visa.isa.record import Flow
-from visa.program import Function, Instruction
+from visakit.isa.record import Flow
+from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import takes_all
 from vsim.arrays import Array, Bools
 from vsim.numpy_engine.activation import Activation, Running

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, SimulationError
-from visa.program import Function
+from visakit.diagnostics import Diagnostic, SimulationError
+from visakit.language.program import Function
 from vsim import threads
 from vsim.arrays import Array, Bools, Bytes, Dwords
 from vsim.dispatch import TIMEOUT, Dispatch

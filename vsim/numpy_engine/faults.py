@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from visa.diagnostics import Diagnostic, SimulationError
-from visa.program import Function, Instruction
-from visa.text.printer import FunctionPrinter
+from visakit.diagnostics import Diagnostic, SimulationError
+from visakit.language.program import Function, Instruction
+from visakit.text.printer import FunctionPrinter
 from vsim.dispatch import Dispatch
 from vsim.memory import Buffer, shown_offset
 from vsim.numpy_engine.activation import Running

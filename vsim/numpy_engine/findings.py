@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from visa.program import Function
+from visakit.language.program import Function
 from vsim.arrays import Array, Bools, Offsets
 from vsim.checks.findings import Site, Who, site_of
 from vsim.checks.kinds import Instance, ended_instance, finding_of

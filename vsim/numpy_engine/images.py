@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from visa.operands import SAMPLER, Execution
-from visa.program import NAMED_SAMPLER, Instruction
+from visakit.language.operands import SAMPLER, Execution
+from visakit.language.program import NAMED_SAMPLER, Instruction
 from vsim.arrays import Array, Dwords
 from vsim.dispatch import Dispatch
 from vsim.images import SurfaceImage

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from visa.operands import Indirect
-from visa.program import Instruction
+from visakit.language.operands import Indirect
+from visakit.language.program import Instruction
 from vsim.arrays import Array, Bools, Bytes, Offsets
 from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.algebra import DTYPES, Mask, both, broadcast

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from visa.program import Function
+from visakit.language.program import Function
 from vsim.arrays import Bools
 from vsim.checks.findings import Site, site_of
 from vsim.checks.lanes import BLOCK_OFF, code_of_lanes_left, lane_of_block

@@ -6,8 +6,8 @@ from typing import NoReturn, Protocol
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, SimulationError
-from visa.program import Function, Instruction
+from visakit.diagnostics import Diagnostic, SimulationError
+from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import control_flow
 from vsim.analysis.spin_loops import spin_branches
 from vsim.arrays import Array, Bools

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from visa.operands import Execution, PredicateControl
+from visakit.language.operands import Execution, PredicateControl
 from vsim.arrays import Array, Bools, Dwords
 from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.algebra import Mask, both

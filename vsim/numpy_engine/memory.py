@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from visa.image import SLOT
+from visakit.objects.image import SLOT
 from vsim.arrays import Array, Bools, Bytes, DType, Dwords, Offsets
 from vsim.images import SurfaceImage
 from vsim.memory import AddressSpace, Buffer

@@ -9,10 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
-from visa.diagnostics import SimulationError
-from visa.message_sizes import shape_difference
-from visa.program import Function, Instruction
-from visa.types import DataType
+from visakit.diagnostics import SimulationError
+from visakit.language.program import Function, Instruction
+from visakit.language.types import DataType
+from visakit.rules.message_sizes import shape_difference
 from vsim.arrays import Array, Bools
 from vsim.numpy_engine import memory
 from vsim.numpy_engine.activation import Running

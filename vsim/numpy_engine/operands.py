@@ -13,10 +13,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from visa import types
-from visa.diagnostics import SimulationError
-from visa.operands import CONSECUTIVE, Address, General, Immediate, Indirect, Raw, VectorOperand, region_elements
-from visa.types import DataType
+from visakit.diagnostics import SimulationError
+from visakit.language import types
+from visakit.language.operands import (
+    CONSECUTIVE,
+    Address,
+    General,
+    Immediate,
+    Indirect,
+    Raw,
+    VectorOperand,
+    region_elements,
+)
+from visakit.language.types import DataType
 from vsim.arrays import Array, DType
 from vsim.numpy_engine.activation import Running
 from vsim.numpy_engine.algebra import DTYPES, Mask, NumpyAlgebra

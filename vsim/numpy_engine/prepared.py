@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from visa.program import Function, Instruction
+from visakit.language.program import Function, Instruction
 from vsim.arrays import Bools
 from vsim.numpy_engine.registers import RegisterFile, View
 from vsim.numpy_engine.threads import HardwareThreads

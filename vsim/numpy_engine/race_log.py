@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visa.operands import Execution
-from visa.program import Function, Instruction
+from visakit.language.operands import Execution
+from visakit.language.program import Function, Instruction
 from vsim.analysis.exchanges import is_for_lanes, ordering_steps
 from vsim.analysis.unread import ReadElements, read_elements
 from vsim.arrays import Array, Bools

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visa.program import FIRST_VARIABLE, Function
+from visakit.language.program import FIRST_VARIABLE, Function
 from vsim.arrays import Array, Bytes, DType, Dwords
 from vsim.numpy_engine.threads import HardwareThreads
 from vsim.registers import Layout

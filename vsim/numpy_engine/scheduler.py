@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from visa.diagnostics import SimulationError
-from visa.program import Function
+from visakit.diagnostics import SimulationError
+from visakit.language.program import Function
 from vsim.arrays import Bools
 from vsim.numpy_engine.activation import Activation, Running
 from vsim.numpy_engine.algebra import any_lane

@@ -14,9 +14,9 @@ from typing import cast
 
 import numpy as np
 
-from visa.operands import Execution, Raw, VectorOperand
-from visa.program import ARG, FIRST_VARIABLE, RETVAL, Function
-from visa.types import DataType
+from visakit.language.operands import Execution, Raw, VectorOperand
+from visakit.language.program import ARG, FIRST_VARIABLE, RETVAL, Function
+from visakit.language.types import DataType
 from vsim import threads
 from vsim.arrays import Array, Bools, Bytes
 from vsim.checks.findings import site_of

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from visa.operands import SURFACE
-from visa.program import BINDLESS, SCRATCH, SLM, STATELESS
+from visakit.language.operands import SURFACE
+from visakit.language.program import BINDLESS, SCRATCH, SLM, STATELESS
 from vsim.arguments import URB
 from vsim.arrays import Dwords
 from vsim.dispatch import Dispatch

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from visa.operands import SURFACE
-from visa.program import Instruction
-from visa.types import DataType
+from visakit.language.operands import SURFACE
+from visakit.language.program import Instruction
+from visakit.language.types import DataType
 from vsim.arrays import Bools, Dwords
 from vsim.dispatch import Dispatch
 from vsim.numpy_engine.activation import Running

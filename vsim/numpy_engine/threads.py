@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from visa.platforms import MAXIMUM_GRF_SIZE
-from visa.program import predefined_size
+from visakit.language.platforms import MAXIMUM_GRF_SIZE
+from visakit.language.program import predefined_size
 from vsim.arrays import Array, Bools, Bytes
 from vsim.numpy_engine.memory import PartitionedSpace
 from vsim.trace import Trace

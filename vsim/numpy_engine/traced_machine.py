@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from visa.operands import (
+from visakit.language.operands import (
     SURFACE,
     Address,
     Execution,
@@ -15,8 +15,8 @@ from visa.operands import (
     Raw,
     VectorOperand,
 )
-from visa.program import FIRST_PREDICATE, Instruction
-from visa.types import DataType
+from visakit.language.program import FIRST_PREDICATE, Instruction
+from visakit.language.types import DataType
 from vsim.arrays import Array, Bools
 from vsim.numpy_engine.algebra import Mask
 from vsim.numpy_engine.machine import BatchExecution, NumpyMachine

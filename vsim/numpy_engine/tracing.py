@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visa.operands import Execution, Raw
-from visa.program import Function
-from visa.text.printer import FunctionPrinter
-from visa.types import DataType
+from visakit.language.operands import Execution, Raw
+from visakit.language.program import Function
+from visakit.language.types import DataType
+from visakit.text.printer import FunctionPrinter
 from vsim.arrays import Array, Bools
 from vsim.dispatch import Dispatch
 from vsim.memory import Buffer

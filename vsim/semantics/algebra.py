@@ -22,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from visa.operands import Execution, General, PredicateControl, Raw, VectorOperand
-from visa.program import Function, Instruction
-from visa.types import DataType
+from visakit.language.operands import Execution, General, PredicateControl, Raw, VectorOperand
+from visakit.language.program import Function, Instruction
+from visakit.language.types import DataType
 from vsim.images import ImageKind
 from vsim.memory import SamplerState
 
@@ -231,7 +231,7 @@ class Machine(Protocol):
         """Byte address of a register operand, as address variables hold it (type UD)."""
 
     def state_reader(self, kind: int, index: int, element: int) -> Read:
-        """An element of a surface or sampler variable (``kind`` as in :mod:`visa.operands`), one UD lane."""
+        """An element of a surface or sampler variable (``kind``: :mod:`visakit.language.operands`), one UD lane."""
 
     def state_writer(self, kind: int, index: int, element: int) -> Write:
         """Stores an element of a surface or sampler variable."""
@@ -308,7 +308,7 @@ class Machine(Protocol):
         """Atomic operations in lane order; gives the old values.
 
         Args:
-            op: the data port's word, as in :data:`visa.isa.enums.ATOMICS`.
+            op: the data port's word, as in :data:`visakit.isa.enums.ATOMICS`.
         """
 
     def mapped(self, space: Space, address: Lanes, size: int, mask: Mask) -> Mask:
@@ -318,7 +318,7 @@ class Machine(Protocol):
         """See that one UD lane of a payload is the shape of the blocks of its instruction.
 
         Raises:
-            SimulationError: it is another (:func:`visa.message_sizes.shape_difference`), and the lane executes.
+            SimulationError: it differs (:func:`visakit.rules.message_sizes.shape_difference`), and the lane executes.
         """
 
     def thread_mask(self) -> Mask:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from visa.types import UD, D, F
+from visakit.language.types import UD, D, F
 from vsim.semantics.algebra import Algebra, Lanes
 
 _HALF_PI = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)

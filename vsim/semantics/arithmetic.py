@@ -13,10 +13,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from visa import types
-from visa.operands import SAT, SCALAR, General
-from visa.program import Instruction
-from visa.types import UQ, DataType, Q
+from visakit.language import types
+from visakit.language.operands import SAT, SCALAR, General
+from visakit.language.program import Instruction
+from visakit.language.types import UQ, DataType, Q
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Read, ReadMask, Step, Write
 from vsim.semantics.core import (
     LaneFunction,

@@ -14,8 +14,8 @@ carry out of the fraction into the exponent is right, too. Of 0x3F808000, half-w
 
 from __future__ import annotations
 
-from visa import types
-from visa.types import BF, DF, HF, UB, UV, UW, VF, DataType, F, V
+from visakit.language import types
+from visakit.language.types import BF, DF, HF, UB, UV, UW, VF, DataType, F, V
 from vsim.semantics.algebra import Algebra, Lanes
 from vsim.semantics.rounding import DOWN, UP, Rounding, directed, float_rounded_to_odd
 

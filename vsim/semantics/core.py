@@ -19,10 +19,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from visa import types
-from visa.operands import ABS, NEG, NEG_ABS, NOT, SAT, Immediate, VectorOperand
-from visa.program import Instruction
-from visa.types import BF, DF, HF, UQ, UW, D, DataType, F, Q
+from visakit.language import types
+from visakit.language.operands import ABS, NEG, NEG_ABS, NOT, SAT, Immediate, VectorOperand
+from visakit.language.program import Instruction
+from visakit.language.types import BF, DF, HF, UQ, UW, D, DataType, F, Q
 from vsim.registers import DENORMAL_BITS
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Read, ReadMask, Step, Write
 from vsim.semantics.conversion import convert, element_type

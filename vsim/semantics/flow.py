@@ -8,10 +8,10 @@ instructions.
 
 from __future__ import annotations
 
-from visa import types
-from visa.isa.record import Flow
-from visa.operands import ACTIVE_LANES, EVERY_LANE, MAXIMUM_LANES, Execution
-from visa.program import Function, Instruction
+from visakit.isa.record import Flow
+from visakit.language import types
+from visakit.language.operands import ACTIVE_LANES, EVERY_LANE, MAXIMUM_LANES, Execution
+from visakit.language.program import Function, Instruction
 from vsim.semantics.algebra import Algebra, Lanes, Machine, ReadMask, Step
 from vsim.semantics.core import SEMANTICS, nothing, semantics, source
 

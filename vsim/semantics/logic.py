@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from visa import types
-from visa.isa.enums import LFSR_FORMS
-from visa.operands import SAT, Predicate
-from visa.program import Instruction
-from visa.types import DataType
+from visakit.isa.enums import LFSR_FORMS
+from visakit.language import types
+from visakit.language.operands import SAT, Predicate
+from visakit.language.program import Instruction
+from visakit.language.types import DataType
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Step
 from vsim.semantics.conversion import convert
 from vsim.semantics.core import (

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from visa import types
-from visa.isa.enums import (
+from visakit.isa.enums import (  # fmt: skip
     LSC_ADDRESS_SIZES,
     LSC_ADDRESS_TYPES,
     LSC_ATOMICS,
@@ -30,11 +29,12 @@ from visa.isa.enums import (
     LSC_POINTER_TYPES,
     LSC_SFIDS,
     MATRIX_OPERANDS,
-)  # fmt: skip
-from visa.message_sizes import BLOCK_SHAPE, block_shape
-from visa.operands import NULL, General, Immediate, Raw
-from visa.program import Instruction
-from visa.types import UQ, UW, D, DataType, Q
+)
+from visakit.language import types
+from visakit.language.operands import NULL, General, Immediate, Raw
+from visakit.language.program import Instruction
+from visakit.language.types import UQ, UW, D, DataType, Q
+from visakit.rules.message_sizes import BLOCK_SHAPE, block_shape
 from vsim.semantics.algebra import FindSpace, Lanes, Machine, Mask, Read, ReadMask, Step
 from vsim.semantics.core import SEMANTICS, both, mask_of, nothing, semantics, source
 from vsim.semantics.memory import ANY_ORDER, atomic, block, channels, data_of, is_store, transfer

@@ -25,8 +25,8 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from visa.program import Instruction
-from visa.types import DF, UQ, D, DataType, F, Q
+from visakit.language.program import Instruction
+from visakit.language.types import DF, UQ, D, DataType, F, Q
 from vsim.semantics import approximations
 from vsim.semantics.algebra import Algebra, Fused, Lanes, Machine, Step, product_and_sum
 from vsim.semantics.core import (

@@ -12,12 +12,12 @@ from __future__ import annotations
 from functools import partial
 from itertools import islice
 
-from visa import types
-from visa.isa.enums import ATOMIC_SOURCES, ATOMIC_TYPES, ATOMICS, COUNTS, OWORDS
-from visa.isa.record import Access
-from visa.operands import Execution, Immediate, Raw
-from visa.program import Instruction
-from visa.types import UQ, UW, DataType
+from visakit.isa.enums import ATOMIC_SOURCES, ATOMIC_TYPES, ATOMICS, COUNTS, OWORDS
+from visakit.isa.record import Access
+from visakit.language import types
+from visakit.language.operands import Execution, Immediate, Raw
+from visakit.language.program import Instruction
+from visakit.language.types import UQ, UW, DataType
 from vsim.semantics.algebra import FindSpace, Lanes, Machine, Mask, Read, ReadMask, Step, Write
 from vsim.semantics.core import both, mask_of, semantics, source, unsigned_of
 

@@ -10,9 +10,8 @@ data, 16 lanes and registers of 32 bytes, that is ``lsc_store_quad.ugm (M1, 16) 
 
 from __future__ import annotations
 
-from visa import types
-from visa.isa import instruction_set
-from visa.isa.enums import (
+from visakit.isa import instruction_set
+from visakit.isa.enums import (
     FENCE_OPS,
     FENCE_SCOPES,
     LSC_ADDRESS_SIZES,
@@ -22,9 +21,10 @@ from visa.isa.enums import (
     LSC_ORDERS,
     LSC_SFIDS,
 )
-from visa.isa.record import Access, Flow, InstructionDesc
-from visa.operands import ACTIVE_LANES, NULL, Execution, Immediate, Raw, VectorOperand
-from visa.program import Instruction
+from visakit.isa.record import Access, Flow, InstructionDesc
+from visakit.language import types
+from visakit.language.operands import ACTIVE_LANES, NULL, Execution, Immediate, Raw, VectorOperand
+from visakit.language.program import Instruction
 from vsim.refused import RAW_MESSAGES
 from vsim.semantics.algebra import Lanes, Machine, Step
 from vsim.semantics.core import SEMANTICS, nothing, semantics

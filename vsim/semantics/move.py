@@ -8,11 +8,11 @@ to w, is -1.
 
 from __future__ import annotations
 
-from visa import types
-from visa.isa.enums import RELATIONS
-from visa.operands import ABS, NEG, NEG_ABS, SAT, SCALAR, Address, General, Indirect, Predicate, State
-from visa.program import Instruction
-from visa.types import HF, UB, UQ, UW, DataType, F
+from visakit.isa.enums import RELATIONS
+from visakit.language import types
+from visakit.language.operands import ABS, NEG, NEG_ABS, SAT, SCALAR, Address, General, Indirect, Predicate, State
+from visakit.language.program import Instruction
+from visakit.language.types import HF, UB, UQ, UW, DataType, F
 from vsim.registers import takes_address
 from vsim.semantics.algebra import Lanes, Machine, Mask, Read, Step, Write
 from vsim.semantics.conversion import convert, element_type, half_to_hf8, hf8_to_half, to_bf8, to_tf32

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from visa import types
-from visa.isa.enums import DOWNSCALE_MODES, DOWNSCALE_ROUNDINGS, DOWNSCALES
-from visa.operands import SAT, Immediate, Raw
-from visa.program import Instruction
-from visa.types import BF, HF, UB, UW, B, D, DataType, F
+from visakit.isa.enums import DOWNSCALE_MODES, DOWNSCALE_ROUNDINGS, DOWNSCALES
+from visakit.language import types
+from visakit.language.operands import SAT, Immediate, Raw
+from visakit.language.program import Instruction
+from visakit.language.types import BF, HF, UB, UW, B, D, DataType, F
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Read, Step
 from vsim.semantics.conversion import widen_bf16
 from vsim.semantics.core import mask_of, semantics, source

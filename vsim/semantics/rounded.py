@@ -12,10 +12,10 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from visa import types
-from visa.operands import SAT
-from visa.program import Instruction
-from visa.types import BF, DF, UQ, DataType
+from visakit.language import types
+from visakit.language.operands import SAT
+from visakit.language.program import Instruction
+from visakit.language.types import BF, DF, UQ, DataType
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Step
 from vsim.semantics.conversion import convert
 from vsim.semantics.core import float_type, flush_result, mask_of, operand, sources_of, type_of_source

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import math
 
-from visa import types
-from visa.types import DF, HF, UQ, UW, DataType, F, Q
+from visakit.language import types
+from visakit.language.types import DF, HF, UQ, UW, DataType, F, Q
 from vsim.semantics.algebra import Algebra, Lanes, Mask
 
 WithError = tuple[Lanes, Lanes]

@@ -17,10 +17,10 @@ import functools
 import itertools
 from collections.abc import Callable, Sequence
 
-from visa import types
-from visa.operands import NULL, Immediate, Raw
-from visa.program import Instruction
-from visa.types import HF, UW, D, DataType, F, W
+from visakit.language import types
+from visakit.language.operands import NULL, Immediate, Raw
+from visakit.language.program import Instruction
+from visakit.language.types import HF, UW, D, DataType, F, W
 from vsim.memory import SamplerState
 from vsim.payload import SAMPLER_HANDLE_SHIFT
 from vsim.semantics.algebra import Algebra, ImageReference, ImageView, Lanes, Machine, Mask, Read, Step

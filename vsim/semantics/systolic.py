@@ -22,11 +22,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from visa import types
-from visa.isa.systolic import BFLOAT_STAND_INS, FLOATS, NAMES, bits_of, group_of
-from visa.operands import General, Raw
-from visa.program import Instruction
-from visa.types import BF, DF, HF, UB, UQ, UW, D, DataType, F
+from visakit.isa.systolic import BFLOAT_STAND_INS, FLOATS, NAMES, bits_of, group_of
+from visakit.language import types
+from visakit.language.operands import General, Raw
+from visakit.language.program import Instruction
+from visakit.language.types import BF, DF, HF, UB, UQ, UW, D, DataType, F
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Read, Step, Write
 from vsim.semantics.conversion import convert, hf8_to_half, widen_bf16
 from vsim.semantics.core import mask_of, semantics

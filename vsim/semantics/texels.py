@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from visa import types
-from visa.operands import Raw
-from visa.program import PREDEFINED_SURFACES, SCRATCH, SLM, STATELESS, Instruction
-from visa.types import HF, UB, UQ, UW, B, D, DataType, F, W
+from visakit.language import types
+from visakit.language.operands import Raw
+from visakit.language.program import PREDEFINED_SURFACES, SCRATCH, SLM, STATELESS, Instruction
+from visakit.language.types import HF, UB, UQ, UW, B, D, DataType, F, W
 from vsim.images import ORDERS, ImageFormat
 from vsim.semantics.algebra import Algebra, FindImage, ImageReference, ImageView, Lanes, Machine, Mask
 from vsim.semantics.core import both, source

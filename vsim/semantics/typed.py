@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from visa import types
-from visa.isa.enums import ATOMIC_SOURCES, ATOMIC_TYPES, LSC_ATOMICS, TARGET_OUTPUTS
-from visa.operands import Raw
-from visa.program import Instruction
-from visa.types import UB, UQ, UW, D, DataType
+from visakit.isa.enums import ATOMIC_SOURCES, ATOMIC_TYPES, LSC_ATOMICS, TARGET_OUTPUTS
+from visakit.language import types
+from visakit.language.operands import Raw
+from visakit.language.program import Instruction
+from visakit.language.types import UB, UQ, UW, D, DataType
 from vsim.semantics.algebra import Algebra, FindImage, ImageView, Lanes, Machine, Mask, Read, ReadMask, Step
 from vsim.semantics.core import SEMANTICS, both, mask_of, nothing, semantics, source
 from vsim.semantics.lsc import (

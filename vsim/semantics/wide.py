@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from visa.operands import ABS, NEG, NEG_ABS, SAT, VectorOperand
-from visa.program import Instruction
-from visa.types import UQ, DataType, Q
+from visakit.language.operands import ABS, NEG, NEG_ABS, SAT, VectorOperand
+from visakit.language.program import Instruction
+from visakit.language.types import UQ, DataType, Q
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Step
 from vsim.semantics.conversion import convert
 from vsim.semantics.core import mask_of, sources_of, type_of_source

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from visa import types
-from visa.types import DataType
+from visakit.language import types
+from visakit.language.types import DataType
 from vsim.llvm_engine.ir.constant_masks import constant_lanes
 from vsim.llvm_engine.ir.directed import directed, embedded
 from vsim.llvm_engine.ir.emitter import INVARIANT_LOAD, Emitter

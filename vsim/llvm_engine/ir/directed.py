@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from visa import types
-from visa.types import DataType
+from visakit.language import types
+from visakit.language.types import DataType
 from vsim.llvm_engine.ir.emitter import Emitter
 from vsim.llvm_engine.ir.types import ir_type, overload
 from vsim.llvm_engine.ir.values import Value

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from llvmlite import binding
 
-from visa import types
-from visa.types import DataType
+from visakit.language import types
+from visakit.language.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.types import ir_type, overload
 from vsim.llvm_engine.ir.values import Value

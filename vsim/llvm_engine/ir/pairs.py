@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from visa import types
+from visakit.language import types
 from vsim.llvm_engine.ir.values import Value
 
 if TYPE_CHECKING:

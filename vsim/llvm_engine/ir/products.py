@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from visa import types
+from visakit.language import types
 from vsim.llvm_engine.ir.types import ir_type
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.runtime.target import has_feature

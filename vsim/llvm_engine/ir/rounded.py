@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from visa import cache
-from visa.types import DF, DataType
+from visakit import cache
+from visakit.language.types import DF, DataType
 from vsim.llvm_engine.ir.joins import if_any
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.runtime.target import fuses

@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from visa import types
-from visa.types import DataType
+from visakit.language import types
+from visakit.language.types import DataType
 from vsim.semantics.core import signed_of
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from visa import types
-from visa.types import DataType
+from visakit.language import types
+from visakit.language.types import DataType
 from vsim.llvm_engine.ir.values import Value
 from vsim.semantics.core import signed_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from functools import cache
 
-from visa import types
-from visa.types import DataType
+from visakit.language import types
+from visakit.language.types import DataType
 
 IR_TYPES: dict[DataType, str] = {
     types.UD: "i32", types.D: "i32", types.UW: "i16", types.W: "i16", types.UB: "i8", types.B: "i8", types.DF: "double",

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
-from visa import types
-from visa.types import DataType
+from visakit.language import types
+from visakit.language.types import DataType
 from vsim.llvm_engine.ir.apart import Apart, apart_sum
 from vsim.llvm_engine.ir.index import WideIndex
 from vsim.llvm_engine.ir.strided import BasePointer, StridedLanes, same_in_rows, strided_product, strided_sum

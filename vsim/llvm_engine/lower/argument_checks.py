@@ -4,7 +4,7 @@ out of line compares the lanes' addresses with the argument whose they are (``ru
 
 from __future__ import annotations
 
-from visa import types
+from visakit.language import types
 from vsim.checks.kinds import OUTSIDE, number_of
 from vsim.checks.selection import GUARD
 from vsim.llvm_engine.ir.values import Mask, Value

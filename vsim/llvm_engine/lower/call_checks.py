@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from visa import types
-from visa.program import Instruction
+from visakit.language import types
+from visakit.language.program import Instruction
 from vsim.checks.kept_registers import KEPT, MISPLACED_STACK, STACK_POINTER, KeptRegister, moves_stack
 from vsim.checks.selection import CALLS
 from vsim.llvm_engine.lower.findings import Details, FindingExits

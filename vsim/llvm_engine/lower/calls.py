@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from visa.calls import size_difference
-from visa.program import Function, Instruction
+from visakit.language.calls import size_difference
+from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import takes_all
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.values import Value

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from visa.program import Instruction
+from visakit.language.program import Instruction
 from vsim.analysis.control_flow import takes_all
 from vsim.analysis.uniformity import takes_one_way
 from vsim.llvm_engine.ir.constant_masks import constant_mask

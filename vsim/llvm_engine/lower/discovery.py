@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from visa.isa.record import Flow
+from visakit.isa.record import Flow
 from vsim.analysis.dominators import Dominators, Graph
 from vsim.analysis.liveness import liveness
 from vsim.llvm_engine.lower.registers import BlockNeeds, BlockUse

@@ -7,7 +7,7 @@ one block, which calls the recorder once.
 
 from __future__ import annotations
 
-from visa import types
+from visakit.language import types
 from vsim.llvm_engine.ir.emitter import UNLIKELY
 from vsim.llvm_engine.ir.joins import phi
 from vsim.llvm_engine.ir.values import Value

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from visa import types
-from visa.types import DataType
+from visakit.language import types
+from visakit.language.types import DataType
 from vsim.analysis.rounding import UNKNOWN, ZEROS, Bits, after, control_bits, rounding_mode
 from vsim.llvm_engine.ir.values import Mask, Value
 from vsim.llvm_engine.lower.discovery import emitted_graph

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from visa import types
-from visa.program import Function
+from visakit.language import types
+from visakit.language.program import Function
 from vsim.analysis.quiet_loops import leaves_memory_alone
 from vsim.analysis.waiting import touches_memory
 from vsim.llvm_engine import CannotExecute, Unsupported

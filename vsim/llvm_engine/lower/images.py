@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TypeVar
 
-from visa import types
-from visa.operands import SAMPLER, Execution
-from visa.program import BINDLESS, NAMED_SAMPLER
+from visakit.language import types
+from visakit.language.operands import SAMPLER, Execution
+from visakit.language.program import BINDLESS, NAMED_SAMPLER
 from vsim import threads
 from vsim.images import ImageFormat, ImageKind
 from vsim.llvm_engine import Unsupported

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from visa.program import Instruction
+from visakit.language.program import Instruction
 from vsim.checks.findings import Site
 from vsim.checks.lanes import BLOCK_OFF, code_of_lanes_left, lane_of_block
 from vsim.checks.selection import DIVERGENCE

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from visa import types
-from visa.program import Instruction
-from visa.types import DataType
+from visakit.language import types
+from visakit.language.program import Instruction
+from visakit.language.types import DataType
 from vsim.checks.selection import RACE
 from vsim.llvm_engine import CannotExecute
 from vsim.llvm_engine.ir.values import Mask, Value

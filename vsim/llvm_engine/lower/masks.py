@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from visa import types
-from visa.operands import Execution, PredicateControl
+from visakit.language import types
+from visakit.language.operands import Execution, PredicateControl
 from vsim.llvm_engine.ir.constant_masks import constant_mask
 from vsim.llvm_engine.ir.types import MASK, ir_type
 from vsim.llvm_engine.ir.values import Mask, Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from visa.program import Function
+from visakit.language.program import Function
 from vsim.analysis.waiting import waiting_functions
 from vsim.dispatch import Dispatch
 from vsim.llvm_engine.runtime.race import Traits, traits

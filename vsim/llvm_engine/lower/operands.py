@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import cache, reduce
 from typing import NamedTuple
 
-from visa import types
-from visa.operands import (
+from visakit.language import types
+from visakit.language.operands import (
     CONSECUTIVE,
     Address,
     General,
@@ -19,7 +19,7 @@ from visa.operands import (
     VectorOperand,
     region_elements,
 )
-from visa.types import DataType
+from visakit.language.types import DataType
 from vsim.llvm_engine import CannotExecute
 from vsim.llvm_engine.ir.constant_masks import only_lane
 from vsim.llvm_engine.ir.intrinsics import opaque

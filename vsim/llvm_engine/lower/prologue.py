@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from math import gcd
 
-from visa import types
-from visa.cisa.declarations import VARIABLE
-from visa.cisa.references import references
-from visa.types import DataType
+from visakit.binary.declarations import VARIABLE
+from visakit.binary.references import references
+from visakit.language import types
+from visakit.language.types import DataType
 from vsim import threads
 from vsim.analysis.scratch import touches_scratch
 from vsim.launch import dimensions

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from visa import types
-from visa.program import Instruction
+from visakit.language import types
+from visakit.language.program import Instruction
 from vsim.analysis.exchanges import is_for_lanes, ordering_steps
 from vsim.analysis.unread import ReadElements, read_elements
 from vsim.checks.accesses import ARRIVAL, ATOMIC, DEPARTURE, NO_LANE, READ, WHOLE, WRITE, fence_of

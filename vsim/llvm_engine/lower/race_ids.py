@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from visa import types
+from visakit.language import types
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.findings import FindingExits
 from vsim.llvm_engine.lower.state import FunctionState

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from visa import types
+from visakit.language import types
 from vsim.llvm_engine.ir.intrinsics import masked_read, masked_write
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.lower.race_ids import RaceIds

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from visa import types
-from visa.operands import Raw, VectorOperand
-from visa.program import ARG, FIRST_VARIABLE, RETVAL, Instruction
-from visa.types import DataType
+from visakit.language import types
+from visakit.language.operands import Raw, VectorOperand
+from visakit.language.program import ARG, FIRST_VARIABLE, RETVAL, Instruction
+from visakit.language.types import DataType
 from vsim.checks.findings import site_of
 from vsim.checks.undefined import STORED
 from vsim.checks.undefined_memory import number_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from visa import types
-from visa.operands import SURFACE
-from visa.program import BINDLESS, SCRATCH, SLM, STATELESS
+from visakit.language import types
+from visakit.language.operands import SURFACE
+from visakit.language.program import BINDLESS, SCRATCH, SLM, STATELESS
 from vsim.arguments import URB
 from vsim.checks.selection import GUARD
 from vsim.llvm_engine import Unsupported

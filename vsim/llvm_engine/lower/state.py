@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from visa import types
-from visa.operands import Execution
-from visa.program import Function
+from visakit.language import types
+from visakit.language.operands import Execution
+from visakit.language.program import Function
 from vsim.analysis.control_flow import control_flow, has_many_barriers
 from vsim.analysis.counters import counters
 from vsim.analysis.quiet_loops import quiet_places

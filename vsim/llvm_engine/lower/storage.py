@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from visa.platforms import MAXIMUM_GRF_SIZE
-from visa.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Function, predefined_size
+from visakit.language.platforms import MAXIMUM_GRF_SIZE
+from visakit.language.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Function, predefined_size
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.runtime import context as cx
 from vsim.registers import Layout

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from visa import types
-from visa.program import Instruction
+from visakit.language import types
+from visakit.language.program import Instruction
 from vsim.analysis.waiting import group_barriers
 from vsim.checks.findings import Site
 from vsim.checks.selection import DIVERGENCE

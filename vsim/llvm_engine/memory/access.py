@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from visa import types
-from visa.isa.enums import ATOMIC_SOURCES, BFLOAT_ATOMICS
-from visa.types import DataType
+from visakit.isa.enums import ATOMIC_SOURCES, BFLOAT_ATOMICS
+from visakit.language import types
+from visakit.language.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import LIKELY
 from vsim.llvm_engine.ir.joins import Emit, first_of, if_any

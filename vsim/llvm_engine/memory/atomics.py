@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from visa.types import DataType
+from visakit.language.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import UNLIKELY
 from vsim.llvm_engine.ir.joins import first_of

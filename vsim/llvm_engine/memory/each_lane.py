@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from visa import types
-from visa.types import DataType
+from visakit.language import types
+from visakit.language.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.types import ir_type
 from vsim.llvm_engine.ir.values import Value

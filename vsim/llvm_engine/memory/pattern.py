@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from visa import types
+from visakit.language import types
 from vsim.llvm_engine.ir.values import Value
 from vsim.llvm_engine.memory.part import LanePart, byte_steps, first_active, masked
 

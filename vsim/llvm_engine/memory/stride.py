@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from visa import types
-from visa.types import DataType
+from visakit.language import types
+from visakit.language.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import UNLIKELY
 from vsim.llvm_engine.ir.joins import Emit, first_of

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from visa import types
-from visa.types import DataType
+from visakit.language import types
+from visakit.language.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.joins import if_any
 from vsim.llvm_engine.ir.module import module

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
-from visa import types
+from visakit.language import types
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.emitter import LIKELY, UNLIKELY
 from vsim.llvm_engine.ir.index import WideIndex

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from visa.types import DataType
+from visakit.language.types import DataType
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.intrinsics import masked_read, masked_write
 from vsim.llvm_engine.ir.joins import first_of

@@ -43,7 +43,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from visa import types
+from visakit.language import types
 from vsim.llvm_engine.ir.apart import Apart
 from vsim.llvm_engine.ir.builder import Builder
 from vsim.llvm_engine.ir.joins import first_of

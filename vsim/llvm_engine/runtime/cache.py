@@ -6,7 +6,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from visa import cache
+from visakit import cache
 
 LIMIT_BYTES = 256 << 20
 FOLDER = "objects"
@@ -18,7 +18,7 @@ def _sources() -> bytes:
     """Size and time of every source file that shapes the code: an edited tree never uses old objects."""
     simulator = Path(__file__).parents[2]
     rows: list[str] = []
-    for folder in (simulator, simulator.parent / "visa"):
+    for folder in (simulator, simulator.parent / "visakit"):
         _note_sources(str(folder), rows)
     return "\n".join(sorted(rows)).encode()
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from visa.program import Function, Module
+from visakit.language.program import Function, Module
 from vsim.analysis.control_flow import control_flow
 from vsim.dispatch import Dispatch
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visa.program import Function, Module
+from visakit.language.program import Function, Module
 from vsim.arrays import Words
 from vsim.checks.findings import Site, Who
 from vsim.checks.kinds import KINDS, Instance, code_of, finding_of, number_of

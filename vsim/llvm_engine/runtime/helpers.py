@@ -6,7 +6,7 @@ usual way nothing.
 
 from __future__ import annotations
 
-from visa.isa.enums import BFLOAT_ATOMICS
+from visakit.isa.enums import BFLOAT_ATOMICS
 from vsim.llvm_engine.ir.intrinsics import MaskedIntrinsic
 from vsim.llvm_engine.ir.module import module
 from vsim.llvm_engine.runtime.templates import fill

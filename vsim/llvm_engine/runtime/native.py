@@ -10,7 +10,7 @@ from functools import cache
 from llvmlite import __version__ as version
 from llvmlite import binding as llvm
 
-from visa.diagnostics import UsageError
+from visakit.diagnostics import UsageError
 from vsim.llvm_engine import InvalidCode
 from vsim.llvm_engine.runtime.making import in_llvm
 from vsim.llvm_engine.runtime.room import room_for

@@ -37,7 +37,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from visa.isa.record import Access
+from visakit.isa.record import Access
 from vsim.analysis.reachability import reachable
 from vsim.arrays import Array, Dwords, Words
 from vsim.checks.accesses import RECORD, Records, fence_of

@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from visa.diagnostics import SimulationError
-from visa.program import Function
+from visakit.diagnostics import SimulationError
+from visakit.language.program import Function
 from vsim.arrays import Array, Bytes, Words
 from vsim.checks import races
 from vsim.checks.accesses import RECORD, Records

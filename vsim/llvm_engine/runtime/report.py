@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from visa.calls import size_difference, uncallable
-from visa.diagnostics import Diagnostic, SimulationError
-from visa.message_sizes import shape_difference
-from visa.program import Function, Instruction
+from visakit.diagnostics import Diagnostic, SimulationError
+from visakit.language.calls import size_difference, uncallable
+from visakit.language.program import Function, Instruction
+from visakit.rules.message_sizes import shape_difference
 from vsim import threads
 from vsim.analysis.waiting import group_barriers
 from vsim.arrays import Words
@@ -63,7 +63,7 @@ def fault(
     if turned:
         thread, lane = threads.usual_place(dispatch, group, thread, lane)
     where = threads.describe(dispatch, group, thread, lane)
-    from visa.text.printer import FunctionPrinter
+    from visakit.text.printer import FunctionPrinter
 
     text = FunctionPrinter(function).instruction(instruction)
     if record.kind == cx.BARRIER and DIVERGENCE in dispatch.checks:

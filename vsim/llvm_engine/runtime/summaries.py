@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from visa.image import KernelSummary, LinkedImage, Summaries
+from visakit.objects.image import KernelSummary, LinkedImage, Summaries
 from vsim.llvm_engine.runtime import cache
 from vsim.signature import KernelSignature
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from llvmlite import binding as llvm
 
-from visa.diagnostics import UsageError, did_you_mean
+from visakit.diagnostics import UsageError, did_you_mean
 
 VARIABLE = "VISAKIT_CPU"
 NATIVE = "native"

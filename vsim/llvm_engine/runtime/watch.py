@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visa.diagnostics import Diagnostic, SimulationError
-from visa.program import Function
+from visakit.diagnostics import Diagnostic, SimulationError
+from visakit.language.program import Function
 from vsim.arrays import Array, Words
 from vsim.dispatch import Dispatch
 from vsim.images import SurfaceImage
@@ -117,7 +117,7 @@ def _violation(dispatch: Dispatch, functions: Sequence[Function], state: Words) 
     what = f"compiled code would have {'written' if write else 'read'} {size} bytes at {place:#x}"
     message, span = f"{what}, which is not memory of its launch, around its instructions in '{function.name}'", None
     if instruction >= 0:
-        from visa.text.printer import FunctionPrinter
+        from visakit.text.printer import FunctionPrinter
 
         text = FunctionPrinter(function).instruction(function.instructions[instruction])
         message = (

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from visa.diagnostics import Diagnostic, LaunchError, Span
-from visa.program import Function
+from visakit.diagnostics import Diagnostic, LaunchError, Span
+from visakit.language.program import Function
 from vsim.arrays import Words
 from vsim.llvm_engine.runtime.context import JOB_SIZE
 

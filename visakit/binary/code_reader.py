@@ -1,0 +1,83 @@
+"""The instructions of a function out of their bytes, with the table, which who looks at declarations does without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from visakit.binary.codec import DecodeError, Decoder, Operands, new_operands
+from visakit.binary.references import invalid_reference
+from visakit.binary.tables import Reader
+from visakit.language.program import Function, Instruction
+
+LARGE_CODE = 1 << 17
+"""Bytes of a function's code from which on it pays to look for instructions that were read before."""
+HEAD_BYTES, MOST_ALIKE = 16, 8
+"""By how many bytes these are found, and how many of those with equal ones are kept."""
+
+
+class _Repeats:
+    """Instructions of a function by their bytes: unrolled loops repeat them, and equal bytes have equal fields."""
+
+    def __init__(self, data: bytes, limit: int) -> None:
+        self.data, self.limit = data, limit
+        self.met: dict[bytes, list[tuple[bytes, Instruction]]] = {}
+        self.end = 0
+        """Where the instruction ends that was found last."""
+
+    def find(self, at: int) -> Instruction | None:
+        """An instruction with the bytes at a position."""
+        for code, instruction in self.met.get(self.data[at : at + HEAD_BYTES], ()):
+            if self.data.startswith(code, at) and (end := at + len(code)) <= self.limit:
+                self.end = end
+                return instruction
+        return None
+
+    def add(self, start: int, end: int, instruction: Instruction) -> None:
+        """Keep an instruction."""
+        alike = self.met.setdefault(self.data[start : start + HEAD_BYTES], [])
+        alike.insert(0, (self.data[start:end], instruction))
+        del alike[MOST_ALIKE:]
+
+
+def read_code(
+    r: Reader, position: int, end: int, operands: Operands | None, lines: Sequence[int], function: Function
+) -> None:
+    """Give a function, whose declarations were read, the instructions that lie between two positions.
+
+    Args:
+        operands: those that other functions of the module had; None for none.
+        lines: the source lines of the first instructions.
+
+    Raises:
+        FormatError: the bytes are no instructions, or these name what the function does not declare.
+    """
+    found: list[Instruction] = []
+    decoder = Decoder(function, r.data, position, end, new_operands() if operands is None else operands)
+    known: set[tuple[int, int]] = set()
+    repeats = _Repeats(r.data, end) if end - position >= LARGE_CODE else None
+    try:
+        while decoder.position < end:
+            at = decoder.position
+            if repeats is not None and (same := repeats.find(at)) is not None:
+                decoder.position = repeats.end
+                found.append(Instruction(same.desc, same.args))
+                continue
+            instruction = decoder.next()
+            # Operands must name things that exist, so that whoever works on the tree need not look.
+            if problem := invalid_reference(function, instruction, known):
+                raise DecodeError(at, problem)
+            found.append(instruction)
+            if repeats is not None:
+                repeats.add(at, decoder.position, instruction)
+    except DecodeError as error:
+        hint = ""
+        if (found and not any(r.data[end - 8 : end])) or len(found) < 4:
+            hint = (
+                "IGC 1.0.12198 to 1.0.13063 wrote instruction streams with operands missing; "
+                "assemble the .visaasm text beside the file instead"
+            )
+        function.instructions = found  # for who shows what can be read
+        raise r.fail(f"{error.message} in instruction {len(found)}", error.offset, "C002", hint) from None
+    for instruction, line in zip(found, lines, strict=False):
+        instruction.line = line
+    function.instructions = found  # when it is whole: another thread may look at it

@@ -1,0 +1,175 @@
+"""The tables of CISA bytes, which say where the functions of a module lie."""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+
+from visakit.diagnostics import Diagnostic, FormatError, Span
+from visakit.language.program import BODY, Function, Module
+
+_VERSIONS = ((4, 0), (4, 1), (4, 2))
+_layout = functools.cache(struct.Struct)
+
+_NO_RELOCATIONS = bytes(4)
+"""Two counts of two bytes."""
+
+
+class Reader:
+    """A place in CISA bytes."""
+
+    def __init__(self, data: bytes, name: str, position: int = 0, end: int | None = None) -> None:
+        self.data, self.name, self.position, self.what = data, name, position, "header"
+        self.end = len(data) if end is None else end
+
+    def fail(self, message: str, offset: int | None = None, code: str = "C001", hint: str = "") -> FormatError:
+        at = self.position if offset is None else offset
+        return FormatError(
+            Diagnostic(code, f"{message} (in the {self.what}, at offset {at:#x})", Span(self.name, 0), hint)
+        )
+
+    def take(self, fmt: str) -> tuple[int, ...]:
+        """The numbers of a record."""
+        layout, position = _layout(fmt), self.position
+        size = layout.size
+        if position + size > self.end:
+            raise self.fail(f"the file ends here, {size} more byte{'s' if size > 1 else ''} expected")
+        self.position = position + size
+        return layout.unpack_from(self.data, position)
+
+    def number(self, fmt: str) -> int:
+        """A record of one number."""
+        return self.take(fmt)[0]
+
+    def bytes(self, size: int) -> bytes:
+        if self.position + size > self.end:
+            raise self.fail(f"the file ends here, {size} more bytes expected")
+        self.position += size
+        return self.data[self.position - size : self.position]
+
+    def name_field(self) -> str:
+        return self.bytes(self.number("<H")).decode("utf-8", "surrogateescape")
+
+    def count(self, fmt: str, record: int, what: str) -> int:
+        """A count that the rest of the file can hold."""
+        self.what = what
+        start = self.position
+        number = self.number(fmt)
+        if number * record > self.end - self.position:
+            raise self.fail(f"{number} records cannot follow in {len(self.data) - self.position} bytes", start)
+        return number
+
+
+def read_postponed(data: bytes, name: str, lines: Mapping[str, Sequence[int]] | None = None) -> Module:
+    """A module that is known to be whole, of which functions remember their bytes and are read when somebody looks at
+    them; instructions not before somebody looks at these.
+
+    Args:
+        lines: the source lines of the first instructions of functions, by name.
+
+    Raises:
+        FormatError: the bytes are not a CISA module, or its tables are damaged.
+    """
+    r = Reader(data, name)
+    module = Module(version_of(r))
+    ranges = [*kernel_table(r, module, postponed=True), *function_table(r, module, postponed=True)]
+    for function, offset, size, inputs in ranges:
+        check_range(r, function, offset, size)
+        function.encoded = data[offset : offset + size], inputs
+        numbers = lines.get(function.name, ()) if lines else ()
+        function.pending = functools.partial(_read_body, r, offset, size, numbers)
+    return module
+
+
+def _postponed(name: str, is_kernel: bool, version: tuple[int, int], file: str, linkage: int = 0) -> Function:
+    """A function of which nothing is there that stands in its own bytes."""
+    found = Function.__new__(Function)
+    found.name, found.is_kernel, found.version, found.file, found.line = name, is_kernel, version, file, 0
+    found.linkage, found.variable_relocations, found.function_relocations = linkage, [], []
+    found.encoded = found.pending = None
+    return found
+
+
+def _read_body(r: Reader, offset: int, size: int, lines: Sequence[int], function: Function) -> None:
+    """Read what was postponed, but for the instructions."""
+    from visakit.binary.reader import read_function
+
+    for name, empty in BODY.items():
+        setattr(function, name, empty())
+    read_function(r, offset, size, lines, function)
+
+
+def check_range(r: Reader, function: Function, offset: int, size: int) -> None:
+    """The bytes of a function lie behind the tables."""
+    if offset + size > len(r.data) or (offset < r.position and size):
+        r.what = f"body of {function.name}"
+        raise r.fail(f"{function.name} should be {size} bytes at {offset:#x}, but the file has {len(r.data)} bytes")
+    if not size:
+        r.what = f"body of {function.name}"
+        raise r.fail(f"{function.name} has no body")
+
+
+def version_of(r: Reader) -> tuple[int, int]:
+    """The version of the format, behind the magic number; 4.0 is read as 4.1, from which it does not differ."""
+    if r.data[:4] != b"CISA":
+        raise r.fail("this is not a CISA module: it does not begin with the bytes 'CISA'", 0)
+    r.position = 4
+    version = (r.number("<B"), r.number("<B"))
+    if version not in _VERSIONS:
+        message = f"version {version[0]}.{version[1]} of the format is not known"
+        raise r.fail(message, 4, hint="this tool reads 4.0, 4.1 and 4.2")
+    return (4, 2) if version == (4, 2) else (4, 1)
+
+
+Place = tuple[Function, int, int, int]
+"""A function with offset and size of its bytes, and the offset of its inputs in these, where the table has that."""
+
+
+def kernel_table(r: Reader, module: Module, postponed: bool = False) -> Iterator[Place]:
+    """The kernels, still empty or with what is in them postponed."""
+    r.what = "kernel table"
+    for _ in range(r.number("<H")):
+        name = r.name_field()
+        if postponed:
+            function = _postponed(name, True, module.version, r.name)
+        else:
+            function = Function(name, True, module.version, file=r.name)
+        offset, size, inputs = r.take("<III")
+        _relocations(r, function)
+        binaries = []
+        for _ in range(r.number("<B")):
+            platform, start, length = r.take("<BII")
+            binaries.append((platform, r.data[start : start + length]))
+        module.gen_binaries.append(binaries)
+        module.kernels.append(function)
+        yield function, offset, size, inputs - offset
+
+
+def function_table(r: Reader, module: Module, postponed: bool = False) -> Iterator[Place]:
+    """The functions, likewise."""
+    r.what = "file-scope variables"
+    if r.number("<H"):
+        raise r.fail("file-scope variables have no public layout")
+    r.what = "function table"
+    for _ in range(r.number("<H")):
+        linkage = r.number("<B")
+        name = r.name_field()
+        if postponed:
+            function = _postponed(name, False, module.version, r.name, linkage)
+        else:
+            function = Function(name, False, module.version, file=r.name, linkage=linkage)
+        offset, size = r.take("<II")
+        _relocations(r, function)
+        module.functions.append(function)
+        yield function, offset, size, 0
+
+
+def _relocations(r: Reader, function: Function) -> None:
+    if r.data.startswith(_NO_RELOCATIONS, r.position, r.end):
+        r.position += len(_NO_RELOCATIONS)
+        return
+    for table in (function.variable_relocations, function.function_relocations):
+        for _ in range(r.number("<H")):
+            string, index = r.take("<HH")
+            table.append((string, index))

@@ -1,0 +1,223 @@
+"""The command ``visakit``: what is not assembling, linking or running one image."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+import typer
+
+import visakit
+from visakit.commands.command import ErrorFormat, Version, application, device_name, option, platform_option, positive
+from visakit.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageError, did_you_mean
+from visakit.language.platforms import find
+from visakit.opencl.settings import (
+    CHECK_LIMIT_SETTING,
+    CHECK_SETTING,
+    ENGINE_SETTING,
+    PLATFORM_SETTING,
+    SCHEDULE_SETTING,
+    SUPPRESSIONS_SETTING,
+    THREADS_SETTING,
+    TRACE_SETTING,
+)
+from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
+from vsim.checks.selection import CheckOptions
+
+EXECUTION, INSTALLATION = "Execution", "Installation"
+
+
+def _device(value: str) -> str:
+    """A platform of which there are devices."""
+    from visakit.opencl.models import MODELS
+
+    name = device_name(value)
+    found = find(name)
+    if found is None or found.name not in MODELS:
+        raise typer.BadParameter(f"there are no devices of '{value}'; there are {', '.join(MODELS)}")
+    return found.name
+
+
+def _order(value: str) -> str:
+    """An order of groups and threads."""
+    from vsim.schedule import parse_schedule
+
+    try:
+        parse_schedule(value)
+    except LaunchError as error:
+        raise typer.BadParameter(error.diagnostics[0].message) from None
+    return value
+
+
+def _program(value: str) -> str:
+    """The whole path of a program."""
+    found = shutil.which(value)
+    if found is None:
+        raise typer.BadParameter(f"there is no program '{value}'")
+    return os.path.abspath(found)
+
+
+@application(
+    (
+        ("visakit exec ./program input.txt", "an OpenCL program, unchanged, on the simulated device"),
+        ("visakit exec --platform tgllp --trace - clinfo", "another device; every call on standard error"),
+    ),
+    completion=False,
+)
+def exec_app(
+    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A program that uses OpenCL.")],
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGUMENT...", help="What it gets.")] = None,
+    platform: Annotated[
+        str | None,
+        platform_option("Device that it finds; else the newest that the compiler knows.", EXECUTION, _device),
+    ] = None,
+    engine: Annotated[Literal["llvm", "numpy"], option("--engine", None, "What executes kernels.", EXECUTION)] = "llvm",
+    threads: Annotated[
+        int | None, option("--threads", "N", "Threads of a kernel; one for each CPU.", EXECUTION, parser=positive)
+    ] = None,
+    schedule: Annotated[
+        str | None,
+        option(
+            "--schedule",
+            "ORDER",
+            "Order of groups and threads: round-robin, random:SEED or reverse.",
+            EXECUTION,
+            parser=_order,
+        ),
+    ] = None,
+    ocloc: Annotated[
+        str | None, option("--ocloc", "FILE", "Compiler; else the one on the path.", EXECUTION, parser=_program)
+    ] = None,
+    trace: Annotated[
+        str | None, option("--trace", "FILE", "Write a line for each call; - for standard error.", EXECUTION)
+    ] = None,
+    check: CheckOption = None,
+    guard: GuardOption = False,
+    check_limit: LimitOption = None,
+    suppressions: SuppressionsOption = None,
+    error_format: ErrorFormat = "human",
+    version: Version = False,
+) -> int:
+    """Run an OpenCL program on the simulated device."""
+    from visakit.opencl.library import icd_folder
+    from vsim.ocloc import DRIVER_SETTING
+
+    settings = {ENGINE_SETTING: engine, "OCL_ICD_VENDORS": icd_folder()}
+    chosen = {PLATFORM_SETTING: platform, THREADS_SETTING: threads, TRACE_SETTING: trace and _absolute(trace)}
+    chosen |= {DRIVER_SETTING: ocloc, SCHEDULE_SETTING: schedule}
+    chosen |= _checks(CheckOptions(check, guard, check_limit, suppressions))
+    settings |= {name: str(value) for name, value in chosen.items() if value is not None}
+    _replace_process([program, *(arguments or [])], os.environ | settings)
+    return 0
+
+
+def _checks(wanted: CheckOptions) -> dict[str, str | int | None]:
+    """The settings of the checks that the driver is to run.
+
+    Raises:
+        UsageError: there is no such check, or the options do not go together.
+        FormatError: K091, a line of the file of suppressions is none.
+    """
+    if wanted.checking() is None:
+        return {}
+    known = wanted.suppressions and os.path.abspath(wanted.suppressions)
+    return {CHECK_SETTING: wanted.names, CHECK_LIMIT_SETTING: wanted.limit, SUPPRESSIONS_SETTING: known}
+
+
+def _absolute(path: str) -> str:
+    return path if path == "-" else os.path.abspath(path)
+
+
+def _replace_process(words: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Become another program.
+
+    Raises:
+        FileError: it cannot be run.
+    """
+    sys.stdout.flush()
+    try:
+        os.execvpe(words[0], list(words), dict(environment))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileError(Diagnostic("F001", f"it cannot be run: {reason}", Span(words[0], 0))) from None
+
+
+@application(
+    (
+        ("visakit opencl --install ~/icd", "the driver, and visakit.icd that leads to it"),
+        ("OCL_ICD_VENDORS=~/icd ./program", "what then finds the device"),
+    ),
+    completion=False,
+)
+def opencl_app(
+    install: Annotated[str, option("--install", "DIR", "Where the driver goes.", INSTALLATION)],
+    error_format: ErrorFormat = "human",
+    version: Version = False,
+) -> int:
+    """Write the OpenCL driver, and the file by which loaders find it, into a folder."""
+    from visakit.opencl.library import install as install_driver
+
+    print(install_driver(install))
+    return 0
+
+
+@application((("visakit doctor", "what is there, which version, what to install"),), completion=False)
+def doctor_app(error_format: ErrorFormat = "human", version: Version = False) -> int:
+    """Say what of compiler, loader and the rest is there for running OpenCL programs."""
+    from visakit.doctor import findings
+
+    rows = findings()
+    width = max(len(row.what) for row in rows)
+    for row in rows:
+        state = "ok     " if row.found else "missing" if row.is_needed else "absent "
+        print(f"{row.what:{width}}  {state}  {row.found or row.advice}")
+    return int(any(row.is_needed and not row.found for row in rows))
+
+
+APPS = {"exec": exec_app, "opencl": opencl_app, "doctor": doctor_app}
+SUMMARIES = {
+    "exec": "run an OpenCL program on the simulated device",
+    "opencl": "write the OpenCL driver into a folder",
+    "doctor": "say what is there for it, and what to install",
+}
+
+
+def summary() -> str:
+    """What ``visakit --help`` shows."""
+    lines = ["Usage: visakit COMMAND ...", ""]
+    lines += [f"  {name:8}{what}" for name, what in SUMMARIES.items()]
+    return "\n".join([*lines, "", "visakit COMMAND --help shows options and examples."])
+
+
+def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
+    """The command that is meant, its name and its words; or what to print.
+
+    Raises:
+        UsageError: there is no such command.
+    """
+    if not words or words[0] in ("-h", "--help"):
+        return summary()
+    if words[0] == "--version":
+        return f"visakit (visakit) {visakit.__version__}"
+    name, *rest = words
+    if name not in APPS:
+        hint = did_you_mean(name, APPS) or f"commands are {', '.join(APPS)}"
+        raise UsageError(f"there is no command '{name}'; {hint}")
+    return APPS[name], f"visakit {name}", _separated(rest) if name == "exec" else rest
+
+
+def _separated(words: Sequence[str]) -> list[str]:
+    """The words of ``exec`` with ``--`` before the program: what follows is the program's own."""
+    with_value = (
+        *("--platform", "--engine", "--threads", "--schedule", "--ocloc", "--trace"),
+        *("--check", "--check-limit", "--suppressions", "--error-format"),
+    )
+    position = 0
+    while position < len(words) and words[position].startswith("-") and words[position] not in ("-", "--"):
+        position += 2 if words[position] in with_value else 1
+    if position < len(words) and words[position] != "--":
+        return [*words[:position], "--", *words[position:]]
+    return list(words)

@@ -1,0 +1,317 @@
+"""What the commands share: types of options, and how a command ends.
+
+A command is a Typer application of one function, which takes typed parameters and gives the exit code. Help is for
+people and comes from rich; a mistake on the command line is one line that names the option, what was found and what
+is allowed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, Literal, NoReturn
+
+import typer
+from typer.core import TyperArgument, TyperOption
+from typer.main import get_command
+
+import visakit
+import visakit.start
+from visakit.commands.reporting import Reporter, begin_report, show_warnings
+from visakit.diagnostics import STYLES, UsageError, VisaError, did_you_mean
+from visakit.files import open_streams
+from visakit.language.platforms import PLATFORMS, platform_table
+from visakit.usage import check_platform
+
+DIAGNOSTICS = "Diagnostics"
+"""Panel of the help with the options about errors and warnings."""
+
+
+def application(
+    examples: Sequence[tuple[str, str]], completion: bool = True
+) -> Callable[[Callable[..., int]], typer.Typer]:
+    """Decorator that makes a command of a function; its help ends with the examples, command lines and what they do.
+
+    Args:
+        completion: whether shells complete its words, which takes a command of one word.
+    """
+
+    def decorate(function: Callable[..., int]) -> typer.Typer:
+        app = typer.Typer(rich_markup_mode="rich", add_completion=completion)
+        lines = [f"{line}\n    [dim]{what}[/dim]" for line, what in examples]
+        settings = {"help_option_names": ["-h", "--help"]}
+        app.command(epilog="\n".join(["[bold]Examples[/bold]", *lines]), context_settings=settings)(function)
+        return app
+
+    return decorate
+
+
+def run(app: typer.Typer, tool: str) -> NoReturn:
+    """Run a command with the arguments of the process, and leave it."""
+    open_streams()
+    _forget_odd_widths()
+    show_warnings()
+    visakit.start.at_work(True)
+    try:
+        code = exit_code(app, tool, sys.argv[1:])
+    except KeyboardInterrupt:  # while it says how it ended
+        code = visakit.start.INTERRUPTED
+    visakit.start.at_work(False)
+    _leave(code)
+
+
+def _forget_odd_widths() -> None:
+    """Sizes of a terminal that are none: what shows the help takes them for numbers."""
+    for name in ("COLUMNS", "LINES", "TERMINAL_WIDTH"):
+        said = os.environ.get(name, "1")
+        if not (said.isascii() and said.isdecimal() and len(said) <= 4):
+            del os.environ[name]
+
+
+def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
+    """Run a command: 0 when done, 1 when the input is at fault, 2 on wrong usage, 130 when interrupted."""
+    code = 0
+    reporter = begin_report(tool, *_style(words))
+    try:
+        code = _run(app, tool, words, reporter)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = code or 1  # The reader has seen enough.
+    except OSError as error:
+        if not code:  # Else something was said already.
+            is_output = not error.filename and error.errno and error.strerror == os.strerror(error.errno)
+            reporter.fail("F001", f"standard output: {error.strerror}" if is_output else visakit.start.cannot(error))
+        code = code or 1
+    except (ImportError, MemoryError) as error:  # Modules are loaded when they are needed.
+        reporter.fail("F001", visakit.start.cannot(error))
+        code = 1
+    reporter.close()
+    return code
+
+
+def _style(words: Sequence[str]) -> tuple[str, bool]:
+    """The style in which a command line wants diagnostics; what is wrong with the line itself is one already.
+
+    The other value is whether a document is wanted where there is nothing to say: --json is about reports first.
+    """
+    style = "human"
+    for word, following in itertools.pairwise([*words, ""]):
+        if word == "--":
+            break
+        name, equals, value = word.partition("=")
+        if name == "--error-format" and (found := value if equals else following) in STYLES:
+            return found, True
+        if word == "--json":
+            style = "json"
+    return style, False
+
+
+def _run(app: typer.Typer, tool: str, words: Sequence[str], reporter: Reporter) -> int:
+    """The same, without what goes wrong with standard output."""
+    command = get_command(app)
+    if f"_{tool.upper()}_COMPLETE" in os.environ:
+        command.main(prog_name=tool)  # A shell asks what may stand at the cursor; this does not return.
+    options = [p for p in command.params if isinstance(p, TyperOption)]
+    try:
+        with command.make_context(tool, _separate_values(words, options)) as context:
+            code: int = command.invoke(context)
+    except typer.Exit as done:
+        code = done.exit_code
+    except typer.TyperException as error:
+        names = [name for option in options for name in option.opts]
+        reporter.fail("U001", _usage_message(error, tool, words, names))
+        code = 2
+    except UsageError as error:
+        reporter.fail("U001", str(error))
+        code = 2
+    except VisaError as error:
+        reporter.report(error.diagnostics)
+        code = 1
+    except KeyboardInterrupt:
+        reporter.fail("U004", "interrupted")
+        code = visakit.start.INTERRUPTED
+    return code
+
+
+def _leave(code: int) -> NoReturn:
+    """Exit at once: taking down numpy, LLVM and the workers piece by piece takes longer than a small run."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    os._exit(code)
+
+
+def _separate_values(words: Sequence[str], options: Iterable[TyperOption]) -> list[str]:
+    """The words with ``-o=FILE`` as ``-o FILE``. Typer would take any word behind an option as its value.
+
+    Raises:
+        UsageError: an option stands where the value of another one is expected.
+    """
+    options = list(options)
+    wanted = {name: _metavar(option) for option in options if not option.is_flag for name in option.opts}
+    names = {name for option in options for name in option.opts}
+    texts = {name for name, metavar in wanted.items() if metavar == "TEXT"}  # such as options of a compiler
+    out: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            return [*out, word, *rest]
+        if word in wanted:
+            value = next(rest, None)
+            if value is None:
+                raise UsageError(f"{word} needs {wanted[word]} behind it")
+            is_number = value[1:2].isdigit() or value[1:2] == "."
+            if len(value) > 1 and value[0] == "-" and not is_number and not (word in texts and value not in names):
+                raise UsageError(f"{word} needs {wanted[word]} behind it, found '{value}'")
+            out += [word, value]
+        elif word[:2] in wanted and word[2:3] == "=":
+            out += [word[:2], word[3:]]
+        else:
+            out.append(word)
+    return out
+
+
+def _metavar(option: TyperOption) -> str:
+    return " or ".join(getattr(option.type, "choices", ())) or str(option.metavar)
+
+
+_OPTIONS_ELSEWHERE = {
+    "--out": "-o", "--output": "-o", "--debug": "-g", "--target": "--platform", "--device": "--platform",
+    "--arch": "--platform", "-march": "--platform", "-mcpu": "--platform", "--args": "--arg", "--size": "--global-size",
+    "--library": "-l", "--wg-size": "--local-size", "--output-dir": "--out-dir", "--options": "--build-options",
+}  # fmt: skip
+"""What other tools call options that a command may have."""
+
+
+def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str], names: Sequence[str]) -> str:
+    """One line about a mistake on the command line.
+
+    Typer's exceptions for them have no public names of their own; which one it is shows in their attributes.
+    """
+    parameter: TyperOption | TyperArgument | None = getattr(error, "param", None)
+    message = error.message.rstrip(".")
+    if parameter is not None:
+        name = parameter.opts[-1] if isinstance(parameter, TyperOption) else str(parameter.metavar).rstrip(".")
+        if not message:
+            return f"{name} is missing; see {tool} --help"
+        choices = getattr(parameter.type, "choices", None)
+        hint = did_you_mean(message.split("'")[1], choices) if choices else ""
+        return f"{name}: {message}" + (f"; {hint}" if hint else "")
+    if hasattr(error, "possibilities"):
+        unknown: str = getattr(error, "option_name", "")
+        # -platform is read as -p and more; say what was written.
+        found = next((w for w in words if w.startswith(unknown)), unknown)
+        name = found.split("=")[0]
+        meant = _OPTIONS_ELSEWHERE.get(name)
+        same = [n for n in names if n.lstrip("-") == name.lstrip("-") or n == meant]
+        near = did_you_mean(name, same or [n for n in names if n.startswith(name)] or names)
+        hint = f"did you mean '{meant}'?" if same == [meant] else near
+        return f"there is no option '{found}'; {hint or f'see {tool} --help'}"
+    if message.startswith("Got unexpected extra argument"):
+        return f"there is no place for '{message.rpartition('(')[2].rstrip(')')}'; see {tool} --help"
+    return f"{message[:1].lower()}{message[1:]}; see {tool} --help"
+
+
+def platform_name(value: str) -> str:
+    """The canonical name of a platform."""
+    try:
+        return str(check_platform(value))
+    except UsageError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def device_name(value: str) -> str:
+    """A platform or a device of the compiler, as it was given."""
+    platform_name(value)
+    return value
+
+
+def positive(value: str | int) -> int:
+    """A whole number from 1 on; Typer passes the default as it is."""
+    if not str(value).isdigit() or int(value) < 1:
+        raise typer.BadParameter(f"'{value}' is not a whole number from 1 on")
+    return int(value)
+
+
+def _platforms() -> list[tuple[str, str]]:
+    return [(p.name, p.title) for p in PLATFORMS.values()]
+
+
+def _version(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        print(f"{context.info_name} (visakit) {visakit.__version__}")
+        raise typer.Exit
+
+
+def option(name: str, metavar: str | None, help: str, panel: str, **more: Any) -> Any:
+    """An option with a value, shown in a panel of the help; ``more`` is what else ``typer.Option`` takes."""
+    return typer.Option(name, metavar=metavar, help=help, rich_help_panel=panel, **more)
+
+
+def flag(name: str, help: str, panel: str) -> Any:
+    """An option without a value, shown in a panel of the help."""
+    return typer.Option(name, help=help, rich_help_panel=panel)
+
+
+def platform_option(help: str, panel: str, parser: Callable[[str], str] = platform_name) -> Any:
+    """The option ``--platform``; gives the canonical name, or what another parser makes of it."""
+    return option("--platform", "NAME", help, panel, parser=parser, autocompletion=_platforms)
+
+
+def _list_platforms(wanted: bool) -> None:
+    if wanted:
+        print(platform_table())
+        raise typer.Exit
+
+
+def _codes() -> list[tuple[str, str]]:
+    from visakit.catalog import catalog
+
+    return [(code, title) for code, (title, _) in catalog().items()]
+
+
+def _explain(code: str | None) -> None:
+    if not code:
+        return
+    from visakit.catalog import catalog, explain
+
+    try:
+        print(explain(code), end="")
+    except KeyError:
+        hint = did_you_mean(code.upper(), catalog()) or "see docs/errors.md"
+        raise UsageError(f"there is no message '{code}'; {hint}") from None
+    raise typer.Exit
+
+
+ErrorFormat = Annotated[
+    Literal["human", "gnu", "json", "sarif"],
+    option("--error-format", "STYLE", "Style of diagnostics: human, gnu, json or sarif.", DIAGNOSTICS),
+]
+Json = Annotated[bool, flag("--json", "Diagnostics as JSON: one array, if there are any.", DIAGNOSTICS)]
+Explain = Annotated[
+    str | None,
+    option(
+        "--explain",
+        "CODE",
+        "Print what a message means, and exit.",
+        DIAGNOSTICS,
+        autocompletion=_codes,
+        callback=_explain,
+        is_eager=True,
+    ),
+]
+Version = Annotated[
+    bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+]
+ListPlatforms = Annotated[
+    bool,
+    typer.Option(
+        "--list-platforms",
+        callback=_list_platforms,
+        is_eager=True,
+        help="Show the platforms, and the compiler's names of devices that mean them, and exit.",
+    ),
+]

@@ -1,0 +1,84 @@
+"""What of a machine the driver finds: programs, libraries, headers."""
+
+from __future__ import annotations
+
+import ctypes.util
+import importlib.metadata
+import platform
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import NamedTuple
+
+from visakit import cache
+
+
+class Finding(NamedTuple):
+    """Something that the driver uses.
+
+    Attributes:
+        found: version or place; empty where it is not there.
+        advice: what to install.
+        is_needed: whether nothing runs without it.
+    """
+
+    what: str
+    found: str
+    advice: str
+    is_needed: bool = True
+
+
+def findings() -> list[Finding]:
+    """All of them."""
+    from visakit.opencl.device import compiler, preferred_device
+    from visakit.opencl.library import python_library
+
+    shared, driver = python_library(), compiler()
+    header = Path(sysconfig.get_paths()["include"], "Python.h")
+    gcc = shutil.which("gcc") or shutil.which("cc")
+    folder = cache.private_directory("opencl", create=True)
+    return [
+        Finding("Python", platform.python_version(), ""),
+        Finding("libpython", str(shared or ""), "a Python with a shared library, such as the system's"),
+        Finding("cffi", _version_of("cffi"), "pip install 'visakit[opencl]'"),
+        Finding("C compiler", _first_line([gcc, "--version"]) if gcc else "", "apt install gcc"),
+        Finding("headers of Python", str(header) if header.exists() else "", "apt install python3-dev"),
+        Finding("cache directory", str(folder or ""), "VISAKIT_CACHE names a folder of the user's own"),
+        Finding("OpenCL loader", loader(), "apt install ocl-icd-libopencl1 (many programs bring their own)", False),
+        Finding(
+            "ocloc", _first_line([driver, "query", "OCL_DRIVER_VERSION"]) or driver if driver else "", _OCLOC, False
+        ),
+        Finding("device", preferred_device() if driver else "", "what the compiler knows decides", False),
+    ]
+
+
+def loader() -> str:
+    """The library by which programs find drivers; empty where there is none."""
+    return ctypes.util.find_library("OpenCL") or ""
+
+
+_OCLOC = "apt install intel-ocloc (Debian 12: intel-opencl-icd); without it only program binaries run"
+
+
+def _version_of(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _first_line(words: list[str]) -> str:
+    """The first line that a program prints; empty where it cannot be run."""
+    import tempfile
+
+    try:
+        with tempfile.TemporaryDirectory(prefix="visakit-") as folder:  # ocloc leaves files.
+            done = subprocess.run(
+                words, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, cwd=folder, check=False
+            )
+            files = [path.read_text("utf-8", "replace") for path in Path(folder).iterdir()]
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = [*files, *done.stdout.decode("utf-8", "replace").splitlines()] if not done.returncode else []
+    return next((line.strip() for line in lines if line.strip()), "")

@@ -1,0 +1,106 @@
+"""Lines of the program that was compiled: which one an instruction comes from, and what stands there.
+
+``FILE`` and ``LOC`` say it, which compilers write with ``-g``; both hold for what follows them in the text.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from visakit.isa.record import LINE
+from visakit.language.program import Function
+
+MAXIMUM_SOURCE = 16 << 20
+"""Bytes of a source file that is shown; others are not looked into."""
+
+
+class SourcePlace(NamedTuple):
+    """A line of a source file, from 1 on."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def source_lines(function: Function) -> list[SourcePlace | None]:
+    """For each instruction of a function the line that it comes from; None where FILE and LOC do not say."""
+    found: list[SourcePlace | None] = []
+    file, here = "", None
+    for i in function.instructions:
+        desc = i.desc
+        if desc.names_file:
+            file, here = function.strings[i.args["name"]], None
+        elif desc.marks_line:
+            line: int = i.args[LINE]
+            here = SourcePlace(file, line) if file and line else None  # Compilers write line 0 where there is none.
+        found.append(here)
+    return found
+
+
+class SourceFiles:
+    """Source files as they are found on this machine, each read once.
+
+    Args:
+        folders: where files lie whose names are no paths from the root, and those that are not found where they should
+            be, by the last part of their names.
+        within: only files in one of the folders are looked into. What a file that somebody else made names may be
+            anything on this machine.
+    """
+
+    def __init__(self, folders: Sequence[str], within: bool = False) -> None:
+        self.folders, self.within = [os.path.realpath(f or ".") for f in folders], within
+        self._lines: dict[str, list[str] | str] = {}
+
+    def text(self, place: SourcePlace) -> str:
+        """What stands in a line, without blanks at its end; empty if it is not known."""
+        lines = self._read(place.file)
+        known = not isinstance(lines, str) and 0 < place.line <= len(lines)
+        return lines[place.line - 1].rstrip() if known else ""
+
+    def problem(self, file: str) -> str:
+        """Why a file is not shown; empty if it is."""
+        found = self._read(file)
+        return found if isinstance(found, str) else ""
+
+    def _read(self, file: str) -> list[str] | str:
+        """The lines of a file, or why it has none."""
+        found = self._lines.get(file)
+        if found is None:
+            found = self._lines[file] = self._lines_of(file)
+        return found
+
+    def _lines_of(self, file: str) -> list[str] | str:
+        problem = "No such file or directory"
+        names = [file, os.path.basename(file.replace("\\", "/"))]
+        for path in dict.fromkeys(os.path.join(folder, name) for name in names for folder in self.folders if name):
+            if self.within and not any(_is_in(path, folder) for folder in self.folders):
+                continue
+            try:
+                status = os.stat(path)
+                if not stat.S_ISREG(status.st_mode):
+                    problem = "this is no file"
+                elif status.st_size > MAXIMUM_SOURCE:
+                    problem = f"the file has more than {MAXIMUM_SOURCE} bytes"
+                else:
+                    with open(path, encoding="utf-8", errors="replace") as stream:
+                        return stream.read().split("\n")
+            except FileNotFoundError:
+                pass
+            except (OSError, ValueError) as error:
+                problem = getattr(error, "strerror", None) or str(error)
+        return problem
+
+
+def _is_in(path: str, folder: str) -> bool:
+    """Whether a file lies in a folder or below, after all links are followed."""
+    return os.path.realpath(path).startswith(os.path.join(folder, ""))
+
+
+def printable(text: str) -> str:
+    """A line of a source as one of a listing: no character of it moves the cursor or ends the line."""
+    return "".join(c if c.isprintable() else " " if c == "\t" else "?" for c in text)

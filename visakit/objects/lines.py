@@ -1,0 +1,46 @@
+"""Section ``.visa.lines``: for each function its name, its file, and the source line of each instruction."""
+
+from __future__ import annotations
+
+import struct
+
+from visakit.diagnostics import Diagnostic, FormatError, Span
+
+Lines = dict[str, tuple[str, list[int]]]
+"""File and line numbers by function name."""
+
+
+def write_lines(lines: Lines) -> bytes:
+    """Contents of the section."""
+    return b"".join(
+        f"{name}\0{file}\0".encode("utf-8", "surrogateescape")
+        + struct.pack(f"<I{len(numbers)}I", len(numbers), *numbers)
+        for name, (file, numbers) in lines.items()
+    )
+
+
+def read_lines(data: bytes, name: str) -> Lines:
+    """The section of the file ``name``.
+
+    Raises:
+        FormatError: it is damaged.
+    """
+    found: Lines = {}
+    position = 0
+    try:
+        while position < len(data):
+            name_end = data.index(b"\0", position)
+            file_end = data.index(b"\0", name_end + 1)
+            (count,) = struct.unpack_from("<I", data, file_end + 1)
+            numbers = list(struct.unpack_from(f"<{count}I", data, file_end + 5))
+            function, file = (
+                data[a:b].decode("utf-8", "surrogateescape")
+                for a, b in ((position, name_end), (name_end + 1, file_end))
+            )
+            found[function] = (file, numbers)
+            position = file_end + 5 + 4 * count
+    except (ValueError, struct.error):
+        raise FormatError(
+            Diagnostic("C022", f"the line map is damaged at offset {position:#x}", Span(name, 0))
+        ) from None
+    return found

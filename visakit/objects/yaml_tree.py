@@ -1,0 +1,85 @@
+"""YAML as a compiler writes it, to a tree of plain values with the lines of its keys; what else YAML can do is refused.
+
+Users of the tree know no YAML; ``visakit.objects.yaml_reader``, which makes it, is loaded with the first text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+from visakit.diagnostics import Diagnostic, FormatError, Span
+
+MAXIMUM_SIZE = 1 << 25
+"""Characters of a text."""
+
+Tree = dict[str, Any]
+"""A mapping as YAML or JSON give it: what a key holds is known only when it is read."""
+
+
+class Lines:
+    """The lines of keys, by the mapping that they are in."""
+
+    def __init__(self) -> None:
+        self.mappings: dict[int, tuple[int, dict[str, int]]] = {}
+
+    def of(self, tree: Tree, key: str) -> int:
+        """The line of a key, or where its mapping begins if that has no such key; 0 if neither is known."""
+        start, keys = self.mappings.get(id(tree), (0, {}))
+        return keys.get(key, start)
+
+
+class JsonLines(Lines):
+    """The lines of the keys of a JSON text, which is read a second time, as YAML, when somebody asks for one."""
+
+    def __init__(self, text: str, name: str, root: object) -> None:
+        super().__init__()
+        self.text, self.name, self.root = text, name, root
+        self.is_read = False
+
+    def of(self, tree: Tree, key: str) -> int:
+        """The line of a key, as of the other texts."""
+        if not self.is_read:
+            self.is_read = True
+            with contextlib.suppress(FormatError):  # JSON that is no YAML of compilers has no lines.
+                self._read()
+        return super().of(tree, key)
+
+    def _read(self) -> None:
+        from visakit.objects.yaml_reader import read
+
+        found = Lines()
+        pairs = [(self.root, read(self.text, self.name, found))]
+        while pairs:
+            value, twin = pairs.pop()
+            if isinstance(value, dict) and isinstance(twin, dict):
+                self.mappings[id(value)] = found.mappings[id(twin)]
+                pairs += [(value[key], twin[key]) for key in value.keys() & twin.keys()]
+            elif isinstance(value, list) and isinstance(twin, list):
+                pairs += zip(value, twin, strict=False)
+
+
+def parse(text: str, name: str) -> tuple[object, Lines]:
+    """A text of YAML or JSON as values, and the lines of the keys.
+
+    Raises:
+        FormatError: C020, it is neither, or beyond the limits.
+    """
+    if len(text) > MAXIMUM_SIZE:
+        raise not_yaml(f"it has {len(text)} characters, more than {MAXIMUM_SIZE}", name)
+    if text.startswith("{"):
+        try:
+            root = json.loads(text)
+            return root, JsonLines(text, name, root)
+        except (ValueError, RecursionError):
+            pass  # A YAML mapping may begin in that way, too.
+    from visakit.objects.yaml_reader import read
+
+    lines = Lines()
+    return read(text, name, lines), lines
+
+
+def not_yaml(message: str, name: str, line: int = 0, column: int = 1) -> FormatError:
+    """The error that a text is not what a compiler writes."""
+    return FormatError(Diagnostic("C020", f"ze_info is not YAML: {message}", Span(name, line, column)))

@@ -1,0 +1,91 @@
+"""Memory of the process at an address that was chosen before, which kernels and the program know by the same number."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from dataclasses import dataclass, field
+from functools import cache
+
+from visakit.opencl import cl
+from visakit.opencl.objects import ClObject
+from visakit.opencl.order import Turn
+from vsim.memory import PAGE, Buffer
+
+_FIXED = 0x100000
+"""``MAP_FIXED_NOREPLACE``: there or not at all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """An allocation.
+
+    Attributes:
+        kind: Intel's number for who it is for; unknown for SVM.
+        mapped: of what the program does in parts that it has mapped, by where they begin.
+    """
+
+    buffer: Buffer
+    kind: int
+    flags: int
+    device: ClObject | None
+    mapped: dict[int, list[Turn]] = field(default_factory=dict)
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether the program may use it without mapping it."""
+        return bool(self.flags & cl.CL_MEM_SVM_FINE_GRAIN_BUFFER) or self.kind != cl.CL_MEM_TYPE_UNKNOWN_INTEL
+
+    @property
+    def address(self) -> int:
+        """What everybody knows it by."""
+        return self.buffer.address
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return self.buffer.size
+
+
+class _System:
+    """The functions of the system that map memory at an address."""
+
+    def __init__(self) -> None:
+        library = ctypes.CDLL(None, use_errno=True)
+        self.map, self.unmap = library.mmap, library.munmap
+        self.map.restype = ctypes.c_void_p
+        self.map.argtypes = [
+            ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long,
+        ]  # fmt: skip
+        self.unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+
+def readable(size: int) -> int:
+    """Bytes that kernels may read where so many were asked for: a device maps whole pages."""
+    return -(-size // PAGE) * PAGE
+
+
+@cache
+def _system() -> _System:
+    return _System()
+
+
+def map_memory(address: int, size: int) -> bool:
+    """Whether memory could be mapped at an address; something of the program may be there."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _FIXED
+    found = _system().map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+    if found is not None and found != address and found != ctypes.c_void_p(-1).value:
+        _system().unmap(found, size)  # An old system, which takes the address for a wish.
+    return bool(found == address)
+
+
+def unmap_memory(address: int, size: int) -> None:
+    """Give memory back that was mapped."""
+    _system().unmap(address, size)
+
+
+def free_all(shared: dict[int, Shared]) -> None:
+    """Give back what is left when a context goes."""
+    while shared:
+        _, found = shared.popitem()
+        unmap_memory(found.address, found.buffer.room)

@@ -1,0 +1,25 @@
+"""What each function of OpenCL does: it checks what it is given, as the specification has it, and calls on objects.
+
+A function takes numbers, as its prototype has them; a pointer is one, too. It gives nothing where the status is all
+that the program gets, else the object or address. What it refuses it raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Call = Callable[..., int | None]
+CALLS: dict[str, Call] = {}
+
+
+def entry(function: Call) -> Call:
+    """Decorator of what the function of OpenCL with this name does."""
+    CALLS[function.__name__] = function
+    return function
+
+
+def load() -> dict[str, Call]:
+    """All of them."""
+    from visakit.opencl.calls import contexts, enqueue, images, kernels, memory, platforms, programs, svm  # noqa: F401
+
+    return CALLS

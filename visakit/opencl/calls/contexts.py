@@ -1,0 +1,230 @@
+"""Contexts, command queues and events (chapters 4.4, 5.1 and 5.11)."""
+
+from __future__ import annotations
+
+from visakit.opencl import cl, host, info
+from visakit.opencl.calls import entry
+from visakit.opencl.context import CONTEXT_ANSWERS, Context, read_properties
+from visakit.opencl.device import Device, devices_of_type
+from visakit.opencl.errors import Refused, require
+from visakit.opencl.events import EVENT_ANSWERS, Event, callback_of, find_events, profiling_time, wait_for
+from visakit.opencl.queue import QUEUE_ANSWERS, Queue
+
+_QUEUE_PROPERTIES = cl.CL_QUEUE_PROFILING_ENABLE | cl.CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
+_ON_DEVICE = cl.CL_QUEUE_ON_DEVICE | cl.CL_QUEUE_ON_DEVICE_DEFAULT
+
+
+@entry
+def clCreateContext(
+    properties: int, num_devices: int, devices: int, pfn_notify: int, user_data: int, errcode_ret: int
+) -> int:
+    given = read_properties(properties)
+    require(num_devices and devices, cl.CL_INVALID_VALUE, "a context has devices")
+    require(pfn_notify or not user_data, cl.CL_INVALID_VALUE, "there is data for a function that is not there")
+    return Context(Device.find_all(devices, num_devices), given, (pfn_notify, user_data)).handle
+
+
+@entry
+def clCreateContextFromType(
+    properties: int, device_type: int, pfn_notify: int, user_data: int, errcode_ret: int
+) -> int:
+    given = read_properties(properties)
+    require(pfn_notify or not user_data, cl.CL_INVALID_VALUE, "there is data for a function that is not there")
+    return Context(devices_of_type(device_type), given, (pfn_notify, user_data)).handle
+
+
+@entry
+def clRetainContext(context: int) -> None:
+    Context.find(context).retain()
+
+
+@entry
+def clReleaseContext(context: int) -> None:
+    Context.find(context).release()
+
+
+@entry
+def clGetContextInfo(context: int, name: int, size: int, value: int, size_ret: int) -> None:
+    info.answer(CONTEXT_ANSWERS, Context.find(context), name, size, value, size_ret)
+
+
+@entry
+def clSetContextDestructorCallback(context: int, pfn_notify: int, user_data: int) -> None:
+    found = Context.find(context)
+    require(pfn_notify, cl.CL_INVALID_VALUE, "there is no function to call")
+    handle = found.handle
+    found.at_end(lambda: host.call(pfn_notify, "pp", handle, user_data or None))
+
+
+@entry
+def clCreateCommandQueue(context: int, device: int, properties: int, errcode_ret: int) -> int:
+    found = Context.find(context)
+    chosen = found.device(device)
+    require(not properties & ~_QUEUE_PROPERTIES, cl.CL_INVALID_VALUE, f"{properties:#x} are no properties of queues")
+    return Queue(found, chosen, properties).handle
+
+
+@entry
+def clCreateCommandQueueWithProperties(context: int, device: int, properties: int, errcode_ret: int) -> int:
+    found = Context.find(context)
+    chosen = found.device(device)
+    bits, given = 0, host.properties(properties)
+    for name, value in given:
+        if name == cl.CL_QUEUE_PROPERTIES:
+            require(not value & ~(_QUEUE_PROPERTIES | _ON_DEVICE), cl.CL_INVALID_VALUE, f"{value:#x} is not known")
+            bits = value
+        elif name != cl.CL_QUEUE_SIZE:
+            raise Refused(cl.CL_INVALID_VALUE, f"{name:#x} is no property of queues here")
+    require(not bits & _ON_DEVICE, cl.CL_INVALID_QUEUE_PROPERTIES, "devices have no queues of their own")
+    require(cl.CL_QUEUE_SIZE not in dict(given), cl.CL_INVALID_VALUE, "only queues of devices have a size")
+    array = host.pack_sizes([n for pair in given for n in pair] + [0]) if properties else b""
+    return Queue(found, chosen, bits, array).handle
+
+
+@entry
+def clCreateCommandQueueWithPropertiesKHR(context: int, device: int, properties: int, errcode_ret: int) -> int:
+    made = clCreateCommandQueueWithProperties(context, device, properties, errcode_ret)
+    assert made is not None
+    return made
+
+
+@entry
+def clSetDefaultDeviceCommandQueue(context: int, device: int, command_queue: int) -> None:
+    Context.find(context).device(device)
+    raise Refused(cl.CL_INVALID_OPERATION, "devices have no queues of their own")
+
+
+@entry
+def clSetCommandQueueProperty(command_queue: int, properties: int, enable: int, old_properties: int) -> None:
+    Queue.find(command_queue)
+    raise Refused(cl.CL_INVALID_OPERATION, "properties of a queue do not change")
+
+
+@entry
+def clRetainCommandQueue(command_queue: int) -> None:
+    Queue.find(command_queue).retain()
+
+
+@entry
+def clReleaseCommandQueue(command_queue: int) -> None:
+    queue = Queue.find(command_queue)
+    queue.flush()
+    queue.release()
+
+
+@entry
+def clGetCommandQueueInfo(command_queue: int, name: int, size: int, value: int, size_ret: int) -> None:
+    queue = Queue.find(command_queue)
+    require(name != cl.CL_QUEUE_SIZE, cl.CL_INVALID_COMMAND_QUEUE, "only queues of devices have a size")
+    info.answer(QUEUE_ANSWERS, queue, name, size, value, size_ret)
+
+
+@entry
+def clFlush(command_queue: int) -> None:
+    Queue.find(command_queue).flush()
+
+
+@entry
+def clFinish(command_queue: int) -> None:
+    Queue.find(command_queue).finish()
+
+
+@entry
+def clWaitForEvents(num_events: int, event_list: int) -> None:
+    require(num_events and event_list, cl.CL_INVALID_VALUE, "there is nothing to wait for")
+    events = Event.find_all(event_list, num_events)
+    require(len({e.context for e in events}) == 1, cl.CL_INVALID_CONTEXT, "events are of different contexts")
+    wait_for(events)
+
+
+@entry
+def clGetEventInfo(event: int, name: int, size: int, value: int, size_ret: int) -> None:
+    info.answer(EVENT_ANSWERS, Event.find(event), name, size, value, size_ret)
+
+
+@entry
+def clRetainEvent(event: int) -> None:
+    Event.find(event).retain()
+
+
+@entry
+def clReleaseEvent(event: int) -> None:
+    Event.find(event).release()
+
+
+@entry
+def clGetEventProfilingInfo(event: int, name: int, size: int, value: int, size_ret: int) -> None:
+    info.give(profiling_time(Event.find(event), name), size, value, size_ret)
+
+
+@entry
+def clCreateUserEvent(context: int, errcode_ret: int) -> int:
+    return Event(Context.find(context), cl.CL_COMMAND_USER).handle
+
+
+@entry
+def clSetUserEventStatus(event: int, execution_status: int) -> None:
+    found = Event.find(event)
+    require(found.queue is None, cl.CL_INVALID_EVENT, "the event is a command's, not the program's")
+    require(execution_status <= cl.CL_COMPLETE, cl.CL_INVALID_VALUE, "an event is completed, or fails")
+    require(not found.is_over, cl.CL_INVALID_OPERATION, "the event was completed before")
+    found.advance(execution_status)
+
+
+@entry
+def clSetEventCallback(event: int, status: int, pfn_notify: int, user_data: int) -> None:
+    found = Event.find(event)
+    known = (cl.CL_SUBMITTED, cl.CL_RUNNING, cl.CL_COMPLETE)
+    require(pfn_notify and status in known, cl.CL_INVALID_VALUE, "there is no function to call, or no such state")
+    found.when(status, callback_of(found, pfn_notify, user_data))
+
+
+@entry
+def clEnqueueMarkerWithWaitList(command_queue: int, num_events: int, event_list: int, event: int) -> None:
+    queue = Queue.find(command_queue)
+    events = find_events(event_list, num_events, queue.context)
+    waits = events or queue.unfinished()
+    give_event(queue.add(cl.CL_COMMAND_MARKER, _nothing, waits, is_last=not events), event)
+
+
+@entry
+def clEnqueueBarrierWithWaitList(command_queue: int, num_events: int, event_list: int, event: int) -> None:
+    queue = Queue.find(command_queue)
+    waits = find_events(event_list, num_events, queue.context)
+    give_event(queue.add(cl.CL_COMMAND_BARRIER, _nothing, waits, is_barrier=True, is_last=not waits), event)
+
+
+@entry
+def clEnqueueMarker(command_queue: int, event: int) -> None:
+    queue = Queue.find(command_queue)
+    require(event, cl.CL_INVALID_VALUE, "there is no place for the event")
+    give_event(queue.add(cl.CL_COMMAND_MARKER, _nothing, queue.unfinished(), is_last=True), event)
+
+
+@entry
+def clEnqueueBarrier(command_queue: int) -> None:
+    give_event(Queue.find(command_queue).add(cl.CL_COMMAND_BARRIER, _nothing, [], is_barrier=True, is_last=True), 0)
+
+
+@entry
+def clEnqueueWaitForEvents(command_queue: int, num_events: int, event_list: int) -> None:
+    queue = Queue.find(command_queue)
+    require(num_events and event_list, cl.CL_INVALID_VALUE, "there is nothing to wait for")
+    try:
+        events = find_events(event_list, num_events, queue.context)
+    except Refused as problem:
+        is_list = problem.status == cl.CL_INVALID_EVENT_WAIT_LIST
+        raise Refused(cl.CL_INVALID_EVENT if is_list else problem.status, problem.reason) from None
+    give_event(queue.add(cl.CL_COMMAND_BARRIER, _nothing, events, is_barrier=True), 0)
+
+
+def _nothing() -> None:
+    """What markers and barriers do."""
+
+
+def give_event(made: Event, place: int) -> None:
+    """Hand out an event that the program wants to have; else only the driver keeps it."""
+    if place:
+        host.write_size(place, made.handle)
+    else:
+        made.release()

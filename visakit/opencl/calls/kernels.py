@@ -1,0 +1,105 @@
+"""Kernels (chapter 5.9)."""
+
+from __future__ import annotations
+
+from visakit.opencl import cl, host, info
+from visakit.opencl.calls import entry
+from visakit.opencl.device import Device
+from visakit.opencl.errors import Refused, require
+from visakit.opencl.kernels import KERNEL_ANSWERS, PARAMETER_ANSWERS, WORK_GROUP_ANSWERS, Kernel, sub_group_answer
+from visakit.opencl.objects import give_handles
+from visakit.opencl.programs import Program
+
+
+@entry
+def clCreateKernel(program: int, kernel_name: int, errcode_ret: int) -> int:
+    found = Program.find(program)
+    found.executables()
+    require(kernel_name, cl.CL_INVALID_VALUE, "the kernel is not named")
+    return Kernel(found, host.text_at(kernel_name)).handle
+
+
+@entry
+def clCreateKernelsInProgram(program: int, num_kernels: int, kernels: int, num_kernels_ret: int) -> None:
+    found = Program.find(program)
+    names = found.kernel_names()
+    require(not kernels or num_kernels >= len(names), cl.CL_INVALID_VALUE, f"there are {len(names)} kernels")
+    if kernels:
+        made = [Kernel(found, name) for name in names]
+        give_handles(made, num_kernels, kernels, num_kernels_ret)
+    else:
+        host.write_u32(num_kernels_ret, len(names))
+
+
+@entry
+def clCloneKernel(source_kernel: int, errcode_ret: int) -> int:
+    return Kernel.find(source_kernel).clone().handle
+
+
+@entry
+def clRetainKernel(kernel: int) -> None:
+    Kernel.find(kernel).retain()
+
+
+@entry
+def clReleaseKernel(kernel: int) -> None:
+    Kernel.find(kernel).release()
+
+
+@entry
+def clSetKernelArg(kernel: int, arg_index: int, arg_size: int, arg_value: int) -> None:
+    Kernel.find(kernel).set_argument(arg_index, arg_size, arg_value)
+
+
+@entry
+def clGetKernelInfo(kernel: int, name: int, size: int, value: int, size_ret: int) -> None:
+    info.answer(KERNEL_ANSWERS, Kernel.find(kernel), name, size, value, size_ret)
+
+
+@entry
+def clGetKernelArgInfo(kernel: int, arg_index: int, name: int, size: int, value: int, size_ret: int) -> None:
+    parameter = Kernel.find(kernel).parameter(arg_index)
+    known = parameter.is_described or name not in PARAMETER_ANSWERS
+    require(known, cl.CL_KERNEL_ARG_INFO_NOT_AVAILABLE, "the binary does not describe arguments")
+    info.answer(PARAMETER_ANSWERS, parameter, name, size, value, size_ret)
+
+
+@entry
+def clGetKernelWorkGroupInfo(kernel: int, device: int, name: int, size: int, value: int, size_ret: int) -> None:
+    found = Kernel.find(kernel)
+    chosen = device_of(found, device)
+    require(name != cl.CL_KERNEL_GLOBAL_WORK_SIZE, cl.CL_INVALID_VALUE, "only built-in kernels have a global size")
+    info.answer(WORK_GROUP_ANSWERS, (found, chosen), name, size, value, size_ret)
+
+
+def device_of(kernel: Kernel, handle: int) -> Device:
+    """A device that a kernel is for; null stands for the only one.
+
+    Raises:
+        Refused: it is for another one, or for several.
+    """
+    devices = list(kernel.signatures)
+    if not handle:
+        require(len(devices) == 1, cl.CL_INVALID_DEVICE, "the kernel is for several devices")
+        return devices[0]
+    found = Device.find(handle)
+    if found not in devices:
+        raise Refused(cl.CL_INVALID_DEVICE, "the kernel is not for the device")
+    return found
+
+
+@entry
+def clGetKernelSubGroupInfo(
+    kernel: int, device: int, name: int, input_size: int, input_value: int, size: int, value: int, size_ret: int
+) -> None:
+    found = Kernel.find(kernel)
+    chosen = device_of(found, device)
+    numbers = host.read_sizes(input_value, input_size // host.POINTER) if input_value else ()
+    info.give(sub_group_answer(found, chosen, name, numbers, size // host.POINTER), size, value, size_ret)
+
+
+@entry
+def clGetKernelSubGroupInfoKHR(
+    kernel: int, device: int, name: int, input_size: int, input_value: int, size: int, value: int, size_ret: int
+) -> None:
+    clGetKernelSubGroupInfo(kernel, device, name, input_size, input_value, size, value, size_ret)

@@ -1,0 +1,68 @@
+"""Buffers (chapter 5.2 and 5.5)."""
+
+from __future__ import annotations
+
+from visakit.opencl import cl, host, info
+from visakit.opencl.calls import entry
+from visakit.opencl.context import Context
+from visakit.opencl.errors import Refused, require
+from visakit.opencl.memory import MEMORY_ANSWERS, Buffer, Memory, create_buffer, create_sub_buffer
+
+
+@entry
+def clCreateBuffer(context: int, flags: int, size: int, host_ptr: int, errcode_ret: int) -> int:
+    return create_buffer(Context.find(context), flags, size, host_ptr).handle
+
+
+@entry
+def clCreateBufferWithProperties(
+    context: int, properties: int, flags: int, size: int, host_ptr: int, errcode_ret: int
+) -> int:
+    found = Context.find(context)
+    require(not host.properties(properties), cl.CL_INVALID_PROPERTY, "buffers have no properties here")
+    return create_buffer(found, flags, size, host_ptr, bytes(8) if properties else b"").handle
+
+
+@entry
+def clCreateSubBuffer(buffer: int, flags: int, create_type: int, create_info: int, errcode_ret: int) -> int:
+    whole = Buffer.find(buffer)
+    is_region = create_type == cl.CL_BUFFER_CREATE_TYPE_REGION
+    require(is_region and create_info, cl.CL_INVALID_VALUE, "a part of a buffer is given as a region")
+    origin, size = host.read_sizes(create_info, 2)
+    return create_sub_buffer(whole, flags, origin, size).handle
+
+
+@entry
+def clRetainMemObject(memobj: int) -> None:
+    Memory.find(memobj).retain()
+
+
+@entry
+def clReleaseMemObject(memobj: int) -> None:
+    Memory.find(memobj).release()
+
+
+@entry
+def clGetMemObjectInfo(memobj: int, name: int, size: int, value: int, size_ret: int) -> None:
+    info.answer(MEMORY_ANSWERS, Memory.find(memobj), name, size, value, size_ret)
+
+
+@entry
+def clSetMemObjectDestructorCallback(memobj: int, pfn_notify: int, user_data: int) -> None:
+    memory = Memory.find(memobj)
+    require(pfn_notify, cl.CL_INVALID_VALUE, "there is no function to call")
+    handle = memory.handle
+    memory.before_end(lambda: host.call(pfn_notify, "pp", handle, user_data or None))
+
+
+@entry
+def clCreatePipe(
+    context: int, flags: int, packet_size: int, max_packets: int, properties: int, errcode_ret: int
+) -> int:
+    Context.find(context)
+    raise Refused(cl.CL_INVALID_OPERATION, "no device has pipes")
+
+
+@entry
+def clGetPipeInfo(pipe: int, name: int, size: int, value: int, size_ret: int) -> None:
+    raise Refused(cl.CL_INVALID_MEM_OBJECT, f"{pipe:#x} is no pipe: no device has them")

@@ -1,0 +1,301 @@
+"""Shared virtual memory (chapter 5.6) and the extension ``cl_intel_unified_shared_memory``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from visakit.opencl import cl, host, info, svm
+from visakit.opencl.allocation import Shared
+from visakit.opencl.calls import entry
+from visakit.opencl.calls.enqueue import FILL_SIZES, check_map_flags, fill, submit
+from visakit.opencl.context import Context
+from visakit.opencl.errors import Refused, require
+from visakit.opencl.events import CHANGED, find_events
+from visakit.opencl.kernels import Kernel
+from visakit.opencl.order import Turn
+from visakit.opencl.queue import Queue
+from visakit.opencl.transfers import Transfer, shared_part
+
+_SVM_FLAGS = cl.CL_MEM_READ_WRITE | cl.CL_MEM_WRITE_ONLY | cl.CL_MEM_READ_ONLY | cl.CL_MEM_SVM_FINE_GRAIN_BUFFER
+_INDIRECT = (
+    cl.CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL,
+    cl.CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL,
+    cl.CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL,
+)
+
+
+@entry
+def clSVMAlloc(context: int, flags: int, size: int, alignment: int) -> int:
+    found = Context.find(context)
+    access = flags & (cl.CL_MEM_READ_WRITE | cl.CL_MEM_WRITE_ONLY | cl.CL_MEM_READ_ONLY)
+    require(not flags & ~_SVM_FLAGS and access.bit_count() < 2, cl.CL_INVALID_VALUE, f"flags {flags:#x}")
+    made = svm.allocate(found, size, alignment, flags=flags)
+    return made.address if made else 0
+
+
+def _free(context: Context, pointer: int) -> bool:
+    """Give an allocation back when all that is queued now is over, which may use it; whether there is one at the
+    address. The program knows it no more at once.
+    """
+    found = context.shared.pop(pointer, None)
+    if found is None:
+        return False
+    waits = [event for queue in list(context.queues) if isinstance(queue, Queue) for event in queue.pending()]
+    left = len(waits)
+
+    def one_is_over(_: int) -> None:
+        nonlocal left
+        with CHANGED:
+            left -= 1
+            is_last = not left
+        if is_last:
+            svm.give_back(context, found)
+
+    for event in waits:
+        event.when(cl.CL_COMPLETE, one_is_over)
+    if not waits:
+        svm.give_back(context, found)
+    return True
+
+
+@entry
+def clSVMFree(context: int, svm_pointer: int) -> None:
+    found = Context.find(context)
+    if svm_pointer:
+        _free(found, svm_pointer)
+
+
+@entry
+def clEnqueueSVMFree(
+    command_queue: int, count: int, pointers: int, function: int, user_data: int, num: int, events: int, event: int
+) -> None:
+    queue = Queue.find(command_queue)
+    require(bool(count) == bool(pointers), cl.CL_INVALID_VALUE, "an array of pointers and its length belong together")
+    given = host.read_sizes(pointers, count)
+    require(all(given), cl.CL_INVALID_VALUE, "a pointer is null")
+    waits = find_events(events, num, queue.context)
+
+    def work() -> None:
+        if function:
+            copy = host.Sizes(given)
+            host.call(function, "pipp", queue.handle, count, copy.address, user_data or None)
+        else:
+            for pointer in given:
+                _free(queue.context, pointer)
+
+    submit(queue, cl.CL_COMMAND_SVM_FREE, work, waits, event)
+
+
+def _copy(
+    command_queue: int, blocking: int, target: int, source: int, size: int, lists: tuple[int, int, int], kind: int
+) -> None:
+    queue = Queue.find(command_queue)
+    require(target and source, cl.CL_INVALID_VALUE, "a pointer is null")
+    apart = target + size <= source or source + size <= target
+    require(apart, cl.CL_MEM_COPY_OVERLAP, "source and target overlap")
+    for pointer in (target, source):
+        svm.check_range(queue.context, pointer, size)
+    num, events, event = lists
+    waits = find_events(events, num, queue.context)
+    read, changed = (shared_part(queue.context, pointer, size) for pointer in (source, target))
+    transfer = Transfer(read, changed)
+    submit(queue, kind, lambda: host.move(target, source, size), waits, event, blocking, transfer)
+
+
+def _fill(
+    command_queue: int, target: int, pattern: int, width: int, size: int, lists: tuple[int, int, int], kind: int
+) -> None:
+    queue = Queue.find(command_queue)
+    require(target and pattern, cl.CL_INVALID_VALUE, "a pointer is null")
+    require(width in FILL_SIZES, cl.CL_INVALID_VALUE, "a pattern has 1, 2, 4, ... 128 bytes")
+    require(not target % width and not size % width, cl.CL_INVALID_VALUE, "the range is no multiple of the pattern")
+    svm.check_range(queue.context, target, size)
+    bits = host.read(pattern, width)
+    num, events, event = lists
+    waits = find_events(events, num, queue.context)
+    transfer = Transfer(None, shared_part(queue.context, target, size))
+    submit(queue, kind, lambda: fill(host.view(target, size), bits), waits, event, transfer=transfer)
+
+
+def _nothing(
+    command_queue: int, pointers: Sequence[int], lists: tuple[int, int, int], kind: int, blocking: int = 0,
+    transfer: Transfer | None = None, unmapped: Sequence[Turn] = (),
+) -> None:  # fmt: skip
+    """What has nothing to do, as the memory is the same for all; its turn comes as that of other commands."""
+    queue = Queue.find(command_queue)
+    require(pointers and all(pointers), cl.CL_INVALID_VALUE, "a pointer is null")
+    num, events, event = lists
+    waits = find_events(events, num, queue.context)
+    submit(queue, kind, lambda: None, waits, event, blocking, transfer, unmapped)
+
+
+@entry
+def clEnqueueSVMMemcpy(
+    command_queue: int, blocking: int, target: int, source: int, size: int, num: int, events: int, event: int
+) -> None:
+    _copy(command_queue, blocking, target, source, size, (num, events, event), cl.CL_COMMAND_SVM_MEMCPY)
+
+
+@entry
+def clEnqueueSVMMemFill(
+    command_queue: int, pointer: int, pattern: int, width: int, size: int, num: int, events: int, event: int
+) -> None:
+    _fill(command_queue, pointer, pattern, width, size, (num, events, event), cl.CL_COMMAND_SVM_MEMFILL)
+
+
+@entry
+def clEnqueueSVMMap(
+    command_queue: int, blocking: int, flags: int, pointer: int, size: int, num: int, events: int, event: int
+) -> None:
+    check_map_flags(flags)
+    require(size, cl.CL_INVALID_VALUE, "the range is empty")
+    context = Queue.find(command_queue).context
+    found, part = svm.find(context, pointer), shared_part(context, pointer, size)
+    transfer = None
+    if found is not None and part is not None and not found.is_fine:
+        transfer = Transfer.of_map(part, flags, found.mapped.setdefault(pointer, []))
+    _nothing(command_queue, [pointer], (num, events, event), cl.CL_COMMAND_SVM_MAP, blocking, transfer)
+
+
+@entry
+def clEnqueueSVMUnmap(command_queue: int, pointer: int, num: int, events: int, event: int) -> None:
+    found = svm.find(Queue.find(command_queue).context, pointer)
+    turns = found.mapped.get(pointer, []) if found is not None else []
+    ended = turns[:1]
+    del turns[:1]
+    _nothing(command_queue, [pointer], (num, events, event), cl.CL_COMMAND_SVM_UNMAP, unmapped=ended)
+
+
+@entry
+def clEnqueueSVMMigrateMem(
+    command_queue: int, count: int, pointers: int, sizes: int, flags: int, num: int, events: int, event: int
+) -> None:
+    known = cl.CL_MIGRATE_MEM_OBJECT_HOST | cl.CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
+    require(count and pointers and not flags & ~known, cl.CL_INVALID_VALUE, "there is no memory, or no such flag")
+    _nothing(command_queue, host.read_sizes(pointers, count), (num, events, event), cl.CL_COMMAND_SVM_MIGRATE_MEM)
+
+
+@entry
+def clSetKernelArgSVMPointer(kernel: int, arg_index: int, arg_value: int) -> None:
+    Kernel.find(kernel).set_pointer(arg_index, arg_value)
+
+
+@entry
+def clSetKernelArgMemPointerINTEL(kernel: int, arg_index: int, arg_value: int) -> None:
+    Kernel.find(kernel).set_pointer(arg_index, arg_value)
+
+
+@entry
+def clSetKernelExecInfo(kernel: int, name: int, size: int, value: int) -> None:
+    Kernel.find(kernel)
+    none = name == cl.CL_KERNEL_EXEC_INFO_SVM_PTRS and not size and not value
+    require(value or none, cl.CL_INVALID_VALUE, "there is no value")
+    if name == cl.CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM:
+        require(size == 4, cl.CL_INVALID_VALUE, "it is a truth value")
+        require(not host.read_u32(value), cl.CL_INVALID_OPERATION, "not all memory of the program is shared")
+    elif name == cl.CL_KERNEL_EXEC_INFO_SVM_PTRS:
+        require((size or none) and not size % host.POINTER, cl.CL_INVALID_VALUE, "it is an array of pointers")
+    else:
+        require(name in (*_INDIRECT, cl.CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL), cl.CL_INVALID_VALUE, f"{name:#x}")
+    # Kernels may follow every pointer to memory of the context.
+
+
+def _usm(context: int, device: int | None, properties: int, size: int, alignment: int, kind: int) -> int:
+    found = Context.find(context)
+    chosen = found.device(device) if device else None
+    require(chosen or kind != cl.CL_MEM_TYPE_DEVICE_INTEL, cl.CL_INVALID_DEVICE, "there is no device")
+    given = host.properties(properties)
+    known = all(name == cl.CL_MEM_ALLOC_FLAGS_INTEL for name, _ in given)
+    require(known, cl.CL_INVALID_PROPERTY, "a property is not known")
+    power = not alignment & (alignment - 1) and alignment <= 128
+    require(power, cl.CL_INVALID_VALUE, f"the alignment is a power of two up to 128, found {alignment}")
+    largest = max(d.maximum_allocation for d in found.devices)
+    require(0 < size <= largest, cl.CL_INVALID_BUFFER_SIZE, f"an allocation has 1 to {largest} bytes, found {size}")
+    made = svm.allocate(found, size, alignment, kind, dict(given).get(cl.CL_MEM_ALLOC_FLAGS_INTEL, 0), chosen)
+    if made is None:
+        raise Refused(cl.CL_OUT_OF_RESOURCES, "the system has no memory left")
+    return made.address
+
+
+@entry
+def clHostMemAllocINTEL(context: int, properties: int, size: int, alignment: int, errcode_ret: int) -> int:
+    return _usm(context, None, properties, size, alignment, cl.CL_MEM_TYPE_HOST_INTEL)
+
+
+@entry
+def clDeviceMemAllocINTEL(
+    context: int, device: int, properties: int, size: int, alignment: int, errcode_ret: int
+) -> int:
+    return _usm(context, device, properties, size, alignment, cl.CL_MEM_TYPE_DEVICE_INTEL)
+
+
+@entry
+def clSharedMemAllocINTEL(
+    context: int, device: int, properties: int, size: int, alignment: int, errcode_ret: int
+) -> int:
+    return _usm(context, device, properties, size, alignment, cl.CL_MEM_TYPE_SHARED_INTEL)
+
+
+@entry
+def clMemFreeINTEL(context: int, pointer: int) -> None:
+    found = Context.find(context)
+    require(not pointer or _free(found, pointer), cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}")
+
+
+@entry
+def clMemBlockingFreeINTEL(context: int, pointer: int) -> None:
+    found = Context.find(context)
+    require(not pointer or pointer in found.shared, cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}")
+    for queue in list(found.queues):
+        if isinstance(queue, Queue):
+            queue.drain()
+    if pointer:
+        _free(found, pointer)
+
+
+_ANSWERS: dict[int, Callable[[Shared], bytes]] = {
+    cl.CL_MEM_ALLOC_TYPE_INTEL: lambda s: info.u32(s.kind),
+    cl.CL_MEM_ALLOC_BASE_PTR_INTEL: lambda s: info.u64(s.address),
+    cl.CL_MEM_ALLOC_SIZE_INTEL: lambda s: info.u64(s.size),
+    cl.CL_MEM_ALLOC_DEVICE_INTEL: lambda s: info.handle(s.device),
+    cl.CL_MEM_ALLOC_FLAGS_INTEL: lambda s: info.u64(s.flags),
+}
+
+
+@entry
+def clGetMemAllocInfoINTEL(context: int, pointer: int, name: int, size: int, value: int, size_ret: int) -> None:
+    found = svm.find(Context.find(context), pointer)
+    if found is not None:
+        info.answer(_ANSWERS, found, name, size, value, size_ret)
+        return
+    require(name in _ANSWERS, cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
+    unknown = info.u32(cl.CL_MEM_TYPE_UNKNOWN_INTEL) if name == cl.CL_MEM_ALLOC_TYPE_INTEL else info.u64(0)
+    info.give(unknown, size, value, size_ret)
+
+
+@entry
+def clEnqueueMemFillINTEL(
+    command_queue: int, target: int, pattern: int, width: int, size: int, num: int, events: int, event: int
+) -> None:
+    _fill(command_queue, target, pattern, width, size, (num, events, event), cl.CL_COMMAND_MEMFILL_INTEL)
+
+
+@entry
+def clEnqueueMemcpyINTEL(
+    command_queue: int, blocking: int, target: int, source: int, size: int, num: int, events: int, event: int
+) -> None:
+    _copy(command_queue, blocking, target, source, size, (num, events, event), cl.CL_COMMAND_MEMCPY_INTEL)
+
+
+@entry
+def clEnqueueMigrateMemINTEL(
+    command_queue: int, pointer: int, size: int, flags: int, num: int, events: int, event: int
+) -> None:
+    _nothing(command_queue, [pointer], (num, events, event), cl.CL_COMMAND_MIGRATEMEM_INTEL)
+
+
+@entry
+def clEnqueueMemAdviseINTEL(
+    command_queue: int, pointer: int, size: int, advice: int, num: int, events: int, event: int
+) -> None:
+    _nothing(command_queue, [pointer], (num, events, event), cl.CL_COMMAND_MEMADVISE_INTEL)

@@ -1,0 +1,94 @@
+"""The end of the process, and of Python in it: programs call then, too, to release what they hold.
+
+Programs keep objects of OpenCL in static variables and in libraries, whose destructors release them after ``main`` has
+returned; their threads may wait in a call meanwhile. By then Python is finalised, if the program is one in Python,
+and the C library destroys what LLVM keeps in static variables. So every call passes a gate (in C:
+visakit/opencl/library.py).
+
+After Python begins to finalise, no call enters it:
+
+* A call first counts itself as entering, then looks whether Python runs, then takes Python's lock, then is entering no
+  more. Python says that it does not run from the moment on at which only the finalising thread may have the lock. A
+  call that sees that is refused.
+* A call that has looked before wants the lock, and Python ends its thread for that (3.14 lets it sleep). The thread has
+  frames of the program, so that it is parked instead: it sleeps until the process ends. So do threads that waited in a
+  call, or ran a kernel, when they want the lock again.
+* The states of threads that taking the lock uses go after all else of the interpreter: the last thing but one is an
+  object of the library's, whose destructor waits until nobody is entering, and closes the gate for good. Each one who
+  was is refused or parked within milliseconds (so long does a thread wait for the lock before it looks).
+
+Where Python does not end with the program (the driver has begun it), the gate is closed by a function of ``atexit``,
+which is registered as soon as LLVM is loaded, and once more when something has been executed: it is called before what
+LLVM has registered. From then on no thread begins work in LLVM, those that are at work are waited for, threads that
+wait for commands are let go with a status, and queues run nothing more. A program in Python has the same done for LLVM
+by a function of Python's ``atexit``.
+
+What is refused: releases succeed, as the memory goes with the process; all else gives CL_OUT_OF_RESOURCES. A fork that
+is not Python's own does what Python's does, so that the child can take Python's lock, and ends as its parent does.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from visakit.opencl import events
+from visakit.opencl.settings import engine
+from vsim.llvm_engine.runtime import making
+
+
+class Gate(Protocol):
+    """The functions of the library that this uses."""
+
+    def visakit_watch_end(self) -> int:
+        """Have Python told of the end of the process, before all that was registered before."""
+
+    def visakit_watch_interpreter(self) -> int:
+        """Have the gate closed by what ends the interpreter."""
+
+    def visakit_python_forks(self, now: int) -> None:
+        """Say whether Python itself forks."""
+
+
+_waiting: list[Callable[[], int]] = []
+"""What is called before and after something is executed for the first time."""
+
+
+def watch(gate: Gate, define: Callable[[Callable[[], None]], None]) -> None:
+    """Have all ends watched.
+
+    Args:
+        define: makes a function what the library calls when the process ends.
+    """
+    define(_process_ends)
+    gate.visakit_watch_interpreter()
+    atexit.register(making.end)
+    _waiting[:] = [gate.visakit_watch_end, gate.visakit_watch_end]
+    os.register_at_fork(
+        before=lambda: gate.visakit_python_forks(1), after_in_parent=lambda: gate.visakit_python_forks(0),
+        after_in_child=lambda: gate.visakit_python_forks(0),
+    )  # fmt: skip
+
+
+def _process_ends() -> None:
+    events.let_go()
+    making.end()
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """While something is executed: LLVM, if it is used, is there before and after that."""
+    if _waiting and engine() == "llvm":
+        from llvmlite import binding  # noqa: F401
+
+    _watch_once()
+    yield
+    _watch_once()
+
+
+def _watch_once() -> None:
+    if _waiting:
+        _waiting.pop()()

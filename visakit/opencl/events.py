@@ -1,0 +1,209 @@
+"""Events: how far commands are, who waits for them, and who is told."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+
+from visakit.opencl import cl, host, info
+from visakit.opencl.context import Context
+from visakit.opencl.device import host_nanoseconds
+from visakit.opencl.errors import Refused, require
+from visakit.opencl.info import Answers
+from visakit.opencl.objects import ClObject
+from visakit.opencl.order import Turn
+
+CHANGED = threading.Condition()
+"""Held while the status of an event changes; whoever waits for one waits here."""
+RUNNING = threading.local()
+"""``command``: whether the thread is running one."""
+_TIMES = (
+    cl.CL_PROFILING_COMMAND_QUEUED, cl.CL_PROFILING_COMMAND_SUBMIT, cl.CL_PROFILING_COMMAND_START,
+    cl.CL_PROFILING_COMMAND_END, cl.CL_PROFILING_COMMAND_COMPLETE,
+)  # fmt: skip
+_has_ended = False
+Callback = Callable[[int], None]
+"""Is told the status."""
+
+
+class CommandQueue(ClObject):
+    """A queue, as events see it."""
+
+    @property
+    def is_profiling(self) -> bool:
+        """Whether the program may ask for times."""
+        raise NotImplementedError
+
+    def help_until(self, event: Event) -> None:
+        """Run what can be run in the thread of the caller, until a command is over or another thread is at it."""
+        raise NotImplementedError
+
+
+class Event(ClObject):
+    """The state of a command.
+
+    Attributes:
+        queue: of the command; None for a user event, which the program itself completes.
+        status: queued, submitted, running, complete, or a negative number: what went wrong.
+        turn: where the command stands among others, where somebody wants to know.
+        times: when it became each of these, in nanoseconds.
+    """
+
+    invalid = cl.CL_INVALID_EVENT
+    title = "event"
+
+    def __init__(self, context: Context, command_type: int, queue: CommandQueue | None = None) -> None:
+        super().__init__()
+        self.context, self.command_type, self.queue = context, command_type, queue
+        self.status: int = cl.CL_QUEUED if queue is not None else cl.CL_SUBMITTED
+        self.times = [host_nanoseconds(), 0, 0, 0]
+        self.callbacks: list[tuple[int, Callback]] = []
+        self.turn: Turn | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the command has run, or never will."""
+        return self.status <= cl.CL_COMPLETE
+
+    def advance(self, status: int) -> None:
+        """The command has come further; who wants to know is told. It never goes back."""
+        with CHANGED:
+            if status >= self.status:
+                return
+            self._note(status)
+            due = [c for at, c in self.callbacks if status <= at] if self.callbacks else []
+            if due:
+                self.callbacks = [entry for entry in self.callbacks if status > entry[0]]
+            if status <= cl.CL_COMPLETE:
+                CHANGED.notify_all()
+        for callback in due:
+            callback(status)
+
+    def _note(self, status: int) -> None:
+        now = host_nanoseconds()
+        step = cl.CL_QUEUED - max(status, cl.CL_COMPLETE)
+        for earlier in range(step + 1):
+            self.times[earlier] = self.times[earlier] or now
+        self.status = status
+
+    def when(self, status: int, callback: Callback) -> None:
+        """Have somebody told when the command has come so far; at once if it has."""
+        with CHANGED:
+            if self.status > status:
+                self.callbacks.append((status, callback))
+                return
+        callback(min(self.status, status))
+
+    def wait(self) -> None:
+        """Wait until the command is over.
+
+        Who runs a command waits for none, as that may be for itself: in the midst of it Python's collector runs
+        destructors of the program, which free memory or release queues.
+
+        Raises:
+            Refused: the process ends, and the command with it.
+        """
+        if getattr(RUNNING, "command", False):
+            return
+        if self.queue is not None:
+            self.queue.help_until(self)
+        with CHANGED:
+            while not self.is_over:
+                require(not _has_ended, cl.CL_OUT_OF_RESOURCES, "the process ends")
+                CHANGED.wait()
+            self.seen()
+
+    def seen(self) -> int:
+        """The program sees the status; gives it."""
+        order = self.context.order
+        if order is not None and self.is_over:
+            with CHANGED:
+                order.seen([self.turn])
+        return self.status
+
+
+def let_go() -> None:
+    """The process ends: nobody waits any more, and no command begins."""
+    global _has_ended
+    with CHANGED:
+        _has_ended = True
+        CHANGED.notify_all()
+
+
+def has_ended() -> bool:
+    """Whether the process ends."""
+    return _has_ended
+
+
+if hasattr(os, "register_at_fork"):
+    # Whoever held it is not there.
+    os.register_at_fork(after_in_child=lambda: CHANGED.__init__(threading.RLock()))  # type: ignore[misc]
+
+
+def find_events(address: int, count: int, context: Context | None = None) -> list[Event]:
+    """The events of a wait list.
+
+    Raises:
+        Refused: it is no such list, or an event is of another context.
+    """
+    if not address and not count:
+        return []
+    require(address and count, cl.CL_INVALID_EVENT_WAIT_LIST, "a wait list and its length belong together")
+    try:
+        found = Event.find_all(address, count)
+    except Refused as problem:
+        raise Refused(cl.CL_INVALID_EVENT_WAIT_LIST, problem.reason) from None
+    contexts = {e.context for e in found} | ({context} if context else set())
+    require(len(contexts) == 1, cl.CL_INVALID_CONTEXT, "events are of different contexts")
+    return found
+
+
+def wait_for(events: Iterable[Event]) -> None:
+    """Wait for all events.
+
+    Raises:
+        Refused: one of the commands failed.
+    """
+    given = list(events)
+    for event in given:
+        event.wait()
+    if any(event.status < 0 for event in given):
+        raise Refused(cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "a command that was waited for failed")
+
+
+def failed(events: Sequence[Event]) -> bool:
+    """Whether one of them went wrong."""
+    return any(event.status < 0 for event in events)
+
+
+def callback_of(event: Event, function: int, user_data: int) -> Callback:
+    """A function of the program that is told of an event, which stays alive until then."""
+
+    def tell(status: int) -> None:
+        event.seen()
+        host.call(function, "pip", event.handle, status, user_data or None)
+
+    return tell
+
+
+def profiling_time(event: Event, name: int) -> bytes:
+    """When a command came to a state.
+
+    Raises:
+        Refused: nobody noted it, or it has not come so far.
+    """
+    queue = event.queue
+    is_noted = queue is not None and queue.is_profiling and event.is_over and event.status == cl.CL_COMPLETE
+    require(name in _TIMES, cl.CL_INVALID_VALUE, f"{name:#x} is no time of a command")
+    require(is_noted, cl.CL_PROFILING_INFO_NOT_AVAILABLE, "the queue notes no times, or the command is not complete")
+    return info.u64(event.times[min(_TIMES.index(name), 3)])
+
+
+EVENT_ANSWERS: Answers[Event] = {
+    cl.CL_EVENT_COMMAND_QUEUE: lambda e: info.handle(e.queue),
+    cl.CL_EVENT_CONTEXT: lambda e: info.handle(e.context),
+    cl.CL_EVENT_COMMAND_TYPE: lambda e: info.u32(e.command_type),
+    cl.CL_EVENT_COMMAND_EXECUTION_STATUS: lambda e: info.u32(e.seen()),
+    cl.CL_EVENT_REFERENCE_COUNT: lambda e: info.u32(e.references),
+}

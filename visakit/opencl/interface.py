@@ -1,0 +1,75 @@
+"""The functions that the driver exports: names and parameters, out of ``entry_points.txt``."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from typing import NamedTuple
+
+_LINE = re.compile(r"([-+] )?(\w+) (\w+)\((.*)\)")
+C_TYPES = {
+    "i32": "int32_t", "u32": "uint32_t", "u64": "uint64_t", "size": "size_t", "ptr": "uintptr_t", "none": "void",
+}  # fmt: skip
+"""What the words of the table are in C. Pointers are numbers: Python looks at no memory that it was not told of."""
+ERROR_PARAMETER = "errcode_ret"
+
+
+class EntryPoint(NamedTuple):
+    """A function of the driver.
+
+    Attributes:
+        result: ``i32`` for functions that return a status, ``ptr`` for those that return an object or memory.
+        parameters: type and name of each.
+        is_served: whether Python has it; else the library refuses every call.
+        in_table: whether it is in the dispatch table, at the place that it has among those that are.
+    """
+
+    name: str
+    result: str
+    parameters: tuple[tuple[str, str], ...]
+    is_served: bool
+    in_table: bool
+
+    @property
+    def has_error_parameter(self) -> bool:
+        """Whether its last parameter is where the status goes."""
+        return bool(self.parameters) and self.parameters[-1][1] == ERROR_PARAMETER
+
+    @property
+    def prototype(self) -> str:
+        """Its declaration in C, without a semicolon."""
+        given = ", ".join(f"{C_TYPES[kind]} {name}" for kind, name in self.parameters)
+        return f"{C_TYPES[self.result]} {self.name}({given or 'void'})"
+
+    @property
+    def in_python(self) -> EntryPoint:
+        """The function by which Python is called."""
+        return self._replace(name=in_python(self.name))
+
+
+def in_python(name: str) -> str:
+    """The name of the function by which an exported one calls Python."""
+    return f"visakit_{name}"
+
+
+def entry_points() -> list[EntryPoint]:
+    """All functions, those of the dispatch table first and in its order."""
+    text = files("visakit.opencl").joinpath("entry_points.txt").read_text("utf-8")
+    return [_entry_point(line) for line in text.splitlines() if not line.startswith("#")]
+
+
+def _entry_point(line: str) -> EntryPoint:
+    match = _LINE.fullmatch(line)
+    assert match is not None, line
+    mark, result, name, given = match.groups()
+    pairs = [word.split() for word in given.split(", ")] if given else []
+    return EntryPoint(name, result, tuple((k, n) for k, n in pairs), mark != "- ", mark != "+ ")
+
+
+IN_C = ("clGetExtensionFunctionAddress", "clGetExtensionFunctionAddressForPlatform")
+"""What the library does by itself: it knows where its functions are."""
+
+
+def served_points() -> list[EntryPoint]:
+    """The functions that Python has."""
+    return [point for point in entry_points() if point.is_served and point.name not in IN_C]

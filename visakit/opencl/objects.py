@@ -1,0 +1,129 @@
+"""What the driver hands out: handles of objects that count who holds them.
+
+A handle is the address of a few bytes that begin with the address of the dispatch table, where the ICD loader looks.
+Python never looks behind a handle that a program gives: it knows all that are alive. The loader does, also behind one
+that the program has released: such bytes stay what they are, and serve another object some thousands of objects later.
+"""
+
+from __future__ import annotations
+
+import collections
+import ctypes
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Self
+
+from visakit.opencl import cl, host
+from visakit.opencl.errors import Refused, require
+
+_ALIVE: weakref.WeakValueDictionary[int, ClObject] = weakref.WeakValueDictionary()
+_HELD: dict[int, ClObject] = {}
+"""Objects that the program holds. Others are alive as long as something in the driver needs them."""
+_NUMBERS: dict[str, itertools.count[int]] = {}
+_CALL = threading.local()
+_dispatch_table = 0
+_CELL = 32
+_CELLS = 1024
+"""Cells that are made at once, and released ones that wait before one of them is used again."""
+_blocks: list[ctypes.Array[ctypes.c_char]] = []
+_free: collections.deque[int] = collections.deque()
+_MAKING = threading.RLock()
+
+
+def set_dispatch_table(address: int) -> None:
+    """Where the table of functions is that every handle begins with."""
+    global _dispatch_table
+    _dispatch_table = address
+
+
+def _take_cell() -> int:
+    """The address of bytes for a handle."""
+    with _MAKING:
+        if len(_free) <= _CELLS:
+            block = ctypes.create_string_buffer(_CELL * _CELLS)
+            _blocks.append(block)
+            start = ctypes.addressof(block)
+            _free.extendleft(range(start + _CELL * (_CELLS - 1), start - 1, -_CELL))
+        cell = _free.popleft()
+    host.write(cell, _dispatch_table.to_bytes(8, "little"))
+    return cell
+
+
+def note_call(name: str) -> None:
+    """Remember which function the program is calling in this thread."""
+    _CALL.name = name
+
+
+def current_call() -> str:
+    """The function that the program is calling in this thread."""
+    return str(getattr(_CALL, "name", "the driver"))
+
+
+class ClObject:
+    """Base of platforms, devices, contexts, queues, memory, samplers, programs, kernels and events.
+
+    Attributes:
+        handle: what the program knows it by.
+        number: counts the objects of its kind in the process; what messages call it by.
+        references: how often the program holds it.
+    """
+
+    invalid: ClassVar[int]
+    """The status of calls that give something else where they need one."""
+    title: ClassVar[str]
+
+    def __init__(self) -> None:
+        self.handle = _take_cell()
+        weakref.finalize(self, _free.append, self.handle).atexit = False
+        self.number = next(_NUMBERS.setdefault(self.title, itertools.count(1)))
+        self.references = 1
+        _ALIVE[self.handle] = self
+        _HELD[self.handle] = self
+
+    @classmethod
+    def find(cls, handle: int) -> Self:
+        """The object of a handle.
+
+        Raises:
+            Refused: it is none of this class.
+        """
+        found = _ALIVE.get(handle)
+        if not isinstance(found, cls):
+            raise Refused(cls.invalid, f"{handle:#x} is no {cls.title}")
+        return found
+
+    @classmethod
+    def find_all(cls, address: int, count: int) -> list[Self]:
+        """The objects of an array of handles."""
+        return [cls.find(handle) for handle in host.read_sizes(address, count)]
+
+    def retain(self) -> None:
+        """One more holds it."""
+        self.references += 1
+        _HELD[self.handle] = self
+
+    def release(self) -> None:
+        """One fewer holds it; with the last it goes, unless the driver needs it."""
+        require(self.references > 0, self.invalid, f"the {self.title} is held no more")
+        self.references -= 1
+        if not self.references:
+            _HELD.pop(self.handle, None)
+
+    def at_end(self, function: Callable[[], None]) -> None:
+        """Have something done when the object is gone."""
+        weakref.finalize(self, function).atexit = False
+
+
+def give_handles(objects: Sequence[ClObject], count: int, target: int, count_ret: int) -> None:
+    """Write an array of handles and how many there are, as far as the program asks.
+
+    Raises:
+        Refused: it asks for neither, or for an array without elements.
+    """
+    require(target or count_ret, cl.CL_INVALID_VALUE, "nothing is asked for")
+    require(count or not target, cl.CL_INVALID_VALUE, "the array has no elements")
+    if target:
+        host.write(target, host.pack_sizes([o.handle for o in objects[:count]]))
+    host.write_u32(count_ret, len(objects))

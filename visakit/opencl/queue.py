@@ -1,0 +1,268 @@
+"""Command queues: what is to be done, in which order, and the thread that does it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import traceback
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from visakit.opencl import cl, info
+from visakit.opencl.context import Context
+from visakit.opencl.device import Device
+from visakit.opencl.errors import Refused, interrupted
+from visakit.opencl.events import CHANGED, RUNNING, CommandQueue, Event, failed, has_ended
+from visakit.opencl.info import Answers
+from visakit.opencl.order import Turn
+from vsim.llvm_engine.runtime.making import ProcessEndsError
+
+FAULT_SETTING = "VISAKIT_OPENCL_ON_FAULT"
+"""Environment variable: ``stop`` ends the program at the first command that fails, else it goes on."""
+
+
+@dataclass(slots=True, eq=False)
+class Command:
+    """Something that a queue is to do.
+
+    Attributes:
+        work: does it; raises :class:`Refused` with the status that the event is to have where it cannot be done.
+        waits: events that must be over before.
+        is_barrier: whether what follows in the queue waits for it, and it for what is before.
+    """
+
+    event: Event
+    work: Callable[[], None]
+    waits: Sequence[Event]
+    is_barrier: bool = False
+
+
+class Queue(CommandQueue):
+    """A queue of commands of one device.
+
+    Commands are run one at a time, by a thread of the queue, or by a thread of the program that waits for one of them.
+
+    Attributes:
+        properties: bits of profiling and order; ``given`` are the properties as the program gave them.
+        failure: the status of the last command that failed, until :meth:`finish` says so; 0 for none.
+    """
+
+    invalid = cl.CL_INVALID_COMMAND_QUEUE
+    title = "command queue"
+
+    def __init__(self, context: Context, device: Device, properties: int, given: bytes = b"") -> None:
+        super().__init__()
+        self.context, self.device, self.properties, self.given = context, device, properties, given
+        self.commands: deque[Command] = deque()
+        self.running: Command | None = None
+        self.failure = 0
+        self.has_thread = False
+        self.order = context.order.queue(self.is_in_order) if context.order is not None else None
+        context.queues.add(self)
+
+    @property
+    def is_profiling(self) -> bool:
+        """Whether the program may ask for times."""
+        return bool(self.properties & cl.CL_QUEUE_PROFILING_ENABLE)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether each command waits for the one before."""
+        return not self.properties & cl.CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
+
+    def add(
+        self,
+        command_type: int,
+        work: Callable[[], None],
+        waits: Sequence[Event],
+        is_barrier: bool = False,
+        is_last: bool = False,
+        maps: bool = False,
+        unmapped: Sequence[Turn] = (),
+    ) -> Event:
+        """Take a command; gives its event.
+
+        Args:
+            is_last: it is over only when all that was queued before it is.
+            maps: it maps memory for the program.
+            unmapped: what the program did in memory that it unmaps.
+        """
+        event = Event(self.context, command_type, self)
+        with CHANGED:
+            if self.order is not None and self.context.order is not None:
+                before = [*(e.turn for e in waits), *unmapped]
+                event.turn = self.context.order.take(self.order, before, is_barrier, is_last)
+                if maps:
+                    self.context.order.map(event.turn)
+            self.commands.append(Command(event, work, waits, is_barrier))
+            _BUSY.add(self)
+            if self.has_thread:
+                CHANGED.notify_all()
+            else:
+                self.has_thread = self._begin()
+        if not self.has_thread:
+            self._run_what_can_run()
+        return event
+
+    def _begin(self) -> bool:
+        """Begin a thread that runs commands; false if the system has none left."""
+        try:
+            threading.Thread(target=_serve, args=(weakref.ref(self),), daemon=True).start()
+        except RuntimeError:
+            return False
+        self.at_end(_wake)
+        return True
+
+    def _run_what_can_run(self) -> None:
+        """Run commands in the thread of the caller, as far as they wait for nothing else."""
+        while True:
+            with CHANGED:
+                command = self.take()
+            if command is None:
+                return
+            self.run(command)
+
+    def flush(self) -> None:
+        """What is in the queue is as good as submitted."""
+        with CHANGED:
+            waiting = [command.event for command in self.commands]
+        for event in waiting:
+            event.advance(cl.CL_SUBMITTED)
+
+    def finish(self) -> None:
+        """Wait for all commands.
+
+        Raises:
+            Refused: one of them failed, and the program was not told by this way so far.
+        """
+        self.drain()
+        if self.order is not None and self.context.order is not None:
+            with CHANGED:
+                self.context.order.seen_all_of(self.order)
+        if self.failure:
+            status, self.failure = self.failure, 0
+            raise Refused(status, "a command of the queue failed")
+
+    def drain(self) -> None:
+        """Wait for all commands, however they end."""
+        for event in self.pending():
+            event.wait()
+
+    def pending(self) -> list[Event]:
+        """The events of what is not over."""
+        with CHANGED:
+            return [c.event for c in [*([self.running] if self.running else []), *self.commands]]
+
+    def unfinished(self) -> list[Event]:
+        """The events of what is not over; nothing where the order says as much."""
+        return [] if self.is_in_order else self.pending()
+
+    def help_until(self, event: Event) -> None:
+        """Run what can be run in the thread of the caller, until a command is over or another thread is at it."""
+        while not event.is_over:
+            with CHANGED:
+                command = self.take()
+            if command is None:
+                return
+            self.run(command)
+
+    def take(self) -> Command | None:
+        """The next command that can run; None if there is none, or one is running. For who holds the lock."""
+        if self.running is not None or has_ended():
+            return None
+        for command in self.commands:
+            is_first = command is self.commands[0]
+            if (is_first or not command.is_barrier) and all(event.is_over for event in command.waits):
+                self.commands.remove(command)
+                self.running = command
+                return command
+            if self.is_in_order or command.is_barrier:
+                return None
+        return None
+
+    def run(self, command: Command) -> None:
+        """Run a command that was taken."""
+        event, status = command.event, cl.CL_OUT_OF_RESOURCES
+        innocent = (cl.CL_COMPLETE, cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+        try:
+            event.advance(cl.CL_RUNNING)
+            status = self._execute(command)
+        finally:  # Whatever happens to the thread, the queue goes on.
+            with CHANGED:
+                if event.turn is not None and self.context.order is not None:
+                    self.context.order.run(event.turn)
+                self.running = None
+                self.failure = self.failure if status in innocent else status
+                if not self.commands:
+                    _BUSY.discard(self)
+            event.advance(status)
+        if status not in innocent and os.environ.get(FAULT_SETTING) == "stop":
+            os._exit(1)
+
+    def _execute(self, command: Command) -> int:
+        """Do it; 0, or the status that its event gets."""
+        if failed(command.waits):
+            return cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
+        outer, RUNNING.command = getattr(RUNNING, "command", False), True
+        try:
+            command.work()
+        except Refused as problem:
+            return problem.status
+        except ProcessEndsError:
+            return cl.CL_OUT_OF_RESOURCES
+        except MemoryError:
+            return cl.CL_OUT_OF_HOST_MEMORY
+        except Exception:  # Nothing may leave by this way: the program would be gone.
+            self.context.report("visakit: a mistake of the driver; please report it:\n" + traceback.format_exc())
+            return cl.CL_OUT_OF_RESOURCES
+        except BaseException as interrupt:
+            interrupted(interrupt)
+            return cl.CL_OUT_OF_RESOURCES
+        finally:
+            RUNNING.command = outer
+        return cl.CL_COMPLETE
+
+
+_BUSY: set[Queue] = set()
+"""Queues with commands, which live until they are done, whoever holds them."""
+
+
+def _wake() -> None:
+    """Have threads of queues look whether their queue is gone."""
+    with CHANGED:
+        CHANGED.notify_all()
+
+
+def _serve(reference: weakref.ref[Queue]) -> None:
+    """The thread of a queue: runs what can be run, until the queue is gone."""
+    while _serve_one(reference):
+        pass
+
+
+def _serve_one(reference: weakref.ref[Queue]) -> bool:
+    """Wait for a command and run it; false when the queue is gone. Waiting keeps no queue alive."""
+    with CHANGED:
+        while True:
+            queue = reference()
+            if queue is None:
+                return False
+            command = queue.take()
+            if command is not None:
+                break
+            del queue
+            if reference() is not None:
+                CHANGED.wait()
+    queue.run(command)
+    return True
+
+
+QUEUE_ANSWERS: Answers[Queue] = {
+    cl.CL_QUEUE_CONTEXT: lambda q: info.handle(q.context),
+    cl.CL_QUEUE_DEVICE: lambda q: info.handle(q.device),
+    cl.CL_QUEUE_REFERENCE_COUNT: lambda q: info.u32(q.references),
+    cl.CL_QUEUE_PROPERTIES: lambda q: info.u64(q.properties),
+    cl.CL_QUEUE_PROPERTIES_ARRAY: lambda q: q.given,
+    cl.CL_QUEUE_DEVICE_DEFAULT: lambda q: info.handle(None),
+}

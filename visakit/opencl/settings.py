@@ -1,0 +1,99 @@
+"""How programs run: what the command ``visakit exec`` says by way of the environment."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING
+
+from visakit.diagnostics import LaunchError, VisaError
+from visakit.usage import whole_number
+from vsim.checks.selection import RACE, UNDEFINED, Checking, parse_checking
+
+if TYPE_CHECKING:
+    from vsim.schedule import Schedule
+
+PLATFORM_SETTING = "VISAKIT_OPENCL_PLATFORM"
+"""Environment variable: platforms that are devices, with commas between them."""
+ENGINE_SETTING = "VISAKIT_OPENCL_ENGINE"
+THREADS_SETTING = "VISAKIT_OPENCL_THREADS"
+SCHEDULE_SETTING = "VISAKIT_OPENCL_SCHEDULE"
+TRACE_SETTING = "VISAKIT_OPENCL_TRACE"
+CHECK_SETTING = "VISAKIT_CHECK"
+"""Checks that watch kernels, with commas between them."""
+CHECK_LIMIT_SETTING = "VISAKIT_CHECK_LIMIT"
+"""How many findings of a kernel's run are shown."""
+SUPPRESSIONS_SETTING = "VISAKIT_CHECK_SUPPRESSIONS"
+"""The file of what they are not to report."""
+
+
+@cache
+def engine() -> str:
+    """What executes kernels: native code, unless the reference engine is wanted.
+
+    Programs may write memory while a kernel runs, so that it never begins anew (as ``auto`` would have it).
+    """
+    return "numpy" if os.environ.get(ENGINE_SETTING) == "numpy" else "llvm"
+
+
+@cache
+def schedule() -> Schedule | None:
+    """The order in which groups and threads run; None for one after the other, up to barriers."""
+    from vsim.schedule import parse_schedule
+
+    wanted = os.environ.get(SCHEDULE_SETTING, "")
+    try:
+        return parse_schedule(wanted) if wanted else None
+    except LaunchError:
+        return None
+
+
+@cache
+def thread_count() -> int | None:
+    """Worker threads of a kernel; None for one for each CPU."""
+    wanted = whole_number(os.environ.get(THREADS_SETTING, ""))
+    return None if wanted is None else max(1, wanted)
+
+
+@cache
+def is_checking() -> bool:
+    """Whether any check watches kernels, so that notes are of interest."""
+    return bool(os.environ.get(CHECK_SETTING))
+
+
+@cache
+def watches_races() -> bool:
+    """Whether the check of races watches kernels."""
+    return _watches(RACE)
+
+
+@cache
+def watches_undefined() -> bool:
+    """Whether the check of undefined values watches kernels."""
+    return _watches(UNDEFINED)
+
+
+def _watches(check: str) -> bool:
+    if not os.environ.get(CHECK_SETTING):
+        return False
+    try:
+        found = checks()
+    except VisaError:
+        return False
+    return found is not None and check in found.checks
+
+
+@cache
+def checks() -> Checking | None:
+    """The checks that watch kernels; None for none.
+
+    Raises:
+        UsageError: there is no such check.
+        FormatError: K091, a line of the file of suppressions is none.
+        FileError: it cannot be read.
+    """
+    wanted = os.environ.get(CHECK_SETTING)
+    if not wanted:
+        return None
+    limit = whole_number(os.environ.get(CHECK_LIMIT_SETTING, ""))
+    return parse_checking(wanted, limit, os.environ.get(SUPPRESSIONS_SETTING) or None, CHECK_SETTING)

@@ -1,0 +1,465 @@
+"""The operands in the text of an instruction: each binds its node to fields, and writes the fields back as text."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, ClassVar
+
+from visakit.diagnostics import did_you_mean
+from visakit.isa import InstructionDesc, enums
+from visakit.isa.record import Condition
+from visakit.language.operands import EXEC_SIZES, MAXIMUM_LANES, NO_MODIFIER, SCALAR, SURFACE, Execution, General
+from visakit.language.platforms import since
+from visakit.language.program import Fields
+from visakit.text import syntax
+from visakit.text.binder import text_of
+from visakit.text.problem import Problem
+from visakit.text.syntax import GroupNode, NumberNode, Placed
+
+if TYPE_CHECKING:
+    from visakit.text.function_parser import FunctionParser
+    from visakit.text.printer import FunctionPrinter
+
+_HANDLES = since("cri")
+"""Platforms whose samplers and surfaces can be handles in registers."""
+MAXIMUM_LIST, MAXIMUM_STRING = 0xFF, 0xFFFF
+"""Elements of a list; the number of a string that an instruction can name."""
+_MASKS = {f"M{i + 1}": i for i in range(8)} | {f"M{i + 1}_NM": i + 8 for i in range(8)} | {"NoMask": 8}
+
+
+class OperandSyntax:
+    """Base: one operand of the text; ``name`` is the field that it fills."""
+
+    optional = False
+    many = False
+    pure = True  # the fields follow from the text and the names in scope alone, and binding leaves nothing behind
+    what = "an operand"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def accepts(self, at: Placed) -> bool:
+        """Whether an optional operand can be this one."""
+        return True
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        """Put what was written into the fields.
+
+        Raises:
+            Problem: it cannot stand here.
+        """
+        raise NotImplementedError
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        """The fields as text."""
+        raise NotImplementedError
+
+
+def is_execution(at: Placed) -> bool:
+    """Whether something in parentheses stands here, as execution mask and size do."""
+    return isinstance(at.node, (syntax.ExecutionNode, GroupNode))
+
+
+def single_integer(node: syntax.Node) -> syntax.Node | None:
+    """The only entry of a group: the size in ``(16)``."""
+    return node.items[0] if isinstance(node, GroupNode) and len(node.items) == 1 else None
+
+
+def execution(at: Placed) -> Execution:
+    """``(M5_NM, 16)``, ``(16)`` or ``(NoMask, 1)``."""
+    node = at.node
+    mask, size = (node.mask, node.size) if isinstance(node, syntax.ExecutionNode) else ("M1", single_integer(node))
+    if not isinstance(size, int):
+        is_name = isinstance(size, syntax.NameNode)
+        hint = f"a predicate stands before the instruction: {at.text} mov (M1, 16) ..." if is_name else "write (M1, 16)"
+        raise Problem("V040", f"'{at.text}' is not an execution mask and size", hint)
+    return checked_execution(mask, size)
+
+
+@functools.cache
+def checked_execution(mask: str, size: int) -> Execution:
+    """Execution mask and size, if they exist and fit together."""
+    if mask not in _MASKS:
+        raise Problem(
+            "V041",
+            f"'{mask}' is not an execution mask",
+            did_you_mean(mask, _MASKS) or "masks are M1 to M8, M1_NM to M8_NM and NoMask",
+        )
+    if size not in EXEC_SIZES:
+        raise Problem("V042", f"{size} is not an execution size", "it is 1, 2, 4, 8, 16 or 32")
+    found = Execution(size, _MASKS[mask])
+    if not found.is_aligned:
+        fitting = ", ".join(f"M{i // 4 + 1}" for i in range(0, MAXIMUM_LANES, size))
+        raise Problem(
+            "V043",
+            f"mask {mask} starts at lane {found.offset}, which is no multiple of the execution size {size}",
+            f"for size {size} use {fitting}",
+        )
+    if not found.is_within:
+        raise Problem("V043", f"mask {mask} with size {size} reaches beyond lane {MAXIMUM_LANES - 1}")
+    return found
+
+
+class ExecutionSyntax(OperandSyntax):
+    what = "(mask, exec_size)"
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        args["exec"] = execution(at)
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return str(args["exec"])
+
+
+class GatherSyntax(OperandSyntax):
+    """Execution size and mask of gather and scatter, which share one byte."""
+
+    what = "(mask, exec_size)"
+    _sizes: ClassVar[dict[int, int]] = enums.GATHER_SIZES
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        found = execution(at)
+        if found.size not in self._sizes:
+            raise Problem("V042", f"{found.size} is not an execution size of this instruction", "it is 1, 8 or 16")
+        args["num_elts"], args["mask"] = self._sizes[found.size], found.mask
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return str(Execution({v: k for k, v in self._sizes.items()}[args["num_elts"]], args["mask"]))
+
+
+class CountSyntax(OperandSyntax):
+    """``(n)`` coded through a table."""
+
+    def __init__(self, name: str, codes: dict[int, int], what: str) -> None:
+        super().__init__(name)
+        self.codes, self.what = codes, what
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        count = single_integer(at.node)
+        known = ", ".join(map(str, self.codes))
+        if count is None:
+            raise Problem("V044", f"'{at.text}' is not {self.what} in parentheses", f"it is {known}")
+        value = parser.binder.integer(count, -(1 << 63), (1 << 64) - 1)
+        if value not in self.codes:
+            raise Problem("V044", f"({value}) is not {self.what}", f"it is {known}")
+        args[self.name] = self.codes[value]
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return f"({next((n for n, code in self.codes.items() if code == args[self.name]), args[self.name])})"
+
+
+class BlockSizeSyntax(OperandSyntax):
+    what = "(width,height)"
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        if not isinstance(at.node, GroupNode) or len(at.node.items) != 2:
+            raise Problem("V044", f"'{at.text}' is not a block size", "write (width,height) in bytes and rows")
+        width, height = (parser.binder.integer(n, 0, 255, "block size") for n in at.node.items)
+        args["block_width"], args["block_height"] = width, height
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return f"({args['block_width']},{args['block_height']})"
+
+
+class ModesSyntax(OperandSyntax):
+    """A group of integers or vector operands, as in the VME instructions."""
+
+    def __init__(self, names: list[str], desc: InstructionDesc) -> None:
+        super().__init__(names[0])
+        self.names, self.desc = names, desc
+        self.what = f"({','.join(names)})"
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        if not isinstance(at.node, GroupNode):
+            raise Problem("V012", f"'{at.text}' is not a group", f"write {self.what}")
+        items = at.node.items
+        if len(items) != len(self.names):
+            raise Problem("V044", f"'{at.text}' has {len(items)} entries, expected {self.what}")
+        for name, item in zip(self.names, items, strict=True):
+            if self.desc.by_name[name].kind == "s":
+                args[name] = parser.binder.vector(item, at.text, False)
+            else:
+                args[name] = parser.binder.integer(item, 0, 255, name)
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        shown = [
+            printer.vector(args[n], False) if self.desc.by_name[n].kind == "s" else str(args[n]) for n in self.names
+        ]
+        return f"({','.join(shown)})"
+
+
+class VectorSyntax(OperandSyntax):
+    def __init__(self, name: str, destination: bool) -> None:
+        super().__init__(name)
+        self.destination = destination
+        self.what = "a destination region" if destination else "a source operand"
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        args[self.name] = parser.binder.vector(at.node, at.text, self.destination)
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return printer.vector(args[self.name], self.destination)
+
+
+class AddressOfSyntax(VectorSyntax):
+    """A register whose address is meant: its bytes hold the scalar region of it.
+
+    A row is not shown as ``&V[bytes]``: how many bytes it has depends on the platform.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, destination=False)
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        op = args[self.name]
+        if not isinstance(op, General) or (op.row, op.region, op.modifier) != (0, SCALAR, NO_MODIFIER):
+            return super().write(printer, args)
+        offset = op.col * printer.function.variable_type(op.var).size
+        return f"&{printer.function.variable_name(op.var)}" + (f"[{offset}]" if offset else "")
+
+
+class PackedSyntax(OperandSyntax):
+    """``V(r,c)`` whose region is understood (the packed operand of dpas)."""
+
+    what = "V(row,column)"
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        args[self.name] = parser.binder.packed(at.node, at.text, (1, 1, 0))
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        op = args[self.name]
+        return printer.place(op) if isinstance(op, General) and op.region == (1, 1, 0) else printer.vector(op, False)
+
+
+class OptionalVectorSyntax(VectorSyntax):
+    """A vector operand that is present if a bit of the mode says so."""
+
+    optional = True
+
+    def __init__(self, name: str, condition: Condition) -> None:
+        super().__init__(name, False)
+        self.condition = condition
+
+    def is_missing(self, args: Fields) -> bool:
+        """Whether the mode has no place for it."""
+        return not self.condition.holds(args[self.condition.field])
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return "" if self.is_missing(args) else super().write(printer, args)
+
+
+class RawSyntax(OperandSyntax):
+    what = "a message operand (V.offset)"
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        args[self.name] = parser.binder.raw(at.node, at.text)
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return printer.raw(args[self.name])
+
+
+class SizedSyntax(OperandSyntax):
+    """``V.0/64``: a message operand and its bytes, which are a field of their own."""
+
+    what = "a message operand and its bytes (V.offset/64)"
+    maximum = 0xFFFFFFFF
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        node = at.node
+        if not isinstance(node, syntax.SizedNode):
+            raise Problem("V012", f"'{at.text}' does not say how many bytes it has", "write V.offset/64")
+        if node.size > self.maximum:
+            raise Problem("V021", f"{node.size} bytes are outside 0 to {self.maximum}")
+        args[self.name], args[f"{self.name}_bytes"] = parser.binder.raw(node.register, at.text), node.size
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return f"{printer.raw(args[self.name])}/{args[f'{self.name}_bytes']}"
+
+
+class RawListSyntax(RawSyntax):
+    many = True
+    pure = False
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        found = args.get(self.name, ())
+        if len(found) >= MAXIMUM_LIST:
+            raise Problem("V029", f"an instruction has at most {MAXIMUM_LIST} operands of this kind")
+        args[self.name] = (*found, parser.binder.raw(at.node, at.text))
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return " ".join(printer.raw(r) for r in args[self.name])
+
+
+class StateSyntax(OperandSyntax):
+    """A surface or a sampler by its bare name."""
+
+    def __init__(self, name: str, kind: int) -> None:
+        super().__init__(name)
+        self.kind, self.letter = kind, "T" if kind == SURFACE else "S"
+        self.what = "a surface" if kind == SURFACE else "a sampler"
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        if not isinstance(at.node, syntax.NameNode):
+            raise Problem("V012", f"'{at.text}' is not {self.what}")
+        args[self.name] = parser.binder.symbol(at.node.name, self.letter).index
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        index = args[self.name]
+        return printer.function.surface_name(index) if self.kind == SURFACE else printer.function.sampler_name(index)
+
+
+class HandleSyntax(StateSyntax):
+    """A surface or a sampler by its name, or its handle in a register: ``V``, or ``(V,3)`` for a state behind it."""
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        node, index = _indexed(at.node)
+        platform = parser.platform
+        has_handles = platform is None or platform.name in _HANDLES
+        if not isinstance(node, syntax.NameNode):
+            hint = "write a name, or (V,3): a handle is the first element of a variable" if has_handles else ""
+            raise Problem("V012", f"'{at.text}' is not {self.what}", hint)
+        symbol = parser.binder.symbol(node.name, f"{self.letter}V" if has_handles else self.letter)
+        in_registers = int(symbol.kind == "V")
+        if args.setdefault("in_registers", in_registers) != in_registers:
+            raise Problem("V012", "the sampler and the surface stand both in variables of theirs, or both in registers")
+        if in_registers:
+            number = 0 if index is None else parser.binder.integer(index, 0, 255, f"number of {self.what}")
+            args[f"{self.name}_handle"] = General(symbol.index, 0, 0, SCALAR)
+            args[f"{self.name}_index"] = number
+        elif index is not None:
+            raise Problem("V012", f"'{node.name}' is {self.what}, and has no number behind it", f"write {node.name}")
+        else:
+            args[self.name] = symbol.index
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        if not args["in_registers"]:
+            return super().write(printer, args)
+        name = printer.bare_scalar(args[f"{self.name}_handle"])
+        index = args[f"{self.name}_index"]
+        return f"({name}, {index})" if index else name
+
+
+def _indexed(node: syntax.Node) -> tuple[syntax.Node, syntax.Node | None]:
+    """What ``(V,3)`` names, and the number behind it; of anything else itself, and no number."""
+    if not isinstance(node, GroupNode) or len(node.items) != 2:
+        return node, None
+    named, index = node.items
+    if isinstance(named, syntax.VectorNode) and named[2:] == ((0, 0), (0, 1, 0)) and not named.modifier:
+        return syntax.NameNode(named.name), index
+    return named, index
+
+
+class LabelSyntax(OperandSyntax):
+    pure = False
+    what = "a label"
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        name = text_of(at.node)
+        if name is None:
+            raise Problem("V012", f"'{at.text}' is not a label")
+        args[self.name] = parser.label(name, at)
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return printer.label(args[self.name])
+
+
+class LabelListSyntax(OperandSyntax):
+    pure = False
+    what = "(label, ...)"
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        names = [text_of(item) for item in at.node.items] if isinstance(at.node, GroupNode) else [None]
+        if None in names:
+            raise Problem("V012", f"'{at.text}' is not a list of labels", "write (L1, L2)")
+        if len(names) > MAXIMUM_LIST:
+            raise Problem("V029", f"an instruction has at most {MAXIMUM_LIST} labels, found {len(names)}")
+        args[self.name] = tuple(parser.label(name, at) for name in names if name is not None)
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return f"({', '.join(printer.label(n) for n in args[self.name])})"
+
+
+class IntegerSyntax(OperandSyntax):
+    what = "an integer"
+    _limits: ClassVar[dict[str, tuple[int, int]]] = {
+        "B": (0, 255), "H": (0, 65535), "W": (0, (1 << 32) - 1), "I": (-(1 << 31), (1 << 31) - 1),
+        "X": (0, (1 << 64) - 1),
+    }  # fmt: skip
+
+    def __init__(self, name: str, kind: str, optional: bool = False) -> None:
+        super().__init__(name)
+        self.limits, self.optional, self.hexadecimal = self._limits[kind], optional, name in ("ex_desc", "descriptor")
+
+    def accepts(self, at: Placed) -> bool:
+        return isinstance(at.node, NumberNode) and at.node.type is None
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        value = at.node.value if isinstance(at.node, NumberNode) and self.accepts(at) else single_integer(at.node)
+        if value is None:
+            raise Problem("V012", f"'{at.text}' is not an integer")
+        args[self.name] = parser.binder.integer(value, *self.limits, self.name)
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return f"{args[self.name]:#x}" if self.hexadecimal else str(args[self.name])
+
+
+class ChoiceSyntax(OperandSyntax):
+    """A word out of a table."""
+
+    def __init__(self, name: str, values: dict[str, int]) -> None:
+        super().__init__(name)
+        self.values = values
+        self.what = " or ".join(values)
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        if at.text not in self.values:
+            raise Problem("V012", f"'{at.text}' is not {self.what}", did_you_mean(at.text, self.values))
+        args[self.name] = self.values[at.text]
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return next((k for k, v in self.values.items() if v == args[self.name]), str(args[self.name]))
+
+
+class StringSyntax(OperandSyntax):
+    pure = False
+    what = "a name"
+    maximum = MAXIMUM_STRING
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        text = text_of(at.node)
+        if text is None:
+            raise Problem("V012", f"'{at.text}' is not a name")
+        if not text:
+            raise Problem("V012", "the name is empty")
+        if len(parser.function.strings) > self.maximum:
+            raise Problem("V029", f"'{parser.function.name}' has more than {self.maximum} strings before this name")
+        args[self.name] = parser.function.add_string(text)
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return printer.string(args[self.name])
+
+
+class FileNameSyntax(StringSyntax):
+    """The name of a source file, which is always written in quotes."""
+
+    maximum = 0xFFFFFFFF
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        return printer.quoted(args[self.name])
+
+
+class VariableSyntax(OperandSyntax):
+    """The variable of a lifetime mark."""
+
+    what = "a variable"
+
+    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+        symbol = parser.binder.symbol(at.text, "VAP")
+        args["variable"], args["class"] = symbol.index, enums.LIFETIME_CLASSES[symbol.kind]
+
+    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+        index, function = args["variable"], printer.function
+        if args["class"] == enums.LIFETIME_CLASSES["V"]:
+            return function.variable_name(index)
+        declared, first = (function.addresses, 0) if args["class"] == 1 else (function.predicates, 1)
+        name: str = declared[index - first].name
+        return name

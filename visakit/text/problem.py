@@ -1,0 +1,17 @@
+"""What is wrong with a piece of text."""
+
+from __future__ import annotations
+
+from visakit.text.syntax import Placed
+
+
+class Problem(Exception):
+    """What is wrong with a part of a statement, and where that stands; without a place it is the statement's head."""
+
+    def __init__(self, code: str, message: str, hint: str = "", at: Placed | None = None) -> None:
+        self.code, self.message, self.hint, self.at = code, message, hint, at
+        super().__init__(message)
+
+
+class FollowUp(Problem):
+    """What is wrong only because of an error that has been reported; nobody needs to hear of it."""

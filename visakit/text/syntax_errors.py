@@ -1,0 +1,182 @@
+"""What is wrong with a line that does not follow the grammar, in words of the language."""
+
+from __future__ import annotations
+
+import re
+
+from visakit.diagnostics import did_you_mean
+from visakit.isa import FORMS
+from visakit.isa.elsewhere import DIRECTIVES_ELSEWHERE
+from visakit.isa.record import Flow
+from visakit.text.grammar import Unexpected
+from visakit.text.problem import Problem
+from visakit.text.syntax import Placed
+
+_DIRECTIVES = (".version", ".kernel", ".global_function", ".funcdecl", ".decl", ".kernel_attr", ".input", ".parameter")
+_WITH_SETTINGS = frozenset({"DECL", "KERNEL_ATTR", "INPUT"})
+
+_OPERATORS = frozenset(
+    ["+", "-", "*", "/", "%", "&", "|", "^", "?", "==", "!=", "<", ">", "<=", ">=", "<<", ">>", ">>>"]
+)
+_END = "the end of the line"
+_EXPECTED = {
+    "$END": _END, "LBRACE": "{NoMask}", "NAME": "a name", "INTEGER": "a number", "FLOAT": "a number",
+    "STRING": "a string", "SUFFIX": "a suffix", "SIZE": "a data size", "ORDER": "an order (n or t)",
+    "RPAR": "')'", "RSQB": "']'", "MORETHAN": "'>'", "LESSTHAN": "a region", "COMMA": "','", "SEMICOLON": "';'",
+    "COLON": "':'", "EQUAL": "'='",
+    "_ATTACHED": "'('", "LPAR": "'('", "_ATTACHED_BRACKET": "'['", "RBRACE": "'}'", "NOT": "'!'",
+}  # fmt: skip
+"""What terminals are called in messages, but for those that make up one of the groups below."""
+
+_GROUPS: tuple[tuple[frozenset[str], frozenset[str], tuple[str, ...]], ...] = (
+    (
+        frozenset({"LABEL", "NAME", "DECL"}),
+        frozenset({"NAME", "LPAR", "LBRACE", "RBRACE"}),
+        ("an instruction", "a directive", "a label", "'{'", "'}'"),
+    ),
+    (
+        frozenset({"UNITS", "NAME"}),
+        frozenset({"NAME", "INTEGER", "LPAR", "LESSTHAN", "LBRACE", "STRING", "NOT"}),
+        ("a value",),
+    ),
+    (
+        frozenset({"NAME", "INTEGER", "STRING", "AMPERSAND", "LPAR", "_INDIRECT"}),
+        frozenset({"NAME", "INTEGER", "FLOAT", "STRING", "LPAR", "NOT"}),
+        ("an operand",),
+    ),
+    (frozenset({"STAR", "SLASH"}), frozenset({"LESSTHAN", "MORETHAN"}), ("an operator",)),
+    (frozenset({"INTEGER", "LPAR", "TILDE"}), frozenset({"INTEGER", "FLOAT", "LPAR", "NOT"}), ("a number",)),
+)
+"""If all of the first can stand somewhere, then these words stand for them and for the second."""
+
+
+def problem_of(error: Unexpected, line: str) -> Problem:
+    """What to say of a line that does not follow the grammar."""
+    at = Placed(0, error.text or " ", error.column)
+    if error.reason:
+        return Problem("V001", error.reason, at=at)
+    if not error.before and error.text.startswith("."):
+        hint = DIRECTIVES_ELSEWHERE.get(error.text.lower()) or did_you_mean(error.text, _directives())
+        return Problem("V003", f"'{error.text}' is not a directive", hint, at)
+    in_directive = bool(error.before) and error.before[0][0] in _WITH_SETTINGS
+    if error.expected == {"$END"} and line.lstrip().startswith("."):
+        return Problem("V049", f"'{error.text}' is one argument too many", at=at)
+    if error.expected == {"EQUAL"} and in_directive:
+        return _no_value(error, line)
+    region = _open_region(error.before)
+    if region is not None and ">" in line[error.column :] and not error.text.startswith(">"):
+        return _bad_region(line, region, error.column)
+    if (name := _name_in_expression(error, line)) is not None:
+        hint = "expressions are made of numbers, %sizeof(V) and %DispatchSimd"
+        if line[: name.column].endswith(("-", "~")) and line[name.column :].startswith(f"{name.text}("):
+            sign = line[name.column - 1]
+            hint = f"a modifier stands in parentheses: ({sign}){name.text}(0,0)<1;1,0>"
+        return Problem("V020", f"'{name.text}' is not a number", hint, name)
+    return _unreadable(error, line, in_directive, at)
+
+
+def _unreadable(error: Unexpected, line: str, in_directive: bool, at: Placed) -> Problem:
+    """What to say where nothing more is known than what stands there and what could have."""
+    if error.text == '"':
+        return Problem("V001", "this string does not end", 'close it with "', at)
+    before = line[: error.column]
+    is_inside = any(before.count(opened) > before.count(closed) for opened, closed in ("()", "[]"))
+    if error.text.startswith(",") and error.before and not is_inside:
+        what = "settings" if in_directive else "operands"
+        return Problem("V001", "',' cannot stand here", f"blanks, not commas, stand between {what}", at)
+    mask = re.search(r"\((M\d(?:_NM)?|NoMask)\s+$", before)
+    if mask and error.text.isdigit():
+        hint = f"a comma stands between mask and execution size: ({mask[1]}, {error.text})"
+        return Problem("V001", f"'{error.text}' cannot stand here", hint, at)
+    if not in_directive and (hint := _of_other_languages(error)):
+        what = error.text if error.text[0].isalnum() else error.text[0]
+        return Problem("V001", f"'{what}' cannot stand here", hint, at)
+    if found := re.search(r"\br\[(\w+)$", before):
+        return Problem("V001", f"'{error.text[:1]}' cannot stand here", f"write r[{found[1]}(0),0]<0;1,0>:ud", at)
+    message = f"'{error.text}' cannot stand here" if error.text else "the line ends too early"
+    if error.text and not re.match(r"[\w.]", error.text):
+        message = "this cannot be read"
+    return Problem("V001", message, expected_text(error.expected, in_directive and len(error.before) > 1), at)
+
+
+def _of_other_languages(error: Unexpected) -> str:
+    """What to write for a sign that other languages have there."""
+    if error.text.startswith("#") and not error.before:
+        return "a comment begins with //"
+    if error.text.startswith(";"):
+        return "an instruction ends with its line, without ';'"
+    if error.text.startswith("="):
+        return (
+            "an instruction is written add (M1, 8) D(0,0)<1> A(0,0)<1;1,0> B(0,0)<1;1,0>: the destination comes first"
+        )
+    if error.text.startswith("@") and not error.before:
+        return "a predicate stands in parentheses before the instruction: (P1) mov ..., (!P1) mov ..."
+    if re.fullmatch(r"%?\w+:", error.text) and len(error.before) > 1:
+        return f"the name of a label has its colon where the label stands; here write {error.text[:-1]}"
+    if error.text.startswith(":") and error.before and error.before[-1][0] == "MORETHAN":
+        return "a register has the type of its declaration; data of messages are V:d32, without a region"
+    return ""
+
+
+def _name_in_expression(error: Unexpected, line: str) -> Placed | None:
+    """The name that stands where an expression has a number."""
+    kind, column = error.before[-1] if error.before else ("", 0)
+    if kind == "NAME" and error.text in _OPERATORS and "RPAR" in error.expected:
+        return Placed(0, line[column : error.column].rstrip(), column)
+    is_name = re.fullmatch(r"%?[A-Za-z_]\w*", error.text) is not None
+    if is_name and "INTEGER" in error.expected and not {"NAME", "COMMA", "RPAR"} & error.expected:
+        return Placed(0, error.text, error.column)
+    return None
+
+
+def _no_value(error: Unexpected, line: str) -> Problem:
+    """A word among the settings of a directive without a value."""
+    column = error.before[-1][1]
+    found = re.match(r"[\w%]+", line[column:])
+    word = found[0] if found else ""
+    return Problem("V009", f"'{word}' is a setting without a value", f"write {word}=value", Placed(0, word, column))
+
+
+def _directives() -> list[str]:
+    """The words that begin with a dot."""
+    marks = [desc.mnemonic for desc in FORMS if desc.is_directive and desc.flow is not Flow.LABEL]
+    return [*_DIRECTIVES, *marks]
+
+
+def _open_region(before: list[tuple[str, int]]) -> int | None:
+    """The column of a region's bracket, if what comes next stands in a region."""
+    for (kind, column), (previous, _) in zip(reversed(before), reversed(before[:-1]), strict=False):
+        if kind in ("MORETHAN", "RPAR", "RSQB", "COLON"):
+            return None
+        if kind == "LESSTHAN":
+            return column if previous in ("NAME", "RPAR", "RSQB") else None
+    return None
+
+
+def _bad_region(line: str, opens: int, column: int) -> Problem:
+    """A region whose inside cannot be read; the whole operand is marked."""
+    end = line.index(">", column) + 1
+    first = max(line.rfind(c, 0, opens) for c in " \t") + 1
+    return Problem(
+        "V015",
+        f"{line[opens:end]} is not a region",
+        "write <h> for a destination, <v;w,h> for a source",
+        Placed(0, line[first:end], first),
+    )
+
+
+def expected_text(expected: frozenset[str], among_settings: bool = False) -> str:
+    """What could have stood there, for a hint."""
+    rest = set(expected)
+    shown: list[str] = []
+    if among_settings and "NAME" in rest and "INTEGER" not in rest:
+        shown.append("name=value")
+        rest.discard("NAME")
+    for needed, meant, names in _GROUPS:
+        if needed <= rest:
+            shown += names
+            rest -= needed | meant
+    shown += sorted({_EXPECTED[kind] for kind in rest if kind in _EXPECTED}, key=lambda name: (name == _END, name))
+    if len(shown) > 1:
+        shown[-2:] = [f"{shown[-2]} or {shown[-1]}"]
+    return "expected " + ", ".join(shown) if shown else ""

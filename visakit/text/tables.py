@@ -1,0 +1,142 @@
+"""What is made of a grammar once and kept in the user's cache directory: Lark's tables, the scanner, derivations."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from visakit import cache
+from visakit.resources import resource
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Transformer
+    from lark.lexer import TerminalDef
+
+FOLDER = resource("grammar")
+UNREADABLE = "_UNREADABLE"
+MAXIMUM_KEPT = 4000
+"""Derivations in a file: so many that compilers' texts are read without Lark."""
+
+Made = TypeVar("Made")
+Derivation = tuple[str, int, int, "list[Derivation | int | None]"]
+"""A rule, its first and last token, and its children: derivations, numbers of tokens, None for what is left out."""
+
+
+def grammar_text(name: str) -> str:
+    """A grammar file of the package."""
+    return (FOLDER / f"{name}.lark").read_text(encoding="utf-8")
+
+
+def load(
+    name: str,
+    starts: tuple[str, ...] = ("start",),
+    lexer: str = "basic",
+    transformer: Transformer[Token, Made] | None = None,
+) -> Lark:
+    """The LALR parser of a grammar of the package, from kept tables if there are any for it and for this Lark.
+
+    ``transformer`` makes the parser's results; without one they are trees, with the places of their parts.
+    """
+    import hashlib
+
+    import lark
+
+    text = grammar_text(name)
+    digest = hashlib.sha256("\0".join((lark.__version__, lexer, text, *starts)).encode()).digest()
+    kept = cache.read("grammar", f"{name}.tables") or b""
+    if kept.startswith(digest):
+        try:
+            # Lark.load, but for the transformer.
+            return lark.Lark.__new__(lark.Lark)._load(io.BytesIO(kept[len(digest) :]), transformer=transformer)
+        except Exception:  # Tables of another Python can fail in any way; they are written anew.
+            pass
+    parser = lark.Lark(
+        text,
+        parser="lalr",
+        lexer=lexer,
+        start=list(starts),
+        maybe_placeholders=True,
+        propagate_positions=transformer is None,
+        transformer=transformer,
+    )
+    tables = io.BytesIO()
+    parser.save(tables, exclude_options=("transformer",))
+    cache.write("grammar", f"{name}.tables", digest + tables.getvalue())
+    return parser
+
+
+# -- the scanner -------------------------------------------------------------------------------------------------------
+
+
+class Scanner(NamedTuple):
+    """What cuts a line into tokens: a pattern; for each of its groups a kind, and the kinds of exact texts."""
+
+    pattern: str
+    names: list[str]
+    exact: list[dict[str, str]]
+
+
+def scanner(parser: Lark) -> Scanner:
+    """Cuts as Lark's own lexer does: by priority; and a fixed word is that where a pattern finds the whole of it."""
+    signs: dict[str, str] = {}
+    words: dict[str, str] = {}
+    patterns: list[TerminalDef] = []
+    for terminal in parser.terminals:
+        text = terminal.pattern.value
+        if terminal.pattern.type == "str":
+            (words if any(map(str.isalnum, text)) else signs)[text] = terminal.name
+        elif terminal.name not in parser.lexer_conf.ignore:
+            patterns.append(terminal)
+    patterns.sort(key=lambda t: (-t.priority, t.name))
+    # Half of all tokens are signs with which no pattern begins; tried first, they are found fast.
+    leads = re.compile("|".join(_lead(p.pattern.value) for p in patterns))
+    first = [text for text in signs if not leads.match(text)]
+    groups = [_alternatives(first), *(p.pattern.to_regexp() for p in patterns)]
+    groups += [_alternatives([text for text in signs if text not in first]), r"\S"]
+    pattern = rf"[ \t\f\r]*+(?:{'|'.join(f'({group})' for group in groups)})"
+    names = ["", "", *(p.name for p in patterns), "", UNREADABLE]
+    return Scanner(pattern, names, [signs if not name else words for name in names])
+
+
+def _lead(pattern: str) -> str:
+    """The first character, or class of characters, of a pattern."""
+    found = re.match(r"\[[^\]]*\]|\\?.", pattern)
+    assert found
+    return re.escape("(") if found[0] == "(" else found[0]
+
+
+def _alternatives(texts: list[str]) -> str:
+    return "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
+
+
+# -- derivations -------------------------------------------------------------------------------------------------------
+
+
+class Kept(NamedTuple):
+    """The scanner of a grammar, and what Lark has derived so far, by start and kinds of tokens."""
+
+    scanner: Scanner
+    derivations: dict[str, Derivation]
+
+
+def read_kept(name: str) -> Kept | None:
+    """What earlier processes have kept of a grammar; None if there is nothing, or of another version of it."""
+    data = cache.read("grammar", f"{name}.derivations")
+    if data is None:
+        return None
+    kept = json.loads(data)
+    if kept["grammar"] != grammar_text(name):
+        return None
+    return Kept(Scanner(*kept["scanner"]), kept["derivations"])
+
+
+def write_kept(name: str, kept: Kept) -> None:
+    """Keep the scanner and derivations for later processes, as far as they are not too many."""
+    derivations = dict(kept.derivations)
+    while len(derivations) > MAXIMUM_KEPT:
+        derivations.popitem()
+    content = {"grammar": grammar_text(name), "scanner": kept.scanner, "derivations": derivations}
+    data = json.dumps(content, separators=(",", ":")).encode()
+    cache.write("grammar", f"{name}.derivations", data)

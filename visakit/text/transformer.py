@@ -1,0 +1,257 @@
+"""What the rules of ``grammar/visa.lark`` find, as syntax nodes: a method for each rule, named as the grammar names it.
+
+A method gets the children of its rule: tokens as text, None for what an optional part leaves out, and nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from visakit.text import syntax
+from visakit.text.problem import Problem
+
+MAXIMUM_DIGITS = 1000
+
+Children = list[Any]
+"""What a rule of the grammar found; the grammar says what stands in which place."""
+
+_Method = Callable[["SyntaxTransformer", Children], syntax.Value]
+
+
+def _operation(operator: str) -> _Method:
+    """A method that keeps an operator with its operands."""
+    return lambda self, children: syntax.Operation(operator, tuple(children))
+
+
+def _integer(text: str) -> int:
+    """The value of a decimal or hexadecimal literal, which may begin with zeros."""
+    if len(text) > MAXIMUM_DIGITS:
+        raise Problem("V021", f"{text[:20]}... has {len(text)} digits, which fits nowhere")
+    return int(text, 16) if text[:2] in ("0x", "0X") else int(text)
+
+
+class SyntaxTransformer:
+    """Makes syntax nodes."""
+
+    # -- statements ------------------------------------------------------------------------------------------
+
+    def label(self, children: Children) -> syntax.LabelStatement:
+        return syntax.LabelStatement(children[0].rstrip(": \t"))
+
+    def open_scope(self, children: Children) -> syntax.ScopeStatement:
+        return syntax.ScopeStatement(True)
+
+    def close_scope(self, children: Children) -> syntax.ScopeStatement:
+        return syntax.ScopeStatement(False)
+
+    def instruction(self, children: Children) -> syntax.InstructionStatement:
+        predication, opcode, *operands, attribute = children
+        if operands[0] is None:
+            del operands[0]
+        return syntax.InstructionStatement(predication, opcode, operands, attribute)
+
+    def mark(self, children: Children) -> syntax.InstructionStatement:
+        return syntax.InstructionStatement(None, children[0], children[1:], None)
+
+    def position(self, children: Children) -> syntax.OpcodeNode:
+        return syntax.OpcodeNode((children[0],))
+
+    def predication(self, children: Children) -> syntax.PredicationNode:
+        inverse, name, mode = children
+        return syntax.PredicationNode(inverse is not None, name, mode or "")
+
+    def opcode(self, children: Children) -> syntax.OpcodeNode:
+        words: list[str] = []
+        for word in children:
+            if word[0] == "<" and words[-1][0] == "<":
+                words[-1] += word
+            else:
+                words.append(word.removeprefix("."))
+        return syntax.OpcodeNode(tuple(words))
+
+    def attribute(self, children: Children) -> syntax.NameNode:
+        return syntax.NameNode(children[0])
+
+    def operand(self, children: Children) -> syntax.Node:
+        node: syntax.Node = children[0]
+        return node
+
+    attached = argument = name_argument = number_argument = operand
+
+    # -- registers -------------------------------------------------------------------------------------------
+
+    def vector(self, children: Children) -> syntax.VectorNode:
+        modifier, name, index, region = children
+        return syntax.VectorNode(modifier or "", name, index, region)
+
+    def vector_at_origin(self, children: Children) -> syntax.VectorNode:
+        modifier, name, region = children
+        return syntax.VectorNode(modifier or "", name, None, region)
+
+    def index(self, children: Children) -> tuple[syntax.Node, ...]:
+        items: tuple[syntax.Node, ...] = children[0]
+        return items
+
+    def stride(self, children: Children) -> syntax.RegionNode:
+        return syntax.RegionNode(None, None, _integer(children[0]))
+
+    def rows(self, children: Children) -> syntax.RegionNode:
+        return syntax.RegionNode(None, _integer(children[0]), _integer(children[1]))
+
+    def region(self, children: Children) -> syntax.RegionNode:
+        vertical, width, horizontal = children
+        return syntax.RegionNode(_integer(vertical) if vertical else None, _integer(width), _integer(horizontal))
+
+    def raw(self, children: Children) -> syntax.RawNode:
+        return syntax.RawNode(*children)
+
+    def name(self, children: Children) -> syntax.NameNode:
+        return syntax.NameNode(children[0])
+
+    def indirect(self, children: Children) -> syntax.IndirectNode:
+        modifier, name, element, offset, region, data_type = children
+        return syntax.IndirectNode(modifier or "", name, element, offset or 0, region, data_type)
+
+    def address_of(self, children: Children) -> syntax.AddressOfNode:
+        return syntax.AddressOfNode(children[0], children[1] or 0)
+
+    # -- constants -------------------------------------------------------------------------------------------
+
+    def number(self, children: Children) -> syntax.NumberNode:
+        return syntax.NumberNode(*children)
+
+    typed = number
+
+    def integer(self, children: Children) -> int:
+        return _integer(children[0])
+
+    def float(self, children: Children) -> float:
+        text = children[0]
+        try:
+            value = float.fromhex(text) if text[:2] in ("0x", "0X") else float(text)
+        except OverflowError:
+            value = math.inf
+        if math.isinf(value):
+            raise Problem("V021", f"{text if len(text) < 30 else text[:20] + '...'} does not fit into any type")
+        return value
+
+    def enclosed(self, children: Children) -> syntax.Value:
+        value: syntax.Value = children[0]
+        return value
+
+    def string(self, children: Children) -> syntax.StringNode:
+        return syntax.StringNode(children[0])
+
+    # -- groups ----------------------------------------------------------------------------------------------
+
+    def execution(self, children: Children) -> syntax.ExecutionNode:
+        return syntax.ExecutionNode(*children)
+
+    def group(self, children: Children) -> syntax.GroupNode:
+        return syntax.GroupNode(children[0])
+
+    def items(self, children: Children) -> tuple[syntax.Node, ...]:
+        return tuple(children)
+
+    # -- operands of LSC messages ----------------------------------------------------------------------------
+
+    def data(self, children: Children) -> syntax.DataNode:
+        register, size, elements, order, channels = children
+        count = _integer(elements) if elements else 0
+        return syntax.DataNode(register, size, count, order or "", (channels or "").removeprefix("."))
+
+    def other_data(self, children: Children) -> syntax.DataNode:
+        return syntax.DataNode(children[0], children[1], 0, "", "")
+
+    def block(self, children: Children) -> syntax.BlockNode:
+        register, size, blocks, width, height, order = children
+        return syntax.BlockNode(register, size, _integer(blocks or "1"), _integer(width), _integer(height), order)
+
+    def tile(self, children: Children) -> syntax.TileNode:
+        register, width, height = children
+        return syntax.TileNode(register, _integer(width), _integer(height))
+
+    def address(self, children: Children) -> syntax.AddressNode:
+        return syntax.AddressNode(*children)
+
+    def flat_address(self, children: Children) -> syntax.AddressNode:
+        return syntax.AddressNode(None, None, *children)
+
+    def indexed_state(self, children: Children) -> syntax.GroupNode:
+        """A handle and a number, which compilers print as a region; the text that they read is ``(V36,1)``."""
+        name, index, region, number = children
+        return syntax.GroupNode((syntax.VectorNode("", name, index, region), number))
+
+    def sized(self, children: Children) -> syntax.SizedNode:
+        return syntax.SizedNode(children[0], _integer(children[1]))
+
+    def places(self, children: Children) -> tuple[syntax.Node, ...]:
+        return tuple(children)
+
+    def scaled(self, children: Children) -> syntax.PlaceNode:
+        scale, register, sign, offset = children
+        return syntax.PlaceNode(_integer(scale) if scale else None, register, sign or "+", offset or 0)
+
+    def moved(self, children: Children) -> syntax.MovedNode:
+        register, sign, across, down = children
+        return syntax.MovedNode(register, sign, across, down)
+
+    def increased(self, children: Children) -> syntax.IncreasedNode:
+        return syntax.IncreasedNode(*children)
+
+    def sign(self, children: Children) -> str:
+        text: str = children[0]
+        return text
+
+    # -- directives ------------------------------------------------------------------------------------------
+
+    def directive(self, children: Children) -> syntax.DirectiveStatement:
+        word, *rest = children
+        given = [part for part in rest if part is not None]
+        settings = [part for part in given if isinstance(part.node, syntax.SettingNode)]
+        return syntax.DirectiveStatement(word, [part for part in given if part not in settings], settings)
+
+    def setting(self, children: Children) -> syntax.SettingNode:
+        return syntax.SettingNode(*children)
+
+    def units(self, children: Children) -> syntax.NameNode:
+        return syntax.NameNode(children[0])
+
+    def alias(self, children: Children) -> syntax.AliasNode:
+        return syntax.AliasNode(*children)
+
+    def attributes(self, children: Children) -> syntax.AttributesNode:
+        return syntax.AttributesNode(tuple(part for part in children if part is not None))
+
+    def flag(self, children: Children) -> tuple[str, None]:
+        return children[0], None
+
+    def valued(self, children: Children) -> tuple[str, syntax.Value | syntax.StringNode]:
+        return children[0], children[1]
+
+    # -- integer expressions ---------------------------------------------------------------------------------
+
+    def size_of(self, children: Children) -> syntax.SizeOf:
+        return syntax.SizeOf(children[0])
+
+    def dispatch_simd(self, children: Children) -> syntax.DispatchSimd:
+        return syntax.DispatchSimd()
+
+    choose = _operation("?")
+    bit_and, bit_xor, bit_or = _operation("&"), _operation("^"), _operation("|")
+    equal, unequal = _operation("=="), _operation("!=")
+    less, greater, at_most, at_least = _operation("<"), _operation(">"), _operation("<="), _operation(">=")
+    shift_left, shift_right, shift_right_unsigned = _operation("<<"), _operation(">>"), _operation(">>>")
+    plus, minus = _operation("+"), _operation("-")
+    times, divide, modulo = _operation("*"), _operation("/"), _operation("%")
+    complement = _operation("~")
+
+    def negate(self, children: Children) -> syntax.Value:
+        value: syntax.Value = children[0]
+        return -value if isinstance(value, (int, float)) else syntax.Operation("negate", (value,))
+
+    def invert(self, children: Children) -> syntax.Operation:
+        # The exclamation mark stands in the list of children, as it does in a predicate.
+        return syntax.Operation("!", (children[-1],))
