@@ -2,6 +2,7 @@
 
 import contextlib
 import doctest
+import html
 import os
 import re
 import runpy
@@ -62,13 +63,19 @@ DOCUMENTS = [
     "from-your-compiler.md",
     "testing.md",
 ]
-NEED_OCLOC = ("../README.md", "debug.md", "from-your-compiler.md", "testing.md")
+NEEDS = {
+    "../README.md": ("ocloc", "clinfo", "gcc"),
+    "debug.md": ("ocloc",),
+    "from-your-compiler.md": ("ocloc",),
+    "testing.md": ("ocloc",),
+}
+"""Programs that a document's commands call."""
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_commands(name, tmp_path, monkeypatch):
-    if name in NEED_OCLOC and shutil.which("ocloc") is None:
-        pytest.skip("the compiler driver ocloc is not installed")
+    if missing := [program for program in NEEDS.get(name, ()) if shutil.which(program) is None]:
+        pytest.skip(f"not installed: {', '.join(missing)}")
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     text = (ROOT / "docs" / name).read_text()
     for kind, file, contents in BLOCK.findall(text):
@@ -144,6 +151,17 @@ def test_picture_of_regions():
         assert (origin, region) == ((r, c), (v, w, h))
         lanes = [r * 8 + c + lane // w * v + lane % w * h for lane in range(8)]
         assert generator["elements"](origin, region) == lanes
+
+
+@pytest.mark.skipif(not shutil.which("ocloc"), reason="the compiler driver ocloc is not installed")
+def test_pictures_of_the_readme_show_what_the_commands_print():
+    generator = runpy.run_path(str(ROOT / "docs" / "generate_pictures.py"))
+    for name in generator["COMMANDS"]:
+        picture = (generator["FOLDER"] / f"{name}.svg").read_text()
+        printed = re.sub(r"\x1b\[[\d;]*m", "", generator["session"](name))
+        shown = html.unescape(re.sub(r"<style>.*?</style>|<[^>]+>", "", picture, flags=re.DOTALL))
+        assert "".join(printed.split()) in "".join(shown.split()), "make pictures"
+    assert (generator["FOLDER"] / "speed.svg").read_text() == generator["chart"](), "make pictures"
 
 
 @pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
