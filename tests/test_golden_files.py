@@ -189,6 +189,7 @@ def test_processes_say_the_same(name, tmp_path, monkeypatch):
         (tmp_path / file).write_bytes(contents)
     (command,) = golden.commands
     environment = golden_files.environment(PYTHONPATH=str(TESTS.parent))
-    words = [sys.executable, "-m", *command.split()]
+    tool, *rest = command.split()
+    words = [sys.executable, "-m", module_of(tool), *rest]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert golden_files.agree(golden, golden_files.Outcome(done.stdout, done.stderr, str(done.returncode)))

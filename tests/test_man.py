@@ -16,8 +16,7 @@ PAGES = GENERATOR["pages"]()
 def test_pages_are_current_and_installed():
     """``make man`` would change nothing, and the package installs each page where ``man`` looks."""
     assert {p.name: p.read_text() for p in (ROOT / "man").iterdir()} == PAGES
-    listed = re.search(r'"share/man/man1" = \[(.*?)\]', (ROOT / "pyproject.toml").read_text())[1]
-    assert {f"man/{name}" for name in PAGES} == set(re.findall(r'"(.*?)"', listed))
+    assert '"man" = "share/man/man1"' in (ROOT / "pyproject.toml").read_text()
 
 
 @pytest.mark.parametrize("name", PAGES)

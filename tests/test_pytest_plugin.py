@@ -10,7 +10,7 @@ pytest_plugins = ["pytester"]
 
 ZEBIN = (DATA / "zebins" / "xe2.bin").read_bytes()
 """Has ``saxpy(global float *y, global const float *x, float a, uint n)``; with n of 0 it leaves y as it is."""
-HEAD = "import numpy as np, pytest, visa\nfrom vsim import zebins\n"
+HEAD = "import numpy as np, pytest\nfrom visakit import FileError\nfrom vsim import zebins\n"
 CALL = """
 def test_{}(visakit):
     program = visakit.load("program.bin")
@@ -113,7 +113,7 @@ def test_expectations_that_check_nothing_and_faults_without_inner_frames(tests):
 def test_inner_frames_of_mistakes_of_the_toolchain_and_on_request(tests):
     broken = """
 def test_broken(visakit, monkeypatch):
-    with pytest.raises(visakit.FileError):
+    with pytest.raises(FileError):
         visakit.load("none.bin")
     monkeypatch.setattr(zebins, "is_compiled", None)
     visakit.load("program.bin")

@@ -65,8 +65,8 @@ def started(folder, tool, loaded, comes, way):
 @pytest.mark.parametrize(
     ("tool", "loaded", "way"),
     [
-        ("vasm", "visa", "module"), ("vasm", "typer", "script"), ("vdis", "visakit.diagnostics", "script"), ("vdis", "vasm.disassembler", "module"),
-        ("vlink", "vlink.linker", "script"), ("vsim", "numpy", "module"), ("vsim", "visakit.lazy", "script"), ("visakit", "visakit.cli", "module"),
+        ("vasm", "visakit.commands.command", "module"), ("vasm", "typer", "script"), ("vdis", "visakit.diagnostics", "script"), ("vdis", "vasm.disassembler", "module"),
+        ("vlink", "vlink.linker", "script"), ("vsim", "numpy", "module"), ("vsim", "visakit.commands.collector", "script"), ("visakit", "visakit.cli", "module"),
         ("visakit", "visakit.doctor", "script"),
     ],
 )  # fmt: skip
