@@ -21,8 +21,8 @@ import numpy as np
 from vasm.assembler import assemble_text
 from visakit.objects.image import read_image
 from vlink import link
-from vsim.cluster import PARTS_FOR_THREAD, Cluster, merge, run_part
-from vsim.launch import BufferArgument, Launch, ScalarArgument
+from vsim.cluster.cluster import PARTS_FOR_THREAD, Cluster, merge, run_part
+from vsim.launch.launch import BufferArgument, Launch, ScalarArgument
 from vsim.program import Program
 
 KERNEL = """.version 4.1

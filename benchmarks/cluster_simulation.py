@@ -2,7 +2,7 @@
 
     python benchmarks/cluster_simulation.py
 
-An event simulation of what ``vsim.cluster`` and Dask's scheduler do with one launch:
+An event simulation of what ``vsim.cluster.cluster`` and Dask's scheduler do with one launch:
 
 * the arguments go to one worker, and from those that have them to others, so that their number doubles each time;
 * the scheduler, one process, handles each part twice (handed out, finished), one at a time;

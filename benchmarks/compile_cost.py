@@ -10,9 +10,9 @@ import time
 from kernels import KERNELS
 from vsim_programs import load
 
-from vsim.launch import Launch
-from vsim.llvm_engine import pipeline, plan
-from vsim.llvm_engine.runtime import native
+from vsim.engines.llvm import pipeline, plan
+from vsim.engines.llvm.runtime import native
+from vsim.launch.launch import Launch
 from vsim.program import Program
 
 

@@ -26,12 +26,12 @@ from vsim_programs import program_of
 from vasm.assembler import assemble_text
 from visakit.objects.image import read_image
 from vlink import link
-from vsim.dispatch import Dispatch
-from vsim.launch import BufferArgument, Launch, parse_launch
-from vsim.llvm_engine import Unsupported
-from vsim.llvm_engine.pipeline import translate
-from vsim.llvm_engine.plan import geometry, row_of
-from vsim.llvm_engine.runtime import native
+from vsim.engines.llvm import Unsupported
+from vsim.engines.llvm.pipeline import translate
+from vsim.engines.llvm.plan import geometry, row_of
+from vsim.engines.llvm.runtime import native
+from vsim.launch.dispatch import Dispatch
+from vsim.launch.launch import BufferArgument, Launch, parse_launch
 from vsim.program import Program
 
 ROOT = Path(__file__).parent.parent

@@ -33,9 +33,9 @@ from vsim_programs import image_of
 from vasm.assembler import assemble_text
 from visakit.objects.image import read_image
 from vlink import link
-from vsim.command_arguments import Given
-from vsim.launch import ImageArgument
-from vsim.launch_writer import LaunchWriter
+from vsim.command.command_arguments import Given
+from vsim.launch.launch import ImageArgument
+from vsim.launch.writer import LaunchWriter
 from vsim.program import Program
 
 DEVICE, SCALE = "bmg", 64

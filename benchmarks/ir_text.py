@@ -18,13 +18,13 @@ from pathlib import Path
 
 from vsim_programs import program_of
 
-from vsim.dispatch import Dispatch
-from vsim.launch import Launch, parse_launch
-from vsim.llvm_engine import Unsupported
-from vsim.llvm_engine.pipeline import translate
-from vsim.llvm_engine.plan import geometry, row_of
+from vsim.engines.llvm import Unsupported
+from vsim.engines.llvm.pipeline import translate
+from vsim.engines.llvm.plan import geometry, row_of
+from vsim.launch.dispatch import Dispatch
+from vsim.launch.launch import Launch, parse_launch
+from vsim.launch.schedule import parse_schedule
 from vsim.program import Program
-from vsim.schedule import parse_schedule
 
 ROOT = Path(__file__).parent.parent
 CASES = next(p for p in (ROOT.parent / "shared" / "corpus" / "cases", ROOT / "tests" / "data" / "cases") if p.exists())

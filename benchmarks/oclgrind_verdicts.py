@@ -24,8 +24,8 @@ import numpy as np
 
 import vsim
 from visakit.diagnostics import SimulationError, VisaError
-from vsim.ocloc import compile_source, compiler_driver
 from vsim.program import Program
+from vsim.sources.ocloc import compile_source, compiler_driver
 
 ROOT = Path(__file__).parent.parent
 WIDER = 16

@@ -12,7 +12,7 @@ from kernels import Picture, Work
 from suite import BENCHMARKS
 from vsim_programs import program_of
 
-from vsim.launch import ImageArgument
+from vsim.launch.launch import ImageArgument
 from vsim.program import Program
 
 

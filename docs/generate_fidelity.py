@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from visakit.isa import FORMS
-from vsim.fidelity import EXACT, REFUSED_CLASS, WITHIN, class_of
-from vsim.refused import RAW_MESSAGES, REFUSED
+from vsim.observe.fidelity import EXACT, REFUSED_CLASS, WITHIN, class_of
 from vsim.semantics import ALLOWED_DEVIATION
+from vsim.semantics.refused import RAW_MESSAGES, REFUSED
 
 PATH = Path(__file__).resolve().parent / "fidelity.md"
 sys.path.insert(0, str(PATH.parent))

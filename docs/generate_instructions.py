@@ -18,9 +18,9 @@ from visakit.isa.record import ANY_SIZE, Saturation, width_of
 from visakit.language.platforms import PLATFORMS
 from visakit.text.instruction_syntax import operands_of
 from visakit.text.parser import parse_module
-from vsim.fidelity import EXACT, REFUSED_CLASS, class_of
-from vsim.refused import RAW_MESSAGES, REFUSED
+from vsim.observe.fidelity import EXACT, REFUSED_CLASS, class_of
 from vsim.semantics import ALLOWED_DEVIATION
+from vsim.semantics.refused import RAW_MESSAGES, REFUSED
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))

@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from vsim.launch_schema import ARGUMENTS, FILE, FORMS, GRID_LAUNCH, LAUNCH, OUTPUT, SAMPLER_STATE, SHAPES, json_schema
+from vsim.launch.schema import ARGUMENTS, FILE, FORMS, GRID_LAUNCH, LAUNCH, OUTPUT, SAMPLER_STATE, SHAPES, json_schema
 
 PATH = Path(__file__).resolve().parent / "launch-files.md"
 sys.path.insert(0, str(PATH.parent))
@@ -15,7 +15,7 @@ from folding import folded  # noqa: E402
 
 HEAD = """# Launch files
 
-Generated from `vsim/launch_schema.py` by `make docs`; [launch-files.schema.json](launch-files.schema.json) is the same as
+Generated from `vsim/launch/schema.py` by `make docs`; [launch-files.schema.json](launch-files.schema.json) is the same as
 a JSON Schema, for editors.
 
 A launch file lists launches for `vsim --launch FILE` (or `vlink --launch FILE`, which puts it into the image): kernels,

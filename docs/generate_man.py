@@ -13,11 +13,11 @@ import vasm.cli
 import vasm.vdis_cli
 import visakit
 import vlink.cli
-import vsim.cli
+import vsim.command.cli
 
 FOLDER = Path(__file__).resolve().parent.parent / "man"
 APPS: dict[str, typer.Typer] = {
-    "vasm": vasm.cli.app, "vdis": vasm.vdis_cli.app, "vlink": vlink.cli.app, "vsim": vsim.cli.app,
+    "vasm": vasm.cli.app, "vdis": vasm.vdis_cli.app, "vlink": vlink.cli.app, "vsim": vsim.command.cli.app,
 }  # fmt: skip
 PURPOSE = {
     "vasm": "assemble vISA text", "vdis": "disassemble vISA objects and images", "vlink": "link vISA objects",

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from vsim.launch import SamplerArgument
+from vsim.launch.launch import SamplerArgument
 
 LANES = 8
 SIGNED, UNSIGNED, FLOATS = "d", "ud", "f"

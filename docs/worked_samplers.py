@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from worked_pictures import CHANNELS, PICTURE, PLACES, THIRD, TWO_RESULTS
 from worked_records import FLOATS, SIGNED, Setting
 
-from vsim.launch import SamplerArgument
+from vsim.launch.launch import SamplerArgument
 
 _U = (FLOATS, [0.5, 1.0, 1.75, 2.0, 3.5, 0.0, 2.25, 9.0])
 _V = (FLOATS, [0.5, 0.5, 1.5, 2.0, 3.5, 1.0, 0.75, 1.5])

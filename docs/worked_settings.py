@@ -12,8 +12,8 @@ from probe import Probe
 from scalar import DTYPES, FLOATS, decode, encode, wrap
 from worked_records import BFLOAT, HELPERS, UNSIGNED, Example, Setting
 
-from vsim.images import ImageFormat
-from vsim.launch import ImageArgument
+from vsim.launch.launch import ImageArgument
+from vsim.memory.images import ImageFormat
 
 _UNWRITTEN = 7
 """What results begin with."""

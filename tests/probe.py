@@ -10,7 +10,7 @@ from strategies import ENGINES
 
 from visakit import SimulationError
 from visakit.language.platforms import find
-from vsim.launch import BufferArgument, Launch
+from vsim.launch.launch import BufferArgument, Launch
 from vsim.program import Program
 
 LANES = 16

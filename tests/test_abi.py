@@ -8,7 +8,7 @@ from vasm.assembler import assemble_text
 from visakit.objects.image import read_image
 from vlink.archive import archive_bytes
 from vlink.linker import Linker, LinkOptions
-from vsim.launch import LocalArgument
+from vsim.launch.launch import LocalArgument
 from vsim.program import Program
 
 EVIDENCE = SHARED / "abi" / "evidence"

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from strategies import ENGINES, effort
 
 from visakit import SimulationError
-from vsim.launch import Launch
-from vsim.llvm_engine.ir import abreast
-from vsim.llvm_engine.pipeline import translate
+from vsim.engines.llvm.ir import abreast
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import Launch
+from vsim.launch.schedule import parse_schedule
 from vsim.program import Program
-from vsim.schedule import parse_schedule
 
 HEAD = """.version 4.1
 .kernel "k"
@@ -162,7 +162,7 @@ def test_what_is_too_much_or_ordered_runs_alone(monkeypatch):
     assert together(text, 4, schedule=parse_schedule("reverse")) == 1
     assert together(HEAD + ROUNDS.replace("@", "") + EXCHANGE + TAIL, 4) == 1
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("vsim.llvm_engine.pipeline.abreast", lambda given, *_: (given, 1))
+        patch.setattr("vsim.engines.llvm.pipeline.abreast", lambda given, *_: (given, 1))
         plain = lowered(text, 4)
     assert abreast.abreast(plain, 4, 1, 1000)[1] == 4
     for line in "fence seq_cst", "switch i32 0, label %exit [ ]":

@@ -5,8 +5,8 @@ from conftest import DATA
 
 import vsim
 from visakit.objects.image import DATA_BASE, SLOT
-from vsim.memory import RESTING_SLOTS, AddressSpace
-from vsim.zebins import read_program
+from vsim.memory.memory import RESTING_SLOTS, AddressSpace
+from vsim.sources.zebins import read_program
 
 XELP = (DATA / "zebins" / "xelp.bin").read_bytes()
 

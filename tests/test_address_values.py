@@ -8,7 +8,7 @@ from probe import Probe
 from strategies import CHECKED, ENGINES, RUNNING, randoms
 
 from visakit import SimulationError
-from vsim.launch import ImageArgument
+from vsim.launch.launch import ImageArgument
 
 LANES, SPACE, MIDDLE = 16, 512, 256
 HANDLE = 0x40

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from visakit import cache
-from vsim.llvm_engine.runtime import cache as objects
+from vsim.engines.llvm.runtime import cache as objects
 
 CODE = b"code that will be executed" * 10
 

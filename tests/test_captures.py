@@ -13,17 +13,12 @@ from test_ocloc import SAXPY, driver, needs_ocloc  # noqa: F401
 
 import visakit
 from visakit.objects.zebin import read_zebin, with_text
-from vsim.capture_writer import CaptureWriter
-from vsim.captures import read_capture
-from vsim.images import CHANNEL_ORDERS, CHANNEL_TYPES, ELEMENTS, ORDERS
-from vsim.launch import (
-    BufferArgument,
-    Launch,
-    SamplerArgument,
-    scalar_bytes,
-)
+from vsim.launch.launch import BufferArgument, Launch, SamplerArgument, scalar_bytes
+from vsim.memory.images import CHANNEL_ORDERS, CHANNEL_TYPES, ELEMENTS, ORDERS
 from vsim.program import load
-from vsim.replay import Tolerance, replayed
+from vsim.sources.capture_writer import CaptureWriter
+from vsim.sources.captures import read_capture
+from vsim.sources.replay import Tolerance, replayed
 
 ZEBIN = DATA / "zebins" / "xelp.bin"
 TABLE = np.float32([1, 2, 4, 8])
@@ -409,8 +404,8 @@ def test_round_trips(case, tmp_path, capsys):
 
 def test_every_state_of_samplers_and_formats_of_images(tmp_path):
     """What is written is what is read."""
-    from vsim.capture_writer import _sampler_text
-    from vsim.memory import ADDRESSING, COMPARISONS, FILTERS
+    from vsim.memory.memory import ADDRESSING, COMPARISONS, FILTERS
+    from vsim.sources.capture_writer import _sampler_text
 
     same = {"clamp_to_edge": "clamp_edge", "clamp": "clamp_border", "mirrored_repeat": "mirror"}
     base = saxpy(tmp_path, X, Y, expected(X, Y))

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import CHECKED, seeds
 
-from vsim import changes
-from vsim.changes import PAGE, changes_between, first_conflict
+from vsim.cluster import changes
+from vsim.cluster.changes import PAGE, changes_between, first_conflict
 
 sizes = st.one_of(st.integers(0, 40), st.integers(PAGE - 9, PAGE + 9), st.integers(3 * PAGE - 3, 5 * PAGE))
 

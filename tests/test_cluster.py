@@ -13,7 +13,7 @@ from conftest import DATA, build, build_text
 from test_schedule import TICKET
 
 from visakit import LaunchError, SimulationError
-from vsim.launch import BufferArgument, Launch, ScalarArgument
+from vsim.launch.launch import BufferArgument, Launch, ScalarArgument
 from vsim.program import Program
 
 distributed = pytest.importorskip("distributed", reason="the extra visakit[cluster] is not installed")
@@ -32,7 +32,7 @@ def cluster_of(address):
     """Makes clusters. A client left open goes on looking for its closed scheduler, with a back-off from the global
     ``random``, and so disturbs the draws of the property tests that come after it.
     """
-    from vsim.cluster import Cluster
+    from vsim.cluster.cluster import Cluster
 
     with contextlib.ExitStack() as opened:
         yield lambda image: opened.enter_context(contextlib.closing(Cluster(Program(image), image.to_bytes(), address)))
@@ -148,7 +148,7 @@ def answering(reply):
     [(b"", "no answer within 1 seconds"), (b"HTTP/1.1 400 Bad\r\n\r\n" * 10, ""), (b"SSH-2.0-OpenSSH_9.2\r\n", "")],
 )
 def test_something_else_at_the_port_is_no_scheduler(reply, message, monkeypatch):
-    from vsim import cluster
+    from vsim.cluster import cluster
 
     monkeypatch.setattr(cluster, "CONNECTION_SECONDS", 1.0)
     image = build_text(ENDLESS)
@@ -164,7 +164,7 @@ ENDLESS = '.version 4.1\n.kernel "k"\n.kernel_attr SimdSize=8\nagain:\njmp (M1, 
     ("victim", "message"), [("worker", "none is left"), ("scheduler", "the scheduler of the cluster cannot be reached")]
 )
 def test_what_was_lost_with_a_machine_is_said(tmp_path, victim, message):
-    from vsim.cluster import Cluster
+    from vsim.cluster.cluster import Cluster
 
     file = tmp_path / "scheduler.json"
     with contextlib.ExitStack() as running:

@@ -18,14 +18,14 @@ from typer.main import get_command
 import vasm.cli
 import vasm.vdis_cli
 import vlink.cli
-import vsim.cli
+import vsim.command.cli
 from vasm.assembler import assemble_text
 from visakit.commands.command import exit_code
 from visakit.diagnostics import Diagnostic, Label, Span, render, render_gnu
 from visakit.language.platforms import PLATFORMS, find
 
 ROOT = Path(__file__).parent.parent
-APPS = {"vasm": vasm.cli.app, "vdis": vasm.vdis_cli.app, "vlink": vlink.cli.app, "vsim": vsim.cli.app}
+APPS = {"vasm": vasm.cli.app, "vdis": vasm.vdis_cli.app, "vlink": vlink.cli.app, "vsim": vsim.command.cli.app}
 SMALL = '.version 4.1\n.kernel "k"\nret (M1, 1)\n'
 ENDLESS = '.version 4.1\n.kernel "k"\nagain:\njmp (M1, 1) again\nret (M1, 1)\n'
 

@@ -11,9 +11,9 @@ from compile_kernels import kernel
 from conftest import build_text
 
 from vsim.analysis.control_flow import MANY_BARRIERS
-from vsim.launch import Launch
-from vsim.llvm_engine.pipeline import translate
-from vsim.llvm_engine.runtime import native
+from vsim.engines.llvm.pipeline import translate
+from vsim.engines.llvm.runtime import native
+from vsim.launch.launch import Launch
 from vsim.program import Program
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from test_ocloc import needs_ocloc
 
-from vsim import compiler_process
-from vsim.compiler_process import MAXIMUM_FAILURES, Service, library_of, run_once
+from vsim.sources import compiler_process
+from vsim.sources.compiler_process import MAXIMUM_FAILURES, Service, library_of, run_once
 
 SOURCE = "kernel void k(global int *y, global int *x) { size_t i = get_global_id(0); y[i] = x[i] / 3; }"
 WORDS = [
@@ -34,7 +34,7 @@ WORDS = [
 PROGRAM = """
 import os, sys
 from pathlib import Path
-from vsim.compiler_process import SERVICE
+from vsim.sources.compiler_process import SERVICE
 for name in ("first", "second"):
     os.mkdir(name)
     Path(name, "source").write_text(sys.argv[1])

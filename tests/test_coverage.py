@@ -7,7 +7,7 @@ import test_sampler_values
 import test_values
 
 from visakit.isa import FORMS
-from vsim.refused import REFUSED
+from vsim.semantics.refused import REFUSED
 
 TABLES = (test_values, test_memory_values, test_image_values, test_sampler_values, test_flow_values)
 

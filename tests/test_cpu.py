@@ -12,8 +12,8 @@ from test_run import COPY
 from test_waiting import text
 
 from visakit import UsageError
-from vsim.launch import BufferArgument, parse_launch
-from vsim.llvm_engine.runtime import native, target
+from vsim.engines.llvm.runtime import native, target
+from vsim.launch.launch import BufferArgument, parse_launch
 from vsim.program import Program
 
 CPUS = pytest.mark.parametrize("cpu", target.possible())

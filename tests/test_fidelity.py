@@ -5,10 +5,10 @@ import pytest
 from conftest import build_text
 
 from visakit import LaunchError
-from vsim.fidelity import report
-from vsim.launch import BufferArgument, Launch, ScalarArgument
+from vsim.launch.launch import BufferArgument, Launch, ScalarArgument
+from vsim.observe.fidelity import report
 from vsim.program import Program
-from vsim.registers import float_modes
+from vsim.semantics.registers import float_modes
 
 HEAD = """.version 4.1
 .kernel "k"

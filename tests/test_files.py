@@ -24,7 +24,7 @@ from vasm.assembler import assemble_text
 from visakit.diagnostics import FileError, UsageError
 from visakit.files import check_outputs, read_text, write_bytes, write_file
 from vlink import link
-from vsim.report import save_array
+from vsim.command.report import save_array
 
 SMALL = '.version 4.1\n.kernel "k"\nret (M1, 1)\n'
 STORE = """.version 4.1
@@ -144,7 +144,7 @@ WRITER = """
 import sys
 import numpy as np
 from visakit import files
-from vsim.array_files import write_array
+from vsim.launch.array_files import write_array
 
 def write(stream):
     for part in range(8):

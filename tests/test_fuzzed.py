@@ -18,8 +18,8 @@ from vasm.assembler import assemble_text
 from visakit import VisaError, ctm
 from visakit.objects.image import parse_ze_info, read_image
 from vlink.linker import Linker, LinkOptions
-from vsim.launch import parse_launch
-from vsim.ocloc import compiler_driver
+from vsim.launch.launch import parse_launch
+from vsim.sources.ocloc import compiler_driver
 
 
 def text(data):

@@ -190,6 +190,6 @@ def test_processes_say_the_same(name, tmp_path, monkeypatch):
     (command,) = golden.commands
     environment = golden_files.environment(PYTHONPATH=str(TESTS.parent))
     tool, *rest = command.split()
-    words = [sys.executable, "-m", module_of(tool), *rest]
+    words = [sys.executable, "-m", golden_files.module_of(tool), *rest]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert golden_files.agree(golden, golden_files.Outcome(done.stdout, done.stderr, str(done.returncode)))

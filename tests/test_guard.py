@@ -10,9 +10,9 @@ from conftest import DATA, build_text, run_case
 
 import visakit
 import vsim
-from vsim.llvm_engine import engine
-from vsim.llvm_engine.ir import guard
-from vsim.llvm_engine.runtime import context as cx
+from vsim.engines.llvm import engine
+from vsim.engines.llvm.ir import guard
+from vsim.engines.llvm.runtime import context as cx
 
 HEAD = """.version 4.1
 .kernel "k"

@@ -9,7 +9,7 @@ from strategies import ENGINES
 
 from vsim.checks.findings import Findings
 from vsim.checks.selection import RACE, Checking
-from vsim.launch import ImageArgument, Launch, SamplerArgument
+from vsim.launch.launch import ImageArgument, Launch, SamplerArgument
 from vsim.program import Program
 
 HEAD = ['.version 4.1', '.kernel "k"', ".decl T6 v_type=T num_elts=1", ".decl S0 v_type=S num_elts=1",

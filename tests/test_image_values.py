@@ -15,8 +15,8 @@ from strategies import CHECKED, ENGINES, RUNNING, randoms
 from test_memory_values import BFLOAT_NAMES, INTEGER_ATOMICS, LSC_NAMES, atomic_values, model_atomics
 
 from visakit.diagnostics import LaunchError, SimulationError, VisaWarning
-from vsim.images import ImageFormat
-from vsim.launch import ImageArgument, SamplerArgument
+from vsim.launch.launch import ImageArgument, SamplerArgument
+from vsim.memory.images import ImageFormat
 
 LANES = 8
 MODES = ["none", "clamp_edge", "clamp_border", "clamp", "repeat", "mirror"]
@@ -720,7 +720,7 @@ def test_urb_writes():
     """Output k of a lane goes to dword k behind its handle, if its channel mask has it."""
     from conftest import build_text
 
-    from vsim.launch import BufferArgument, Launch
+    from vsim.launch.launch import BufferArgument, Launch
     from vsim.program import Program
 
     text = """.version 4.1

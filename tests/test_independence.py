@@ -10,8 +10,8 @@ from ordinary import DEVICES, KERNELS
 import visakit
 from visakit.diagnostics import SimulationError
 from vsim.analysis.independence import is_independent
-from vsim.launch import Launch
-from vsim.llvm_engine.pipeline import translate
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import Launch
 from vsim.program import Program
 
 GUARD = "cmp.lt (M1, 16) P1 X(0,0)<1;1,0> N(0,0)<0;1,0>\n(!P1) goto (M1, 16) OUT"

@@ -18,7 +18,7 @@ from visakit import FormatError, SimulationError
 from visakit.binary import write_module
 from vlink.linker import Linker, LinkOptions
 from vsim.analysis.summary import summarize
-from vsim.llvm_engine.runtime import cache, summaries
+from vsim.engines.llvm.runtime import cache, summaries
 
 SAXPY = Path(__file__).parent.parent / "samples" / "saxpy"
 TABLE = {
@@ -30,7 +30,14 @@ TABLE = {
     "vsim.semantics",
 }
 """What nobody needs who reads no instruction."""
-ASKED_FOR = {"vsim.command_arguments", "vsim.conversion", "vsim.schedule", "vsim.shown", "vsim.trace", "numpy.typing"}
+ASKED_FOR = {
+    "vsim.command.command_arguments",
+    "vsim.launch.conversion",
+    "vsim.launch.schedule",
+    "vsim.command.shown",
+    "vsim.observe.trace",
+    "numpy.typing",
+}
 """What nobody needs who runs a launch file without options."""
 
 
@@ -57,8 +64,8 @@ def test_a_command_whose_code_is_kept_reads_no_instruction(saxpy, tmp_path):
     image = tmp_path / "s.bin"
     image.write_bytes(saxpy)
     words = ["vsim", str(image), "--launch", str(SAXPY / "launch.json"), "--out-dir", str(tmp_path)]
-    code = "import sys\nimport vsim.cli\nfrom visakit.commands.command import exit_code\n"
-    code += f"assert exit_code(vsim.cli.app, 'vsim', {words[1:]!r}) == 0\n"
+    code = "import sys\nimport vsim.command.cli\nfrom visakit.commands.command import exit_code\n"
+    code += f"assert exit_code(vsim.command.cli.app, 'vsim', {words[1:]!r}) == 0\n"
     code += f"print(sorted({TABLE | ASKED_FOR!r} & set(sys.modules)))"
     loaded = []
     for _ in range(2):

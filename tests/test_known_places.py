@@ -6,10 +6,10 @@ from conftest import build_text
 from strategies import ENGINES
 
 from visakit import SimulationError
-from vsim.launch import Launch
-from vsim.llvm_engine.ir.ranges import Ranges
-from vsim.llvm_engine.pipeline import translate
-from vsim.llvm_engine.plan import row_of
+from vsim.engines.llvm.ir.ranges import Ranges
+from vsim.engines.llvm.pipeline import translate
+from vsim.engines.llvm.plan import row_of
+from vsim.launch.launch import Launch
 from vsim.program import Program
 
 KERNEL = """.version 4.1

@@ -9,9 +9,9 @@ from conftest import build_text
 from hypothesis import given
 from strategies import ENGINES, effort, seeds
 
-from vsim.launch import Launch
-from vsim.llvm_engine.pipeline import translate
-from vsim.llvm_engine.plan import row_of
+from vsim.engines.llvm.pipeline import translate
+from vsim.engines.llvm.plan import row_of
+from vsim.launch.launch import Launch
 from vsim.program import Program
 
 LANES = 16

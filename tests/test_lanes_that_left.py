@@ -6,8 +6,8 @@ from conftest import build_text
 from probe import LANES, Probe
 from strategies import ENGINES
 
-from vsim.launch import Launch
-from vsim.llvm_engine.pipeline import translate
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import Launch
 from vsim.program import Program
 
 ROUNDS = [5, 1, 3, 2, 9, 4, 1, 6, 2, 7, 3, 8, 1, 5, 2, 4]

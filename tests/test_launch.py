@@ -6,8 +6,8 @@ from conftest import DATA, build
 
 from visakit import LaunchError
 from visakit.files import UsageError
-from vsim.command_arguments import argument_value
-from vsim.launch import LocalArgument, ScalarArgument
+from vsim.command.command_arguments import argument_value
+from vsim.launch.launch import LocalArgument, ScalarArgument
 from vsim.program import Program
 
 

@@ -14,10 +14,10 @@ from conftest import short_id
 
 from visakit.ctm.launch import GridLaunchFile
 from visakit.diagnostics import LaunchError
-from vsim.launch import compare, image_launch, parse_launch
-from vsim.launch_paths import LaunchPaths
-from vsim.launch_schema import ARGUMENTS as ARGUMENTS_OF_LAUNCHES
-from vsim.launch_schema import check_keys, json_schema
+from vsim.launch.launch import compare, image_launch, parse_launch
+from vsim.launch.paths import LaunchPaths
+from vsim.launch.schema import ARGUMENTS as ARGUMENTS_OF_LAUNCHES
+from vsim.launch.schema import check_keys, json_schema
 
 HUGE = 10**400
 

@@ -28,14 +28,14 @@ from visakit import LaunchError, SimulationError
 from visakit.commands import collector
 from visakit.language.program import Function
 from visakit.objects.image import LinkedImage
-from vsim.command_arguments import argument_value, sizes
-from vsim.launch import BufferArgument, Launch
-from vsim.llvm_engine import kernels, pipeline
-from vsim.llvm_engine.runtime import crew, workers
-from vsim.memory import RESTING_SLOTS
-from vsim.numbers import parse_numbers
+from vsim.command.command_arguments import argument_value, sizes
+from vsim.command.numbers import parse_numbers
+from vsim.engines.llvm import kernels, pipeline
+from vsim.engines.llvm.runtime import crew, workers
+from vsim.launch.launch import BufferArgument, Launch
+from vsim.launch.schedule import parse_schedule
+from vsim.memory.memory import RESTING_SLOTS
 from vsim.program import Program
-from vsim.schedule import parse_schedule
 
 TEXT = '.version 4.1\n.kernel "k"\n.decl V32 v_type=G type=d num_elts=8 align=GRF\nmov (M1, 8) V32(0,0)<1> 1:d\nret (M1, 1)\n'
 
@@ -382,7 +382,7 @@ import sys, threading, time
 import numpy as np
 import visakit, vsim
 from llvmlite import binding
-from vsim.llvm_engine import kernels
+from vsim.engines.llvm import kernels
 
 emit_object, begun = binding.TargetMachine.emit_object, threading.Event()
 

@@ -7,9 +7,16 @@ import pytest
 from conftest import DATA, SHARED, build, needs_corpus
 from test_commands import said
 
-from vsim.command_arguments import given_launch
-from vsim.launch import BufferArgument, ImageArgument, LocalArgument, SamplerArgument, ScalarArgument, parse_launch
-from vsim.launch_writer import make_launch, scalar_item
+from vsim.command.command_arguments import given_launch
+from vsim.launch.launch import (
+    BufferArgument,
+    ImageArgument,
+    LocalArgument,
+    SamplerArgument,
+    ScalarArgument,
+    parse_launch,
+)
+from vsim.launch.writer import make_launch, scalar_item
 from vsim.program import Program
 
 ZEBIN = DATA / "zebins" / "xelp.bin"

@@ -7,9 +7,9 @@ from probe import Probe, same_on_both_engines
 from strategies import ENGINES
 
 from visakit import SimulationError
-from vsim.llvm_engine.memory import each_lane, together
-from vsim.llvm_engine.memory.each_lane import LaneCopies
-from vsim.llvm_engine.memory.scatter import LaneLoops
+from vsim.engines.llvm.memory import each_lane, together
+from vsim.engines.llvm.memory.each_lane import LaneCopies
+from vsim.engines.llvm.memory.scatter import LaneLoops
 
 ROUNDS = 20
 

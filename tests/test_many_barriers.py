@@ -6,8 +6,8 @@ from conftest import build_text
 from strategies import ENGINES
 
 from vsim.analysis.control_flow import MANY_BARRIERS
-from vsim.launch import Launch
-from vsim.llvm_engine.pipeline import translate
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import Launch
 from vsim.program import Program
 
 HEAD = """.version 4.1

@@ -8,12 +8,12 @@ from conftest import build_text
 from test_run import COPY
 
 from visakit.language.types import HF, F
-from vsim.launch import Launch
-from vsim.llvm_engine.ir import rounded
-from vsim.llvm_engine.pipeline import translate
-from vsim.llvm_engine.runtime import target
-from vsim.numpy_engine import algebra as numpy_algebra
-from vsim.numpy_engine.algebra import DTYPES, NumpyAlgebra, fma_double
+from vsim.engines.llvm.ir import rounded
+from vsim.engines.llvm.pipeline import translate
+from vsim.engines.llvm.runtime import target
+from vsim.engines.numpy import algebra as numpy_algebra
+from vsim.engines.numpy.algebra import DTYPES, NumpyAlgebra, fma_double
+from vsim.launch.launch import Launch
 from vsim.program import Program
 from vsim.semantics import mathematics
 

@@ -14,7 +14,7 @@ from strategies import CHECKED, ENGINES, RUNNING, numbers, randoms
 import visakit
 from visakit import SimulationError
 from visakit.language.platforms import find
-from vsim.llvm_engine.runtime import native
+from vsim.engines.llvm.runtime import native
 
 SPACE = 4096
 

@@ -3,8 +3,8 @@
 import pytest
 
 from visakit.isa import instruction_set
-from vsim.refused import REFUSED
 from vsim.semantics.core import SEMANTICS
+from vsim.semantics.refused import REFUSED
 
 MNEMONICS = [
     "acos",

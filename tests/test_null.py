@@ -5,9 +5,9 @@ import pytest
 from conftest import DATA, build, build_text
 
 from visakit import LaunchError, SimulationError
-from vsim.command_arguments import argument_value
-from vsim.launch import BufferArgument, Launch, ScalarArgument, parse_launch
-from vsim.memory import shown_offset
+from vsim.command.command_arguments import argument_value
+from vsim.launch.launch import BufferArgument, Launch, ScalarArgument, parse_launch
+from vsim.memory.memory import shown_offset
 from vsim.program import Program
 
 ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])

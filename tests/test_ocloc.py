@@ -10,8 +10,8 @@ from conftest import DATA
 from test_commands import said
 
 import visakit
-from vsim.ocloc import SPIRV, compile_source, compiler_driver, dependencies
-from vsim.ocloc import said as diagnostics
+from vsim.sources.ocloc import SPIRV, compile_source, compiler_driver, dependencies
+from vsim.sources.ocloc import said as diagnostics
 
 PROGRAM = DATA / "zebins" / "program.cl"
 SAXPY = "kernel void saxpy(global float *y, global const float *x, float a) {\n  size_t i = get_global_id(0);\n  y[i] += a * x[i];\n}\n"

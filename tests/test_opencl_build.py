@@ -13,8 +13,8 @@ import vsim
 from visakit.diagnostics import FormatError
 from visakit.opencl import cl, compiler, kernels
 from visakit.opencl.specialisation import specialised
-from vsim.ocloc import compile_source
-from vsim.schedule import Schedule
+from vsim.launch.schedule import Schedule
+from vsim.sources.ocloc import compile_source
 
 only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
 BUILT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)

@@ -16,7 +16,7 @@ from test_opencl import XELP, function_address
 
 from visakit.opencl import cl
 from visakit.opencl.images import AXES, ELEMENTS, ORDERS, formats
-from vsim.images import ImageFormat
+from vsim.memory.images import ImageFormat
 
 only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
 FREED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p)

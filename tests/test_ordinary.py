@@ -9,7 +9,7 @@ from conftest import build
 from kernels import Picture
 from ordinary import DEVICES, KERNELS
 
-from vsim.launch import ImageArgument
+from vsim.launch.launch import ImageArgument
 from vsim.program import Program
 
 

@@ -6,8 +6,8 @@ from probe import LANES, Probe, image_of
 from strategies import ENGINES
 
 from visakit import SimulationError
-from vsim.launch import Launch
-from vsim.llvm_engine.pipeline import translate
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import Launch
 from vsim.program import Program
 
 CONTENTS = np.random.default_rng(20).integers(0, 256, 256, "u1")

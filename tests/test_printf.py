@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from visakit.diagnostics import Diagnostic, SimulationError
-from vsim import c_format, printf
-from vsim.c_format import Directive
-from vsim.memory import AddressSpace
-from vsim.printf import PrintfRecords
+from vsim.memory.memory import AddressSpace
+from vsim.observe import c_format, printf
+from vsim.observe.c_format import Directive
+from vsim.observe.printf import PrintfRecords
 
 FLAGS = ["", "-", "+", " ", "#", "0", "-0", "+ ", "+0", "#0", "-#", " 0", "-+ #0"]
 WIDTHS, PRECISIONS = (0, 1, 6, 20), (None, 0, 1, 5, 13)
@@ -106,7 +106,7 @@ def test_what_is_printed_is_bounded(monkeypatch):
         assert len(printed(directive, one)) == 2 * 4095, directive
     assert len(printed(b"%.2000000000f", (8, struct.pack("<d", 0.5)))) == 2 * (4095 + 2)
     assert len(printed(b"%.2000000000a", (8, struct.pack("<d", 0.5)))) < 2 * 4200
-    monkeypatch.setattr("vsim.printf.MAXIMUM_TEXT", 10)
+    monkeypatch.setattr("vsim.observe.printf.MAXIMUM_TEXT", 10)
     assert printed(b"0123456789", one) == 2 * "0123456789"
     assert printed(b"0123456789a", one) == "0123456789a\n<the rest of what the kernel printed is left out>\n"
 

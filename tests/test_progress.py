@@ -9,10 +9,10 @@ from conftest import DATA
 
 import visakit
 import vsim
-from vsim import progress
-from vsim.llvm_engine.runtime.workers import POOL
-from vsim.progress import DELAY, Groups, ProgressWatch, watch_on_terminal
-from vsim.session import Results, Session
+from vsim.command import progress
+from vsim.command.progress import DELAY, Groups, ProgressWatch, watch_on_terminal
+from vsim.command.session import Results, Session
+from vsim.engines.llvm.runtime.workers import POOL
 
 ZEBIN = DATA / "zebins" / "xelp.bin"
 
@@ -125,8 +125,8 @@ def test_a_session_on_a_terminal(terminal, monkeypatch):
         ),
     )
     good = program.convert("state", [np.zeros(4, "i4")])
-    session.run_one(vsim.launch.Launch("state", (1,), args=good), "one")
+    session.run_one(vsim.launch.launch.Launch("state", (1,), args=good), "one")
     assert states == [True] and session.watch.shown is None and "state" in plain(terminal)
     with pytest.raises(visakit.SimulationError):
-        session.run_one(vsim.launch.Launch("state", (1,), args=program.convert("state", [None])), "two")
+        session.run_one(vsim.launch.launch.Launch("state", (1,), args=program.convert("state", [None])), "two")
     assert states == [True, True] and session.watch.shown is None

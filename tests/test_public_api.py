@@ -19,7 +19,7 @@ import visakit
 import vlink
 import vsim
 from visakit.language.platforms import PLATFORMS
-from vsim.launch import Launch
+from vsim.launch.launch import Launch
 
 ROOT = Path(__file__).parent.parent
 PYTHON_SAMPLES = ROOT / "samples" / "python"
@@ -31,8 +31,8 @@ ERRORS = {n: c for n, c in PUBLIC.items() if inspect.isclass(c) and issubclass(c
 TREE = (visakit.Module, visakit.Function, visakit.Instruction)
 """The classes of the syntax tree, whose parts the page only names."""
 WRITERS = {
-    "vasm/cli.py", "vasm/vdis_cli.py", "vlink/cli.py", "vsim/cli.py", "visakit/__main__.py", "visakit/cli.py", "visakit/commands/command.py", "visakit/files.py", "visakit/commands/reporting.py",
-    "vsim/printf.py",
+    "vasm/cli.py", "vasm/vdis_cli.py", "vlink/cli.py", "vsim/command/cli.py", "visakit/__main__.py", "visakit/cli.py", "visakit/commands/command.py", "visakit/files.py", "visakit/commands/reporting.py",
+    "vsim/observe/printf.py",
 }  # fmt: skip
 """The files of the commands, which write to the standard streams, and what shows what kernels print."""
 CHANGE = np.dtype([("factor", "f4"), ("shift", "i4")])
@@ -235,7 +235,7 @@ def test_warnings_are_issued_or_returned():
 
 
 def test_a_missing_llvmlite_is_a_warning(image, monkeypatch):
-    monkeypatch.setitem(sys.modules, "vsim.llvm_engine.engine", None)
+    monkeypatch.setitem(sys.modules, "vsim.engines.llvm.engine", None)
     monkeypatch.setattr("vsim.program._LLVM_MISSING", False)
     program = vsim.load(image)
     with pytest.warns(visakit.VisaWarning, match="llvmlite cannot be loaded") as caught:
@@ -247,7 +247,7 @@ def test_a_missing_llvmlite_is_a_warning(image, monkeypatch):
 
 
 def test_invalid_native_code_is_a_warning_or_an_error(image, monkeypatch, tmp_path):
-    from vsim.llvm_engine import pipeline
+    from vsim.engines.llvm import pipeline
 
     monkeypatch.setenv("VISAKIT_CACHE", "off")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -357,7 +357,7 @@ CALLS = {
     "no module": (lambda p: visakit.write_module(b""), visakit.UsageError, "found bytes"),
     "file of int": (lambda p: visakit.assemble(TEXT, 5), visakit.UsageError, "a file is a str"),
     "array of a list": (
-        lambda p: p.launch("walk", 1, 1, [vsim.launch.BufferArgument([1]), np.zeros(1, "i4")]), visakit.LaunchError, "'first'.* not a numpy array"
+        lambda p: p.launch("walk", 1, 1, [vsim.launch.launch.BufferArgument([1]), np.zeros(1, "i4")]), visakit.LaunchError, "'first'.* not a numpy array"
     ),
     "missing object": (lambda p: vlink.link(["/nope"]), visakit.FileError, "F001"),
     "nothing to link": (lambda p: vlink.link([]), visakit.LinkError, "L020"),
@@ -434,8 +434,8 @@ def printed(*records):
     """The text of printf records, each a format and packed values."""
     import struct
 
-    from vsim.memory import AddressSpace
-    from vsim.printf import PrintfRecords
+    from vsim.memory.memory import AddressSpace
+    from vsim.observe.printf import PrintfRecords
 
     memory, data = AddressSpace(), bytes(4)
     for text, *values in records:

@@ -8,7 +8,7 @@ import visakit
 import vlink
 import vsim
 from visakit import LaunchError, SimulationError
-from vsim.launch import Launch
+from vsim.launch.launch import Launch
 from vsim.program import Program
 
 ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
@@ -170,7 +170,7 @@ def shown_shortly(value, seen=None, depth=0):
     parts = []
     if cls.__module__.partition(".")[0] in OURS:
         assert len(repr(value)) < 250 and "\n" not in repr(value), repr(value)
-        if not cls.__module__.startswith(("vsim.llvm_engine", "visakit.isa")):  # the inside of engine and table
+        if not cls.__module__.startswith(("vsim.engines.llvm", "visakit.isa")):  # the inside of engine and table
             assert " object at " not in repr(value), repr(value)
         names = {n for c in cls.__mro__ for n in (*getattr(c, "__slots__", ()), *getattr(value, "__dict__", ()))}
         names |= {n for n in dir(cls) if isinstance(getattr(cls, n, None), property) and not n.startswith("_")}

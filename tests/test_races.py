@@ -15,10 +15,10 @@ from vsim.checks import races
 from vsim.checks.accesses import ATOMIC, LOCAL, READ, WRITE, AccessLog
 from vsim.checks.findings import Findings
 from vsim.checks.selection import RACE, Checking
-from vsim.launch import Launch
-from vsim.llvm_engine.runtime import race, race_runs
+from vsim.engines.llvm.runtime import race, race_runs
+from vsim.launch.launch import Launch
+from vsim.launch.schedule import parse_schedule
 from vsim.program import Program
-from vsim.schedule import parse_schedule
 
 THREADS, PLACES = 3, 2
 KINDS = {"r": READ, "w": WRITE, "a": ATOMIC}

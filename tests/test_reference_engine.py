@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from conftest import build_text
 
-from vsim.launch import BufferArgument, Launch, ScalarArgument
+from vsim.launch.launch import BufferArgument, Launch, ScalarArgument
 from vsim.program import Program
 
 ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
@@ -103,7 +103,7 @@ def test_predefined_registers_in_a_callee(register, engine):
 @ENGINES
 def test_predefined_registers_behind_addresses_are_those_of_the_group_in_every_batch(engine, monkeypatch):
     """Groups run one after the other, and none finds the header of the one before."""
-    monkeypatch.setattr("vsim.numpy_engine.engine.TURN_THREADS", 1)
+    monkeypatch.setattr("vsim.engines.numpy.engine.TURN_THREADS", 1)
     groups, out = 4, np.zeros(32, np.uint32)
     lines = "addr_add (M1, 1) A0(0)<1> &%r0 4:uw\nadd (M1, 8) X(0,0)<1> X(0,0)<1;1,0> r[A0(0),0]<0;1,0>:ud"
     Program(build_text(HEAD + lines + STORE)).launch("k", 8 * groups, 8, [out, np.zeros(8, np.uint32)], engine=engine)

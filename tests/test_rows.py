@@ -7,9 +7,9 @@ from probe import Probe, same_on_both_engines
 from strategies import CHECKED, RUNNING
 
 from visakit.language.types import UW
-from vsim.llvm_engine.ir.builder import Builder
-from vsim.llvm_engine.ir.types import MASK
-from vsim.llvm_engine.ir.values import Value
+from vsim.engines.llvm.ir.builder import Builder
+from vsim.engines.llvm.ir.types import MASK
+from vsim.engines.llvm.ir.values import Value
 
 WORD = 0xFFFFFFFF
 EDGES = st.integers(0, 40) | st.integers(WORD - 40, WORD) | st.integers((1 << 31) - 20, (1 << 31) + 20)

@@ -14,8 +14,8 @@ from visakit.language.operands import Address, Execution, General, Raw
 from visakit.language.program import Input, Instruction
 from visakit.objects.image import LinkedImage
 from visakit.rules.message_sizes import message_sizes
-from vsim.registers import operand_type
 from vsim.semantics import SEMANTICS
+from vsim.semantics.registers import operand_type
 
 ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
 HEAD = """.version 4.1

@@ -10,7 +10,7 @@ from probe import Probe
 from strategies import CHECKED, ENGINES, randoms
 from test_image_values import f32, image_of, sampled, texel
 
-from vsim.launch import ImageArgument, SamplerArgument
+from vsim.launch.launch import ImageArgument, SamplerArgument
 
 LANES = 16
 STATE, SAMPLER = 64, 16

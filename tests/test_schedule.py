@@ -7,10 +7,10 @@ import pytest
 from conftest import DATA, build, build_text, same
 
 from visakit import LaunchError
-from vsim.atomics import depends_on_order
-from vsim.launch import BufferArgument, parse_launch
+from vsim.analysis.atomics import depends_on_order
+from vsim.launch.launch import BufferArgument, parse_launch
+from vsim.launch.schedule import parse_schedule
 from vsim.program import Program
-from vsim.schedule import parse_schedule
 
 ORDERS = ("round-robin", "reverse", "random:1", "random:2")
 ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])

@@ -8,7 +8,7 @@ from vasm.assembler import assemble_text
 from visakit import SimulationError
 from visakit.objects.image import read_image
 from vlink.linker import Linker, LinkOptions
-from vsim.launch import ImageArgument
+from vsim.launch.launch import ImageArgument
 from vsim.program import Program
 
 INFO = """version: '1.73'

@@ -80,7 +80,7 @@ def test_an_interrupt_while_modules_are_loaded(folder, tool, loaded, way):
     [
         ("vasm", "typer", "files", "vasm: cannot start: module.py: Too many open files"),
         ("vlink", "vlink.cli", "memory", "vlink: cannot start: there is not enough memory"),
-        ("vsim", "vsim.driver", "files", "vsim: module.py: Too many open files"),
+        ("vsim", "vsim.command.driver", "files", "vsim: module.py: Too many open files"),
         ("vsim", "numpy", "memory", "vsim: there is not enough memory"),
         ("visakit", "visakit.doctor", "memory", "visakit doctor: there is not enough memory"),
     ],

@@ -8,10 +8,10 @@ import pytest
 from conftest import build_text
 from strategies import ENGINES
 
-from vsim.launch import Launch
-from vsim.llvm_engine.ir import strips
-from vsim.llvm_engine.pipeline import translate
-from vsim.llvm_engine.runtime import target
+from vsim.engines.llvm.ir import strips
+from vsim.engines.llvm.pipeline import translate
+from vsim.engines.llvm.runtime import target
+from vsim.launch.launch import Launch
 from vsim.program import Program
 
 CPUS = [cpu for cpu in ("x86-64-v2", "x86-64-v3", "x86-64-v4") if cpu in target.possible()]

@@ -13,8 +13,8 @@ from conftest import SHARED, needs_corpus
 from visakit.isa import FORMS, RESERVED, instruction_set, record
 from visakit.isa.enums import ATOMICS, LSC_ATOMICS
 from visakit.text.instruction_syntax import operands_of
-from vsim.refused import REFUSED
 from vsim.semantics import ALLOWED_DEVIATION, SEMANTICS
+from vsim.semantics.refused import REFUSED
 
 ROOT = Path(__file__).parent.parent
 
@@ -108,7 +108,7 @@ OTHER_WORDS = {
     # Instructions of LLVM's IR.
     "vsim/llvm_engine": {"add", "mul", "and", "or", "xor", "shl"},
     # Names of functions of the semantics.
-    "vsim/refused.py": {desc.semantics for desc in FORMS},
+    "vsim/semantics/refused.py": {desc.semantics for desc in FORMS},
 }
 """Words that are no mnemonics in some places, though the table has mnemonics that are spelled so."""
 

@@ -7,8 +7,8 @@ import pytest
 from conftest import build_text
 
 import vsim
-from vsim import tiers
-from vsim.llvm_engine import kernels, pipeline
+from vsim.engines import tiers
+from vsim.engines.llvm import kernels, pipeline
 
 ADDITIONS = 500
 TEXT = "\n".join(

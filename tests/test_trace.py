@@ -8,10 +8,10 @@ import pytest
 from conftest import DATA, build
 
 from visakit import SimulationError, UsageError
-from vsim.launch import BufferArgument, ImageArgument, compare, parse_launch
-from vsim.numbers import ALL_NUMBERS, parse_numbers
+from vsim.command.numbers import ALL_NUMBERS, parse_numbers
+from vsim.launch.launch import BufferArgument, ImageArgument, compare, parse_launch
+from vsim.observe.trace import Trace, shown_values
 from vsim.program import Program
-from vsim.trace import Trace, shown_values
 
 LINE = re.compile(r"(g\d+|g\(\d+,\d+,\d+\)) t(\d+) (\S+)\+(\d+) ([0-9a-f]+) (.+)")
 CASES = sorted(path for path in (DATA / "cases").iterdir() if path.is_dir())

@@ -12,8 +12,8 @@ from visakit import SimulationError
 from visakit.isa import FORMS
 from visakit.isa.record import Access
 from vsim.analysis.quiet_loops import leaves_memory_alone
-from vsim.launch import Launch
-from vsim.llvm_engine.pipeline import translate
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import Launch
 from vsim.program import Program
 
 CONTENTS = np.random.default_rng(19).integers(0, 256, 2048, "u1")

@@ -11,8 +11,8 @@ from probe import LANES, Probe
 from strategies import ENGINES, effort
 
 from visakit import SimulationError
-from vsim.launch import Launch
-from vsim.llvm_engine.pipeline import translate
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import Launch
 from vsim.program import Program
 
 SIZE = 4096

@@ -9,9 +9,9 @@ from probe import LANES, Probe
 from strategies import CHECKED, ENGINES, RUNNING
 
 from visakit import SimulationError
-from vsim.launch import BufferArgument, ImageArgument, Launch
-from vsim.llvm_engine.ir import products as matrix_products
-from vsim.llvm_engine.pipeline import translate
+from vsim.engines.llvm.ir import products as matrix_products
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import BufferArgument, ImageArgument, Launch
 from vsim.program import Program
 
 CONTENTS = np.random.default_rng(3).integers(0, 256, 64, "u1")

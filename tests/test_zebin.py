@@ -24,7 +24,7 @@ from visakit.objects.payload import payload_places
 from visakit.objects.ze_info import kernel_info
 from visakit.objects.zebin import find_zebin, is_zebin, read_zebin
 from vlink.linker import LinkOptions
-from vsim.listing import kernel_rows
+from vsim.command.listing import kernel_rows
 
 ZEBINS = {"xelp": "tgllp", "xe2": "bmg"}
 VOID = "Intel_Symbol_Table_Void_Program"

@@ -43,7 +43,7 @@ def _device(value: str) -> str:
 
 def _order(value: str) -> str:
     """An order of groups and threads."""
-    from vsim.schedule import parse_schedule
+    from vsim.launch.schedule import parse_schedule
 
     try:
         parse_schedule(value)
@@ -103,7 +103,7 @@ def exec_app(
 ) -> int:
     """Run an OpenCL program on the simulated device."""
     from visakit.opencl.library import icd_folder
-    from vsim.ocloc import DRIVER_SETTING
+    from vsim.sources.ocloc import DRIVER_SETTING
 
     settings = {ENGINE_SETTING: engine, "OCL_ICD_VENDORS": icd_folder()}
     chosen = {PLATFORM_SETTING: platform, THREADS_SETTING: threads, TRACE_SETTING: trace and _absolute(trace)}

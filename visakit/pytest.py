@@ -158,7 +158,7 @@ class Device:
         from visakit.files import read_bytes
         from visakit.objects.archive import is_archive
         from visakit.usage import check_platform
-        from vsim.zebins import read_program
+        from vsim.sources.zebins import read_program
 
         name, device = str(path), self.device
         data = read_bytes(name)
@@ -175,7 +175,7 @@ class Device:
     def _compiled(self, name: str, data: bytes, options: str) -> bytes:
         """What ocloc makes of a source; what it warns of is issued as warnings."""
         from visakit.usage import warn
-        from vsim.ocloc import compile_source, compiler_driver
+        from vsim.sources.ocloc import compile_source, compiler_driver
 
         if compiler_driver() is None:
             pytest.skip("ocloc is not installed, which compiles OpenCL C and SPIR-V (Debian: intel-ocloc)")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from vsim.checks.findings import Finding
     from vsim.checks.selection import Checking
     from vsim.kernel import Kernel
-    from vsim.launch import ImageArgument as Image
-    from vsim.launch import SamplerArgument as Sampler
-    from vsim.launch import expect
+    from vsim.launch.launch import ImageArgument as Image
+    from vsim.launch.launch import SamplerArgument as Sampler
+    from vsim.launch.launch import expect
     from vsim.program import Program
     from vsim.result import Counters, LaunchResult
 
@@ -32,12 +32,12 @@ __getattr__, __dir__ = lazy_attributes(
         "Checking": "vsim.checks.selection",
         "Counters": "vsim.result",
         "Finding": "vsim.checks.findings",
-        "Image": "vsim.launch:ImageArgument",
+        "Image": "vsim.launch.launch:ImageArgument",
         "Kernel": "vsim.kernel",
         "LaunchResult": "vsim.result",
         "Program": "vsim.program",
-        "Sampler": "vsim.launch:SamplerArgument",
-        "expect": "vsim.launch",
+        "Sampler": "vsim.launch.launch:SamplerArgument",
+        "expect": "vsim.launch.launch",
     },
 )
 

@@ -10,7 +10,7 @@ def _load() -> Callable[[], None]:
 
     collect_rarely()  # Before Typer and the rest are loaded.
     from visakit.commands.command import run
-    from vsim.cli import app
+    from vsim.command.cli import app
 
     return lambda: run(app, "vsim")
 

@@ -10,9 +10,9 @@ from visakit.usage import shown
 
 if TYPE_CHECKING:
     from vsim.checks.selection import Wanted
+    from vsim.launch.signature import KernelSignature
     from vsim.program import Program, Size
     from vsim.result import LaunchResult
-    from vsim.signature import KernelSignature
 
 
 class Kernel:

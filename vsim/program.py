@@ -20,27 +20,27 @@ from visakit.files import read_bytes
 from visakit.language.platforms import find
 from visakit.objects.image import LinkedImage
 from visakit.usage import check_text, warn
-from vsim.arrays import Array
-from vsim.binding import bind
-from vsim.dispatch import Dispatch, not_executed, with_values
-from vsim.launch import Argument, Launch, array_problem, nd_sizes
-from vsim.llvm_engine import InvalidCode, Overtaken, RefusedInstruction, Unsupported
-from vsim.memory import AddressSpace, Buffer
-from vsim.ndrange import NdRange, payload_template, range_of
+from vsim.engines.llvm import InvalidCode, Overtaken, RefusedInstruction, Unsupported
+from vsim.launch.arrays import Array
+from vsim.launch.binding import bind
+from vsim.launch.dispatch import Dispatch, not_executed, with_values
+from vsim.launch.launch import Argument, Launch, array_problem, nd_sizes
+from vsim.launch.ndrange import NdRange, payload_template, range_of
+from vsim.launch.signature import KernelSignature, kernel_signature
+from vsim.memory.memory import AddressSpace, Buffer
 from vsim.result import LaunchResult
-from vsim.signature import KernelSignature, kernel_signature
-from vsim.zebins import read_program
+from vsim.sources.zebins import read_program
 
 if TYPE_CHECKING:  # The engines are loaded when something runs on them.
     from vsim.checks.selection import Wanted
-    from vsim.conversion import ArgumentConverter
+    from vsim.command.progress import Groups
+    from vsim.engines.llvm.engine import Engine
     from vsim.kernel import Kernel
-    from vsim.last_launch import LastLaunch
-    from vsim.llvm_engine.engine import Engine
-    from vsim.printf import PrintfRecords
-    from vsim.progress import Groups
-    from vsim.schedule import Schedule
-    from vsim.trace import Trace
+    from vsim.launch.conversion import ArgumentConverter
+    from vsim.launch.last_launch import LastLaunch
+    from vsim.launch.schedule import Schedule
+    from vsim.observe.printf import PrintfRecords
+    from vsim.observe.trace import Trace
 
 Size = int | Sequence[int]
 """Work-items of a launch: a number, or one to three of them."""
@@ -206,7 +206,7 @@ class Program:
 
         Args:
             engine: ``llvm``; ``numpy`` for the reference engine; ``auto`` for the fast one, and the reference engine
-                where native code takes longer to make than the launch (:mod:`vsim.tiers`).
+                where native code takes longer to make than the launch (:mod:`vsim.engines.tiers`).
             threads: worker threads; None for one for each CPU that the process may use.
             max_seconds: when to give up; None for never.
             profile: whether the result is to know which instructions executed.
@@ -266,7 +266,7 @@ class Program:
         return LaunchResult(dispatch, ran, seconds, printed, compiled, why)
 
     def _printed(self, buffer: Buffer) -> PrintfRecords:
-        from vsim.printf import PrintfRecords
+        from vsim.observe.printf import PrintfRecords
 
         return PrintfRecords.of(buffer, self.memory)
 
@@ -291,7 +291,7 @@ class Program:
                     native.run(dispatch, threads, max_seconds, held, _overtake if engine == "auto" else None)
                     return "llvm", ""
                 except RefusedInstruction as refused:
-                    from vsim.numpy_engine.engine import refusal
+                    from vsim.engines.numpy.engine import refusal
 
                     raise refusal(dispatch, refused.function, refused.number) from None
                 except Overtaken:
@@ -302,7 +302,7 @@ class Program:
             raise LaunchError(
                 Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}")
             )
-        from vsim.numpy_engine.engine import run as run_numpy
+        from vsim.engines.numpy.engine import run as run_numpy
 
         if dispatch.trace is not None:
             dispatch.trace.begin(dispatch.kernel.name, dispatch.simd, dispatch.nd_range)
@@ -313,7 +313,7 @@ class Program:
         return "numpy", why
 
     def _begun(self, begun: int, count: int) -> None:
-        from vsim.progress import Groups
+        from vsim.command.progress import Groups
 
         self.batch = Groups(begun, count)
 
@@ -332,7 +332,7 @@ class Program:
         if _LLVM_MISSING and engine != "llvm":
             return None
         try:
-            from vsim.llvm_engine.engine import Engine
+            from vsim.engines.llvm.engine import Engine
         except (ImportError, OSError) as error:
             if engine == "llvm":
                 hint = "pip install llvmlite brings it back; --engine auto takes the numpy engine meanwhile"
@@ -369,7 +369,7 @@ class Program:
             local_size: work-items of a group; None for what the kernel requires, else one is chosen.
             global_offset: what the global ids begin with.
             engine: ``llvm``; ``numpy`` for the reference engine; ``auto`` for the fast one, and the reference engine
-                where native code takes longer to make than the launch (:mod:`vsim.tiers`).
+                where native code takes longer to make than the launch (:mod:`vsim.engines.tiers`).
             threads: worker threads; None for one for each CPU that the process may use.
             max_seconds: when to give up; None for never.
             schedule: ``round-robin``, ``random:SEED`` or ``reverse``; empty for the ascending order of groups and
@@ -428,7 +428,7 @@ class Program:
     def _converter(self, kernel: str) -> ArgumentConverter:
         found = self.converters.get(kernel)
         if found is None:
-            from vsim.conversion import ArgumentConverter
+            from vsim.launch.conversion import ArgumentConverter
 
             found = self.converters[kernel] = ArgumentConverter(self.signature(kernel))
         return found
@@ -468,14 +468,14 @@ class Program:
 
 
 def _order(schedule: str) -> Schedule:
-    from vsim.schedule import parse_schedule
+    from vsim.launch.schedule import parse_schedule
 
     return parse_schedule(check_text(schedule, "the schedule"))
 
 
 def _last_launch(whole: tuple[object, ...], args: Sequence[object], dispatch: Dispatch) -> LastLaunch | None:
     """A launch that has run, for another one like it; None if it cannot run again."""
-    from vsim.last_launch import LastLaunch
+    from vsim.launch.last_launch import LastLaunch
 
     return LastLaunch.of(whole, args, dispatch)
 
@@ -504,8 +504,8 @@ def _say_why_not(engine: str, dispatch: Dispatch, problem: Unsupported) -> str:
 
 
 def _overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[], bool]) -> bool:
-    """Run a launch while its native code is made; see :func:`vsim.tiers.overtake`."""
-    from vsim.tiers import overtake
+    """Run a launch while its native code is made; see :func:`vsim.engines.tiers.overtake`."""
+    from vsim.engines.tiers import overtake
 
     return overtake(dispatch, max_seconds, is_ready)
 
@@ -533,7 +533,7 @@ def _besides_buffers(dispatch: Dispatch) -> int:
 def _show(text: str, wanted: bool) -> None:
     """What a kernel printed, on standard output if that is wanted."""
     if text and wanted:
-        from vsim.printf import show
+        from vsim.observe.printf import show
 
         show(text)
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from visakit.language.program import Function, Instruction
-from vsim.dispatch import Dispatch
-from vsim.ndrange import Size
+from vsim.launch.dispatch import Dispatch
+from vsim.launch.ndrange import Size
 
 if TYPE_CHECKING:  # Few launches print, are checked or are asked how exact they were.
     from visakit.diagnostics import Diagnostic
     from vsim.checks.findings import Finding
-    from vsim.fidelity import Report
-    from vsim.printf import PrintfRecords
+    from vsim.observe.fidelity import Report
+    from vsim.observe.printf import PrintfRecords
 
 
 class Counters(NamedTuple):
@@ -120,7 +120,7 @@ class LaunchResult:
         """How exact the instructions were that executed; None unless the launch ran with ``profile``."""
         if self.dispatch.coverage is None:
             return None
-        from vsim.fidelity import report
+        from vsim.observe.fidelity import report
 
         return report(self.executed, self.grf_size, self.dispatch.float_modes)
 

@@ -24,7 +24,7 @@ import vsim
 from fuzzing.mutation import mutate_bytes
 from fuzzing.target import SMALL_KERNEL, Finding, Target
 from visakit.text import tables
-from vsim.llvm_engine.runtime import cache as objects
+from vsim.engines.llvm.runtime import cache as objects
 
 KEPT = b"code that would be executed" * 8
 SMALL = 1 << 20

@@ -17,12 +17,12 @@ from conftest import build
 from fuzzing.mutation import mutate_bytes
 from fuzzing.reading import DATA, kept
 from fuzzing.target import Target
-from vsim.capture_writer import CaptureWriter
-from vsim.captures import read_capture
-from vsim.launch import parse_launch
+from vsim.command.session import Results, Session
+from vsim.launch.launch import parse_launch
 from vsim.program import Program
-from vsim.replay import Tolerance, run_replay
-from vsim.session import Results, Session
+from vsim.sources.capture_writer import CaptureWriter
+from vsim.sources.captures import read_capture
+from vsim.sources.replay import Tolerance, run_replay
 
 CASES = ("img_kinds", "wg_reduce_slm", "mem_constant_table", "basic_vector_types")
 NAMES = (

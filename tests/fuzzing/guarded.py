@@ -67,7 +67,7 @@ def aligned(size: int, align: int = 64) -> Bytes:
 
 def guard_workers() -> None:
     """From now on the fast engine's memory lies between pages without access."""
-    from vsim.llvm_engine import plan
-    from vsim.llvm_engine.runtime import tables
+    from vsim.engines.llvm import plan
+    from vsim.engines.llvm.runtime import tables
 
     plan.aligned = tables.aligned = aligned

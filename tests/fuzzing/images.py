@@ -13,8 +13,8 @@ from random import Random
 import numpy as np
 
 from fuzzing.launches import Json, packed
-from vsim.images import ImageFormat
-from vsim.launch import SamplerArgument
+from vsim.launch.launch import SamplerArgument
+from vsim.memory.images import ImageFormat
 
 WIDTH, ROWS = 32, 4
 """Texels of a row of a thread's own image, and rows of each thread."""

@@ -26,11 +26,19 @@ from vasm.assembler import assemble_text
 from visakit import SimulationError, VisaError, VisaWarning
 from visakit.objects.image import LinkedImage, read_image
 from vlink.linker import Linker, LinkOptions
-from vsim.launch import Argument, BufferArgument, ImageArgument, Launch, LocalArgument, SamplerArgument, ScalarArgument
-from vsim.llvm_engine.runtime.target import VARIABLE as CPU
-from vsim.llvm_engine.runtime.target import possible
-from vsim.ocloc import compile_source
+from vsim.engines.llvm.runtime.target import VARIABLE as CPU
+from vsim.engines.llvm.runtime.target import possible
+from vsim.launch.launch import (
+    Argument,
+    BufferArgument,
+    ImageArgument,
+    Launch,
+    LocalArgument,
+    SamplerArgument,
+    ScalarArgument,
+)
 from vsim.program import Program
+from vsim.sources.ocloc import compile_source
 
 Json = dict[str, object]
 MARK = "// "
@@ -197,7 +205,7 @@ def run_on(engine: str, program: Program, e: Execution) -> Outcome:
         launch = Launch(e.kernel, tuple(e.global_size), local, (0, 0, 0), arguments)
         order = None
         if e.schedule:
-            from vsim.schedule import parse_schedule
+            from vsim.launch.schedule import parse_schedule
 
             order = parse_schedule(e.schedule)
         with warnings.catch_warnings():

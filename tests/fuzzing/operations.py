@@ -12,8 +12,8 @@ from scalar import FLOATS, INTEGERS, SIZES
 
 from visakit.isa import FORMS
 from visakit.isa.record import SAT, InstructionDesc, Rule, Saturation
-from vsim.refused import REFUSED
 from vsim.semantics import SEMANTICS
+from vsim.semantics.refused import REFUSED
 
 TYPES = ("ud", "d", "uw", "w", "ub", "b", "uq", "q", "f", "df", "hf", "bf")
 COPIES, ELEMENTS = 2, 32

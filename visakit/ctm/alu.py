@@ -12,7 +12,7 @@ import numpy as np
 
 from visakit.ctm import table
 from visakit.ctm.plan import PlannedOperand, UnitPlan
-from vsim.arrays import Array, Bools
+from vsim.launch.arrays import Array, Bools
 
 _SIGN, _EXPONENT = np.uint32(0x80000000), np.uint32(0x7F800000)
 _NUMBERS = (np.float32(0), np.float32(0.5), np.float32(1))

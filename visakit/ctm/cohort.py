@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vsim.arrays import Array, Bools, Offsets
+from vsim.launch.arrays import Array, Bools, Offsets
 
 State = tuple[tuple[tuple[int, int], ...], tuple[tuple[int, ...], ...], tuple[int, ...], bool]
 """Where groups stand: the way there in the order of the program, frames, return addresses, whether there is an ALU

@@ -10,9 +10,9 @@ import numpy as np
 
 from visakit.ctm import table
 from visakit.ctm.program import FloatConstant, IntConstant
-from vsim.arrays import Array
-from vsim.launch import Checked, LaunchEntries
-from vsim.launch_schema import GRID_LAUNCH, OUTPUT, check_keys
+from vsim.launch.arrays import Array
+from vsim.launch.launch import Checked, LaunchEntries
+from vsim.launch.schema import GRID_LAUNCH, OUTPUT, check_keys
 
 MAXIMUM_GRID = 1 << 16
 """What width and height of a grid stay below."""

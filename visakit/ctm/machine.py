@@ -19,7 +19,7 @@ from visakit.ctm import table
 from visakit.ctm.cohort import Cohort, LoopFrame, Waiting
 from visakit.ctm.processors import GroupFault, Options, Processors
 from visakit.ctm.program import ShaderModule
-from vsim.arrays import Array, Bools
+from vsim.launch.arrays import Array, Bools
 
 
 @dataclass

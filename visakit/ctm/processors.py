@@ -17,7 +17,7 @@ from visakit.ctm.cohort import Cohort
 from visakit.ctm.plan import PlannedInstruction, PlannedSource, UnitPlan, planned, written_channels
 from visakit.ctm.program import ShaderModule
 from visakit.diagnostics import Diagnostic, SimulationError, Span, UsageError
-from vsim.arrays import Array, Bools
+from vsim.launch.arrays import Array, Bools
 
 MAXIMUM_GROUP = 1 << 16
 """Processors of a group; the chips had 16 or 48."""

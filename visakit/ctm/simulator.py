@@ -17,10 +17,10 @@ from visakit.ctm.processors import Options
 from visakit.ctm.program import FloatConstant, IntConstant, ShaderModule, read_module
 from visakit.diagnostics import Diagnostic, LaunchError, Span
 from visakit.files import UsageError, read_bytes, read_text
-from vsim.arrays import Array
-from vsim.launch_paths import LaunchPaths
-from vsim.numbers import ALL_NUMBERS, Numbers
-from vsim.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
+from vsim.command.numbers import ALL_NUMBERS, Numbers
+from vsim.command.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
+from vsim.launch.arrays import Array
+from vsim.launch.paths import LaunchPaths
 
 POSITION = 0
 """The register whose r and g hold a processor's (i, j) at the start; no public text says which it is."""
@@ -183,7 +183,7 @@ def load(source: str | os.PathLike[str] | bytes | ShaderModule, options: Options
 
 
 class GridSession:
-    """Runs launches of a program and remembers what came out, as :class:`vsim.session.Session` does.
+    """Runs launches of a program and remembers what came out, as :class:`vsim.command.session.Session` does.
 
     Args:
         image: what the report calls the program.

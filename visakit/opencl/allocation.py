@@ -10,7 +10,7 @@ from functools import cache
 from visakit.opencl import cl
 from visakit.opencl.objects import ClObject
 from visakit.opencl.order import Turn
-from vsim.memory import PAGE, Buffer
+from vsim.memory.memory import PAGE, Buffer
 
 _FIXED = 0x100000
 """``MAP_FIXED_NOREPLACE``: there or not at all."""

@@ -16,10 +16,10 @@ from typing import NamedTuple
 from visakit.diagnostics import Diagnostic, VisaError, printable, render
 from visakit.objects.zebin import OPTION
 from visakit.opencl.device import Device, compiler
-from vsim.compiler_process import SERVICE, identity, variables
-from vsim.llvm_engine.runtime import cache
-from vsim.loading import SPIRV
-from vsim.ocloc import compile_source, dependencies, said
+from vsim.engines.llvm.runtime import cache
+from vsim.sources.compiler_process import SERVICE, identity, variables
+from vsim.sources.loading import SPIRV
+from vsim.sources.ocloc import compile_source, dependencies, said
 
 ARGUMENT_INFORMATION = "-cl-kernel-arg-info"
 UNKNOWN_OPTIONS = "Unrecognized build options"

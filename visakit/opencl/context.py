@@ -15,7 +15,7 @@ from visakit.opencl.info import Answers
 from visakit.opencl.objects import ClObject
 from visakit.opencl.order import Order
 from visakit.opencl.settings import watches_races
-from vsim.memory import AddressSpace
+from vsim.memory.memory import AddressSpace
 
 
 class Context(ClObject):

@@ -15,8 +15,8 @@ from visakit.opencl.info import Answers, text, u32, u64
 from visakit.opencl.models import MODELS
 from visakit.opencl.objects import ClObject
 from visakit.opencl.settings import PLATFORM_SETTING
-from vsim.driver import machine_memory
-from vsim.ocloc import compiler_driver
+from vsim.command.driver import machine_memory
+from vsim.sources.ocloc import compiler_driver
 
 PREFERRED = ("bmg", "dg2", "tgllp", "skl")
 """Which one is the device where nothing is said: the first that the compiler knows."""

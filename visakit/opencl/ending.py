@@ -37,7 +37,7 @@ from typing import Protocol
 
 from visakit.opencl import events
 from visakit.opencl.settings import engine
-from vsim.llvm_engine.runtime import making
+from vsim.engines.llvm.runtime import making
 
 
 class Gate(Protocol):

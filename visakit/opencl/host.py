@@ -14,7 +14,7 @@ import numpy as np
 
 from visakit.opencl import cl
 from visakit.opencl.errors import require
-from vsim.arrays import Bytes
+from vsim.launch.arrays import Bytes
 
 POINTER = 8
 """Bytes of a pointer, and of ``size_t``."""

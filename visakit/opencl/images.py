@@ -17,9 +17,9 @@ from visakit.opencl.info import Answers
 from visakit.opencl.memory import Buffer, Memory, check_flags, host_bytes
 from visakit.opencl.objects import ClObject
 from visakit.opencl.rectangles import Rectangle, copy_rectangle
-from vsim.arrays import Array, Bytes
-from vsim.images import ImageFormat
-from vsim.launch import ImageArgument, SamplerArgument
+from vsim.launch.arrays import Array, Bytes
+from vsim.launch.launch import ImageArgument, SamplerArgument
+from vsim.memory.images import ImageFormat
 
 ORDERS = {
     cl.CL_R: "r", cl.CL_A: "a", cl.CL_RG: "rg", cl.CL_RA: "ra", cl.CL_RGBA: "rgba", cl.CL_BGRA: "bgra",

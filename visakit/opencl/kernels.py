@@ -22,14 +22,14 @@ from visakit.opencl.objects import ClObject
 from visakit.opencl.order import Turn
 from visakit.opencl.programs import Program
 from visakit.opencl.settings import checks, engine, is_checking, schedule, thread_count
-from vsim.last_launch import can_repeat, with_numbers
-from vsim.launch import Argument, Launch, LocalArgument, ScalarArgument
+from vsim.launch.last_launch import can_repeat, with_numbers
+from vsim.launch.launch import Argument, Launch, LocalArgument, ScalarArgument
 
 if TYPE_CHECKING:
-    from vsim.dispatch import Dispatch
+    from vsim.launch.dispatch import Dispatch
+    from vsim.launch.signature import KernelSignature
     from vsim.program import Program as SimulatedProgram
     from vsim.result import LaunchResult
-    from vsim.signature import KernelSignature
 
 Sizes = tuple[tuple[int, ...], tuple[int, ...] | None, tuple[int, ...]]
 """Global size, local size (None where one is to be chosen), offset."""

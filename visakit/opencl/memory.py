@@ -18,8 +18,8 @@ from visakit.opencl.objects import ClObject, current_call
 from visakit.opencl.order import Turn
 from visakit.opencl.rectangles import Rectangle
 from visakit.opencl.settings import watches_undefined
-from vsim.arrays import Bytes
-from vsim.memory import UNDEFINED_BYTE
+from vsim.launch.arrays import Bytes
+from vsim.memory.memory import UNDEFINED_BYTE
 
 ALIGNMENT = 128
 """Bytes: of the largest type, as the device says; host memory begins at such an address, too."""

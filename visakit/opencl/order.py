@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from visakit.diagnostics import Diagnostic
     from vsim.checks.queued import LaunchAccesses, QueuedLaunches
-    from vsim.dispatch import Dispatch
+    from vsim.launch.dispatch import Dispatch
 
 Numbers = frozenset[int]
 

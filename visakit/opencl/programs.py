@@ -18,8 +18,8 @@ from visakit.opencl.info import Answers
 from visakit.opencl.objects import ClObject
 
 if TYPE_CHECKING:
+    from vsim.launch.signature import KernelSignature
     from vsim.program import Program as SimulatedProgram
-    from vsim.signature import KernelSignature
 
 _LINKING = threading.Lock()
 """Data gets its place while a program is linked: one after the other."""
@@ -144,7 +144,7 @@ class Program(ClObject):
         """Make a program that runs of a binary; what is wrong goes into the log."""
         from visakit.objects.zebin import has_no_kernels
         from vsim.program import Program as Simulated
-        from vsim.zebins import read_program
+        from vsim.sources.zebins import read_program
 
         space = self.context.space
         if has_no_kernels(build.binary):

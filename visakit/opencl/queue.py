@@ -17,7 +17,7 @@ from visakit.opencl.errors import Refused, interrupted
 from visakit.opencl.events import CHANGED, RUNNING, CommandQueue, Event, failed, has_ended
 from visakit.opencl.info import Answers
 from visakit.opencl.order import Turn
-from vsim.llvm_engine.runtime.making import ProcessEndsError
+from vsim.engines.llvm.runtime.making import ProcessEndsError
 
 FAULT_SETTING = "VISAKIT_OPENCL_ON_FAULT"
 """Environment variable: ``stop`` ends the program at the first command that fails, else it goes on."""

@@ -9,7 +9,7 @@ from visakit.opencl import cl, host
 from visakit.opencl.device import Device
 from visakit.opencl.errors import require
 from visakit.opencl.kernels import Kernel, group_limit
-from vsim.launch import MAXIMUM_SIZE
+from vsim.launch.launch import MAXIMUM_SIZE
 
 Sizes = tuple[int, ...]
 _STANDARD = re.compile(r"-cl-std=(?:CL)?(\d)\.")

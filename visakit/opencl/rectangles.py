@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from visakit.opencl import cl
 from visakit.opencl.errors import require
-from vsim.arrays import Array, Bytes
+from vsim.launch.arrays import Array, Bytes
 
 
 class Rectangle(NamedTuple):

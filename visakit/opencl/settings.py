@@ -11,7 +11,7 @@ from visakit.usage import whole_number
 from vsim.checks.selection import RACE, UNDEFINED, Checking, parse_checking
 
 if TYPE_CHECKING:
-    from vsim.schedule import Schedule
+    from vsim.launch.schedule import Schedule
 
 PLATFORM_SETTING = "VISAKIT_OPENCL_PLATFORM"
 """Environment variable: platforms that are devices, with commas between them."""
@@ -39,7 +39,7 @@ def engine() -> str:
 @cache
 def schedule() -> Schedule | None:
     """The order in which groups and threads run; None for one after the other, up to barriers."""
-    from vsim.schedule import parse_schedule
+    from vsim.launch.schedule import parse_schedule
 
     wanted = os.environ.get(SCHEDULE_SETTING, "")
     try:

@@ -10,7 +10,7 @@ from visakit.language.program import FIRST_VARIABLE, Instruction
 from visakit.language.types import DataType
 from vsim.analysis.control_flow import ControlFlow
 from vsim.analysis.quiet_loops import LARGEST_STEP
-from vsim.registers import Layout
+from vsim.semantics.registers import Layout
 
 _SIZES = (4, 8)
 

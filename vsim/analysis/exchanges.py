@@ -27,8 +27,8 @@ from visakit.language.operands import Address, Execution, General, Indirect, Pre
 from visakit.language.program import Function, Instruction
 from visakit.rules.message_sizes import element_size, message_sizes
 from vsim.checks.accesses import fence_of
-from vsim.registers import NULL, layout_of, takes_address
 from vsim.semantics.messages import meaning
+from vsim.semantics.registers import NULL, layout_of, takes_address
 
 Place = tuple[str, int]
 """A register: its kind and number."""

@@ -28,9 +28,9 @@ from visakit.rules.message_sizes import DATA, element_size, message_sizes
 from vsim.analysis.control_flow import ControlFlow, control_flow
 from vsim.analysis.dominators import Dominators, Graph
 from vsim.analysis.uniformity import takes_one_way, uniform_predicates
-from vsim.registers import CR0, NULL, layout_of
+from vsim.launch.threads import GROUP_ID, R0
 from vsim.semantics.core import BY_LANE
-from vsim.threads import GROUP_ID, R0
+from vsim.semantics.registers import CR0, NULL, layout_of
 
 EVERY = -1
 """The owner of what is the same for all lanes."""

@@ -10,8 +10,8 @@ from visakit.isa.record import Access, Flow, Memory
 from visakit.language.operands import General, Immediate, Raw
 from visakit.language.program import Instruction
 from vsim.analysis.control_flow import ControlFlow
-from vsim.refused import RAW_MESSAGES
-from vsim.registers import Layout
+from vsim.semantics.refused import RAW_MESSAGES
+from vsim.semantics.registers import Layout
 
 _MESSAGES = ("sync", "lsc")
 """Categories whose instructions order accesses to memory, or wait, if they neither read nor write."""

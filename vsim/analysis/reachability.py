@@ -13,8 +13,8 @@ from visakit.isa.record import Flow
 from visakit.language.program import Function, Instruction
 from visakit.objects.image import LinkedImage
 from vsim.analysis.control_flow import control_flow
-from vsim.refused import RAW_MESSAGES, REFUSED, returns_to_nobody
 from vsim.semantics.messages import NoEquivalent, equivalent
+from vsim.semantics.refused import RAW_MESSAGES, REFUSED, returns_to_nobody
 
 
 @dataclass

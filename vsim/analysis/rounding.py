@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from visakit.language.operands import NO_MODIFIER, Execution, General, Immediate, Raw
 from visakit.language.program import Function, Instruction
-from vsim.registers import ALL_BITS, CONTROL_UPDATES, CR0, ROUNDING_BITS, Layout
+from vsim.semantics.registers import ALL_BITS, CONTROL_UPDATES, CR0, ROUNDING_BITS, Layout
 
 ROUNDING_SHIFT = 4
 _WORDS = ("d", "ud")

@@ -7,8 +7,8 @@ from __future__ import annotations
 from visakit.language.program import SCRATCH, Function, Instruction
 from visakit.objects.image import LinkedImage
 from vsim.analysis.reachability import reachable
-from vsim.refused import RAW_MESSAGES
 from vsim.semantics.lsc import address_kind
+from vsim.semantics.refused import RAW_MESSAGES
 
 
 def touches_scratch(image: LinkedImage, kernel: Function) -> bool:

@@ -20,8 +20,8 @@ from visakit.isa.record import Access, Flow, Memory
 from visakit.language.operands import Address, General, Indirect, Predicate, PredicateControl, Raw
 from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import ControlFlow, control_flow
-from vsim.refused import RAW_MESSAGES
-from vsim.registers import Layout, layout_of
+from vsim.semantics.refused import RAW_MESSAGES
+from vsim.semantics.registers import Layout, layout_of
 
 Place = tuple[str, int]
 """A register: its kind and number."""

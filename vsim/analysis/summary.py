@@ -6,9 +6,9 @@ from visakit.binary.references import asks_for_ids, counts_threads
 from visakit.isa.record import Flow
 from visakit.language.program import Function
 from visakit.objects.image import KernelSummary, LinkedImage
+from vsim.analysis.atomics import depends_on_order
 from vsim.analysis.control_flow import may_repeat
 from vsim.analysis.spin_loops import spins
-from vsim.atomics import depends_on_order
 from vsim.semantics.messages import flow_of
 
 

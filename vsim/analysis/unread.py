@@ -15,9 +15,9 @@ from visakit.isa.record import Access, Payload
 from visakit.language.operands import General, Raw, region_elements
 from visakit.language.program import FIRST_VARIABLE, Function, Instruction
 from visakit.rules.message_sizes import element_size, message_sizes
-from vsim.arrays import Bools
-from vsim.registers import Layout, layout_of, takes_address
+from vsim.launch.arrays import Bools
 from vsim.semantics.messages import meaning
+from vsim.semantics.registers import Layout, layout_of, takes_address
 
 _VECTORS = (Payload.CHANNELS, Payload.QWORDS, Payload.ELEMENTS)
 """Messages that load elements which follow each other, if no channel is left out between others."""

@@ -7,8 +7,8 @@ from visakit.language.program import Function, Instruction
 from visakit.objects.image import LinkedImage
 from vsim.analysis.reachability import reachable
 from vsim.analysis.spin_loops import spins
-from vsim.refused import RAW_MESSAGES
 from vsim.semantics.messages import flow_of
+from vsim.semantics.refused import RAW_MESSAGES
 
 
 def touches_memory(instruction: Instruction) -> bool:

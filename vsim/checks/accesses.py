@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from visakit.isa.enums import FENCE_SCOPES, LSC_SFIDS
 from visakit.language.program import Instruction
-from vsim.arrays import Array
 from vsim.checks.findings import Site
+from vsim.launch.arrays import Array
 
 READ, WRITE, ATOMIC, ATOMIC_READ, GROUP_FENCE, DEVICE_FENCE, ARRIVAL, DEPARTURE = range(8)
 """Kinds of records: accesses, fences by who sees what they order, and named barriers.

@@ -12,7 +12,7 @@ from vsim.checks.selection import GUARD, Checking, Wanted, checking
 if TYPE_CHECKING:
     from visakit.diagnostics import Diagnostic
     from vsim.checks.queued import LaunchAccesses
-    from vsim.dispatch import Dispatch
+    from vsim.launch.dispatch import Dispatch
 
 
 class Site(NamedTuple):

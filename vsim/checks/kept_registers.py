@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from visakit.language.operands import Execution, General
 from visakit.language.program import PREDEFINED_VARIABLES, Function, Instruction, predefined_size
-from vsim.registers import Layout
+from vsim.semantics.registers import Layout
 
 _NUMBERS = {name: number for number, (name, _, _) in enumerate(PREDEFINED_VARIABLES)}
 STACK_POINTER = _NUMBERS["%sp"]

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vsim.checks.findings import Finding, OtherSide, Site, Who, site_of
 from vsim.checks.selection import CALLS, DIVERGENCE, GUARD, UNDEFINED
-from vsim.memory import shown_offset
+from vsim.memory.memory import shown_offset
 
 if TYPE_CHECKING:
     from visakit.language.program import Function
-    from vsim.dispatch import Dispatch
+    from vsim.launch.dispatch import Dispatch
 
 FLAT, LOCAL, SCRATCH, REGISTER, ARGUMENT, NONE = "flat", "local", "scratch", "register", "argument", ""
 """What the first number of an instance is: an address, an offset in local or scratch memory, the number of a variable

@@ -20,7 +20,7 @@ from vsim.checks.accesses import ATOMIC_READ, GLOBAL, READ, RECORD, WRITE, Recor
 from vsim.checks.findings import MAPPED
 
 if TYPE_CHECKING:
-    from vsim.dispatch import Dispatch
+    from vsim.launch.dispatch import Dispatch
 
 KEPT = 32
 """Launches whose accesses are kept at most, to be compared with later ones; and as many mappings."""

@@ -23,8 +23,8 @@ from vsim.checks.findings import MAPPED, Finding, Findings, OtherSide, Who
 from vsim.checks.happens_before import may_order, unordered
 from vsim.checks.queued import hint
 from vsim.checks.selection import RACE, RACE_ITEMS
-from vsim.dispatch import Dispatch
-from vsim.images import SurfaceImage
+from vsim.launch.dispatch import Dispatch
+from vsim.memory.images import SurfaceImage
 
 IN_GROUP, OF_LANES, ACROSS_GROUPS, OF_LAUNCHES, OF_ITEMS = "K001", "K002", "K003", "K004", "K005"
 _MESSAGES = {

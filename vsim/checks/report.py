@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from visakit.diagnostics import Diagnostic, Label, Span
 from visakit.text.printer import FunctionPrinter
-from vsim import threads
 from vsim.checks.findings import MAPPED, Finding, OtherSide, Site, Who
 from vsim.checks.kinds import BY_ORDER
 from vsim.checks.suppressions import Described
-from vsim.dispatch import Dispatch
+from vsim.launch import threads
+from vsim.launch.dispatch import Dispatch
 
 
 class Place(NamedTuple):

@@ -28,7 +28,7 @@ from visakit.language.operands import (
 from visakit.language.program import Function, Instruction
 from visakit.language.types import DataType
 from vsim.checks.shadows import ShadowAlgebra, Tracked, TypeOf
-from vsim.memory import SamplerState
+from vsim.memory.memory import SamplerState
 from vsim.semantics.algebra import ImageReference, ImageView, Lanes, Machine, Mask, Read, ReadMask, Space, Step, Write
 from vsim.semantics.conversion import element_type
 from vsim.semantics.core import unsigned_of

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from vsim.arrays import Bytes
 from vsim.checks.findings import Finding, Site, Who
 from vsim.checks.kinds import KINDS
 from vsim.checks.undefined import STORED
-from vsim.dispatch import Dispatch
-from vsim.images import SurfaceImage
-from vsim.memory import UNDEFINED_BYTE, AddressSpace, Buffer
+from vsim.launch.arrays import Bytes
+from vsim.launch.dispatch import Dispatch
+from vsim.memory.images import SurfaceImage
+from vsim.memory.memory import UNDEFINED_BYTE, AddressSpace, Buffer
 
 PRIVATE_MEMORY = "private memory"
 _FUNCTION_SHIFT = 20

@@ -1,6 +1,5 @@
 """What instructions do, written once over the lane algebra; a module for each chapter of the manual."""
 
-from vsim.refused import REFUSED
 from vsim.semantics import (
     arithmetic,
     flow,
@@ -16,6 +15,7 @@ from vsim.semantics import (
     typed,
 )
 from vsim.semantics.core import ALLOWED_DEVIATION, SEMANTICS, nothing
+from vsim.semantics.refused import REFUSED
 
 __all__ = [
     "ALLOWED_DEVIATION",

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple, Protocol
 from visakit.language.operands import Execution, General, PredicateControl, Raw, VectorOperand
 from visakit.language.program import Function, Instruction
 from visakit.language.types import DataType
-from vsim.images import ImageKind
-from vsim.memory import SamplerState
+from vsim.memory.images import ImageKind
+from vsim.memory.memory import SamplerState
 
 # Each of these four is opaque: an array in one engine, a value of the IR in the other, and no type says "never both".
 # Type parameters on all that follows would say it, and bury what the semantics have to say.

@@ -23,9 +23,9 @@ from visakit.language import types
 from visakit.language.operands import ABS, NEG, NEG_ABS, NOT, SAT, Immediate, VectorOperand
 from visakit.language.program import Instruction
 from visakit.language.types import BF, DF, HF, UQ, UW, D, DataType, F, Q
-from vsim.registers import DENORMAL_BITS
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Read, ReadMask, Step, Write
 from vsim.semantics.conversion import convert, element_type
+from vsim.semantics.registers import DENORMAL_BITS
 
 Compare = Callable[[Lanes, Lanes], Mask]
 COMPARISONS: dict[str, Compare] = {name: getattr(operator, name) for name in ("eq", "ne", "gt", "ge", "lt", "le")}

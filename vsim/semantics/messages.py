@@ -25,10 +25,10 @@ from visakit.isa.record import Access, Flow, InstructionDesc
 from visakit.language import types
 from visakit.language.operands import ACTIVE_LANES, NULL, Execution, Immediate, Raw, VectorOperand
 from visakit.language.program import Instruction
-from vsim.refused import RAW_MESSAGES
 from vsim.semantics.algebra import Lanes, Machine, Step
 from vsim.semantics.core import SEMANTICS, nothing, semantics
 from vsim.semantics.flow import arrival
+from vsim.semantics.refused import RAW_MESSAGES
 
 GATEWAY, THREAD_SPAWNER, DATA_PORT_0, DATA_PORT_1 = 3, 7, 10, 12
 LSC_UNITS = {15: "ugm", 14: "slm", 1: "ugml"}

@@ -13,7 +13,6 @@ from visakit.language import types
 from visakit.language.operands import ABS, NEG, NEG_ABS, SAT, SCALAR, Address, General, Indirect, Predicate, State
 from visakit.language.program import Instruction
 from visakit.language.types import HF, UB, UQ, UW, DataType, F
-from vsim.registers import takes_address
 from vsim.semantics.algebra import Lanes, Machine, Mask, Read, Step, Write
 from vsim.semantics.conversion import convert, element_type, half_to_hf8, hf8_to_half, to_bf8, to_tf32
 from vsim.semantics.core import (
@@ -30,6 +29,7 @@ from vsim.semantics.core import (
     source,
     type_of_source,
 )  # fmt: skip
+from vsim.semantics.registers import takes_address
 from vsim.semantics.rounding import mirrored
 from vsim.semantics.wide import clamped, compared, integer_result, is_negative, is_wide, magnitude, pick, wide_source
 

@@ -21,8 +21,8 @@ from visakit.language import types
 from visakit.language.operands import NULL, Immediate, Raw
 from visakit.language.program import Instruction
 from visakit.language.types import HF, UW, D, DataType, F, W
-from vsim.memory import SamplerState
-from vsim.payload import SAMPLER_HANDLE_SHIFT
+from vsim.launch.payload import SAMPLER_HANDLE_SHIFT
+from vsim.memory.memory import SamplerState
 from vsim.semantics.algebra import Algebra, ImageReference, ImageView, Lanes, Machine, Mask, Read, Step
 from vsim.semantics.arithmetic import quotient
 from vsim.semantics.core import COMPARISONS, Compare, both, mask_of, semantics, source

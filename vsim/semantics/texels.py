@@ -14,7 +14,7 @@ from visakit.language import types
 from visakit.language.operands import Raw
 from visakit.language.program import PREDEFINED_SURFACES, SCRATCH, SLM, STATELESS, Instruction
 from visakit.language.types import HF, UB, UQ, UW, B, D, DataType, F, W
-from vsim.images import ORDERS, ImageFormat
+from vsim.memory.images import ORDERS, ImageFormat
 from vsim.semantics.algebra import Algebra, FindImage, ImageReference, ImageView, Lanes, Machine, Mask
 from vsim.semantics.core import both, source
 from vsim.semantics.lsc import SURFACE_STATE

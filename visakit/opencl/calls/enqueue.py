@@ -17,7 +17,7 @@ from visakit.opencl.queue import Queue
 from visakit.opencl.ranges import read_range
 from visakit.opencl.rectangles import Rectangle, copy_rectangle, overlap
 from visakit.opencl.transfers import Transfer
-from vsim.arrays import Bytes
+from vsim.launch.arrays import Bytes
 
 FILL_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 FILL_BLOCK = 16 << 10

@@ -1,0 +1,1 @@
+"""Launches over a Dask cluster."""

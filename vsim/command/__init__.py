@@ -1,0 +1,1 @@
+"""The command ``vsim``: options, sessions of launches, what is shown of results."""

@@ -1,0 +1,302 @@
+"""The command ``vsim``."""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from visakit.commands.command import (
+    ErrorFormat,
+    Explain,
+    ListPlatforms,
+    Version,
+    application,
+    device_name,
+    flag,
+    option,
+    platform_option,
+    positive,
+)
+from visakit.commands.reporting import report
+from visakit.diagnostics import UsageError
+from visakit.objects.elf import is_ctm
+from visakit.usage import exclude, refuse
+from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
+from vsim.checks.selection import CheckOptions
+from vsim.command.trace_file import TraceOptions
+
+if TYPE_CHECKING:
+    from vsim.program import Program
+
+LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
+CAPTURES = "Captures"
+
+
+def _seconds(value: str | float) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise typer.BadParameter(f"'{value}' is not a number of seconds") from None
+
+
+def _tolerance(value: str | float) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1
+    if not 0 <= number < float("inf"):
+        raise typer.BadParameter(f"'{value}' is not a number from 0 on")
+    return number
+
+
+def _bytes(value: str | int) -> int:
+    digits, unit = (text := str(value))[:-1], text[-1:].upper()
+    scale = "KMGT".find(unit) + 1 if unit else 0
+    number = digits if scale else text
+    if not (number.isascii() and number.isdigit() and int(number)):
+        raise typer.BadParameter(f"'{value}' is not a number of bytes, such as 500M or 8G")
+    return int(number) << 10 * scale
+
+
+def _check_workers(workers: str | None, **wanted: bool) -> None:
+    """Workers get the image alone, which does not keep what addresses may reach, or how exact results are."""
+    for name, is_wanted in wanted.items():
+        if workers and is_wanted:
+            raise UsageError(f"--{name.replace('_', '-')} does not go with --workers")
+
+
+def _list(program: "Program", as_json: bool) -> None:
+    from vsim.command.listing import listing_text
+
+    print(listing_text(program, as_json))
+
+
+@application(
+    (
+        ("vsim image.bin", "the launches in the image"),
+        ("vsim image.bin --launch launch.json --json", "those of a file; how exact the instructions are that ran"),
+        ("vsim image.bin --launch launch.json --arg x=random:256:f32", "the same with another array for x"),
+        ("vsim image.bin --kernel scale --global-size 256 --arg 0=x.npy --arg 1=2.5f", "one launch, values by number"),
+        ("vsim kernels.cl --platform bmg --launch launch.json", "a source, which Intel's compiler makes a program of"),
+        ("vsim --replay Enqueue_42_saxpy --platform bmg", "an enqueue that the OpenCL Intercept Layer captured"),
+        ("vsim image.bin --engine numpy --schedule random:7", "the reference engine, groups in another order"),
+    )
+)
+def app(
+    image: Annotated[
+        str | None,
+        typer.Argument(metavar="IMAGE", help="An image, a zebin, OpenCL C (.cl) or SPIR-V; - for standard input."),
+    ] = None,
+    launch: Annotated[
+        str | None,
+        option(
+            "--launch",
+            "FILE",
+            "Launch file (JSON); --global-size, --local-size and --arg replace what its launches say.",
+            LAUNCH,
+        ),
+    ] = None,
+    kernel: Annotated[
+        str,
+        option(
+            "--kernel", "NAME", "Kernel to run; of a launch file or an image, its launches.", LAUNCH, show_default=False
+        ),
+    ] = "",
+    global_size: Annotated[
+        str | None, option("--global-size", "X,Y,Z", "Work-items: X or X,Y or X,Y,Z.", LAUNCH)
+    ] = None,
+    local_size: Annotated[str | None, option("--local-size", "X,Y,Z", "Work-items in a group.", LAUNCH)] = None,
+    arguments: Annotated[
+        list[str] | None,
+        option(
+            "--arg",
+            "NAME=VALUE",
+            "By name or number: 5, 2.5f, 7:u64, FILE.npy, null, zeros:N:TYPE (ones, iota, random), local:BYTES.",
+            LAUNCH,
+        ),
+    ] = None,
+    platform: Annotated[
+        str | None, platform_option("Device of a source; which zebin of a container.", LAUNCH, device_name)
+    ] = None,
+    build_options: Annotated[
+        str, option("--build-options", "TEXT", "Options for the compiler of a source.", LAUNCH, show_default=False)
+    ] = "",
+    engine: Annotated[
+        Literal["auto", "llvm", "numpy"],
+        option(
+            "--engine", None, "What executes; auto: native code, or the reference engine if it ends first.", EXECUTION
+        ),
+    ] = "auto",
+    precision: Annotated[
+        Literal["exact", "manual"],
+        option(
+            "--precision",
+            None,
+            "Sines, powers and logarithms of floats: rounded once, or as close as hardware must be.",
+            EXECUTION,
+        ),
+    ] = "exact",
+    threads: Annotated[
+        int | None, option("--threads", "N", "Worker threads; one for each CPU.", EXECUTION, parser=positive)
+    ] = None,
+    workers: Annotated[
+        str | None, option("--workers", "dask://HOST:PORT", "Spread the groups over a cluster.", EXECUTION)
+    ] = None,
+    schedule: Annotated[
+        str | None,
+        option(
+            "--schedule",
+            "ORDER",
+            "Order of groups and threads: round-robin, random:SEED or reverse; ascending if missing.",
+            EXECUTION,
+            autocompletion=lambda: ["round-robin", "random:", "reverse"],
+        ),
+    ] = None,
+    max_seconds: Annotated[
+        float,
+        option(
+            "--max-seconds",
+            "SECONDS",
+            "Give up a launch, or its compilation, after this time.",
+            EXECUTION,
+            parser=_seconds,
+        ),
+    ] = 600,
+    max_memory: Annotated[
+        int | None,
+        option(
+            "--max-memory",
+            "BYTES",
+            "Memory of a launch: 500M, 8G; that of the machine if missing.",
+            EXECUTION,
+            parser=_bytes,
+        ),
+    ] = None,
+    out_dir: Annotated[
+        str | None,
+        option("--out-dir", "DIR", "Where outputs go; all buffers that kernels may write go there, too.", REPORT),
+    ] = None,
+    save: Annotated[
+        list[str] | None, option("--save", "NAME=FILE", "Save a buffer by name or number of the argument.", REPORT)
+    ] = None,
+    show: Annotated[
+        list[str] | None,
+        option("--show", "NAME[SLICE]", "Show a part of an argument: y, y[3], y[:8], y[-4:], image[0,:4].", REPORT),
+    ] = None,
+    allow_paths: Annotated[
+        bool, flag("--allow-paths", "Let the launch in the image use files anywhere.", REPORT)
+    ] = False,
+    register_overrun: Annotated[
+        bool,
+        flag("--allow-register-overrun", "Let addresses of registers reach beyond their variable.", EXECUTION),
+    ] = False,
+    make_launch: Annotated[
+        str | None,
+        option(
+            "--make-launch",
+            "FILE",
+            "Write a launch file with the launch that is given, or all kernels'; no run.",
+            REPORT,
+        ),
+    ] = None,
+    list_kernels: Annotated[bool, flag("--list", "Show the kernels and their arguments; run nothing.", REPORT)] = False,
+    as_json: Annotated[bool, flag("--json", "Report as JSON; diagnostics, too.", REPORT)] = False,
+    replay: Annotated[
+        str | None,
+        option("--replay", "DIR", "Run an enqueue that the OpenCL Intercept Layer captured, and compare.", CAPTURES),
+    ] = None,
+    visa: Annotated[
+        str | None, option("--visa", "FILE", "Program of the capture: an image, zebin, source or vISA text.", CAPTURES)
+    ] = None,
+    relative: Annotated[
+        float | None,
+        option("--rtol", "NUMBER", "Relative tolerance; 1e-5 for float if missing.", CAPTURES, parser=_tolerance),
+    ] = None,
+    absolute: Annotated[
+        float | None, option("--atol", "NUMBER", "Absolute tolerance; 0 if missing.", CAPTURES, parser=_tolerance)
+    ] = None,
+    capture: Annotated[
+        str | None, option("--capture", "DIR", "Write each launch as a capture: a folder in this one.", CAPTURES)
+    ] = None,
+    trace: Annotated[
+        str | None, option("--trace", "FILE", "A line for each instruction that threads execute, - to show it.", TRACE)
+    ] = None,
+    trace_groups: Annotated[
+        str | None, option("--trace-groups", "LIST", "Work-groups: 0,4,8-15 or all; 0 if missing.", TRACE)
+    ] = None,
+    trace_threads: Annotated[
+        str | None, option("--trace-threads", "LIST", "Hardware threads of a group; all if missing.", TRACE)
+    ] = None,
+    trace_lanes: Annotated[str | None, option("--trace-lanes", "LIST", "Lanes; all if missing.", TRACE)] = None,
+    check: CheckOption = None,
+    guard: GuardOption = False,
+    check_limit: LimitOption = None,
+    suppressions: SuppressionsOption = None,
+    group: Annotated[
+        int | None, option("--group", "N", "Processors in a group; 16 if missing.", CTM, parser=positive)
+    ] = None,
+    ctm: Annotated[
+        list[str] | None, option("--ctm", "NAME=VALUE", "Choose one of the open points of docs/ctm.md.", CTM)
+    ] = None,
+    explain: Explain = None,
+    error_format: ErrorFormat = "human",
+    list_platforms: ListPlatforms = False,
+    version: Version = False,
+) -> int:
+    """Execute a linked image, or a compiler's zebin."""
+    from vsim.sources.loading import check_together, load_program
+
+    said = {
+        "IMAGE": image, "--replay": replay, "--capture": capture, "--launch": launch, "--kernel": kernel,
+        "--arg": arguments, "--global-size": global_size, "--local-size": local_size, "--workers": workers,
+        "--make-launch": make_launch, "--list": list_kernels,
+    }  # fmt: skip
+    checks = CheckOptions(check, guard, check_limit, suppressions)
+    when_run = checks.said | {
+        "--engine": engine != "auto", "--precision": precision != "exact", "--threads": threads,
+        "--schedule": schedule, "--allow-register-overrun": register_overrun, "--out-dir": out_dir, "--show": show,
+        "--trace": trace,
+    }  # fmt: skip
+    check_together(
+        said,
+        {"--visa": visa, "--rtol": relative, "--atol": absolute},
+        when_run | ({"--save": save} if list_kernels else {}),
+    )
+    tracing = TraceOptions(trace, trace_groups, trace_threads, trace_lanes)
+    numbers = tracing.numbers(image, launch)
+    captured, loaded = load_program(image or visa, replay, platform, build_options, max_seconds)
+    if loaded.warnings:
+        report(loaded.warnings)
+    if is_ctm(loaded.data):
+        from vsim.command.ctm_images import CtmSettings, run_ctm_image
+
+        others: dict[str, object] = {name: value for name, value in said.items() if name not in ("IMAGE", "--launch")}
+        others |= {name: value for name, value in when_run.items() if name not in ("--out-dir", "--trace")}
+        others |= {"--platform": platform, "--max-memory": max_memory, "--save": save, "--visa": visa}
+        others |= {"--trace-threads": trace_threads, "--trace-lanes": trace_lanes, "--build-options": build_options}
+        refuse(others, "CTM")
+        settings = CtmSettings(group or 16, ctm or (), numbers[0], as_json, allow_paths, max_seconds)
+        return int(run_ctm_image(loaded.name, launch, out_dir, settings, trace))
+    refuse({"--ctm": ctm, "--group": group}, "vISA")
+    tracing.check(engine, workers)
+    if engine == "numpy" or trace:
+        exclude("--engine numpy" if engine == "numpy" else "--trace", {"--threads": threads}, ": it has one thread")
+    from vsim.command import driver
+    from vsim.program import RunOptions
+
+    _check_workers(workers, allow_register_overrun=register_overrun, precision=precision == "manual")
+    order = driver.wanted_order(schedule)
+    options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
+    options |= driver.wanted_checks(checks, workers)
+    writer = driver.capture_writer(capture, loaded, build_options) if capture else None
+    results = driver.wanted_results(out_dir, save or (), show or (), as_json, writer)
+    session = driver.open_session(loaded, results, workers, allow_paths, options, max_memory)
+    chosen = session.program.image
+    chosen.register_overrun, chosen.approximate = register_overrun, precision == "manual"
+    line = driver.CommandLine(launch, kernel, global_size, local_size, arguments or (), captured, relative, absolute)
+    if list_kernels:
+        _list(session.program, as_json)
+    elif make_launch:
+        driver.write_launch(session, make_launch, line)
+    else:
+        return int(driver.run_traced(session, loaded.name, line, trace, numbers))
+    return 0

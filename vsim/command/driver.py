@@ -1,0 +1,230 @@
+"""An image to a session: what the command ``vsim`` does before anything is launched."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, TextIO
+
+from visakit.diagnostics import UsageError
+from visakit.language.platforms import find
+from visakit.usage import check_platform
+from vsim.command.session import Results, Session
+from vsim.command.trace_file import with_trace
+from vsim.program import Program, RunOptions
+from vsim.sources.loading import Loaded
+from vsim.sources.zebins import is_compiled, read_program
+
+if TYPE_CHECKING:
+    from vsim.checks.selection import CheckOptions
+    from vsim.command.numbers import Numbers
+    from vsim.launch.schedule import Schedule
+    from vsim.sources.capture_writer import CaptureWriter
+    from vsim.sources.captures import Capture
+
+
+def machine_memory() -> int:
+    """Bytes of memory of this machine; 16 GiB where it does not tell."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 16 << 30
+
+
+def _check_target(program: Program, loaded: Loaded) -> None:
+    """An image is for the platform that it was linked for, whatever the command line asks for."""
+    asked, own = find(loaded.platform) if loaded.platform else None, program.image.platform
+    if asked and own and asked.name != own and not is_compiled(loaded.data):
+        raise UsageError(
+            "--platform says what a source is compiled for, and which part of a zebin is meant; "
+            f"'{loaded.name}' is an image for {own}, not for {asked.name}"
+        )
+
+
+def open_session(
+    loaded: Loaded,
+    results: Results,
+    workers: str | None,
+    allow_paths: bool,
+    options: RunOptions,
+    max_memory: int | None,
+) -> Session:
+    """A session for an image or a zebin, on the cluster at the address ``workers`` if there is one.
+
+    Args:
+        max_memory: bytes that a launch may take; None for the memory of the machine.
+
+    Raises:
+        FormatError: the bytes are not an image or are damaged.
+        LaunchError: there is no such cluster.
+    """
+    data = loaded.data
+    program = Program(read_program(data, loaded.name, check_platform(loaded.platform)))
+    _check_target(program, loaded)
+    program.memory.limit = max_memory or machine_memory()
+    if not workers:
+        return Session(program, results, output=sys.stdout, allow_paths=allow_paths, **options)
+    from vsim.cluster.cluster import Cluster
+
+    whole = program.image.to_bytes() if is_compiled(data) else data
+    parts = options.copy()
+    parts.pop("profile", None)  # The parts of a launch on a cluster do not keep one.
+    cluster = Cluster(program, whole, workers, **parts)
+    return Session(program, results, cluster, output=sys.stdout, allow_paths=allow_paths, **options)
+
+
+def wanted_checks(wanted: CheckOptions, workers: str | None) -> RunOptions:
+    """The option of launches that checks watch; none where nobody asks for checks.
+
+    Raises:
+        UsageError: there is no such check, or the options do not go together.
+        FormatError: K091, a line of the file of suppressions is none.
+        FileError: it cannot be read.
+    """
+    found = wanted.checking()
+    if found is None:
+        return RunOptions()
+    if workers:
+        given = "--guard" if wanted.check is None else "--check"
+        raise UsageError(f"{given} does not go with --workers: what happens before what is not known across machines")
+    return RunOptions(check=found)
+
+
+def wanted_order(schedule: str | None) -> Schedule | None:
+    """The order of groups and threads; None for the ascending one.
+
+    Raises:
+        LaunchError: there is no such schedule.
+    """
+    if not schedule:
+        return None
+    from vsim.launch.schedule import parse_schedule
+
+    return parse_schedule(schedule)
+
+
+def wanted_results(
+    out_dir: str | None, save: Sequence[str], show: Sequence[str], as_json: bool, capture: CaptureWriter | None
+) -> Results:
+    """What becomes of results.
+
+    Raises:
+        UsageError: an option has another form.
+    """
+    found = Results(out_dir, as_json=as_json, capture=capture)
+    if save:
+        from vsim.command.command_arguments import named_files
+
+        found = found._replace(save=named_files(save))
+    if show:
+        from vsim.command.shown import parse_parts
+
+        found = found._replace(show=parse_parts(show))
+    return found
+
+
+def capture_writer(folder: str, loaded: Loaded, options: str) -> CaptureWriter:
+    """What captures launches of a program.
+
+    Raises:
+        FormatError: the program is damaged.
+        FileError: the folder cannot be made.
+    """
+    from visakit.objects.zebin import find_zebin
+    from vsim.sources.capture_writer import CaptureWriter
+
+    files = dict(loaded.files)
+    if not files:
+        found = find_zebin(loaded.data, loaded.name, check_platform(loaded.platform))
+        files["DeviceBinary0.bin"] = found[0] if found else loaded.data
+    return CaptureWriter(folder, files, options)
+
+
+class CommandLine(NamedTuple):
+    """What a command line says of a launch, each as it was written.
+
+    Attributes:
+        file: a launch file.
+        captured: a capture, which is replayed; the tolerances are for its results.
+    """
+
+    file: str | None
+    kernel: str
+    global_size: str | None
+    local_size: str | None
+    arguments: Sequence[str]
+    captured: Capture | None = None
+    relative: float | None = None
+    absolute: float | None = None
+
+
+def run_launches(session: Session, image: str, line: CommandLine) -> None:
+    """Run what a command line says: a capture, one launch, those of a launch file, or those in the image.
+
+    Raises:
+        UsageError: a value has another form.
+        LaunchError: a launch does not fit its kernel.
+        SimulationError: a kernel did something without a defined result.
+    """
+    if line.captured is not None:
+        from vsim.sources.replay import Tolerance, run_replay
+
+        run_replay(session, line.captured, Tolerance(line.relative, line.absolute))
+    elif line.global_size or line.local_size or line.arguments:
+        from vsim.command.command_arguments import described_launch, override
+
+        session.read.update(value.partition("=")[2] for value in line.arguments)
+        given = line.kernel, line.global_size, line.local_size, line.arguments
+        if line.file is None:
+            session.run_one(described_launch(session.program, *given), "the command line")
+        else:
+            session.run_file(image, line.file, line.kernel, lambda file: override(session.program, file, *given))
+    else:
+        session.run_file(image, line.file, line.kernel)
+    session.check_found()
+
+
+def run_traced(
+    session: Session, image: str, line: CommandLine, trace: str | None, numbers: tuple[Numbers, Numbers, Numbers]
+) -> bool:
+    """Run what a command line says, and report; whether a result was not as expected.
+
+    Args:
+        trace: the file that gets a line for each instruction of these groups, threads and lanes; None for none.
+
+    Raises:
+        VisaError: as of :func:`run_launches`, or the trace cannot be written.
+    """
+
+    def run(out: TextIO | None) -> bool:
+        if out is not None:
+            from vsim.observe.trace import Trace
+
+            session.options["trace"] = Trace(out, *numbers)
+        run_launches(session, image, line)
+        session.report()
+        return session.failed
+
+    return with_trace(trace, run, session.read)
+
+
+def write_launch(session: Session, path: str, line: CommandLine) -> None:
+    """Write the launch file of what the command line gives; of all kernels where it names none.
+
+    Raises:
+        UsageError: an argument is none of the kernel's, an output would replace an input, or there is a file already.
+        LaunchError: there is no such kernel.
+        FileError: F001, something cannot be written.
+    """
+    from vsim.command.command_arguments import given_launch
+    from vsim.launch.writer import make_launch
+
+    if line.file:
+        raise UsageError("--make-launch writes a launch file, and --launch gives one: choose one of them")
+    program, save = session.program, session.results.save
+    kernels = [line.kernel] if line.kernel or line.arguments else program.kernels
+    signatures = [program.signature(name) for name in kernels]
+    sizes = line.global_size, line.local_size
+    take = program.memory.budget()
+    make_launch(path, [given_launch(s, *sizes, line.arguments, save, take) for s in signatures], (program.image.file,))

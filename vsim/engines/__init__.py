@@ -1,0 +1,1 @@
+"""Two engines: numpy, the reference, and native code through LLVM."""

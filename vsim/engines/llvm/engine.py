@@ -1,0 +1,375 @@
+"""Runs launches on compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from visakit.objects.image import LinkedImage
+from vsim.checks.selection import GUARD, RACE
+from vsim.engines.llvm.kernels import KernelCache
+from vsim.engines.llvm.plan import (
+    Geometry,
+    LaunchPlan,
+    geometry,
+    groups_together,
+    launch_plan,
+    row_of,
+    turned_row_of,
+    work,
+)
+from vsim.engines.llvm.runtime import context as cx
+from vsim.engines.llvm.runtime.surfaces import made_for
+from vsim.engines.llvm.runtime.tables import (
+    SlotTable,
+    WorkerMemory,
+    address,
+    arena_bytes,
+    fill_surfaces,
+    local_id_table,
+    worker_memory,
+)
+from vsim.engines.llvm.runtime.workers import POOL, Run
+from vsim.launch import threads
+from vsim.launch.arrays import Array, Bytes, Words
+from vsim.launch.dispatch import Dispatch
+from vsim.launch.ndrange import Group
+
+if TYPE_CHECKING:
+    from vsim.command.progress import Groups
+    from vsim.engines.llvm.runtime.coverage import ExecutedBlocks
+    from vsim.engines.llvm.runtime.findings import FoundRecords
+    from vsim.engines.llvm.runtime.race_runs import RaceRun, SavedMemory
+    from vsim.engines.llvm.runtime.undefined import UndefinedMemory
+    from vsim.engines.llvm.runtime.watch import Watch
+
+MAXIMUM_PLANS = 64
+RunMeanwhile = Callable[[Dispatch, float | None, Callable[[], bool]], bool]
+"""Runs a launch in a time limit until it is told to stop; whether it came to its end."""
+
+
+class PreparedLaunch(NamedTuple):
+    """A launch that ran well, whose arguments are still in place in its plan: what it takes to run it again."""
+
+    dispatch: Dispatch
+    thread_count: int | None
+    changes: int
+    """Of the address space when it was prepared."""
+    plan: LaunchPlan
+    exact: bool
+
+
+class Engine:
+    """Runs launches of one program, and keeps what they share."""
+
+    def __init__(self, image: LinkedImage) -> None:
+        self.kernels = KernelCache(image)
+        self.plans: dict[Hashable, LaunchPlan] = {}
+        self.slots = SlotTable()
+        self.local_ids: dict[Hashable, Bytes] = {}
+        self.workers: dict[Hashable, list[WorkerMemory]] = {}
+        self.prepared: PreparedLaunch | None = None
+        self.saved: SavedMemory | None = None
+        """What memory held before launches that the race check watches."""
+        self.unfinished: Run[tuple[Dispatch, LaunchPlan, Sequence[Array]]] | None = None
+        """A run that workers may still be at if it was interrupted more than once."""
+
+    def run(
+        self,
+        dispatch: Dispatch,
+        thread_count: int | None = None,
+        max_seconds: float | None = None,
+        held: Sequence[Array] = (),
+        meanwhile: RunMeanwhile | None = None,
+    ) -> None:
+        """Run a launch to its end.
+
+        Args:
+            thread_count: workers; by default one for each CPU that the process may use.
+            held: memory that must stay as long as native code runs.
+            meanwhile: runs the launch where its native code is long in the making.
+
+        Raises:
+            Unsupported: only the reference engine can run this kernel.
+            Overtaken: ``meanwhile`` has run it.
+            SimulationError: the program did something without a defined result, or took too long.
+        """
+        if RACE not in dispatch.checks:
+            self._run(dispatch, thread_count, max_seconds, held, meanwhile)
+            return
+        from vsim.engines.llvm.runtime import race_runs
+
+        self.saved = self.saved or race_runs.SavedMemory()
+        race_runs.run(
+            dispatch, lambda d, run: self._run(d, thread_count, max_seconds, held, meanwhile, run), self.saved
+        )
+
+    def _run(
+        self,
+        dispatch: Dispatch,
+        thread_count: int | None,
+        max_seconds: float | None,
+        held: Sequence[Array],
+        meanwhile: RunMeanwhile | None,
+        races: RaceRun | None = None,
+    ) -> LaunchPlan:
+        """:meth:`run` once; the plan that was run."""
+        if self.unfinished is not None:
+            self.unfinished.settle()
+            self.unfinished = None
+            for workers in self.workers.values():
+                forget_places(workers)
+        prepared = self._prepared_already(dispatch, thread_count) or self._prepare(
+            dispatch, thread_count, max_seconds, meanwhile
+        )
+        plan = prepared.plan
+        context = plan.context
+        context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
+        executed, found = _watched(dispatch, context), _checked(dispatch, context)
+        undefined = _shadowed(dispatch, plan)
+        ranges = _guarded(dispatch, plan)
+        if races is not None:
+            races.begin(plan)
+        watch = None
+        if plan.kernel.native.guard is not None:
+            watch = self._watch(dispatch, plan, executed, found, races, ranges, undefined)
+        if plan.slice:
+            in_time = _run_here(plan, max_seconds)
+        else:
+            self.unfinished = Run(plan.jobs, plan.stop, (dispatch, plan, held))
+            in_time = POOL.run(self.unfinished, max_seconds)
+            self.unfinished = None
+        if watch is not None:
+            watch.check()
+        if executed or found:
+            _write_notes(dispatch, plan, executed, found, undefined)
+        if context[cx.FAULT // 8]:
+            from vsim.engines.llvm.runtime.report import fault  # which most launches do without
+
+            raise fault(dispatch, plan.kernel.functions, context, plan.kernel.turned)
+        if not in_time:
+            assert max_seconds is not None
+            from vsim.engines.llvm.runtime.report import positions
+
+            places = positions(dispatch, plan.kernel.functions, [w.block for w in plan.workers])
+            forget_places(plan.workers)
+            raise dispatch.timeout(max_seconds, places)
+        if not dispatch.has_private_memory:  # which begins with zeros
+            self.prepared = prepared
+        return plan
+
+    def groups(self) -> Groups | None:
+        """How many groups of the launch that runs now have begun; None if workers run none."""
+        run = self.unfinished
+        if run is None:
+            return None
+        from vsim.command.progress import Groups  # for who watches a launch
+
+        dispatch, plan = run.keep[:2]
+        first, end = dispatch.part or (0, dispatch.group_count)
+        return Groups(min(int(plan.context[cx.NEXT_GROUP // 8]), end) - first, end - first)
+
+    def _watch(
+        self,
+        dispatch: Dispatch,
+        plan: LaunchPlan,
+        executed: ExecutedBlocks | None,
+        found: FoundRecords | None,
+        races: RaceRun | None,
+        ranges: Words | None,
+        undefined: UndefinedMemory | None,
+    ) -> Watch:
+        """Tell code that checks itself what belongs to the launch."""
+        from vsim.engines.llvm.runtime.watch import Watch
+
+        return Watch(dispatch, plan, self.slots.words, executed, found, races, ranges, undefined)
+
+    def _prepared_already(self, dispatch: Dispatch, thread_count: int | None) -> PreparedLaunch | None:
+        """The launch, if the arguments of the last one are in place and are its own, but perhaps for numbers."""
+        prepared, self.prepared = self.prepared, None
+        if (
+            prepared is None
+            or not dispatch.differs_in_numbers(prepared.dispatch)
+            or prepared.thread_count != thread_count
+            or prepared.changes != dispatch.memory.changes
+            or prepared.exact != dispatch.exact
+        ):
+            return None
+        if prepared.dispatch is dispatch:
+            return prepared
+        _write_payloads(prepared.plan, dispatch)
+        return prepared._replace(dispatch=dispatch)
+
+    def _prepare(
+        self,
+        dispatch: Dispatch,
+        thread_count: int | None,
+        max_seconds: float | None,
+        meanwhile: RunMeanwhile | None,
+    ) -> PreparedLaunch:
+        """Put the arguments of a launch in place.
+
+        Raises:
+            Unsupported: only the reference engine can run this kernel.
+        """
+        plan = self._plan(dispatch, thread_count, max_seconds, meanwhile)
+        private_address = dispatch.private_memory(plan.thread_slots)
+        fill_surfaces(plan.surfaces, dispatch)
+        _write_payloads(plan, dispatch, private_address)
+        self.slots.update(dispatch.memory)
+        context = plan.context
+        context[:] = plan.initial
+        context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = self.slots.address, self.slots.last
+        context[cx.PRIVATE // 8] = private_address
+        if dispatch.part:
+            context[cx.GROUP_COUNT // 8] = dispatch.part[1]
+        return PreparedLaunch(dispatch, thread_count, dispatch.memory.changes, plan, dispatch.exact)
+
+    def _plan(
+        self,
+        dispatch: Dispatch,
+        thread_count: int | None,
+        max_seconds: float | None,
+        meanwhile: RunMeanwhile | None,
+    ) -> LaunchPlan:
+        """Everything of a launch that its arguments do not change.
+
+        Raises:
+            Unsupported: only the reference engine can run this kernel.
+        """
+        sizes = (dispatch.global_size, dispatch.local_size, dispatch.offset, dispatch.slm_size)
+        options = (thread_count, dispatch.coverage is not None, dispatch.schedule, dispatch.checks, dispatch.exact)
+        key = (dispatch.kernel.name, sizes, options, made_for(dispatch))
+        found = self.plans.get(key)
+        if found is None:
+            if len(self.plans) >= MAXIMUM_PLANS:  # with the memory that only they use
+                self.plans.clear()
+                self.workers.clear()
+                self.local_ids.clear()
+            shape = geometry(dispatch)
+            other = None if meanwhile is None else partial(meanwhile, dispatch, max_seconds)
+            kernel = self.kernels.kernel(
+                dispatch, shape.full, row_of(dispatch), turned_row_of(dispatch, shape), max_seconds, other
+            )
+            wanted = work(dispatch, shape, thread_count)
+            together = groups_together(dispatch, shape)
+            workers = self._workers(dispatch, shape, wanted.workers, together)
+            found = launch_plan(
+                dispatch, shape, kernel, workers, wanted, lambda group: self._local_ids(dispatch, group, kernel.turned)
+            )
+            self.plans[key] = found
+        return found
+
+    def _local_ids(self, dispatch: Dispatch, group: Group, turned: bool) -> Bytes:
+        """The table of local ids for the shape of a group."""
+        key = (group.size, dispatch.simd, threads.id_row_bytes(dispatch), turned)
+        found = self.local_ids.get(key)
+        if found is None:
+            found = self.local_ids[key] = local_id_table(dispatch, group, turned)
+        return found
+
+    def _workers(self, dispatch: Dispatch, shape: Geometry, count: int, together: int) -> list[WorkerMemory]:
+        """The memory of so many workers, or of so many groups that one worker runs together; launches with the same
+        needs share it.
+        """
+        per_group = shape.threads_per_group
+        key = (
+            *(dispatch.slm_size, dispatch.scratch_size, per_group, together, dispatch.watches_undefined),
+            *(dispatch.takes_turns, arena_bytes(dispatch, per_group) if dispatch.has_barrier else 0),
+        )
+        found = self.workers.setdefault(key, [])
+        while len(found) < max(count, together):
+            arena = found[0].arena if found and together > 1 else None
+            found.append(worker_memory(dispatch, per_group, len(found) * per_group, arena))
+            if len(found) > 1 and together > 1:
+                found[-2].block[cx.WORKER_NEXT // 8] = address(found[-1].block)
+        return found[: max(count, together)]
+
+
+def _write_payloads(plan: LaunchPlan, dispatch: Dispatch, private_address: int = 0) -> None:
+    """Give the groups of a plan the payloads of a launch."""
+    for group, payload in plan.payloads:
+        data = dispatch.payload_of(group.size, private_address)
+        payload.data[: len(data)] = data
+
+
+def forget_places(workers: Iterable[WorkerMemory]) -> None:
+    """Forget where the threads of workers were when a run was stopped."""
+    for worker in workers:
+        worker.block[cx.WORKER_STOPPED // 8] = 0
+
+
+def _watched(dispatch: Dispatch, context: Words) -> ExecutedBlocks | None:
+    """Where the launch notes which blocks executed, if somebody asked."""
+    if dispatch.coverage is None:
+        return None
+    from vsim.engines.llvm.runtime.coverage import ExecutedBlocks
+
+    executed = ExecutedBlocks(dispatch.image.module)
+    context[cx.COVERAGE // 8] = address(executed.words)
+    return executed
+
+
+def _checked(dispatch: Dispatch, context: Words) -> FoundRecords | None:
+    """Where the launch notes what checks find, if any watch it."""
+    if dispatch.findings is None:
+        return None
+    from vsim.engines.llvm.runtime.findings import FoundRecords
+
+    found = FoundRecords(dispatch.image.module)
+    context[cx.FINDINGS // 8] = address(found.words)
+    return found
+
+
+def _guarded(dispatch: Dispatch, plan: LaunchPlan) -> Words | None:
+    """Where the arguments of the launch end, if accesses outside them are looked for."""
+    if GUARD not in dispatch.checks:
+        return None
+    from vsim.engines.llvm.runtime.arguments import argument_table
+
+    return argument_table(dispatch, plan.context, plan.surfaces)
+
+
+def _shadowed(dispatch: Dispatch, plan: LaunchPlan) -> UndefinedMemory | None:
+    """The shadows of the launch's memory, if it is checked for undefined values."""
+    if not dispatch.watches_undefined:
+        return None
+    from vsim.engines.llvm.runtime.undefined import UndefinedMemory
+
+    found = UndefinedMemory(dispatch)
+    found.write_to(plan.context, plan.surfaces)
+    return found
+
+
+def _write_notes(
+    dispatch: Dispatch,
+    plan: LaunchPlan,
+    executed: ExecutedBlocks | None,
+    found: FoundRecords | None,
+    undefined: UndefinedMemory | None,
+) -> None:
+    """Tell a launch what was noted while it ran."""
+    if executed:
+        executed.write_to(dispatch, plan.kernel.functions)
+    if found:
+        found.write_to(dispatch, plan.kernel.functions, None if undefined is None else undefined.check)
+    if undefined is not None:
+        undefined.check.end()
+
+
+def _run_here(plan: LaunchPlan, max_seconds: float | None) -> bool:
+    """Run the groups of one worker in the caller's thread, which need not wake another; False if time was up."""
+    context, run = plan.context, plan.kernel.native.run
+    places = address(context), address(plan.workers[0].block)
+    first, end = int(context[cx.NEXT_GROUP // 8]), int(context[cx.GROUP_COUNT // 8])
+    started = perf_counter()
+    for start in range(first, end, plan.slice):
+        if max_seconds is not None and perf_counter() - started > max_seconds:
+            return False
+        context[cx.NEXT_GROUP // 8], context[cx.GROUP_COUNT // 8] = start, min(start + plan.slice, end)
+        run(*places)
+        if context[cx.FAULT // 8]:
+            break
+    return True

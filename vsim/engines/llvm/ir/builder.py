@@ -1,0 +1,463 @@
+"""The builder: the lane algebra of the semantics (:class:`vsim.semantics.algebra.Algebra`), emitted as instructions of
+LLVM IR.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from visakit.language import types
+from visakit.language.types import DataType
+from vsim.engines.llvm.ir.constant_masks import constant_lanes
+from vsim.engines.llvm.ir.directed import directed, embedded
+from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD, Emitter
+from vsim.engines.llvm.ir.half import half_fma, rounded_to_odd
+from vsim.engines.llvm.ir.index import WideIndex
+from vsim.engines.llvm.ir.pairs import of_a_half, repeated_pair
+from vsim.engines.llvm.ir.products import products, products_of_bytes
+from vsim.engines.llvm.ir.rounded import rounded_once
+from vsim.engines.llvm.ir.strided import StridedLanes, mask_further, strided_conversion, strided_pair
+from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
+from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
+from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value, Zipped
+from vsim.engines.llvm.runtime.target import fuses
+
+
+class Builder(Emitter):
+    """Emits the operations on lane values at the current place of a function."""
+
+    directs = True
+
+    def __init__(self, declarations: dict[str, str], exact: bool = True) -> None:
+        super().__init__(declarations)
+        self.exact = exact
+        self.integers: dict[tuple[int | float, DataType], Value] = {}  # Constants, which are made once.
+        self.mask_parts: dict[str, tuple[str, int]] = {}
+        """Of masks that are a part of others, by name: which one, and from which lane on."""
+        self.whole_numbers: set[str] = set()
+        """Names of floats that are whole numbers, infinities or NaN."""
+        self.keeps_apart = False
+        """Whether sums of vectors and scalars remember both; they are emitted where they are needed then."""
+
+    def begin(self, block: str, levels: dict[str, int] | None = None) -> None:
+        super().begin(block, levels)
+        self.mask_parts = {}
+        self.whole_numbers = set()
+
+    def value(self, data_type: DataType, lanes: int, text: str) -> Value:
+        """The result of an instruction, or of an equal one that dominates this place."""
+        return Value(self, data_type, lanes, self.assign(text))
+
+    def call(self, stem: str, x: Value, *rest: Value) -> Value:
+        """An intrinsic whose result has the type of its first argument."""
+        lanes = max(v.lanes for v in (x, *rest))
+        operands = [self.broadcast(v, lanes) for v in (x, *rest)]
+        ir = operands[0].ir
+        name = f"llvm.{stem}.{overload(ir_type(x.type, 1), lanes)}"
+        self.declare(name, ir, ", ".join([ir] * len(operands)))
+        return self.value(x.type, lanes, f"call {ir} @{name}({', '.join(v.typed for v in operands)})")
+
+    # -- lanes ---------------------------------------------------------------------------------------------
+
+    def splat_literal(self, text: str, data_type: DataType, lanes: int) -> str:
+        """A constant in every lane."""
+        return text if lanes == 1 else splat(f"{ir_type(data_type, 1)} {text}", lanes)
+
+    def broadcast(self, x: Value, lanes: int) -> Value:
+        """A scalar in every lane of a vector."""
+        if x.lanes == lanes:
+            return x
+        assert x.lanes == 1, (x.lanes, lanes)
+        if not x.text.startswith("%"):
+            found = Value(self, x.type, lanes, self.splat_literal(x.text, x.type, lanes))
+        elif x.extended is not None and x.type.size == 2:
+            narrow = self.broadcast(x.extended, lanes)
+            found = self._conversion("sext" if narrow.type.is_signed else "zext", narrow, x.type)
+        else:
+            scalar, vector = ir_type(x.type, 1), ir_type(x.type, lanes)
+            first = self.assign(f"insertelement {vector} poison, {scalar} {x.text}, i64 0")
+            zeros = f"<{lanes} x i32> zeroinitializer"
+            found = self.value(x.type, lanes, f"shufflevector {vector} {first}, {vector} poison, {zeros}")
+        if x.type.is_integer:
+            found.strided = StridedLanes(x, 0, lanes)
+        return found
+
+    def match(self, x: Value, y: Value) -> tuple[Value, Value]:
+        """Two values with the same number of lanes."""
+        lanes = max(x.lanes, y.lanes)
+        return self.broadcast(x, lanes), self.broadcast(y, lanes)
+
+    def retype(self, x: Value, data_type: DataType) -> Value:
+        """The same SSA value under a type with the same LLVM type."""
+        if x.type is data_type:
+            return x
+        found = x.copy(data_type)
+        found.strided, found.apart, found.halves, found.zipped = x.strided, x.apart, x.halves, x.zipped
+        found.extended = x.extended
+        return found
+
+    def lanes(self, x: Value, indices: list[int]) -> Value:
+        """Lanes of a vector by number."""
+        if x.lanes == 1:
+            return x
+        if len(indices) == 1:
+            return self.lane(x, indices[0])
+        if indices == list(range(x.lanes)):
+            return x
+        if x.zipped and (part := x.zipped.part(x.type, indices)):
+            return self.bitcast(self.lanes(*part), x.type)
+        if known := of_a_half(self, x, indices) or repeated_pair(self, x, indices) or constant_lanes(self, x, indices):
+            return known
+        mask = ", ".join(f"i32 {i}" for i in indices)
+
+        def text() -> str:
+            return f"shufflevector {x.typed}, {x.ir} poison, <{len(indices)} x i32> <{mask}>"
+
+        consecutive = indices == list(range(indices[0], indices[0] + len(indices)))
+        if x.strided and consecutive and (strided := x.strided.part(indices[0], len(indices))):
+            found: Value = Rematerialized(self, x.type, len(indices), text, x.depth + 1)
+            found.strided = strided
+            return found
+        taken = self.value(x.type, len(indices), text())
+        if x.type is MASK and consecutive:
+            self.mask_parts[taken.text] = x.text, indices[0]
+        taken.zipped = x.zipped.behind(x.type, indices[0]) if x.zipped and consecutive else None
+        return taken
+
+    def lane(self, x: Value, index: int | str) -> Value:
+        """One lane of a vector."""
+        return self.value(x.type, 1, f"extractelement {x.typed}, i64 {index}")
+
+    def mixed(self, x: Value, y: Value, picks: Sequence[int]) -> Value:
+        """Lanes of two vectors: of the second from the first's number of lanes on; -1 where it does not matter."""
+        return self.value(x.type, len(picks), _mixed_text(x, y, picks))
+
+    def concat(self, parts: list[Value]) -> Value:
+        """Vectors of equal length end to end (a power of two of them)."""
+        while len(parts) > 1:
+            parts = [self._pair(x, y) for x, y in zip(parts[0::2], parts[1::2], strict=True)]
+        return parts[0]
+
+    def _pair(self, x: Value, y: Value) -> Value:
+        n = x.lanes
+        if n == 1:
+            vector = ir_type(x.type, 2)
+            first = self.assign(f"insertelement {vector} poison, {x.typed}, i64 0")
+            return self.value(x.type, 2, f"insertelement {vector} {first}, {y.typed}, i64 1")
+        both = self.mixed(x, y, range(2 * n))
+        if x.strided and y.strided:
+            parts = ((x.strided, 0), (y.strided, n))
+            one, other = (half.with_masks(partial(self._as_part, first=at)) for half, at in parts)
+            both.strided = one.followed_by(other)
+        both.halves = (x, y)
+        both.zipped = self._zipped_pair(x, y)
+        return both
+
+    def _zipped_pair(self, x: Value, y: Value) -> Zipped | None:
+        """The rows of two vectors of which both were zipped of as many, row by row one behind the other."""
+        first, second = (v.zipped.all_rows(v) if v.zipped else [] for v in (x, y))
+        if not first or [row.type for row in first] != [row.type for row in second]:
+            return None
+
+        def row(one: Value, other: Value) -> Value:
+            text = partial(_mixed_text, one, other, range(2 * one.lanes))
+            return Rematerialized(self, one.type, 2 * one.lanes, text, max(one.depth, other.depth) + 1)
+
+        return Zipped([row(one, other) for one, other in zip(first, second, strict=True)], 0)
+
+    def _as_part(self, name: str, first: int) -> str:
+        """A mask that is assumed for one half of a vector, as one of the whole, in which the half begins at a lane."""
+        whole, start = self.mask_parts.get(name, (name, 0))
+        return mask_further(whole, start - first)
+
+    # -- constants -----------------------------------------------------------------------------------------
+
+    def const(self, value: int | float, data_type: DataType) -> Value:
+        """The same value in every lane."""
+        if not data_type.is_integer:
+            return Value(self, data_type, 1, literal(value, data_type))
+        found = self.integers.get((value, data_type))
+        if found is None:
+            bits = int(value) & ((1 << data_type.bits) - 1)
+            found = self.integers[value, data_type] = Value(self, data_type, 1, literal(value, data_type), bits)
+        return found
+
+    def vector(self, values: Sequence[int], data_type: DataType) -> Value:
+        """A constant vector of integers; of one, a constant."""
+        if len(values) == 1:
+            return self.const(values[0], data_type)
+        scalar = ir_type(data_type, 1)
+        return Value(self, data_type, len(values), "<" + ", ".join(f"{scalar} {v}" for v in values) + ">")
+
+    def iota(self, count: int, data_type: DataType) -> Value:
+        """0, 1, 2, ... across the lanes."""
+        if count == 1:
+            return self.const(0, data_type)
+        found = self.vector(range(count), data_type)
+        found.strided = StridedLanes(self.const(0, data_type), 1, count, small=True)
+        return found
+
+    def all_lanes(self, lanes: int) -> Value:
+        """The mask of all lanes."""
+        return Value(self, MASK, lanes, self.splat_literal("true", MASK, lanes))
+
+    # -- conversions ---------------------------------------------------------------------------------------
+
+    def cast(self, x: Value, data_type: DataType, deferred: bool = False) -> Value:
+        """A conversion by value; ``deferred``: one between integers is emitted where its result is needed."""
+        source = x.type
+        if source is data_type:
+            return x
+        if source is MASK:
+            return self._conversion("zext", x, data_type)
+        if source.is_float:
+            return self._from_float(x, data_type)
+        if data_type.is_float:
+            return self._whole(self._conversion("sitofp" if source.is_signed else "uitofp", x, data_type))
+        return self._between_integers(x, data_type, deferred)
+
+    def _conversion(self, op: str, x: Value, data_type: DataType) -> Value:
+        return self.value(data_type, x.lanes, f"{op} {x.typed} to {ir_type(data_type, x.lanes)}")
+
+    def _from_float(self, x: Value, data_type: DataType) -> Value:
+        if not data_type.is_float:
+            return self._conversion("fptosi" if data_type.is_signed else "fptoui", x, data_type)
+        if x.type is types.DF and data_type is types.HF:
+            return self.cast(rounded_to_odd(self, x), types.HF)
+        return self._conversion("fpext" if data_type.size > x.type.size else "fptrunc", x, data_type)
+
+    def _between_integers(self, x: Value, data_type: DataType, deferred: bool) -> Value:
+        source = x.type
+        if x.constant is not None:
+            negative = source.is_signed and x.constant >> (source.bits - 1)
+            return self.const(x.constant - (1 << source.bits) if negative else x.constant, data_type)
+        if source.size == data_type.size:
+            return self.retype(x, data_type)
+        op = "trunc" if data_type.size < source.size else "sext" if source.is_signed else "zext"
+        is_index = op == "sext" and source is types.D and data_type.size == 8 and x.lanes > 1
+        if deferred or x.strided or x.apart or is_index:
+            to = ir_type(data_type, x.lanes)
+            found: Value = Rematerialized(self, data_type, x.lanes, lambda: f"{op} {x.typed} to {to}", x.depth + 1)
+        else:
+            found = self._conversion(op, x, data_type)
+        if data_type is types.UQ and source is types.UD:
+            found.narrow = x
+        if is_index:
+            found.index = WideIndex(x)
+        if x.strided:
+            found.strided = strided_conversion(x, data_type)
+        if op != "trunc":
+            found.extended, found.apart = x, x.apart and x.apart.widened(x)
+        return found
+
+    def bitcast(self, x: Value, data_type: DataType) -> Value:
+        """The same bits as another type of the same size."""
+        if ir_type(x.type, 1) == ir_type(data_type, 1):
+            return self.retype(x, data_type)
+        if x.type is types.F and x.lanes == 1 and x.text.startswith("0x"):
+            (real,) = struct.unpack(">d", bytes.fromhex(x.text[2:]))
+            return self.const(int.from_bytes(struct.pack(">f", real)), data_type)
+        return self.value(data_type, x.lanes, f"bitcast {x.typed} to {ir_type(data_type, x.lanes)}")
+
+    def regroup(self, x: Value, data_type: DataType, lanes: int) -> Value:
+        """The same bits as elements of another size."""
+        found = self.value(data_type, lanes, f"bitcast {x.typed} to {ir_type(data_type, lanes)}")
+        found.zipped = x.zipped
+        if data_type.size == 8 and x.zipped and (pair := x.zipped.halves_of_qwords()):
+            found.strided = strided_pair(*pair)
+        if x.type.size == 8 and data_type.size == 4 and x.strided:
+            bits = self.retype(x, types.UQ)
+            halves = bits, bits >> self.const(32, types.UQ)
+            found.zipped = Zipped([self.cast(half, types.UD) for half in halves], 0)
+        return found
+
+    # -- selection -----------------------------------------------------------------------------------------
+
+    def select(self, mask: Mask, x: Value, y: Value) -> Value:
+        """x where the mask holds, else y."""
+        return x if mask is True else self.merge(mask, x, y).emitted()
+
+    def merge(self, mask: Value, x: Value, y: Value, note: Callable[[], None] | None = None) -> Value:
+        """:meth:`select`, emitted where it is needed; ``note`` is told of that."""
+        lanes = max(mask.lanes, x.lanes, y.lanes)
+        known = x.strided_over(lanes)
+
+        def text() -> str:
+            if note:
+                note()
+            m = mask if mask.lanes == 1 else self.broadcast(mask, lanes)
+            return f"select {m.typed}, {self.broadcast(x, lanes).typed}, {self.broadcast(y, lanes).typed}"
+
+        found = Rematerialized(self, x.type, lanes, text, max(x.depth, y.depth) + 1)
+        if x.type.is_integer and mask.lanes == lanes and known is not None:
+            found.strided = replace(known, assumptions=(*known.assumptions, mask.text), factor=0, first=0)
+        return found
+
+    def mask_to_int(self, mask: Mask, data_type: DataType) -> Value:
+        """1 where the mask holds, else 0."""
+        return self.const(1, data_type) if mask is True else self.cast(mask, data_type)
+
+    def packed(self, mask: Value) -> str:
+        """A mask as an integer of as many bits as it has lanes."""
+        return self.assign(f"bitcast {mask.typed} to i{mask.lanes}")
+
+    def any(self, mask: Value) -> str:
+        """An i1: whether the mask holds in any lane."""
+        return mask.text if mask.lanes == 1 else self.assign(f"icmp ne i{mask.lanes} {self.packed(mask)}, 0")
+
+    def all(self, mask: Value) -> str:
+        """An i1: whether the mask holds in every lane."""
+        return mask.text if mask.lanes == 1 else self.assign(f"icmp eq i{mask.lanes} {self.packed(mask)}, -1")
+
+    # -- arithmetic ----------------------------------------------------------------------------------------
+
+    def products(self, columns: list[Value], rows: list[Value], totals: list[Value]) -> list[Value]:
+        """Totals to which a matrix product is added."""
+        return products(self, columns, rows, totals)
+
+    def products_of_bytes(self, columns: list[Value], rows: list[Value], signed: tuple[bool, bool]) -> list[Value]:
+        """The same of dwords of four bytes each."""
+        return products_of_bytes(self, columns, rows, signed)
+
+    def udiv(self, x: Value, y: Value) -> Value:
+        """Unsigned quotient; y is not zero."""
+        return x.binary(y, "udiv", "fdiv")
+
+    def fdiv(self, x: Value, y: Value) -> Value:
+        """Correctly rounded quotient of floats."""
+        return x.binary(y, "udiv", "fdiv")
+
+    def fma(self, x: Value, y: Value, z: Value) -> Value:
+        """x * y + z rounded once."""
+        if x.type is not types.HF:
+            return self.call("fma", x, y, z)
+        lanes = max(x.lanes, y.lanes, z.lanes)
+        return self._call_own(*half_fma(self, [self.broadcast(v, lanes) for v in (x, y, z)]))
+
+    def rounded_once(self, compute: Callable[..., Value], data_type: DataType, *operands: Value) -> Value:
+        """A function of doubles, rounded to f or hf (see :mod:`rounded`)."""
+        return rounded_once(self, compute, data_type, operands)
+
+    def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Value) -> Value:
+        """An operation on floats or doubles in a rounding mode of the processor (see :mod:`directed`)."""
+        lanes = max(x.lanes for x in operands)
+        given = [self.broadcast(x, lanes) for x in operands]
+        found = embedded(self, op, mode, data_type, given)
+        if found is None and mode == TOWARD_ZERO and fuses():
+            found = toward_zero(self, op, data_type, given)
+        return found or self._call_own(*directed(self, op, mode, data_type, given))
+
+    def _call_own(self, name: str, data_type: DataType, operands: Sequence[Value]) -> Value:
+        """The result of a function of the module's own."""
+        lanes = operands[0].lanes
+        arguments = ", ".join(x.typed for x in operands)
+        return self.value(data_type, lanes, f"call {ir_type(data_type, lanes)} @{name}({arguments})")
+
+    def sqrt(self, x: Value) -> Value:
+        """Correctly rounded square root."""
+        return self._through_float("sqrt", x)
+
+    def absolute(self, x: Value) -> Value:
+        """Absolute value of a float (clears the sign)."""
+        return self.call("fabs", x)
+
+    def negate(self, x: Value) -> Value:
+        """Negation (of a float: flips the sign)."""
+        if x.type.is_float:
+            return self.value(x.type, x.lanes, f"fneg {x.typed}")
+        found = self.const(0, x.type) - x
+        if found.constant is None:
+            found.negated = x
+        return found
+
+    def _through_float(self, stem: str, x: Value) -> Value:
+        """An operation of which half has none: done in float, which gives the same result."""
+        if x.type is types.HF:
+            return self.cast(self.call(stem, self.cast(x, types.F)), types.HF)
+        return self.call(stem, x)
+
+    def _whole(self, x: Value) -> Value:
+        """A value, and note that its lanes are whole numbers."""
+        self.whole_numbers.add(x.text)
+        return x
+
+    def is_whole(self, x: Value) -> bool:
+        """Whether that was noted."""
+        return x.text in self.whole_numbers
+
+    def floor(self, x: Value) -> Value:
+        """The largest integral value that is not greater."""
+        return self._whole(self._through_float("floor", x))
+
+    def ceil(self, x: Value) -> Value:
+        """The smallest integral value that is not less."""
+        return self._whole(self._through_float("ceil", x))
+
+    def trunc(self, x: Value) -> Value:
+        """The integral value towards zero."""
+        return self._whole(self._through_float("trunc", x))
+
+    def rint(self, x: Value) -> Value:
+        """The nearest integral value, ties to even."""
+        return self._whole(self._through_float("roundeven", x))
+
+    def popcount(self, x: Value) -> Value:
+        """Number of one bits."""
+        return self.call("ctpop", x)
+
+    def leading_zeros(self, x: Value) -> Value:
+        """Number of leading zero bits; the width for zero."""
+        suffix = overload(ir_type(x.type, 1), x.lanes)
+        self.declare(f"llvm.ctlz.{suffix}", x.ir, f"{x.ir}, i1")
+        return self.value(x.type, x.lanes, f"call {x.ir} @llvm.ctlz.{suffix}({x.typed}, i1 false)")
+
+    def reverse_bits(self, x: Value) -> Value:
+        """Bit 0 becomes the highest one, and so on."""
+        return self.call("bitreverse", x)
+
+    # -- memory of the engine's own ------------------------------------------------------------------------
+
+    def load(self, data_type: DataType, lanes: int, pointer: str, align: int) -> Value:
+        """Elements at a host pointer; masks lie there as the bits of bytes."""
+        if data_type is not MASK:
+            return self.value(data_type, lanes, f"load {ir_type(data_type, lanes)}, ptr {pointer}, align {align}")
+        packed = self.assign(f"load i{max(lanes, 8)}, ptr {pointer}, align {align}")
+        if lanes == 1:
+            return self.value(MASK, 1, f"trunc i8 {packed} to i1")
+        cut = packed if lanes >= 8 else self.assign(f"trunc i8 {packed} to i{lanes}")
+        return self.value(MASK, lanes, f"bitcast i{lanes} {cut} to <{lanes} x i1>")
+
+    def store(self, x: Value, pointer: str, align: int) -> None:
+        """Elements to a host pointer; see :meth:`load`."""
+        if x.type is not MASK:
+            self.emit(f"store {x.typed}, ptr {pointer}, align {align}")
+            return
+        n = x.lanes
+        text = self.packed(x) if n > 1 else x.text
+        if n < 8:
+            text = self.assign(f"zext i{n} {text} to i8")
+        self.emit(f"store i{max(n, 8)} {text}, ptr {pointer}, align {align}")
+
+    def argument(self, data_type: DataType, pointer: str, byte: int) -> Value:
+        """A scalar out of memory that does not change, loaded where it is needed."""
+
+        def text() -> str:
+            return f"load {ir_type(data_type, 1)}, ptr {self.offset(pointer, byte)}, align 1, {INVARIANT_LOAD}"
+
+        return Rematerialized(self, data_type, 1, text, 1)
+
+
+def _mixed_text(x: Value, y: Value, picks: Sequence[int]) -> str:
+    """The instruction of :meth:`Builder.mixed`."""
+    text = ", ".join(f"i32 {p}" if p >= 0 else "i32 poison" for p in picks)
+    first, second = (v.typed if v.lanes > 1 else _vector_of_one(v) for v in (x, y))
+    return f"shufflevector {first}, {second}, <{len(picks)} x i32> <{text}>"
+
+
+def _vector_of_one(x: Value) -> str:
+    """A scalar as a vector with its type, which instructions about vectors ask for."""
+    vector = f"<1 x {ir_type(x.type, 1)}>"
+    return f"{vector} {x.builder.assign(f'insertelement {vector} poison, {x.typed}, i64 0')}"

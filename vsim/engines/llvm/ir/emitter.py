@@ -1,0 +1,212 @@
+"""The text of one function, block by block, with value numbering and loop-invariant code motion while it is written.
+
+*Value numbering.* An instruction without side effects whose text was emitted before, in a place that dominates this
+one, is not emitted again: its name is its value number. Which places dominate is known by construction: a label says up
+to which mark what was emitted still dominates it (a scoped hash table). *Invariants.* A kernel without barriers is a
+function with three nested loops: launch, groups of a row, threads of a group. An instruction whose operands do not
+change within a loop is emitted in front of it, in the loop's preheader.
+
+Both work on the text of instructions, since every SSA name is assigned once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from vsim.engines.llvm.ir.ranges import Ranges
+
+LAUNCH, GROUP, THREAD = range(3)
+"""The loops around a kernel's code, outermost first, by which its invariants are sorted."""
+_PURE = (
+    "add ", "sub ", "mul ", "and ", "or ", "xor ", "shl ", "lshr ", "ashr ", "icmp ", "zext ", "sext ", "trunc ",
+    "insertelement ", "shufflevector ", "extractelement ", "bitcast ", "getelementptr ", "select ",
+    "call i64 @llvm.usub.sat",
+)  # fmt: skip
+_FLOATS = ("float", "half", "double")
+_NAMES = re.compile(r"%[\w.]+")
+INVARIANT_LOAD = "!invariant.load !0"
+UNLIKELY, LIKELY = ", !prof !1", ", !prof !2"
+"""What a conditional branch ends with whose first target is seldom, or nearly always, taken (see
+:func:`module.module`).
+"""
+
+
+class Emitter:
+    """The text of a function while it is emitted."""
+
+    def __init__(self, declarations: dict[str, str]) -> None:
+        self.declarations = declarations
+        """What the module declares, by name; shared by the functions of a module."""
+        self.lines: list[str] = []
+        self.block = "entry"
+        self.counter = 0
+        self.scratch_bytes = 0
+        self.inline_lanes = 0
+        """Lanes that have code of their own (``memory/each_lane.py``)."""
+        self.checked_lanes = 0
+        """Lanes of accesses of which nothing was proved (``memory/together.py``)."""
+        self.assigned = False
+        """Whether something was assigned since somebody reset this."""
+        self.has_floats = False
+        """Whether an instruction with a result had to do with floats, in this emission or one before.
+
+        Variables need not be of floats for that: texels are.
+        """
+        self.numbers: dict[str, str] = {}
+        """Value numbers: the name of each instruction that dominates this place, by its text."""
+        self.scope: list[str] = []
+        """The keys of ``numbers`` in the order in which they were found."""
+        self.invariants: dict[str, str] = {}
+        """Value numbers of what stands in the preheaders, which dominate all other places."""
+        self.preheaders: tuple[list[str], list[str], list[str]] = ([], [], [])
+        """What is emitted in front of the loops over groups, threads, and at the beginning of a thread."""
+        self.levels: dict[str, int] = {}
+        """Names of invariants, and of arguments, with the innermost loop in which they change."""
+        self.ranges = Ranges()
+        """What scalars are at most."""
+        self.hoisting = False
+        """Whether the loops over groups and threads are part of the function."""
+
+    def begin(self, block: str, levels: dict[str, int] | None = None) -> None:
+        """Begin the function, or begin it anew, with a block; with ``levels`` of its arguments if the loops are part of
+        it.
+        """
+        self.lines, self.block, self.counter, self.scratch_bytes, self.assigned = [], block, 0, 0, False
+        self.inline_lanes = self.checked_lanes = 0
+        self.numbers, self.scope, self.invariants, self.preheaders = {}, [], {}, ([], [], [])
+        self.ranges = Ranges()
+        self.levels, self.hoisting = dict(levels or {}), levels is not None
+
+    # -- instructions --------------------------------------------------------------------------------------
+
+    def new_name(self) -> str:
+        self.counter += 1
+        return f"%v{self.counter}"
+
+    def emit(self, text: str) -> None:
+        """An instruction without a result."""
+        self.lines.append("  " + text)
+
+    def assign(self, text: str) -> str:
+        """An instruction with a result; its name, or that of an equal one without side effects which dominates this
+        place.
+        """
+        self.assigned = True
+        if not self.has_floats and any(name in text for name in _FLOATS):
+            self.has_floats = True
+        pure = text.startswith(_PURE) or text.endswith(INVARIANT_LOAD)
+        if pure and (found := self.numbers.get(text) or self.invariants.get(text)) is not None:
+            return found
+        if pure and self.hoisting and "<" not in text and (level := self._level(text)) < THREAD:
+            return self._into_preheader(text, level)
+        name = self.new_name()
+        self.lines.append(f"  {name} = {text}")
+        self.ranges.note(name, text)
+        return self.number(text, name) if pure else name
+
+    def hoist(self, text: str) -> str:
+        """A pure instruction over what does not change in a launch, a group or a thread, in
+        that preheader; its name.
+        """
+        return self.invariants.get(text) or self._into_preheader(text, self._level(text))
+
+    def _level(self, text: str) -> int:
+        """The innermost loop in which an operand of an instruction changes."""
+        return max([self.levels.get(name, THREAD) for name in _NAMES.findall(text)], default=THREAD)
+
+    def _into_preheader(self, text: str, level: int) -> str:
+        found = self.invariants[text] = self.new_name()
+        self.preheaders[level].append(f"  {found} = {text}")
+        self.ranges.note(found, text)
+        self.levels[found] = level
+        return found
+
+    def number(self, what: str, name: str) -> str:
+        """Remember a name for what was found here, as far as this place dominates."""
+        if what not in self.numbers:
+            self.numbers[what] = name
+            self.scope.append(what)
+        return name
+
+    def is_available(self, text: str, name: str) -> bool:
+        """Whether an instruction's name may be used here."""
+        return self.numbers.get(text) == name or self.invariants.get(text) == name
+
+    def field(self, base: str, offset: int, ir: str = "i64") -> str:
+        """A field that does not change while the function runs, of a structure that it is given."""
+        pointer = self.hoist(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
+        return self.hoist(f"load {ir}, ptr {pointer}, align 8, {INVARIANT_LOAD}")
+
+    def offset(self, pointer: str, byte: int | str) -> str:
+        """A pointer some bytes further."""
+        if byte == 0:
+            return pointer
+        return self.assign(f"getelementptr i8, ptr {pointer}, i64 {byte}")
+
+    def declare(self, name: str, result: str, arguments: str) -> None:
+        """An intrinsic or helper function that the module needs."""
+        self.declarations.setdefault(name, f"declare {result} @{name}({arguments})")
+
+    def scratch(self, size: int) -> str:
+        """Memory for the moment, in the entry block's frame."""
+        self.scratch_bytes = max(self.scratch_bytes, size)
+        return "%scratch"
+
+    # -- blocks --------------------------------------------------------------------------------------------
+
+    def mark(self) -> int:
+        """This place, for :meth:`label`."""
+        return len(self.scope)
+
+    def label(self, name: str, dominated_by: int = 0) -> None:
+        """Begin a block; what was emitted up to the mark dominates it."""
+        for text in self.scope[dominated_by:]:
+            del self.numbers[text]
+        del self.scope[dominated_by:]
+        self.block = name
+        self.lines.append(f"{name}:")
+
+    def new_label(self, stem: str) -> str:
+        self.counter += 1
+        return f"{stem}.{self.counter}"
+
+    def jump(self, target: str) -> str:
+        """End this block with a branch to a label; the name of this block."""
+        self.emit(f"br label %{target}")
+        return self.block
+
+    def branch(self, condition: str, then: str, otherwise: str, weights: str = "") -> None:
+        """End this block with a conditional branch."""
+        self.emit(f"br i1 {condition}, label %{then}, label %{otherwise}{weights}")
+
+    def if_then(self, condition: str, act: Callable[[], None], stems: tuple[str, str]) -> None:
+        """What ``act`` emits, where the condition (i1) holds; value numbers from before are forgotten."""
+        then, behind = self.new_label(stems[0]), self.new_label(stems[1])
+        self.branch(condition, then, behind)
+        self.label(then)
+        act()
+        self.jump(behind)
+        self.label(behind)
+
+    def for_each_bit(self, bits: str, act: Callable[[str], None]) -> None:
+        """A loop through the bits that are set in an i64, from the lowest one on; ``act`` emits what it does for the
+        one with a number (i64).
+        """
+        self.declare("llvm.cttz.i64", "i64", "i64, i1")
+        head, body, behind = self.new_label("head"), self.new_label("body"), self.new_label("behind")
+        here, before = self.jump(head), self.mark()
+        self.label(head, before)
+        left, rest, at = self.new_name(), self.new_name(), len(self.lines)
+        self.branch(self.assign(f"icmp eq i64 {left}, 0"), behind, body)
+        self.label(body, before)
+        act(self.assign(f"call i64 @llvm.cttz.i64(i64 {left}, i1 true)"))
+        self.emit(f"{rest} = and i64 {left}, {self.assign(f'sub i64 {left}, 1')}")
+        self.lines.insert(at, f"  {left} = phi i64 [ {bits}, %{here} ], [ {rest}, %{self.jump(head)} ]")
+        self.label(behind, before)
+
+    def leave_if(self, condition: str, target: str, stem: str) -> None:
+        """Go to a label if a condition that seldom does so holds, else on in a new block."""
+        behind = self.new_label(stem)
+        self.branch(condition, target, behind, UNLIKELY)
+        self.label(behind)

@@ -1,0 +1,345 @@
+"""Strided lanes: what is proved about the lanes of an integer vector, so that accesses need no test of every lane.
+
+The lanes lie in rows. Lane ``i`` of row ``r`` is ``root + offset + i * stride + r * row_stride``, where root and row
+stride are scalars and offset and stride are constants. Constants are gathered in the offset, so that addresses which
+differ by a constant share their root, and with it their checks.
+
+Example: SIMD16, a work-group of 8 x 4. Two rows of the group fill a thread. The local x of the lanes is 0 1 ... 7 0 1
+... 7: root 0, stride 1, rows of 8, row stride 0. The local y is y y ... y+1 y+1 ...: root y, stride 0, row stride 1.
+The byte address ``base + 4 * (y * pitch + x)`` is found by the rules for sums and products: root ``base + 4 * y *
+pitch``, stride 4, rows of 8, row stride ``4 * pitch``. It is two vector accesses of 32 bytes.
+
+Not everything is proved at once. A 32-bit sum that is widened to 64 bits is strided after the conversion only if it did
+not wrap around before; a value that was written under a mask is strided only in those lanes. Such *assumptions* are
+carried along, and whoever relies on the lanes tests them (:meth:`StridedLanes.holds`) or knows that they hold.
+
+Lanes at constant distances that are no stride are known, too: compilers load three components that are the same for a
+whole thread by four lanes, ``add (M1_NM, 4) AT(0,0)<1> BASE(0,0)<0;1,0> 0x8840:uv``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+from visakit.language import types
+from visakit.language.types import DataType
+from vsim.semantics.core import signed_of
+
+if TYPE_CHECKING:
+    from vsim.engines.llvm.ir.values import Value
+
+MAXIMUM_ASSUMPTIONS = 4
+_FURTHER = "+"
+"""What stands between a mask and the number of its lane that is lane 0 of a value."""
+LARGEST_FACTOR = 1 << 20
+
+
+@dataclass(slots=True, eq=False)
+class Widening:
+    """An assumption: the lanes did not wrap around in the type that they were converted from to a wider one."""
+
+    strided: StridedLanes
+    lanes: int
+    source: DataType
+    target: DataType
+
+    def holds(self) -> str:
+        """Emit the test (i1): the corner lanes, among which all others lie, fit the narrower
+        type (the first one does).
+        """
+        known, target = self.strided, self.target
+        b, narrow, wide = known.first_lane.builder, self.source, types.UQ if target.size == 8 else types.UD
+        lowest = -(1 << (narrow.bits - 1)) if narrow.is_signed else 0
+        first = b.retype(b.cast(b.retype(known.first_lane, narrow), target), wide) + b.const(-lowest, wide)
+        corners = [first]
+        if known.row_stride is not None:
+            row_stride = b.retype(b.cast(b.retype(known.row_stride, narrow), target), wide)
+            corners.append(first + row_stride.deferred("mul", b.const(self.lanes // known.row - 1, wide)))
+        if known.stride:
+            corners += [c + b.const((known.row - 1) * known.stride, wide) for c in corners]
+        if not corners[1:]:
+            return "true"
+        beyond: Value = reduce(lambda x, y: x | y, corners[1:])
+        if beyond.constant is not None:
+            return str(beyond.constant < 1 << narrow.bits).lower()
+        return (beyond < b.const(1 << narrow.bits, wide)).text
+
+
+def mask_further(name: str, lanes: int) -> str:
+    """A mask as an assumption of values whose lane 0 is so many lanes further on in it."""
+    mask, _, first = name.partition(_FURTHER)
+    total = int(first or 0) + lanes
+    return f"{mask}{_FURTHER}{total}" if total else mask
+
+
+@dataclass(slots=True)
+class StridedLanes:
+    """What is known of the lanes of a vector; see the head of this module. One row of all lanes has no row stride."""
+
+    root: Value
+    stride: int
+    row: int
+    row_stride: Value | None = None
+    small: bool = False
+    """Every lane is less than 2**12: a local id, which cannot wrap around when it is widened."""
+    assumptions: tuple[Widening | str, ...] = ()
+    """Widenings, and masks (SSA names) outside which nothing is known of a lane; lane 0 is the mask's first one, or
+    another one (:func:`mask_further`).
+    """
+    factor: int = 0
+    """If the lanes are a multiple of what was widened, plus something that is the same for all: that multiple; else 0.
+    """
+    first: int = 0
+    """The lane of what was widened that is lane 0 here."""
+    offset: int = 0
+    steps: tuple[int, ...] = ()
+    """Distances of all lanes from the first one, if they are constants and yet no stride, which is 0 then; one row."""
+
+    def __post_init__(self) -> None:
+        self.assumptions = tuple(dict.fromkeys(self.assumptions))
+        if self.root.constant:
+            self.offset += self.root.constant
+            self.root = self.root.builder.const(0, self.root.type)
+
+    @property
+    def first_lane(self) -> Value:
+        """Lane 0."""
+        return self.root.deferred("add", self.root.builder.const(self.offset, self.root.type))
+
+    def distances(self) -> list[int]:
+        """How far the lanes of a row are from its first one."""
+        return list(self.steps) or [i * self.stride for i in range(self.row)]
+
+    def steps_of_sum(self, other: StridedLanes, sign: int) -> tuple[int, ...] | None:
+        """The steps of a sum (``sign`` 1) or a difference (-1); None where they are not known."""
+        if (self.steps and (other.stride or other.steps)) or (other.steps and self.stride):
+            return None
+        return self.steps or tuple(sign * step for step in other.steps)
+
+    def of_row(self, number: int) -> Value:
+        """The first lane of a row."""
+        if not number or self.row_stride is None:
+            return self.first_lane
+        first, stride = self.first_lane, self.row_stride
+        return first.deferred("add", stride.deferred("mul", first.builder.const(number, first.type)))
+
+    @property
+    def masks(self) -> set[str]:
+        """The masks (SSA names) outside which nothing is known of a lane."""
+        return {n for n in self.assumptions if isinstance(n, str)}
+
+    def with_masks(self, change: Callable[[str], str]) -> StridedLanes:
+        """The same under other names of the masks."""
+        if not self.masks:
+            return self
+        return replace(self, assumptions=tuple(change(n) if isinstance(n, str) else n for n in self.assumptions))
+
+    def within_masks(self) -> StridedLanes:
+        """The same, where all lanes that count are inside those masks."""
+        return replace(self, assumptions=tuple(n for n in self.assumptions if not isinstance(n, str)))
+
+    def widened(self) -> Widening | None:
+        """What was widened, if lanes are exactly that times the factor and something that is the same for all."""
+        (only,) = self.assumptions if len(self.assumptions) == 1 else (None,)
+        return only if self.factor and isinstance(only, Widening) else None
+
+    def holds(self) -> str:
+        """Emit the test (i1) that no lane wrapped around on the way to a wider type."""
+        tests = [test for n in self.assumptions if not isinstance(n, str) and (test := n.holds()) != "true"]
+        return reduce(lambda x, y: self.root.builder.assign(f"and i1 {x}, {y}"), tests) if tests else "true"
+
+    def in_rows_of(self, row: int) -> StridedLanes | None:
+        """The same in rows of another length, if that is possible."""
+        if row == self.row:
+            return self
+        if self.row_stride is not None or self.steps:
+            return None
+        return replace(self, row=row, row_stride=self.root.builder.const(self.stride * row, self.root.type))
+
+    def followed_by(self, other: StridedLanes) -> StridedLanes | None:
+        """Two rows end to end."""
+        if self.row_stride or other.row_stride or self.stride != other.stride or self.steps or other.steps:
+            return None
+        small, assumptions, row = self.small and other.small, self.assumptions + other.assumptions, self.row
+        row_stride: Value | None
+        if self.root is other.root or self.root.text == other.root.text:
+            distance = other.offset - self.offset
+            one_row = distance == row * self.stride
+            row_stride = None if one_row else self.root.builder.const(distance, self.root.type)
+            row = 2 * row if one_row else row
+        else:
+            row_stride = other.first_lane.deferred("sub", self.first_lane)
+        return StridedLanes(self.root, self.stride, row, row_stride, small, assumptions, offset=self.offset)
+
+    def part(self, first: int, count: int) -> StridedLanes | None:
+        """Consecutive lanes: part of a row, or whole rows."""
+        if self.steps:
+            return None
+        root = self.root
+        r, i = divmod(first, self.row)
+        if r and self.row_stride is not None:
+            root = root.deferred("add", self.row_stride.deferred("mul", root.builder.const(r, root.type)))
+        found = replace(self, root=root, first=self.first + first).with_masks(lambda n: mask_further(n, first))
+        if i + count <= self.row:
+            found.row, found.row_stride, found.offset = count, None, found.offset + i * self.stride
+            return found
+        return None if i or count % self.row else found
+
+
+class BasePointer(NamedTuple):
+    """A pointer among a kernel's arguments: what holds them, and its byte there."""
+
+    payload: str
+    byte: int
+    slots: int = 0
+    """How many buffers of the address space further on memory lies that stands beside its buffer."""
+
+    def moved(self, distance: int) -> BasePointer:
+        """The same behind a distance in bytes (as unsigned bits): where it leads into other buffers, these."""
+        return self._replace(slots=self.slots + ((distance + (1 << 31) & (1 << 64) - 1) >> 32))
+
+
+def strided_sum(x: Value, y: Value, sign: int) -> StridedLanes | None:
+    """What is known of a sum (``sign`` 1) or a difference (-1)."""
+    lanes, t = max(x.lanes, y.lanes), x.type
+    if lanes == 1 or not t.is_integer:
+        return None
+    left, right = x.strided_over(lanes), y.strided_over(lanes)
+    if left is None or right is None:
+        return None
+    row = min(left.row, right.row)
+    left, right = left.in_rows_of(row), right.in_rows_of(row)
+    if left is None or right is None:
+        return None
+    steps = left.steps_of_sum(right, sign)
+    if steps is None:
+        return None
+    b = x.builder
+
+    def join(p: Value, q: Value) -> Value:
+        return b.retype(p, t).deferred("add" if sign > 0 else "sub", b.retype(q, t))
+
+    zero = b.const(0, t)
+    row_stride = None
+    if left.row_stride is not None or right.row_stride is not None:
+        row_stride = join(left.row_stride or zero, right.row_stride or zero)
+    return StridedLanes(
+        join(left.root, right.root),
+        left.stride + sign * right.stride,
+        row,
+        row_stride,
+        assumptions=left.assumptions + right.assumptions,
+        factor=left.factor + sign * right.factor if 1 in (x.lanes, y.lanes) else 0,
+        first=left.first + right.first,
+        offset=left.offset + sign * right.offset,
+        steps=steps,
+    )
+
+
+def strided_product(x: Value, factor: Value) -> StridedLanes | None:
+    """What is known of a product with a scalar."""
+    found, b, t = x.strided, x.builder, x.type
+    if not found or factor.lanes > 1 or not t.is_integer:
+        return None
+    factor = b.retype(factor, t)
+    known = factor.constant if factor.constant is not None and factor.constant < LARGEST_FACTOR else None
+    if known is None and (found.stride or found.steps):
+        return None
+    row_stride = None if found.row_stride is None else b.retype(found.row_stride, t).deferred("mul", factor)
+    root = b.retype(found.first_lane if known is None else found.root, t).deferred("mul", factor)
+    known = known or 0
+    return replace(
+        found,
+        root=root,
+        stride=found.stride * known,
+        row_stride=row_stride,
+        small=False,
+        factor=found.factor * known,
+        offset=found.offset * known,
+        steps=tuple(step * known for step in found.steps),
+    )
+
+
+def same_in_rows(x: Value, y: Value, op: str) -> StridedLanes | None:
+    """What is known of an operation on lanes that are the same along one row or two: so are the results.
+
+    Args:
+        op: an operation of LLVM that has a result for all operands.
+    """
+    lanes, b, t = max(x.lanes, y.lanes), x.builder, x.type
+    left, right = x.strided_over(lanes), y.strided_over(lanes)
+    if lanes == 1 or not t.is_integer or left is None or right is None:
+        return None
+    if left.stride or right.stride or left.steps or right.steps:
+        return None
+    row = min(left.row, right.row)
+    left, right = left.in_rows_of(row), right.in_rows_of(row)
+    if left is None or right is None or lanes > 2 * row:
+        return None
+
+    assumptions = left.assumptions + right.assumptions
+    if not all(isinstance(n, str) for n in assumptions):
+        return None
+    first, second = (b.retype(left.of_row(n), t).deferred(op, b.retype(right.of_row(n), t)) for n in (0, 1))
+    row_stride = None if row == lanes else second.deferred("sub", first)
+    return StridedLanes(first, 0, row, row_stride, assumptions=assumptions)
+
+
+def strided_pair(low: Value, high: Value) -> StridedLanes | None:
+    """What is known of qwords of which there are the low and the high dwords."""
+    if low.strided is None or high.strided is None:
+        return None
+    b = low.builder
+    halves = [b.cast(b.retype(x, types.UD), types.UQ) for x in (low, high)]
+    upper = strided_product(halves[1], b.const(1 << 32, types.UQ))
+    if upper is None:
+        return None
+    halves[1].strided = upper
+    return strided_sum(halves[0], halves[1], 1)
+
+
+def strided_conversion(x: Value, target: DataType) -> StridedLanes | None:
+    """What is known of strided lanes after a conversion to an integer type of another size."""
+    b, known, source = x.builder, x.strided, x.type
+    if known is None:
+        return None
+    row_stride = None
+    if known.row_stride is not None:
+        own = signed_of(source.size) if known.small else source  # rows may come in any order
+        row_stride = b.cast(b.retype(known.row_stride, own), target, deferred=True)
+    fits = known.small or target.size < source.size
+    if known.steps and not fits:
+        return None
+    if not fits and not known.stride and x.lanes <= 2 * known.row:
+        return _same_converted(known, x.lanes, source, target)
+    root = b.cast(b.retype(known.root if fits else known.first_lane, source), target, deferred=True)
+    assumptions, factor = known.assumptions, 0
+    if target.size < source.size:  # beyond the bits that are kept it does not matter what wrapped around
+        assumptions = tuple(n for n in assumptions if isinstance(n, str) or n.source.size < target.size)
+    if not fits:
+        assumptions, factor = (*assumptions, Widening(known, x.lanes, source, target)), 1
+    if len(assumptions) > MAXIMUM_ASSUMPTIONS:
+        return None
+    offset = known.offset if fits else 0
+    small = known.small and target.size > 1
+    return replace(
+        known,
+        root=root,
+        row_stride=row_stride,
+        small=small,
+        assumptions=assumptions,
+        factor=factor,
+        first=0,
+        offset=offset,
+    )
+
+
+def _same_converted(known: StridedLanes, lanes: int, source: DataType, target: DataType) -> StridedLanes:
+    """What is known of one row or two, whose lanes are the same, after a conversion to a wider type."""
+    b = known.root.builder
+    first, second = (b.cast(b.retype(known.of_row(n), source), target, deferred=True) for n in (0, 1))
+    row_stride = None if lanes == known.row else second.deferred("sub", first)
+    return StridedLanes(first, 0, known.row, row_stride, known.small, known.assumptions)

@@ -1,0 +1,248 @@
+"""Compiled kernels of one image: out of memory, the disk or the compiler."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import struct
+import threading
+from collections.abc import Callable, Hashable
+from itertools import pairwise
+from time import perf_counter
+from typing import NamedTuple
+
+from visakit.diagnostics import Diagnostic, SimulationError
+from visakit.language.program import Function
+from visakit.objects.image import LinkedImage
+from vsim.engines.llvm import Overtaken, Unsupported
+from vsim.engines.llvm.runtime import cache, native, summaries
+from vsim.engines.llvm.runtime.surfaces import made_for
+from vsim.engines.llvm.runtime.target import is_guarded
+from vsim.launch.dispatch import LIMIT_HINT, Dispatch
+from vsim.launch.threads import begins_rows, threads_in_flight, threads_together
+
+GRACE_SECONDS = 0.5
+"""What compiling may take before something else is tried meanwhile."""
+LEAST_SECONDS = 10.0
+"""What compiling may take in any case: a limit of a tenth of a second is meant for the launch."""
+
+Meanwhile = Callable[[Callable[[], bool]], bool]
+"""What to do while a kernel is compiled: it is told how to see that this is over, and says if nothing is left to do."""
+
+
+class CompiledKernel(NamedTuple):
+    """Loaded code of a kernel with the functions that fault records name by number.
+
+    ``turned``: local ids count up along y from lane to lane.
+    """
+
+    native: native.Native
+    functions: list[Function]
+    turned: bool
+
+
+class KernelCache:
+    """The kernels of an image that were compiled, or cannot be."""
+
+    def __init__(self, image: LinkedImage) -> None:
+        self.image = image
+        self.found: dict[Hashable, CompiledKernel | Unsupported] = {}
+        self.unfinished: dict[Hashable, Compilation] = {}
+        """Kernels that nobody waits for at the moment."""
+        self.seconds = 0.0
+        """How long making native code has taken so far, or finding it on disk."""
+        self.module = b""
+        """The bytes of the image's module, which are part of every key."""
+
+    def kernel(
+        self,
+        dispatch: Dispatch,
+        full: bool,
+        row: int,
+        turned_row: int,
+        max_seconds: float | None = None,
+        meanwhile: Meanwhile | None = None,
+    ) -> CompiledKernel:
+        """The code for a launch.
+
+        Args:
+            full, row, turned_row: see :func:`vsim.engines.llvm.pipeline.translate`.
+            max_seconds: when to give up compiling; not before :data:`LEAST_SECONDS`.
+            meanwhile: what to do where compiling takes more than a moment; it ends when what it is given says that
+                compiling is over, or has done all that the launch is to do: then it is true.
+
+        Raises:
+            Unsupported: the kernel needs something that only the reference engine does.
+            Overtaken: nothing is left to do.
+            SimulationError: S040, compiling it took too long.
+        """
+        ordered, covered = (dispatch.schedule is not None, dispatch.is_round_robin), dispatch.coverage is not None
+        variant = (
+            dispatch.kernel.name,
+            full,
+            row,
+            turned_row,
+            covered,
+            ordered,
+            dispatch.has_barrier,
+            made_for(dispatch),
+            tuple(sorted(dispatch.checks)),
+            dispatch.exact,
+            _threads_at_once(dispatch),
+            begins_rows(dispatch, row, False),
+            begins_rows(dispatch, turned_row, True),
+        )
+        found = self.found.get(variant)
+        if found is None:
+            started = perf_counter()
+            try:
+                found = self._load_or_compile(dispatch, full, row, turned_row, variant, max_seconds, meanwhile)
+            except Unsupported as problem:
+                found = problem
+            finally:
+                self.seconds += perf_counter() - started
+            self.found[variant] = found
+        if isinstance(found, Unsupported):
+            raise found
+        return found
+
+    def _load_or_compile(
+        self,
+        dispatch: Dispatch,
+        full: bool,
+        row: int,
+        turned_row: int,
+        variant: Hashable,
+        max_seconds: float | None,
+        meanwhile: Meanwhile | None,
+    ) -> CompiledKernel:
+        image = self.image
+        if not self.module:
+            self.module = image.module_bytes()
+        target = (image.platform, dispatch.grf_size, variant, dispatch.simd, dispatch.local_id_rows, native.made_for())
+        guarded = is_guarded()
+        addresses = [(s.name, s.value) for s in image.symbols if s.section]
+        modes = image.register_overrun, image.lenient_reads
+        key = cache.key(self.module, image.ze_info, *target, guarded, *modes, addresses)
+        functions = image.module.all_functions
+        compilation = self.unfinished.pop(variant, None)
+        stored = cache.load(key) if compilation is None else None
+        if stored is not None:
+            numbers, turned, objects = _unpacked(stored)
+            summaries.keep(image, dispatch.signature, self.module)
+            return CompiledKernel(native.Native(objects, guarded), [functions[n] for n in numbers], turned)
+        image.read_all()  # The reference engine may look at it meanwhile.
+
+        def work() -> CompiledKernel:
+            from vsim.engines.llvm import pipeline
+
+            found = pipeline.translate(dispatch, full, row, turned_row)
+            objects = pipeline.compile_objects(found)
+            cache.save(key, _packed([functions.index(f) for f in found.functions], found.turned, objects))
+            summaries.keep(image, dispatch.signature, self.module)
+            return CompiledKernel(native.Native(objects, guarded), found.functions, found.turned)
+
+        if max_seconds is None and meanwhile is None and compilation is None:
+            return work()
+        if compilation is None:
+            compilation = Compilation(work)
+        if meanwhile is not None and not compilation.wait(GRACE_SECONDS):
+            self.unfinished[variant] = compilation
+            compilation.leave_behind()
+            if meanwhile(compilation.is_over):
+                raise Overtaken
+            del self.unfinished[variant]
+        limit = None if max_seconds is None else max(max_seconds, LEAST_SECONDS)
+        if not compilation.wait(limit):
+            compilation.leave_behind()
+            message = f"kernel '{dispatch.kernel.name}' was not compiled within {limit:g} seconds"
+            raise SimulationError(Diagnostic("S040", message, None, LIMIT_HINT))
+        return compilation.kernel()
+
+
+def _threads_at_once(dispatch: Dispatch) -> int:
+    """Threads of a group that the code for a launch may run at once."""
+    if dispatch.has_barrier:
+        return threads_together(dispatch)
+    return threads_in_flight(dispatch) if dispatch.signature.summary.repeats else 1
+
+
+class Compilation:
+    """A thread that compiles a kernel. As LLVM cannot be stopped, it is left behind when nobody waits any more: what it
+    makes goes to the cache.
+    """
+
+    def __init__(self, work: Callable[[], CompiledKernel]) -> None:
+        self.work = work
+        self.found: CompiledKernel | BaseException | None = None
+        self.over = threading.Event()
+        self.started = perf_counter()
+        self.thread = threading.Thread(target=self._compile, daemon=True)
+        self.thread.start()
+
+    def _compile(self) -> None:
+        try:
+            self.found = self.work()
+        except BaseException as error:
+            self.found = error
+        self.over.set()
+
+    def is_over(self) -> bool:
+        """Whether there is a kernel, or an error."""
+        return self.over.is_set()
+
+    def wait(self, seconds: float | None) -> bool:
+        """Wait until so many seconds after its beginning; whether it is over."""
+        left = None if seconds is None else self.started + seconds - perf_counter()
+        return self.over.wait(None if left is None else min(max(left, 0), threading.TIMEOUT_MAX))
+
+    def kernel(self) -> CompiledKernel:
+        """What was compiled; raises what went wrong."""
+        if isinstance(self.found, BaseException):
+            raise self.found
+        assert self.found is not None
+        return self.found
+
+    def leave_behind(self) -> None:
+        """Let the process end well whatever the thread is at."""
+        if not _LEFT_BEHIND:
+            atexit.register(_leave_them)
+        _LEFT_BEHIND[:] = [self.thread, *(t for t in _LEFT_BEHIND if t.is_alive() and t is not self.thread)]
+
+
+_LEFT_BEHIND: list[threading.Thread] = []
+"""Threads that may still compile."""
+
+
+def _leave_them() -> None:
+    """When the interpreter ends: code of LLVM that still runs would use what the C library's exit destroys.
+
+    So nothing is destroyed: the first thing of that exit is the end of the process, with its exit code. Where the C
+    library cannot do that, the process ends when the threads have.
+    """
+    threads = [t for t in _LEFT_BEHIND if t.is_alive()]
+    if not threads:
+        return
+    library = ctypes.CDLL(None)
+    on_exit = getattr(library, "on_exit", None)
+    if on_exit is None:
+        for thread in threads:
+            thread.join()
+        return
+    library.fflush(None)
+    on_exit(ctypes.cast(library._exit, ctypes.c_void_p), None)
+
+
+def _packed(numbers: list[int], turned: bool, objects: list[bytes]) -> bytes:
+    """Functions (by number in the image) and objects of a kernel as they are kept."""
+    sizes = [len(o) for o in objects]
+    head = struct.pack(f"<{3 + len(numbers) + len(sizes)}I", len(numbers), len(sizes), turned, *numbers, *sizes)
+    return b"".join([head, *objects])
+
+
+def _unpacked(stored: bytes) -> tuple[list[int], bool, list[bytes]]:
+    functions, count, turned = struct.unpack_from("<3I", stored)
+    numbers = struct.unpack_from(f"<{functions}I", stored, 12)
+    sizes = struct.unpack_from(f"<{count}I", stored, 12 + 4 * functions)
+    ends = [12 + 4 * (functions + count) + sum(sizes[:n]) for n in range(count + 1)]
+    return list(numbers), bool(turned), [stored[start:end] for start, end in pairwise(ends)]

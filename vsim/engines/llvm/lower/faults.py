@@ -1,0 +1,59 @@
+"""Fault exits: where something without a defined result would happen, the function is left with a record of what and
+who.
+
+The branch is predicted not to be taken, and what it emits stands behind all other code. All exits of a function meet in
+one block, which calls the recorder once.
+"""
+
+from __future__ import annotations
+
+from visakit.language import types
+from vsim.engines.llvm.ir.emitter import UNLIKELY
+from vsim.engines.llvm.ir.joins import phi
+from vsim.engines.llvm.ir.values import Value
+from vsim.engines.llvm.lower.state import FunctionState
+from vsim.engines.llvm.memory.bounds import Where
+
+
+class FaultExits:
+    """The fault exits of one function."""
+
+    def __init__(self, state: FunctionState) -> None:
+        self.state = state
+        self.exits: list[tuple[tuple[str, ...], str]] = []
+        """What each exit records, and its block."""
+
+    def begin(self) -> None:
+        """Begin an emission."""
+        self.exits = []
+
+    def leave_if(self, condition: str, kind: int, number: str, size: str, where: Where) -> None:
+        """Leave the function if the condition (i1) holds, with a record of what was wrong.
+
+        Args:
+            kind, number, size: of the memory, or what else it was about.
+            where: emits the rest of the record on the way out.
+        """
+        b = self.state.b
+        bad, good, before, hot = b.new_label("fault"), b.new_label("ok"), b.mark(), b.lines
+        b.branch(condition, bad, good, UNLIKELY)
+        b.lines = self.state.cold
+        b.label(bad, before)
+        lane, step, count, address = where()
+        record = (str(kind), str(self.state.at.pc), lane, str(step), str(count), address, number, size)
+        self.exits.append((record, b.jump("faults")))
+        b.lines = hot
+        b.label(good, before)
+
+    def record(self) -> bool:
+        """Emit the block in which all exits meet; False if there are none. Who calls it ends the block."""
+        if not self.exits:
+            return False
+        state, b = self.state, self.state.b
+        b.label("faults")
+        ends = [end for _, end in self.exits]
+        columns = zip(*(values for values, _ in self.exits), strict=True)
+        record = [phi(b, [Value(b, types.UQ, 1, text) for text in column], ends).typed for column in columns]
+        record.insert(1, f"i64 {state.module.number(state.function)}")
+        b.emit(f"call void @record_fault(ptr %ctx, ptr %worker, {', '.join(record)}, i64 {state.thread})")
+        return True

@@ -1,0 +1,289 @@
+"""Lowers one function: block by block, twice where values flow between blocks.
+
+The first emission is thrown away; :mod:`discovery` learns from it what each block needs of the others. What prepares an
+instruction is kept for the second one, unless it emitted something. A function of one block is emitted once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from visakit.language import types
+from visakit.language.program import Function
+from vsim.analysis.quiet_loops import leaves_memory_alone
+from vsim.analysis.waiting import touches_memory
+from vsim.engines.llvm import CannotExecute, Unsupported
+from vsim.engines.llvm.ir import guard
+from vsim.engines.llvm.ir.types import MASK
+from vsim.engines.llvm.ir.values import Mask, Value
+from vsim.engines.llvm.lower.assembly import assemble
+from vsim.engines.llvm.lower.calls import stack_address
+from vsim.engines.llvm.lower.control_flow import ControlFlowLowering
+from vsim.engines.llvm.lower.coverage import CoverageMarks
+from vsim.engines.llvm.lower.discovery import StorageUse, storage_use
+from vsim.engines.llvm.lower.faults import FaultExits
+from vsim.engines.llvm.lower.findings import FindingExits
+from vsim.engines.llvm.lower.lane_shapes import LaneShapes, Places
+from vsim.engines.llvm.lower.lanes_left import LanesLeft
+from vsim.engines.llvm.lower.machine import LoweringMachine
+from vsim.engines.llvm.lower.masks import Masks
+from vsim.engines.llvm.lower.module import ModuleState
+from vsim.engines.llvm.lower.prologue import Prologue
+from vsim.engines.llvm.lower.registers import NOTHING_NEEDED, BlockNeeds, BlockUse
+from vsim.engines.llvm.lower.state import ENTRY, FunctionState, Position
+from vsim.engines.llvm.lower.storage import VARIABLE, Key
+from vsim.engines.llvm.runtime import context as cx
+from vsim.engines.llvm.runtime import driver, turns
+from vsim.engines.llvm.runtime.target import is_guarded
+from vsim.semantics import SEMANTICS
+from vsim.semantics.registers import CE0, reads_lanes
+
+if TYPE_CHECKING:  # Few launches are checked.
+    from vsim.checks.undefined import UndefinedMachine
+
+Needs = Callable[[int], BlockNeeds]
+MOST_ATTEMPTS = 3
+"""So many times is a function emitted under assumptions on the shapes of its registers, before it is without any."""
+
+
+def lower(module: ModuleState, function: Function) -> str:
+    """The text of a function.
+
+    Raises:
+        Unsupported: it needs something that only the reference engine does.
+    """
+    return FunctionLowering(module, function).text()
+
+
+class FunctionLowering:
+    """Emits the blocks of one function."""
+
+    def __init__(self, module: ModuleState, function: Function) -> None:
+        self.state = FunctionState(module, function)
+        self.exits = FaultExits(self.state)
+        self.masks = Masks(self.state)
+        self.findings = FindingExits(self.state)
+        self.left = LanesLeft(self.state, self.masks, self.findings)
+        self.flow = ControlFlowLowering(self.state, self.masks, self.exits, self.left)
+        self.machine = LoweringMachine(self.state, self.masks, self.flow, self.exits, self.findings)
+        self.semantics_on = self._checked_machine() if module.dispatch.watches_undefined else self.machine
+        """What the semantics drive: the machine, or the one around it that checks."""
+        self.coverage = CoverageMarks(self.state) if module.dispatch.coverage is not None else None
+        self.guarded = is_guarded()
+        self.yields = module.dispatch.is_round_robin
+        self.prepared: dict[int, Callable[[], object]] = {}
+        """What emits an instruction, for the second emission."""
+        self.refused: set[int] = set()
+        """Instructions that no engine can execute."""
+
+    def _checked_machine(self) -> UndefinedMachine:
+        """The machine that checks for undefined values."""
+        from vsim.checks.undefined import UndefinedMachine
+        from vsim.engines.llvm.lower.shadows import CompiledShadows
+
+        shadows = CompiledShadows(self.state, self.masks, self.exits, self.findings)
+        return UndefinedMachine(self.machine, shadows)
+
+    def text(self) -> str:
+        """The function as IR."""
+        state = self.state
+        if state.flow.leaves_subroutine(state.jump_lanes):
+            raise Unsupported(
+                "jumps between subroutines: lanes wait, and come back, where the text has their subroutine"
+            )
+        text = self._text()
+        state.module.touched += self.machine.access.touched
+        return text
+
+    def _text(self) -> str:
+        state = self.state
+        if state.is_straight:
+            visible = state.storage.is_visible
+            straight = BlockNeeds(visible, NOTHING_NEEDED.carries, NOTHING_NEEDED.sees)
+            uses = self._emit({}, {}, lambda block: straight, keep=False)
+            if self.refused:  # without what their preparation has emitted
+                uses = self._emit({}, {}, lambda block: straight, keep=False)
+            return assemble(state, self.flow.recursion, self.coverage, uses[ENTRY].exposed)
+        helpers = dict(state.module.helpers)
+        uses = self._emit({}, None, lambda block: NOTHING_NEEDED, keep=True)
+        use = storage_use(state, uses)
+        found = self._settled(use, helpers)
+        state.walks.end()
+        return assemble(state, self.flow.recursion, self.coverage, use.unwritten | found.slots(use.unwritten))
+
+    def _settled(self, use: StorageUse, helpers: Mapping[str, str]) -> LaneShapes:
+        """Emit the function until its blocks leave what was assumed of registers, and accesses were looked at under the
+        same assumptions before; gives these.
+
+        Args:
+            helpers: those of the module before the first emission.
+        """
+        state = self.state
+        learner = state.registers.lane_shapes
+        shapes = learner.learned(use)
+        agrees, attempts = learner.relied_on(shapes), 0
+        while True:
+            state.module.helpers.clear()
+            state.module.helpers.update(helpers)
+            if not agrees:
+                state.walks.begin_anew()
+            self._emit(use.extents, shapes, lambda block: use.needs(state, block), keep=False)
+            found = state.registers.lane_shapes
+            if found.wrong:
+                attempts += 1
+                right = {key: places for key, places in shapes.items() if key not in found.wrong}
+                shapes, agrees = right if attempts < MOST_ATTEMPTS else {}, False
+            elif agrees or not state.walks.known:
+                return found
+            else:
+                agrees = True
+
+    def _emit(
+        self, extents: Mapping[Key, int], shapes: Mapping[Key, Places] | None, needs: Needs, keep: bool
+    ) -> dict[int, BlockUse]:
+        """Emit the function; gives what its blocks do to storage.
+
+        Args:
+            shapes: what is assumed of registers in storage; None: see :class:`LaneShapes`.
+            keep: keep what was prepared.
+        """
+        state = self.state
+        state.begin(extents, shapes)
+        self.exits.begin()
+        self.machine.access.touched = 0
+        full = state.is_kernel and state.module.full
+        uses = {ENTRY: state.registers.begin_block(needs(ENTRY), full)}
+        self._enter_function()
+        if not state.is_straight or not state.flow.starts:
+            state.registers.end_block(ENTRY, state.at.running)
+            state.b.jump(self.flow.entrance(0))
+        for start, end in state.flow.blocks():
+            if start in state.reconvergence.points:
+                self.flow.gather(start)
+            if not state.is_straight:
+                state.b.label(f"block{start}")
+                everybody = full and start in state.reconvergence.converged
+                uses[start] = state.registers.begin_block(needs(start), everybody)
+            self._block(start, end, keep)
+        for subroutine in state.flow.subroutines:
+            self.flow.return_from_subroutine(subroutine)
+        self._leave_function()
+        return uses
+
+    # -- blocks --------------------------------------------------------------------------------------------
+
+    def _block(self, start: int, end: int, keep: bool) -> None:
+        """The instructions of a block, and the way to the next one."""
+        state = self.state
+        converged = start in state.reconvergence.converged
+        running: Mask = self.masks.work_items() if converged else self.masks.load_running()
+        at = state.at = Position(start, running, converged)
+        self._place_in_others(at)
+        if self.coverage:
+            self.coverage.mark(start)
+        for pc in range(start, end):
+            at.pc, at.execution = pc, state.function.instructions[pc].args.get("exec")
+            self._instruction(pc, keep)
+            if at.left:
+                return
+        state.registers.end_block(start, at.running)
+        state.b.jump(self.flow.entrance(end))
+
+    def _place_in_others(self, at: Position) -> None:
+        """Find the block in which all lanes of this one ran, so that what was proved of its lanes holds here, too."""
+        around = self.state.around
+        while around and not self.state.registers.needs.lies_in(around[-1].block):
+            around.pop()
+        if at.running is True:
+            return
+        if around:
+            at.around = around[-1]
+            outer = at.around.running
+            assert outer is not True
+            at.running.implies |= outer.implies | {outer.text}
+        around.append(at)
+
+    def _instruction(self, pc: int, keep: bool) -> None:
+        """Prepare an instruction, unless that was done, and emit it; one that cannot be prepared is a fault."""
+        if self.guarded:
+            self.state.b.lines.append(guard.marker(pc))
+        instruction = self.state.function.instructions[pc]
+        emit = self.prepared.get(pc)
+        if emit is None:
+            b = self.state.b
+            b.assigned = False
+            emit = self._refuse
+            if pc not in self.refused:
+                try:
+                    emit = SEMANTICS[instruction.desc.semantics](self.semantics_on, instruction)
+                except CannotExecute:
+                    self.refused.add(pc)
+            if keep and not b.assigned:
+                self.prepared[pc] = emit
+        if self.yields and touches_memory(instruction):
+            self.machine.waiting.suspension.let_others_run()
+        self.state.walks.before(pc, leaves_memory_alone(instruction))
+        if self.machine.races:
+            self.machine.races.fence(instruction)
+        self.left.before(instruction)
+        self.state.registers.pc = pc
+        if reads_lanes(self.state.layout, instruction):
+            running = Value(self.state.b, types.UQ, 1, self.masks.bits(self.masks.running_vector()))
+            self.state.registers.write((VARIABLE, CE0), 0, 1, self.state.b.cast(running, types.UD))
+        emit()
+        if pc in self.state.walks.counted.slots:
+            self.state.walks.count_up(pc, self.masks.mask(instruction.args["exec"], None)())
+        self.machine.call_checks.behind(instruction)
+
+    def _refuse(self) -> None:
+        """Emit the fault that an instruction is which no engine can execute."""
+        self.exits.leave_if("true", cx.REFUSED, "0", "0", lambda: ("0", 0, 0, "0"))
+
+    # -- beginning and end ---------------------------------------------------------------------------------
+
+    def _enter_function(self) -> None:
+        state, b = self.state, self.state.b
+        if not state.is_kernel:
+            mask = Value(b, MASK, state.lanes, "%mask")
+            state.at = Position(ENTRY, mask, converged=False)
+            self.masks.set_running(mask)
+            state.storage.carry_in()
+            Prologue(state, self.masks).states()
+            return
+        if state.shares:
+            b.emit(f"store i64 %thread, ptr {b.offset('%shared', cx.SHARED_THREAD)}, align 8")
+            b.emit(f"store i64 0, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
+            b.emit(f"store i64 {stack_address(b)}, ptr {b.offset('%shared', cx.SHARED_STACK)}, align 8")
+            if state.dispatch.checks:
+                b.emit(f"store i64 {self.masks.work_item_bits()}, ptr {b.offset('%shared', cx.SHARED_ITEMS)}, align 8")
+            if self.machine.races:
+                self.machine.races.ids.publish()
+        state.at = Position(ENTRY, self.masks.work_items(), converged=True)
+        self.masks.run_all()
+        Prologue(state, self.masks).emit()
+
+    def _leave_function(self) -> None:
+        """The ways out: faults, then the usual one."""
+        b = self.state.b
+        if self.exits.record():
+            if self.state.is_coroutine:
+                b.jump("exit")
+            else:
+                self._publish()
+                b.emit("ret void")
+        b.label("exit")
+        self._publish()
+        if self.state.is_coroutine and not self.state.is_kernel:
+            self.state.storage.carry_out()
+        if self.state.is_coroutine:
+            b.lines.append(turns.function_end() if self.state.module.takes_turns else driver.coroutine_exit())
+        elif self.state.is_kernel:
+            b.jump("next")
+        else:
+            self.state.storage.carry_out()
+            b.emit("ret void")
+
+    def _publish(self) -> None:
+        if self.coverage:
+            self.coverage.publish()

@@ -1,0 +1,185 @@
+"""The machine that the semantics drive (:class:`vsim.semantics.algebra.Machine`): every call emits code at the current
+place.
+
+It does nothing itself: each method is one of the part that does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from visakit.language import types
+from visakit.language.program import Instruction
+from visakit.language.types import DataType
+from vsim.checks.selection import RACE
+from vsim.engines.llvm import CannotExecute
+from vsim.engines.llvm.ir.values import Mask, Value
+from vsim.engines.llvm.lower.argument_checks import ArgumentChecks
+from vsim.engines.llvm.lower.call_checks import CallChecks
+from vsim.engines.llvm.lower.calls import Calls
+from vsim.engines.llvm.lower.control_flow import ControlFlowLowering
+from vsim.engines.llvm.lower.faults import FaultExits
+from vsim.engines.llvm.lower.findings import FindingExits
+from vsim.engines.llvm.lower.float_controls import FloatControls
+from vsim.engines.llvm.lower.images import ImageNumber, Images
+from vsim.engines.llvm.lower.masks import Masks
+from vsim.engines.llvm.lower.operands import Operands
+from vsim.engines.llvm.lower.race import RaceWatch
+from vsim.engines.llvm.lower.spaces import Spaces
+from vsim.engines.llvm.lower.state import FunctionState
+from vsim.engines.llvm.lower.waiting import ThreadWaits
+from vsim.engines.llvm.memory.access import MemoryAccess
+from vsim.engines.llvm.memory.space import MemorySpace
+from vsim.engines.llvm.memory.texels import TexelAccess
+from vsim.engines.llvm.runtime import context as cx
+from vsim.engines.llvm.runtime.race import RECORDING
+from vsim.memory.memory import SamplerState
+from vsim.semantics.algebra import ImageView
+
+
+class LoweringMachine:
+    """The parts that lower the instructions of one function."""
+
+    def __init__(
+        self,
+        state: FunctionState,
+        masks: Masks,
+        flow: ControlFlowLowering,
+        exits: FaultExits,
+        findings: FindingExits,
+    ) -> None:
+        self.state = state
+        self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
+        module, self.exits = state.module, exits
+        size = len(state.function.instructions)
+        separate, walks = state.dispatch.separates_writes, state.walks
+        self.access = MemoryAccess(
+            state.b, exits.leave_if, module.helpers, separate, size, walks, module.row, state.is_straight
+        )
+        self.races: RaceWatch | None = None
+        if state.dispatch.checks & {RACE, RECORDING}:
+            self.races = RaceWatch(state, findings, self.access.loops)
+            self.access.watched_by(self.races)
+        self.texels = TexelAccess(state.b, exits.leave_if, module.helpers, module.row)
+        self.texels.watch = self.races
+        operands = Operands(state, masks, self.access)
+        self.type_of = operands.type_of
+        self.reader, self.writer = operands.reader, operands.writer
+        self.raw_reader, self.raw_writer = operands.raw_reader, operands.raw_writer
+        self.state_reader, self.state_writer = operands.state_reader, operands.state_writer
+        self.predicate_writer, self.address_of = operands.predicate_writer, operands.address_of
+        self.mask, self.predicate_bits = masks.mask, masks.predicate_bits
+        self.predicate_reader = masks.predicate_reader
+        self.predicate_as_integer = masks.predicate_as_integer
+        self.predicate_from_integer = masks.predicate_from_integer
+        spaces = Spaces(state)
+        self.flat, self.slm, self.urb = spaces.flat, spaces.slm, spaces.urb
+        self.surface, self.surface_by_handle = spaces.surface, spaces.surface_by_handle
+        self.for_blocks = spaces.for_blocks
+        self.images = Images(state, spaces, exits)
+        self.sampler = self.images.sampler
+        self.image, self.image_by_handle, self.pixel = self.images.image, self.images.image_by_handle, self.images.pixel
+        self.goto, self.jump, self.switch = flow.goto, flow.jump, flow.switch
+        self.call, self.leave = flow.call, flow.leave
+        self.waiting = ThreadWaits(state, masks, flow, findings, self.races)
+        self.barrier, self.named_barrier = self.waiting.barrier, self.waiting.named_barrier
+        self.call_checks, self.argument_checks = CallChecks(state, findings), ArgumentChecks(state, findings)
+        calls = Calls(state, masks, flow, exits, self.call_checks)
+        self.call_function, self.call_address = calls.call_function, calls.call_address
+        controls = FloatControls(state)
+        self.rounding, self.denormals = controls.rounding, controls.denormals
+
+    # -- what the machine knows ----------------------------------------------------------------------------
+
+    def thread_mask(self) -> Mask:
+        """A thread runs alone here, so every one is at this instruction."""
+        return True
+
+    def require_shape(self, found: Value, wanted: int, mask: Mask, instruction: Instruction) -> None:
+        """Leave the function where the payload of a block message has another shape than its instruction."""
+        b = self.state.b
+        wrong = found != b.const(wanted, types.UD)
+        some = b.any(wrong if mask is True else mask & wrong)
+        self.exits.leave_if(some, cx.SHAPE, b.cast(found, types.UQ).text, str(wanted), lambda: ("0", 0, 0, "0"))
+
+    def symbol_address(self, instruction: Instruction) -> int | None:
+        """Address of the function or data symbol that faddr names; None if it is not defined."""
+        return self.state.dispatch.image.symbol_address(self.function, instruction.args["name"])
+
+    def cannot(self, text: str, instruction: Instruction | None = None) -> CannotExecute:
+        """The reference engine says what cannot be executed."""
+        return CannotExecute(text)
+
+    # -- memory --------------------------------------------------------------------------------------------
+
+    def load(
+        self, space: MemorySpace, address: Value, data_type: DataType, mask: Mask, instruction: Instruction
+    ) -> Value:
+        """One element for each lane."""
+        return self.load_elements(space, address, data_type, 1, mask, instruction)[0]
+
+    def store(self, space: MemorySpace, address: Value, value: Value, mask: Mask, instruction: Instruction) -> None:
+        """One element of each lane."""
+        self.store_elements(space, address, [value], mask, instruction)
+
+    def load_elements(
+        self, space: MemorySpace, address: Value, data_type: DataType, count: int, mask: Mask, instruction: Instruction
+    ) -> list[Value]:
+        """Consecutive elements for each lane."""
+        access = self.texels if space.checked_elsewhere else self.access
+        found = access.load(space, address, data_type, mask, count)
+        self.argument_checks.look(space, address, count * data_type.size, mask, writes=False)
+        return found
+
+    def store_elements(
+        self, space: MemorySpace, address: Value, values: list[Value], mask: Mask, instruction: Instruction
+    ) -> None:
+        """Consecutive elements of each lane."""
+        access = self.texels if space.checked_elsewhere else self.access
+        access.store(space, address, values, mask)
+        self.argument_checks.look(space, address, sum(v.type.size for v in values), mask, writes=True)
+
+    def mapped(self, space: MemorySpace, address: Value, size: int, mask: Mask) -> Mask:
+        """The lanes of a mask that could read so many bytes at their address."""
+        return self.access.mapped(space, address, size, mask)
+
+    def atomic(
+        self,
+        space: MemorySpace,
+        op: str,
+        address: Value,
+        data_type: DataType,
+        sources: list[Value],
+        mask: Mask,
+        instruction: Instruction,
+    ) -> Value:
+        """Atomic operations in lane order; gives the old values."""
+        args = instruction.args
+        found = self.access.atomic(
+            space, op, address, data_type, sources, mask, args["exec"].size, wanted=args["dst"].var != 0
+        )
+        self.argument_checks.look(space, address, data_type.size, mask, writes=True)
+        return found
+
+    # -- images --------------------------------------------------------------------------------------------
+
+    def with_image(
+        self,
+        image: ImageNumber,
+        mask: Mask,
+        instruction: Instruction,
+        act: Callable[[ImageView, Mask], list[Value]],
+    ) -> list[Value]:
+        """What ``act`` gives for the image that the thread finds."""
+        return self.images.with_image(image, lambda view: act(view, mask))
+
+    def with_sampler(
+        self,
+        image: ImageNumber,
+        sampler: Value,
+        mask: Mask,
+        instruction: Instruction,
+        act: Callable[[ImageView, SamplerState, Mask], list[Value]],
+    ) -> list[Value]:
+        """The same with the state of a sampler."""
+        return self.images.with_sampler(image, sampler, lambda view, state: act(view, state, mask))

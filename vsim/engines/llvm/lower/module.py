@@ -1,0 +1,76 @@
+"""What the functions of one module share while they are lowered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from visakit.language.program import Function
+from vsim.analysis.waiting import waiting_functions
+from vsim.engines.llvm.runtime.race import Traits, traits
+from vsim.launch.dispatch import Dispatch
+from vsim.launch.threads import begins_rows
+
+
+@dataclass
+class ModuleState:
+    """The module of a kernel and of all that it can call.
+
+    ``full``: every thread has all its lanes. ``row``: lanes in a row of local ids that is known to count up; 0 if it is
+    not known. ``turned``: y counts up along such a row, and x from one to the next.
+    """
+
+    dispatch: Dispatch
+    full: bool
+    row: int
+    turned: bool = False
+    declarations: dict[str, str] = field(default_factory=dict)
+    helpers: dict[str, str] = field(default_factory=dict)
+    """Modules of helper functions by name, which are compiled apart and linked."""
+    functions: list[Function] = field(default_factory=list)
+    """The kernel and what it can call, in the order in which they were asked for."""
+    numbers: dict[int, int] = field(default_factory=dict)
+    race_unit: int = 4
+    """Bytes of the units of memory that the race check watches."""
+    smallest_change: int = 8
+    """Bytes of the smallest element that is stored or changed at once, of what was lowered."""
+    touched: int = 0
+    """To how many places lanes go that access memory, of what was lowered (``memory/pattern.py``)."""
+    takes_turns: bool = field(init=False)
+    """Whether threads wait elsewhere than at the group's barrier in the kernel (``runtime/turns.py``)."""
+    waiting: frozenset[int] = field(init=False)
+    """Functions in which a thread can wait, where threads take turns."""
+
+    def __post_init__(self) -> None:
+        dispatch = self.dispatch
+        self.takes_turns, self.waiting = dispatch.takes_turns, frozenset()
+        if self.takes_turns:
+            found = waiting_functions(dispatch.image, dispatch.kernel, dispatch.is_round_robin)
+            self.waiting = frozenset(map(id, found))
+
+    def can_wait(self, function: Function) -> bool:
+        """Whether a thread can wait in a function, so that it is a coroutine."""
+        if function.is_kernel:
+            return self.dispatch.has_barrier or self.takes_turns
+        return id(function) in self.waiting
+
+    @property
+    def rows_are_whole(self) -> bool:
+        """Whether rows of local ids that are known to count up begin at 0."""
+        return begins_rows(self.dispatch, self.row, self.turned)
+
+    @cached_property
+    def race_traits(self) -> Traits:
+        """What the race check's code depends on."""
+        return traits(self.dispatch)
+
+    def number(self, function: Function) -> int:
+        """The number of a function in the module, by which faults name it; it is lowered later."""
+        if id(function) not in self.numbers:
+            self.numbers[id(function)] = len(self.numbers)
+            self.functions.append(function)
+        return self.numbers[id(function)]
+
+    def symbol(self, function: Function) -> str:
+        """The name of a function in the module."""
+        return f"@function{self.number(function)}"

@@ -1,0 +1,492 @@
+"""Registers while a function is emitted: SSA values within a block, written to storage where other blocks need them.
+
+Storage is bytes. Within a block the latest value of each byte range is an SSA value; reads find it there, also in parts
+or under another element type.
+
+*Predicated writes.* A write under a mask leaves the other lanes as they were. The merged value is emitted where
+somebody needs it: instructions that execute under the same mask, or part of it, read what was written. Example, where
+the merge is never emitted, as X is dead after the two::
+
+    (P1) mul (M1, 16) X Y Y        X = {fresh: Y * Y, mask P1, old: X}
+    (P1) add (M1, 16) Z X W        reads the fresh X: its lanes outside P1 do not matter
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from visakit.language.types import DataType
+from vsim.engines.llvm.ir.builder import Builder
+from vsim.engines.llvm.ir.types import MASK
+from vsim.engines.llvm.ir.values import Mask, Value
+from vsim.engines.llvm.lower.lane_shapes import LaneShapes
+from vsim.engines.llvm.lower.storage import Key, Storage, is_predicate, is_variable
+from vsim.semantics.core import unsigned_of
+
+ENTRANCE = -1
+"""Where what a function begins with is written."""
+Keys = Callable[[Key], bool]
+"""A set of registers, by a test."""
+
+
+@dataclass
+class PredicatedWrite:
+    """How a value came about that was written under a mask: lanes outside the mask are those of ``old``."""
+
+    mask: Value
+    fresh: Value
+    old: Value
+
+    def holds_for(self, running: Value) -> bool:
+        """Whether all lanes of a mask are fresh."""
+        return self.mask.text == running.text or self.mask.text in running.implies
+
+
+@dataclass
+class ByteRange:
+    """A byte range of a register with its value.
+
+    A ``dirty`` one is stored at the block's end; of one that is not ``stored`` storage may know nothing; one that is
+    not ``whole`` has lanes that are in storage only.
+    """
+
+    low: int
+    high: int
+    value: Value
+    dirty: bool
+    stored: bool = True
+    whole: bool = True
+    predicated: PredicatedWrite | None = None
+    by_all: bool = False
+    """Whether all lanes that run have written it, of one that is not whole."""
+
+    def __post_init__(self) -> None:
+        self.stored = self.stored and not self.dirty
+
+    @property
+    def size(self) -> int:
+        return self.high - self.low
+
+
+@dataclass
+class BlockUse:
+    """What a block does to storage."""
+
+    exposed: set[Key] = field(default_factory=set)
+    """Registers that it reads before it writes them."""
+    written: set[Key] = field(default_factory=set)
+    covered: dict[Key, int] = field(default_factory=dict)
+    """Bytes that it writes in all lanes."""
+    covered_by_all: dict[Key, int] = field(default_factory=dict)
+    """Bytes that it writes in all lanes that run."""
+    merged: set[Key] = field(default_factory=set)
+    """Registers written in some lanes, so that what others read depends on what was there."""
+
+
+@dataclass(frozen=True)
+class BlockNeeds:
+    """What the rest of the function wants of a block.
+
+    ``stores``: registers that other blocks read from storage. ``carries``: registers that no other block writes, whose
+    values serve in all blocks that this one dominates. ``sees``: whether values that another block carries serve in
+    this one. ``lies_in``: whether all lanes that run in this one ran in another block when that was run last.
+    ``private``: registers of which lanes that do not run read nothing any more, so that these may be overwritten.
+    """
+
+    stores: Keys
+    carries: Keys
+    sees: Callable[[int], bool]
+    lies_in: Callable[[int], bool] = lambda block: False
+    private: Keys = lambda key: False
+
+
+NOTHING_NEEDED = BlockNeeds(lambda key: False, lambda key: False, lambda block: True)
+"""Of a block that is all of its function, or whose function is only looked at."""
+
+
+class Registers:
+    """The registers of one emission of a function."""
+
+    def __init__(self, b: Builder, storage: Storage, lanes: int, shapes: LaneShapes) -> None:
+        self.b, self.storage, self.lanes, self.lane_shapes = b, storage, lanes, shapes
+        self.ranges: dict[Key, list[ByteRange]] = {}
+        self.use = BlockUse()
+        self.needs = NOTHING_NEEDED
+        self.carried: dict[Key, tuple[int, list[ByteRange]]] = {}
+        """Values that a block left for those that it dominates, with that block."""
+        self.extents: dict[Key, int] = {}
+        """How far the accesses to each key go."""
+        self.everybody = True
+        """Whether all lanes run in this block."""
+        self.shapes: dict[Key, tuple[int, int]] = {}
+        """Bytes of each lane and the first lane's byte, of registers that blocks in which not all lanes run access."""
+        self.pc = ENTRANCE
+        """The instruction that is emitted."""
+        self.writers: dict[int, set[int]] = {}
+        """The instructions that write each general variable, by its root."""
+        self.crossed: set[Key] = set()
+        """Registers of which lanes see elements of others that may not run."""
+
+    # -- blocks --------------------------------------------------------------------------------------------
+
+    def begin_block(self, needs: BlockNeeds, everybody: bool = True) -> BlockUse:
+        """Forget the values of the last block, but for those that were carried on by a block
+        that dominates this one. ``everybody``: all lanes run in this one.
+        """
+        self.ranges, self.everybody = {}, everybody
+        self.use = BlockUse()
+        self.needs = needs
+        return self.use
+
+    def _known(self, key: Key) -> list[ByteRange]:
+        """The values of a register in this block."""
+        found = self.ranges.get(key)
+        if found is None:
+            block, left = self.carried.get(key, (None, []))
+            kept = left if block is not None and self.needs.sees(block) else []
+            found = self.ranges[key] = [ByteRange(e.low, e.high, e.value, False, False) for e in kept]
+        return found
+
+    def end_block(self, block: int, running: Mask) -> None:
+        """Carry on and store what other blocks need.
+
+        Predicates are stored whole, so that every block finds them in one form.
+
+        Args:
+            running: the lanes that run in the block.
+        """
+        for key, ranges in self.ranges.items():
+            if self.needs.carries(key):
+                self.carried[key] = block, [ByteRange(e.low, e.high, e.value.emitted(), False) for e in ranges]
+        for key, ranges in self.ranges.items():
+            dirty = [e for e in ranges if e.dirty]
+            if not dirty:
+                continue
+            self.use.written.add(key)
+            self.use.covered[key] = sum(e.size for e in dirty if e.whole)
+            self.use.covered_by_all[key] = sum(e.size for e in dirty if e.whole or e.by_all)
+            if not all(e.whole for e in dirty):
+                self.use.merged.add(key)
+            self._leave(block, key, ranges, running)
+
+    def _leave(self, block: int, key: Key, ranges: list[ByteRange], running: Mask) -> None:
+        """Store what other blocks need of a register, by what is known of its lanes where that is all they need."""
+        shapes, stores = self.lane_shapes, self.needs.stores(key)
+        if shapes.has(key) and (shapes.learns or stores):
+            ranges = [e for e in ranges if e.dirty and not self._leave_by_shape(block, key, e, running)]
+        if stores:
+            self._store_all(key, ranges)
+
+    def _leave_by_shape(self, block: int, key: Key, e: ByteRange, running: Mask) -> bool:
+        """Leave a byte range to other blocks by what is known of its lanes; whether it is stored so."""
+        shapes, place = self.lane_shapes, (e.low, e.high)
+        if not shapes.learns:
+            return e.whole and shapes.leave(key, place, e.value, running if self.needs.private(key) else None)
+        value = e.value if e.whole else None
+        if e.by_all and e.predicated:
+            value = e.predicated.fresh  # all that counts, if the others read nothing any more
+            shapes.only_private.setdefault(key, set()).add(block)
+        shapes.learn(key, place, value, running, block)
+        return False
+
+    def _store_all(self, key: Key, ranges: list[ByteRange]) -> None:
+        size = self.storage.size(key)
+        if is_predicate(key) and (len(ranges) > 1 or ranges[0].size < size):
+            ranges = self.ranges[key] = [ByteRange(0, size, self._whole(key, ranges), True)]
+        self._store_ranges(key, ranges)
+
+    def _store_ranges(self, key: Key, ranges: list[ByteRange]) -> None:
+        """Store byte ranges in the order of their places.
+
+        SROA of LLVM 22 joins stores to parts of a slot at the one of the last part, whether the values of the others
+        are known there or not.
+        """
+        for e in sorted(ranges, key=lambda e: e.low):
+            self._store(key, e)
+
+    def _store(self, key: Key, e: ByteRange) -> None:
+        if not e.stored:
+            if e.dirty:
+                self.lane_shapes.differs(key, (e.low, e.high))
+            whole = self.b.broadcast(e.value, e.size // e.value.type.size)
+            self.b.store(whole, self._address(key, e.low), _align(e.low))
+            e.dirty, e.stored = False, True
+
+    def _load(self, key: Key, low: int, count: int, data_type: DataType) -> Value:
+        return self.b.load(data_type, count, self._address(key, low), _align(low))
+
+    def _address(self, key: Key, low: int) -> str:
+        return self.b.offset(self.storage.pointer(key), low)
+
+    def flush(self, keys: Keys, forget: bool) -> None:
+        """Bring storage up to date, before someone else reads it; forget values that someone else may write."""
+        for key in list(self.ranges):
+            if keys(key):
+                if any(e.dirty for e in self.ranges[key]):
+                    self.use.written.add(key)
+                self._store_ranges(key, self.ranges[key])
+                if forget:
+                    del self.ranges[key]
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def read(
+        self, key: Key, low: int, count: int, data_type: DataType, running: Value | None = None, first: int = 0
+    ) -> Value:
+        """Consecutive elements of a register.
+
+        Args:
+            low: byte offset of the first one (of predicates its lane).
+            running: a mask of as many lanes, outside of which the elements do not matter; None: they may be of any.
+            first: the number of the first of these lanes.
+        """
+        if running is None and not self.everybody:
+            self.crossed.add(key)
+        elif running is not None:
+            self._shape(key, low, data_type.size, first)
+        return self._read(key, low, count, data_type, running)
+
+    def _shape(self, key: Key, low: int, size: int, first: int) -> None:
+        """Remember where the elements of the lanes lie in a register; where that differs, they see those of others."""
+        shape = size, (low - first * size) % (self.lanes * size)
+        if self.shapes.setdefault(key, shape) != shape:
+            self.crossed.add(key)
+
+    def _read(self, key: Key, low: int, count: int, data_type: DataType, running: Value | None = None) -> Value:
+        high = self._reach(key, low + count * data_type.size)
+        ranges = self._take_for_granted(key, low, high)
+        for e in ranges:
+            if running is not None and (fresh := _fresh(e, low, high, data_type.size, running)) is not None:
+                return self.b.bitcast(fresh, data_type) if fresh.type is not data_type else fresh
+            if e.low <= low and e.high >= high:
+                found = self._part(e, low, count, data_type)
+                if found is not None:
+                    return found
+        if is_predicate(key):
+            whole = self._whole(key, ranges)
+            self.ranges[key] = [ByteRange(0, self.storage.size(key), whole, any(e.dirty for e in ranges))]
+            return self._read(key, low, count, data_type)
+        touching = [e for e in ranges if e.low < high and e.high > low]
+        if touching:
+            return self._read_pieces(key, touching, low, count, data_type)
+        self.use.exposed.add(key)
+        value = self._load(key, low, count, data_type)
+        ranges.append(ByteRange(low, high, value, False))
+        return value
+
+    def _take_for_granted(self, key: Key, low: int, high: int) -> list[ByteRange]:
+        """The values of a register in this block, and what is known of those bytes whichever block has written them."""
+        ranges = self._known(key)
+        for place in self.lane_shapes.places(key):
+            if place[0] < high and place[1] > low and not any(e.low < place[1] and e.high > place[0] for e in ranges):
+                self.use.exposed.add(key)
+                ranges.append(ByteRange(*place, self.lane_shapes.load(key, place), False, False))
+        return ranges
+
+    def _read_pieces(self, key: Key, touching: list[ByteRange], low: int, count: int, data_type: DataType) -> Value:
+        """Elements of which some byte ranges are known: put together from these, else by way of storage."""
+        high = low + count * data_type.size
+        joined = self._joined(touching, low, high, data_type)
+        if joined is not None:
+            apart = [e for e in self.ranges[key] if e.low >= high or e.high <= low]
+            dirty, stored = any(e.dirty for e in touching), all(e.stored for e in touching)
+            self.ranges[key] = [*apart, ByteRange(low, high, joined, dirty, stored)]
+            return joined
+        if any(e.dirty for e in touching):
+            self.use.written.add(key)
+        self._store_ranges(key, touching)
+        self.use.exposed.add(key)
+        return self._load(key, low, count, data_type)
+
+    def _whole(self, key: Key, ranges: list[ByteRange]) -> Value:
+        """All lanes of a predicate: storage overlaid with the values of this block."""
+        b, lanes = self.b, self.storage.size(key)
+        ordered = sorted(ranges, key=lambda e: e.low)
+        if sum(e.size for e in ordered) == lanes and len({e.size for e in ordered}) == 1:
+            return b.concat([b.broadcast(e.value, e.size) for e in ordered])
+        self.use.exposed.add(key)
+        whole = b.load(ordered[0].value.type if ordered else MASK, lanes, self.storage.pointer(key), 64)
+        for e in ordered:
+            if e.size == 1:
+                whole = b.value(MASK, lanes, f"insertelement {whole.typed}, {e.value.typed}, i64 {e.low}")
+                continue
+            wide = b.lanes(b.broadcast(e.value, e.size), [i % e.size for i in range(lanes)])
+            whole = b.mixed(whole, wide, [lanes + (i - e.low) if e.low <= i < e.high else i for i in range(lanes)])
+        return whole
+
+    def _part(self, e: ByteRange, low: int, count: int, data_type: DataType) -> Value | None:
+        """Elements out of one byte range, perhaps under another element type; None where these do not fit."""
+        b, value, size = self.b, e.value, data_type.size
+        if (low - e.low) % size:
+            return None
+        if value.type.size != size:
+            if e.size % size:
+                return None
+            whole = b.broadcast(value, e.size // value.type.size)
+            value = b.regroup(whole, unsigned_of(size), e.size // size)
+        first = (low - e.low) // size
+        if value.lanes * size == e.size and count * size != e.size:
+            value = b.lanes(value, list(range(first, first + count)))
+        return b.bitcast(value, data_type) if value.type is not data_type else value
+
+    def _joined(self, touching: list[ByteRange], low: int, high: int, data_type: DataType) -> Value | None:
+        """Elements that lie in several byte ranges which together cover them, if halves, quarters and so on can be put
+        together.
+        """
+        size = data_type.size
+        ordered = sorted(touching, key=lambda e: e.low)
+        gaps = ordered[0].low != low or ordered[-1].high != high or any(a.high != c.low for a, c in pairwise(ordered))
+        if gaps or any(e.size % size for e in ordered):
+            return None
+        parts: list[Value] = []
+        for e in ordered:
+            part = self._part(e, e.low, e.size // size, data_type)
+            if part is None:
+                return None
+            parts.append(self.b.broadcast(part, e.size // size))
+            while len(parts) > 1 and parts[-1].lanes == parts[-2].lanes:
+                parts[-2:] = [self.b.concat(parts[-2:])]
+        return parts[0] if len(parts) == 1 else None
+
+    # -- writing -------------------------------------------------------------------------------------------
+
+    def write(self, key: Key, low: int, count: int, value: Value) -> ByteRange:
+        """Consecutive elements; a scalar value stands for all of them."""
+        self._look_into(value)
+        return self._put(key, low, count, value)
+
+    def _look_into(self, value: Value) -> None:
+        """Where a function is only looked at, emit what is written: what it is made of may be in storage, and would be
+        found when it is stored.
+        """
+        if self.needs is NOTHING_NEEDED:
+            value.emitted()
+
+    def _note_writer(self, key: Key) -> None:
+        if is_variable(key):
+            self.writers.setdefault(key[1], set()).add(self.pc)
+
+    def _put(self, key: Key, low: int, count: int, value: Value) -> ByteRange:
+        self._note_writer(key)
+        high = self._reach(key, low + count * value.type.size)
+        kept = []
+        for e in self._known(key):
+            if e.high <= low or e.low >= high:
+                kept.append(e)
+            elif e.low < low or e.high > high:
+                kept += self._remains(key, e, low, high)
+        written = ByteRange(low, high, value if value.lanes in (1, count) else self.b.broadcast(value, count), True)
+        self.ranges[key] = [*kept, written]
+        return written
+
+    def write_predicated(
+        self, key: Key, low: int, count: int, value: Value, mask: Value, running: Value | None = None, first: int = 0
+    ) -> None:
+        """Consecutive elements of the lanes for which a mask holds. The others are put to them where that is needed.
+
+        Args:
+            running: the lanes that run, of as many as there are elements; None: it is not known which they are.
+            first: the number of the first of these lanes.
+        """
+        if running is not None:
+            self._shape(key, low, value.type.size, first)
+        elif not self.everybody:
+            self.crossed.add(key)
+        by_all = running is not None and mask.text == running.text
+        if by_all and self.needs.private(key):
+            self.write(key, low, count, value)
+            return
+        high = low + count * value.type.size
+        by_all = by_all or any(e.by_all and e.low <= low and e.high >= high for e in self._known(key))
+        old, whole, note = self._before(key, low, count, value.type, mask)
+        value = value if value.lanes in (1, count) else self.b.broadcast(value, count)
+        self._look_into(value)
+        written = self._put(key, low, count, self.b.merge(mask, value, old, note))
+        written.whole, written.predicated, written.by_all = whole, PredicatedWrite(mask, value, old), by_all
+
+    def copy_in(self, key: Key, low: int, size: int, pointer: str) -> None:
+        """Bytes of memory, straight into storage."""
+        self._note_writer(key)
+        self._reach(key, low + size)
+        self.flush(lambda other: other == key, forget=True)
+        self.use.written.add(key)
+        self.use.covered[key] = size
+        self.lane_shapes.differs(key, (low, low + size))
+        self.b.declare("llvm.memcpy.p0.p0.i64", "void", "ptr, ptr, i64, i1")
+        to = self._address(key, low)
+        self.b.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr align 1 {to}, ptr align 1 {pointer}, i64 {size}, i1 false)")
+
+    def _before(
+        self, key: Key, low: int, count: int, data_type: DataType, mask: Value
+    ) -> tuple[Value, bool, Callable[[], None] | None]:
+        """Elements that are about to be overwritten under a mask, whether they are known without storage, and whom to
+        tell when they are needed.
+        """
+        high, use = low + count * data_type.size, self.use
+
+        def note() -> None:
+            use.exposed.add(key)
+
+        known = self._known(key) if self.lane_shapes.learns else self._take_for_granted(key, low, high)
+        touching = [e for e in known if e.low < high and e.high > low]
+        if not touching:
+            return self._stored(key, low, high, count, data_type), False, note
+        (only,) = touching if len(touching) == 1 else (None,)
+        if only and (old := _overwritten(only, low, high, data_type, mask)) is not None:
+            return old, only.whole, None if only.whole else note
+        if only and only.low <= low and only.high >= high:
+            found = self._part(only, low, count, data_type)
+            if found is not None:
+                return found, only.whole, None
+        return self._read(key, low, count, data_type), True, None
+
+    def _stored(self, key: Key, low: int, high: int, count: int, data_type: DataType) -> Value:
+        """Elements out of storage."""
+        if is_predicate(key):
+            whole = self.b.load(MASK, self.storage.size(key), self.storage.pointer(key), 64)
+            return self.b.lanes(whole, list(range(low, high)))
+        return self._load(key, low, count, data_type)
+
+    def _remains(self, key: Key, e: ByteRange, low: int, high: int) -> list[ByteRange]:
+        """What is left of a byte range when a part of it is overwritten."""
+        size = e.value.type.size
+        pieces = []
+        for start, end in ((e.low, min(low, e.high)), (max(high, e.low), e.high)):
+            if start >= end:
+                continue
+            if (start - e.low) % size or (end - start) % size:
+                self._store(key, e)
+                self.use.written.add(key)
+                return []
+            part = self._part(e, start, (end - start) // size, e.value.type)
+            assert part is not None
+            pieces.append(ByteRange(start, end, part, e.dirty, e.stored, e.whole, by_all=e.by_all))
+        return pieces
+
+    def _reach(self, key: Key, high: int) -> int:
+        if high > self.extents.get(key, 0):
+            self.extents[key] = high
+        return high
+
+
+def _fresh(e: ByteRange, low: int, high: int, size: int, running: Value) -> Value | None:
+    """What a predicated write gave the lanes of a mask, if it wrote just these elements under that mask."""
+    write = e.predicated
+    if write is None or (e.low, e.high, write.fresh.type.size) != (low, high, size) or not write.holds_for(running):
+        return None
+    return write.fresh
+
+
+def _overwritten(e: ByteRange, low: int, high: int, data_type: DataType, mask: Value) -> Value | None:
+    """What was there before a predicated write, if it wrote just these elements under that mask."""
+    write = e.predicated
+    if write is None or (e.low, e.high, write.old.type) != (low, high, data_type) or write.mask.text != mask.text:
+        return None
+    return write.old
+
+
+def _align(offset: int) -> int:
+    """Largest power of two up to 64 that divides an offset into 64-aligned storage."""
+    return 64 if offset == 0 else min(64, offset & -offset)

@@ -1,0 +1,143 @@
+"""What the parts that lower one function share: its analyses, the builder, its registers, and the place that is lowered
+now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from visakit.language import types
+from visakit.language.operands import Execution
+from visakit.language.program import Function
+from vsim.analysis.control_flow import control_flow, has_many_barriers
+from vsim.analysis.counters import counters
+from vsim.analysis.quiet_loops import quiet_places
+from vsim.analysis.reconvergence import reconvergence
+from vsim.analysis.spin_loops import spin_branches
+from vsim.analysis.uniformity import uniform_predicates
+from vsim.engines.llvm.ir.builder import Builder
+from vsim.engines.llvm.ir.emitter import GROUP, LAUNCH
+from vsim.engines.llvm.ir.types import MASK, ir_type
+from vsim.engines.llvm.ir.values import Mask, Value
+from vsim.engines.llvm.lower.lane_shapes import LaneShapes, Places
+from vsim.engines.llvm.lower.module import ModuleState
+from vsim.engines.llvm.lower.registers import Registers
+from vsim.engines.llvm.lower.storage import Key, Storage
+from vsim.engines.llvm.memory.counted import CountedLanes
+from vsim.engines.llvm.memory.walks import LaneWalks
+from vsim.engines.llvm.runtime import context as cx
+from vsim.semantics.registers import layout_of
+
+ENTRY = -1
+"""The block in front of all others, in which a function's inputs go into registers."""
+
+
+@dataclass
+class Position:
+    """The place that is lowered: an instruction in a block."""
+
+    block: int
+    running: Mask
+    """The lanes that run; True where the block is converged and every thread is full."""
+    converged: bool
+    pc: int = 0
+    execution: Execution | None = None
+    """Exec size and mask of the instruction, where it has them."""
+    left: bool = False
+    """Whether an instruction has ended the block."""
+    running_parts: dict[tuple[int, int], Value] = field(default_factory=dict)
+    """Parts of the running lanes by first lane and size."""
+    around: Position | None = None
+    """The nearest block in which all lanes of this one ran when it was run last."""
+
+
+class FunctionState:
+    """What is known of a function and what was emitted of it."""
+
+    def __init__(self, module: ModuleState, function: Function) -> None:
+        self.module, self.function, self.dispatch = module, function, module.dispatch
+        self.is_kernel = function.is_kernel
+        self.lanes = self.dispatch.lanes if self.is_kernel else function.lanes
+        """Lanes of a thread in this function."""
+        self.jump_lanes = function.jump_lanes if function.is_cm else self.lanes
+        self.layout = layout_of(function, self.dispatch.grf_size)
+        self.is_coroutine = module.can_wait(function)
+        self.barriers_end_blocks = self.is_kernel and self.is_coroutine and has_many_barriers(function)
+        """Whether a block ends with each barrier, so that no values but those in stack slots live across it."""
+        if self.dispatch.image.register_overrun:
+            self.layout.allow_overrun()
+        self.flow = control_flow(function, self.barriers_end_blocks)
+        self.uniform = uniform_predicates(function)
+        self.reconvergence = reconvergence(self.flow, self.uniform, self.jump_lanes, self.is_kernel)
+        calls = any(i.desc.flow.calls_function for i in function.instructions)
+        self.shares = calls or bool(self.flow.recursive) or not self.is_kernel
+        """Whether calls are counted, and predefined variables lie in the block that functions of a thread share."""
+        self.spin_branches = frozenset[int]()
+        """Branches back in loops that wait for other threads, where threads take turns."""
+        if self.is_coroutine and module.takes_turns:
+            self.spin_branches = spin_branches(self.flow, self.layout)
+        straight = len(self.flow.starts) == 1 and not self.block_successors(0, self.flow.end)
+        self.is_straight = straight or not self.flow.starts  # a function without instructions has no block
+        self.b = Builder(module.declarations, self.dispatch.exact)
+        self.storage = Storage(self.b, function, self.layout, self.shares)
+        self.registers = self._registers(None)
+        self.at = Position(ENTRY, True, self.is_kernel)
+        watched = module.takes_turns or bool(self.dispatch.checks)  # Checks see each access where it happens.
+        quiet = {} if watched else quiet_places(self.flow, self.layout)
+        counted = CountedLanes(self.b, counters(self.flow, self.layout, quiet, self.dispatch.grf_size))
+        self.walks = LaneWalks(self.b, quiet, lambda: self.at.pc, counted)
+        self.around: list[Position] = []
+        """Blocks before this place, as far as later ones may lie in them; the nearest comes last."""
+        self.cold: list[str] = []
+        """Lines off the hot path, which stand behind all others."""
+
+    def _registers(self, shapes: Mapping[Key, Places] | None) -> Registers:
+        return Registers(self.b, self.storage, self.lanes, LaneShapes(self.b, self.storage, shapes))
+
+    def begin(self, extents: Mapping[Key, int], shapes: Mapping[Key, Places] | None) -> None:
+        """Begin an emission of the function; extents and shapes of its registers, as far as they are known."""
+        if self.is_kernel and not self.is_coroutine:
+            self.b.begin("begin", {"%ctx": LAUNCH, "%worker": LAUNCH, "%variant": LAUNCH, "%group_x": GROUP})
+        else:
+            self.b.begin("started" if self.is_coroutine else "entry")
+        self.storage.begin(extents)
+        self.walks.begin(self.registers.writers)
+        self.registers = self._registers(shapes)
+        self.around = []
+        self.cold = []
+
+    @property
+    def mask_ir(self) -> str:
+        """The LLVM type of a mask of all lanes."""
+        return ir_type(MASK, self.lanes)
+
+    def block_successors(self, start: int, end: int) -> set[int]:
+        """Blocks at which control can be after a block from one instruction to before another.
+
+        A thread none of whose lanes run any more goes on at the next reconvergence point; a return from a subroutine
+        leads behind its calls.
+        """
+        flow, last = self.flow, end - 1
+        found = set(flow.successors(last, self.jump_lanes))
+        if self.function.instructions[last].desc.flow.ends_lanes:
+            found.update(flow.return_sites.get(flow.subroutine_of(last), ()))
+        following = self.reconvergence.next_point(last)
+        if following is not None:
+            found.add(following)
+        return {f for f in found if f < flow.end}
+
+    @property
+    def thread(self) -> str:
+        """The number of the thread in its group."""
+        return "%thread" if self.is_kernel else self.b.field("%shared", cx.SHARED_THREAD)
+
+    def group_id(self, axis: int) -> Value:
+        """The work-group's id along an axis."""
+        if axis:
+            return self.b.argument(types.UQ, "%worker", cx.WORKER_GROUP + 8 * axis)
+        return Value(self.b, types.UQ, 1, "%group_x")
+
+    def mask_value(self, text: str) -> Value:
+        """A mask of all lanes by its SSA name."""
+        return Value(self.b, MASK, self.lanes, text)

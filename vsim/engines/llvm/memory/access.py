@@ -1,0 +1,286 @@
+"""The path of every access: parts, pattern, bounds, and then a vector, one element, or scattered lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from visakit.isa.enums import ATOMIC_SOURCES, BFLOAT_ATOMICS
+from visakit.language import types
+from visakit.language.types import DataType
+from vsim.engines.llvm.ir.builder import Builder
+from vsim.engines.llvm.ir.emitter import LIKELY
+from vsim.engines.llvm.ir.joins import Emit, first_of, if_any
+from vsim.engines.llvm.ir.values import Mask, Value
+from vsim.engines.llvm.memory.atomics import OwnAtomics
+from vsim.engines.llvm.memory.blocks import BlockLoads
+from vsim.engines.llvm.memory.bounds import Bounds, CheckedBounds, FaultExit
+from vsim.engines.llvm.memory.each_lane import LaneCopies
+from vsim.engines.llvm.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
+from vsim.engines.llvm.memory.pattern import AccessPattern, is_apart, pattern_of, places_of, stride_of
+from vsim.engines.llvm.memory.scatter import LaneLoops, Scatter
+from vsim.engines.llvm.memory.space import MemorySpace
+from vsim.engines.llvm.memory.stride import StridedAccess
+from vsim.engines.llvm.memory.together import UnprovedAccess
+from vsim.engines.llvm.memory.vector import load_elements, load_row, store_row
+from vsim.engines.llvm.memory.walks import LaneWalks
+from vsim.engines.llvm.memory.watch import AccessWatch
+
+
+class LanePartAccess:
+    """Loads and stores the lanes of a part, in the way in which they lie.
+
+    ``unproved`` handles lanes of which nothing is proved, ``strided`` those at another constant distance than their
+    size; without these they are tested for a row, else scattered. ``blocks`` loads what has zeros behind it.
+    """
+
+    def __init__(self, b: Builder, bounds: Bounds, scatter: Scatter) -> None:
+        self.b, self.bounds, self.scatter = b, bounds, scatter
+        self.watch: AccessWatch | None = None
+        self.unproved: UnprovedAccess | None = None
+        self.strided: StridedAccess | None = None
+        self.blocks: BlockLoads | None = None
+
+    def load(self, part: LanePart) -> list[Value]:
+        """The elements of each lane, a value for the first of all lanes, one for the second,
+        ...; 0 for inactive lanes.
+        """
+        b, lanes = self.b, part.offset.lanes
+        if part.space.zeros_behind and self.blocks:
+            return self.blocks.load(part)
+        if lanes == 1:
+            return self._load_scalar(part)
+        vector = None if part.mask is True else b.broadcast(part.mask, lanes)
+        if self.strided and is_apart(part):
+            return self.strided.load(part, vector)
+        if self.unproved and stride_of(part) is None:
+            return self.unproved.load(part, vector)
+        pattern = pattern_of(part, vector)
+        row = self.bounds.row_if_contiguous(part, pattern, vector)
+
+        def contiguous() -> list[Value]:
+            pointer = row or self.bounds.row(part, pattern.low, vector)
+            found = load_row(part, pointer, vector)
+            if self.watch:
+                self.watch.row(part, pointer, vector, stores=False)
+            return found
+
+        def uniform() -> list[Value]:
+            lane = partial(first_active, b, vector, lanes)
+            pointer = self.bounds.resolve(part, pattern.shared, part.size, lane)
+            if self.watch:
+                self.watch.one(part, pointer, vector, None)
+            return [b.broadcast(v, lanes) for v in load_elements(b, pointer, part.element, part.count)]
+
+        def scattered(rare: bool) -> list[Value]:
+            return self.scatter.load(part, masked(part.space, part.offset), vector, rare)
+
+        return self._by_pattern(pattern, contiguous, uniform, scattered)
+
+    def _load_scalar(self, part: LanePart) -> list[Value]:
+        """One offset for all lanes."""
+        b, mask = self.b, part.mask
+
+        def lane() -> str:
+            return "0" if mask is True or mask.lanes == 1 else first_active(b, mask, mask.lanes)
+
+        pointer = self.bounds.resolve(part, part.offset, part.size, lane)
+        if self.watch:
+            lanes = 1 if mask is True else mask.lanes
+            self.watch.one(replace(part, lanes=lanes), pointer, None if lanes == 1 or mask is True else mask, None)
+        return load_elements(b, pointer, part.element, part.count)
+
+    def store(self, part: LanePart, values: list[Value]) -> list[Value]:
+        """Store elements of each active lane; of lanes with one offset the highest wins."""
+        b, lanes = self.b, part.lanes
+        vector = None if part.mask is True else b.broadcast(part.mask, lanes)
+
+        def single(offset: Value) -> list[Value]:
+            last = last_active(b, vector, lanes)
+            pointer = self.bounds.resolve(part, offset, part.size, partial(first_active, b, vector, lanes))
+            for k, value in enumerate(values):
+                element = value if value.lanes == 1 else b.lane(value, last)
+                b.store(element, b.offset(pointer, k * part.element.size), 1)
+            if self.watch:
+                self.watch.one(part, pointer, vector, values)
+            return []
+
+        if part.offset.lanes == 1:
+            return single(part.offset)
+        values = [b.broadcast(v, lanes) for v in values]
+        if self.strided and is_apart(part):
+            self.strided.store(part, values, vector)
+            return []
+        if self.unproved and stride_of(part) is None:
+            self.unproved.store(part, values, vector)
+            return []
+        pattern = pattern_of(part, vector)
+        row = self.bounds.row_if_contiguous(part, pattern, vector)
+
+        def contiguous() -> list[Value]:
+            pointer = row or self.bounds.row(part, pattern.low, vector)
+            store_row(part, pointer, values, vector)
+            if self.watch:
+                self.watch.row(part, pointer, vector, stores=True)
+            return []
+
+        def scattered(rare: bool) -> list[Value]:
+            self.scatter.store(part, masked(part.space, part.offset), values, vector, rare)
+            return []
+
+        return self._by_pattern(pattern, contiguous, lambda: single(pattern.shared), scattered)
+
+    def _by_pattern(
+        self, pattern: AccessPattern, contiguous: Emit, uniform: Emit, scattered: Callable[[bool], list[Value]]
+    ) -> list[Value]:
+        """Code for each way in which the lanes may lie, behind the tests that are left to do; the values that it gives.
+
+        Each way has checks of its own: where several accesses share addresses, LLVM decides once for all of them.
+        """
+        if pattern.contiguous == "true":
+            return contiguous()
+        if pattern.uniform == "true":
+            return uniform()
+        done = self.b.new_label("done")
+        arms = [
+            (condition, weights, emit)
+            for condition, weights, emit in ((pattern.contiguous, "", contiguous), (pattern.uniform, LIKELY, uniform))
+            if condition != "false"
+        ]
+        return first_of(self.b, arms, lambda: scattered(pattern.proved), done)
+
+
+class MemoryAccess:
+    """Memory instructions of one function, each lane of which is checked.
+
+    ``separates_writes``: writes see other sizes of memory than reads. ``instructions``: how many the function has.
+    ``walks``: accesses whose lanes may walk. ``row``: lanes in a row of local ids that is known to count up; 0 if it is
+    not. ``is_straight``: the function is one block.
+    """
+
+    def __init__(
+        self,
+        b: Builder,
+        leave: FaultExit,
+        helpers: dict[str, str],
+        separates_writes: bool,
+        instructions: int,
+        walks: LaneWalks,
+        row: int,
+        is_straight: bool,
+    ) -> None:
+        self.b, self.leave, self.separates_writes, self.walks = b, leave, separates_writes, walks
+        self.watch: AccessWatch | None = None
+        self.touched = 0
+        """How many places the accesses go to that were emitted."""
+        bounds = CheckedBounds(b, leave, helpers)
+        self.loops = LaneLoops(b, bounds)
+        self.parts = LanePartAccess(b, bounds, self.loops)
+        copies = LaneCopies(b, helpers, instructions)
+        unproved = UnprovedAccess(b, bounds, self.loops, copies, walks, row, is_straight)
+        self.parts.unproved, self.parts.blocks = unproved, BlockLoads(b, bounds)
+        self.parts.strided = StridedAccess(b, bounds, self.loops, copies)
+        self.own_atomics = OwnAtomics(b, self.loops, unproved, copies)
+
+    def watched_by(self, watch: AccessWatch) -> None:
+        """Let a check watch all accesses."""
+        assert self.parts.unproved and self.parts.strided
+        self.watch = self.parts.watch = self.parts.unproved.watch = self.parts.strided.watch = self.loops.watch = watch
+
+    def load(self, space: MemorySpace, address: Value, element: DataType, mask: Mask, count: int = 1) -> list[Value]:
+        """``count`` consecutive elements for each lane; where the mask does not hold, 0 or what others load."""
+        if self.watch:
+            self.watch.begin(max(address.lanes, 1 if mask is True else mask.lanes))
+        parts: list[list[Value]] = []
+        last_base = ""
+        for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
+            base = offset.strided.first_lane.text if offset.strided and own is True else ""
+            if base and base == last_base:  # a row at the same place as the one before it
+                parts.append(parts[-1])
+            else:
+                part = LanePart(space, offset, own, element, count, offset.lanes, first)
+                self.touched += places_of(part)
+                emit = partial(self.parts.load, part)
+                parts.append(emit() if part.is_one_row() else if_any(self.b, own, emit))
+            last_base = base
+        return [self.b.concat(list(column)) for column in zip(*parts, strict=True)]
+
+    def store(self, space: MemorySpace, address: Value, values: list[Value], mask: Mask) -> None:
+        """Consecutive elements for each active lane; of lanes with one address the highest wins."""
+        space = space.for_writes() if self.separates_writes else space
+        element, count = values[0].type, len(values)
+        lanes = max(address.lanes, *(v.lanes for v in values), 1 if mask is True else mask.lanes)
+        if self.watch:
+            self.watch.begin(lanes)
+        for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
+            own_lanes = lanes if address.lanes == 1 else offset.lanes
+            part = LanePart(space, offset, own, element, count, own_lanes, first)
+            self.touched += places_of(part)
+            emit = partial(self.parts.store, part, self._own_values(values, part, lanes))
+            if part.is_one_row():
+                emit()
+            else:
+                if_any(self.b, own, emit)
+
+    def _own_values(self, values: list[Value], part: LanePart, lanes: int) -> list[Value]:
+        """The lanes of the values that belong to a part."""
+        if part.lanes == lanes:
+            return values
+        own = list(range(part.first, part.first + part.lanes))
+        return [self.b.lanes(v, own) for v in values]
+
+    def mapped(self, space: MemorySpace, address: Value, size: int, mask: Mask) -> Mask:
+        """The lanes whose first and last byte are inside a buffer (between two buffers there is always a gap)."""
+        b, lanes = self.b, max(address.lanes, 1 if mask is True else mask.lanes)
+        vector = None if mask is True else b.broadcast(mask, lanes)
+        part = LanePart(space, address, mask, types.UB, 1, lanes)
+        found = mask
+        for offset in (address, address + b.const(size - 1, address.type)):
+            results = self.loops.call("mapped", part, b.broadcast(masked(space, offset), lanes), vector, [])
+            inside = b.load(types.UB, lanes, results, 64) != b.const(0, types.UB)
+            found = inside if found is True else found & inside
+        return found
+
+    def atomic(
+        self,
+        space: MemorySpace,
+        op: str,
+        address: Value,
+        element: DataType,
+        sources: list[Value],
+        mask: Mask,
+        lanes: int,
+        wanted: bool = True,
+    ) -> Value:
+        """Atomic operations of so many lanes in their order, of which address and sources may be the same for all; old
+        values, 0 where the mask does not hold, and anything if they are not ``wanted``.
+        """
+        b = self.b
+        space = space.for_writes() if self.separates_writes else space
+        vector = None if mask is True else b.broadcast(mask, lanes)
+        offset = b.broadcast(masked(space, narrowed(space, address)), lanes)
+        part = LanePart(space, offset, mask, element, 1, lanes)
+        if self.watch is None and self.own_atomics.handles(op, part):
+            return self.own_atomics.act(op, part, vector, sources, wanted)
+        found = b.load(element, lanes, self.loops.call(op, part, offset, vector, sources), 64)
+        if self.watch:
+            self.watch.begin(lanes)
+            self.watch.changed(part, offset, vector, lambda: self._only_read(op, found, sources))
+        return found
+
+    def _only_read(self, op: str, found: Value, sources: list[Value]) -> Value | None:
+        """The lanes of an atomic operation that have changed nothing; None if there cannot be any."""
+        b = self.b
+        if op == "load":
+            return b.all_lanes(found.lanes)
+        if ATOMIC_SOURCES.get(op) != 2:
+            return None
+        wanted = b.broadcast(b.bitcast(sources[0], found.type), found.lanes)
+        if op in BFLOAT_ATOMICS:
+            shift = b.const(16, types.UD)
+            found, wanted = (b.bitcast(b.cast(x, types.UD) << shift, types.F) for x in (found, wanted))
+        elif op != "cmpxchg":
+            real = {t.size: t for t in (types.HF, types.F, types.DF)}[found.type.size]
+            found, wanted = b.bitcast(found, real), b.bitcast(wanted, real)
+        return found != wanted

@@ -1,0 +1,135 @@
+"""Atomic operations on memory that one thread of the host sees alone, local memory and scratch: plain loads and stores,
+lane after lane.
+
+One comparison of all offsets checks that the active lanes are inside. If all lanes are active, each has code of its
+own, as long as the function's size allows; else a loop goes through those that are. Operations on floats, and what is
+outside, go through the functions out of line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from visakit.language.types import DataType
+from vsim.engines.llvm.ir.builder import Builder
+from vsim.engines.llvm.ir.emitter import UNLIKELY
+from vsim.engines.llvm.ir.joins import first_of
+from vsim.engines.llvm.ir.types import ir_type
+from vsim.engines.llvm.ir.values import Value
+from vsim.engines.llvm.memory.each_lane import LaneCopies, place
+from vsim.engines.llvm.memory.part import LanePart, mask_bits, widened
+from vsim.engines.llvm.memory.scatter import LaneLoops, room
+from vsim.engines.llvm.memory.together import Together, UnprovedAccess
+from vsim.engines.llvm.runtime import context as cx
+from vsim.engines.llvm.runtime.helpers import ORDERS, READ_MODIFY_WRITE
+from vsim.semantics.core import unsigned_of
+
+_ONE = ("inc", "dec")
+"""Operations whose operand is 1."""
+_COMPARE = "cmpxchg"
+_Operands = Callable[[int | str], list[Value]]
+
+
+class OwnAtomics:
+    """Atomic operations of one function on memory that no other thread of the host sees."""
+
+    def __init__(self, b: Builder, loops: LaneLoops, unproved: UnprovedAccess, copies: LaneCopies) -> None:
+        self.b, self.loops, self.unproved, self.copies = b, loops, unproved, copies
+
+    def handles(self, op: str, part: LanePart) -> bool:
+        """Whether an operation has code inline."""
+        own = part.space.kind in (cx.LOCAL, cx.SCRATCH)
+        return own and part.lanes > 1 and (op in READ_MODIFY_WRITE or op == _COMPARE) and self.unproved.takes(part)
+
+    def act(self, op: str, part: LanePart, vector: Value | None, sources: list[Value], wanted: bool) -> Value:
+        """Old values, 0 where the mask does not hold; just 0 where they are not ``wanted``.
+
+        Args:
+            part: its offset has all lanes, and all bits of it count.
+        """
+        b, t = self.b, unsigned_of(part.element.size)
+        given = [b.bitcast(s, t) for s in sources]
+        unrolled = self.copies.takes(part.lanes)
+        found = self.unproved.together(part, part.offset, vector)
+
+        def results(old: Value) -> list[Value]:
+            return [old] if wanted else []
+
+        def outside() -> list[Value]:
+            at = self.loops.call(op, part, part.offset, vector, given, rare=True)
+            return results(b.load(t, part.lanes, at, 64))
+
+        def inside() -> list[Value]:
+            every = partial(self._each, op, t, part, found, given)
+            active = partial(self._active, op, t, part, found, vector, given, wanted)
+            if not unrolled or vector is None:
+                return results(every() if unrolled else active())
+            arms = [(b.all(vector), "", lambda: results(every()))]
+            return first_of(b, arms, lambda: results(active()), b.new_label("done"))
+
+        values = first_of(b, [(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
+        return b.bitcast(values[0], part.element) if wanted else b.const(0, part.element)
+
+    def _each(self, op: str, t: DataType, part: LanePart, found: Together, sources: list[Value]) -> Value:
+        """All lanes, each with code of its own."""
+        b, vector, text = self.b, ir_type(t, part.lanes), "poison"
+        for lane in range(part.lanes):
+            operands = [s if s.lanes == 1 else b.lane(s, lane) for s in sources]
+            old = self._one(op, t, place(b, found.pointer, found.offsets, lane), operands)
+            text = b.assign(f"insertelement {vector} {text}, {old.typed}, i64 {lane}")
+        return Value(b, t, part.lanes, text)
+
+    def _active(
+        self,
+        op: str,
+        t: DataType,
+        part: LanePart,
+        found: Together,
+        vector: Value | None,
+        sources: list[Value],
+        wanted: bool,
+    ) -> Value:
+        """A loop through the active lanes."""
+        b, lanes, step = self.b, part.lanes, room(part.lanes)
+        scratch = b.scratch(64 + step * (2 + len(sources)))
+        results = b.offset(scratch, step)
+        b.store(found.offsets, scratch, 64)
+        if wanted:
+            b.store(b.broadcast(b.const(0, t), lanes), results, 64)
+        places = [b.offset(scratch, (2 + k) * step) for k in range(len(sources))]
+        for source, at in zip(sources, places, strict=True):
+            if source.lanes > 1:
+                b.store(source, at, 64)
+
+        def lane(number: str) -> None:
+            def element(at: str, data_type: DataType) -> str:
+                return b.assign(f"getelementptr {ir_type(data_type, 1)}, ptr {at}, i64 {number}")
+
+            def loaded(at: str, data_type: DataType) -> Value:
+                return b.load(data_type, 1, element(at, data_type), data_type.size)
+
+            offset = widened(b, loaded(scratch, found.offsets.type).text, found.offsets.type)
+            operands = [s if s.lanes == 1 else loaded(at, t) for s, at in zip(sources, places, strict=True)]
+            old = self._one(op, t, b.offset(found.pointer, offset), operands)
+            if wanted:
+                b.store(old, element(results, t), t.size)
+
+        b.for_each_bit(mask_bits(b, vector, lanes), lane)
+        return b.load(t, lanes, results, 64) if wanted else b.const(0, t)
+
+    def _one(self, op: str, t: DataType, pointer: str, operands: list[Value]) -> Value:
+        """One lane's operation; the old value."""
+        b = self.b
+        old = b.load(t, 1, pointer, 1)
+        if op == _COMPARE:
+            new = b.select(old == operands[0], operands[1], old)
+        else:
+            word, operand = READ_MODIFY_WRITE[op], b.const(1, t) if op in _ONE else operands[0]
+            if order := ORDERS.get(word):
+                stays = b.assign(f"icmp {order} {old.typed}, {operand.text}")
+                new = Value(b, t, 1, b.assign(f"select i1 {stays}, {old.typed}, {operand.typed}"))
+            else:
+                new = operand if op == "xchg" else Value(b, t, 1, b.assign(f"{word} {old.typed}, {operand.text}"))
+        b.store(new, pointer, 1)
+        return old

@@ -1,0 +1,178 @@
+"""Scattered lanes: functions out of line go through the active lanes, or a gather or scatter
+takes all of them at once.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from vsim.engines.llvm.ir.builder import Builder
+from vsim.engines.llvm.ir.intrinsics import masked_read, masked_write
+from vsim.engines.llvm.ir.types import ir_type
+from vsim.engines.llvm.ir.values import Value
+from vsim.engines.llvm.memory.bounds import CheckedBounds
+from vsim.engines.llvm.memory.part import LanePart, mask_bits, widened
+from vsim.engines.llvm.memory.watch import AccessWatch
+from vsim.engines.llvm.runtime import context as cx
+from vsim.engines.llvm.runtime.helpers import elements_function, lane_function, widened_function
+
+
+class Scatter(Protocol):
+    """How scattered lanes are accessed; ``rare``: on a way that is seldom taken."""
+
+    def load(self, part: LanePart, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
+        """The elements of each lane; 0 for lanes that are not active."""
+
+    def store(self, part: LanePart, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
+        """Elements of each active lane; of lanes with one address the highest wins."""
+
+
+def room(lanes: int) -> int:
+    """Bytes of memory of the moment that values of so many lanes get."""
+    return -(-lanes * 8 // 64) * 64
+
+
+class LaneLoops:
+    """Loops over the active lanes, out of line; each lane is checked, and the function is left with the first one that
+    is outside.
+    """
+
+    def __init__(self, b: Builder, bounds: CheckedBounds) -> None:
+        self.b, self.bounds = b, bounds
+        self.watch: AccessWatch | None = None
+
+    def load(self, part: LanePart, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
+        b, lanes, count = self.b, part.lanes, part.count
+        more = (count - 1) * part.element.size
+        results = self.call("load", part, offset, vector, [], rare, more, count)
+        step = room(lanes)
+        found = [b.load(part.element, lanes, b.offset(results, k * step), 64) for k in range(count)]
+        if self.watch:
+            self.watch.loop(part, offset, vector, None)
+        return found
+
+    def store(self, part: LanePart, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
+        self.call("store", part, offset, vector, values, rare, (len(values) - 1) * part.element.size, len(values))
+        if self.watch:
+            self.watch.loop(part, offset, vector, values)
+
+    def call(
+        self,
+        op: str,
+        part: LanePart,
+        offset: Value,
+        vector: Value | None,
+        sources: list[Value],
+        rare: bool = False,
+        more: int = 0,
+        count: int = 1,
+    ) -> str:
+        """Call the function for an operation; gives where the results are, those of each element :func:`_room` bytes
+        behind those of the one before.
+
+        Args:
+            op: ``load``, ``store``, ``mapped`` or an atomic operation by the data port's word.
+            sources: the operands of an atomic, the values of a store.
+            more: bytes behind each element that must be inside, too.
+            count: elements that follow each other, which loads and stores may have several of.
+        """
+        b, lanes, space, element = self.b, part.lanes, part.space, part.element
+        operands = min(len(sources), 1) if count > 1 else len(sources)
+        name = self._function(op, part, offset, operands, rare)
+        if count > 1:
+            name = self._of_elements(name, offset, part, operands, rare, count)
+        position = room(lanes)
+        scratch = b.scratch(64 + position * (1 + max(count, 1 + len(sources))))
+        if not (rare and self._offsets_from_narrow(scratch, offset)):
+            b.store(b.broadcast(offset, lanes), scratch, 64)
+        result = b.offset(scratch, position)
+        pointers = []
+        for k, value in enumerate(sources):
+            at = b.offset(scratch, position * ((1 if count > 1 else 2) + k))
+            b.store(b.broadcast(value, lanes), at, 64)
+            if k < operands:
+                pointers.append(f", ptr {at}")
+        bits = mask_bits(b, vector, lanes)
+        region = "" if space.is_flat else f", ptr {space.pointer}, i64 {space.size}"
+        arguments = f"ptr %ctx, ptr {scratch}, ptr {result}, i64 {bits}, i64 {more}{region}{''.join(pointers)}"
+        bad = b.assign(f"call i64 @{name}({arguments}){' #2' if rare else ''}")
+        index = ir_type(offset.type, 1)
+
+        def where() -> tuple[str, int, int, str]:
+            at = b.assign(f"getelementptr {index}, ptr {scratch}, i64 {bad}")
+            address = b.assign(f"load {index}, ptr {at}, align {offset.type.size}")
+            return bad, 0, element.size + more, widened(b, address, offset.type)
+
+        self.bounds.fault_if(b.assign(f"icmp sge i64 {bad}, 0"), part, where)
+        return result
+
+    def _function(self, op: str, part: LanePart, offset: Value, sources: int, rare: bool) -> str:
+        """The name of the function, which the module links to."""
+        flat, index, size, lanes = part.space.is_flat, ir_type(offset.type, 1), part.element.size, part.lanes
+        own = part.space.kind in (cx.LOCAL, cx.SCRATCH)  # A group runs on one thread of the host.
+        written = part.space.is_written
+        memory = "written" if written else "flat" if flat else "own" if own else "region"
+        name = f"lanes_{op}_{memory}_{index}_{size}_{lanes}_{sources}{'_rare' if rare else ''}"
+        if name not in self.bounds.helpers:
+            self.bounds.helpers[name] = lane_function(name, op, flat, index, size, lanes, sources, rare, own, written)
+        region = [] if flat else ["ptr, i64"]
+        self.b.declare(name, "i64", ", ".join(["ptr, ptr, ptr, i64, i64", *region, *["ptr"] * sources]))
+        return name
+
+    def _of_elements(self, single: str, offset: Value, part: LanePart, sources: int, rare: bool, count: int) -> str:
+        """The name of the function that calls another one for each of several elements."""
+        name, index, flat = f"{single}_by_{count}", ir_type(offset.type, 1), part.space.is_flat
+        if name not in self.bounds.helpers:
+            self.bounds.helpers[name] = elements_function(
+                name, single, flat, index, part.element.size, part.lanes, sources, rare, count, room(part.lanes)
+            )
+        region = [] if flat else ["ptr, i64"]
+        self.b.declare(name, "i64", ", ".join(["ptr, ptr, ptr, i64, i64", *region, *["ptr"] * sources]))
+        return name
+
+    def _offsets_from_narrow(self, offsets: str, offset: Value) -> bool:
+        """Store offsets that may have wrapped around before they were widened, computed from what was widened.
+
+        False if they are more than a multiple of that.
+        """
+        known = offset.strided
+        widening = known.widened() if known else None
+        if known is None or widening is None or offset.type.size != 8:
+            return False
+        narrow, source = widening.strided, ir_type(widening.source, 1)
+        if any(not isinstance(n, str) for n in narrow.assumptions):
+            return False
+        name = f"widened_{'s' if widening.source.is_signed else 'z'}{source}"
+        if name not in self.bounds.helpers:
+            self.bounds.helpers[name] = widened_function(name, source, widening.source.is_signed)
+        self.b.declare(name, "void", f"ptr, i64, i64, {source}, {source}, i64")
+        row_stride = "0" if narrow.row_stride is None else narrow.row_stride.text
+        shape = offset.lanes | known.first << 8 | narrow.row << 16 | narrow.stride << 32
+        first = known.first_lane.text
+        self.b.emit(
+            f"call void @{name}(ptr {offsets}, i64 {first}, i64 {known.factor}, "
+            f"{source} {narrow.first_lane.text}, {source} {row_stride}, i64 {shape}) #2"
+        )
+        return True
+
+
+class GatherScatter:
+    """The host's own gathers and scatters, without checks: for addresses that are known to be inside."""
+
+    def __init__(self, b: Builder) -> None:
+        self.b = b
+
+    def load(self, part: LanePart, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
+        assert vector
+        return [
+            masked_read(self.b, "gather", part.element, self._pointers(part, column), 4, vector)
+            for column, _ in part.elements_at(offset)
+        ]
+
+    def store(self, part: LanePart, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
+        assert vector
+        for value, (column, _) in zip(values, part.elements_at(offset), strict=True):
+            masked_write(self.b, "scatter", value, self._pointers(part, column), 4, vector)
+
+    def _pointers(self, part: LanePart, offset: Value) -> str:
+        return self.b.assign(f"getelementptr i8, ptr {part.space.pointer}, {offset.typed}")

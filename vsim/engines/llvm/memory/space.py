@@ -1,0 +1,51 @@
+"""Memory spaces: what the address of a message counts in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from vsim.engines.llvm.runtime import context as cx
+
+
+@dataclass(frozen=True)
+class MemorySpace:
+    """The flat address space, or one piece of host memory: a surface, local memory, scratch, the register file.
+
+    ``pointer`` and ``size`` are SSA values of its first byte and its bytes, None for the flat space; ``number`` is a
+    surface's, for faults; ``address_mask`` says which bits of an address count. With ``checked_elsewhere`` whoever
+    accesses it has made sure that addresses are inside. ``writable`` is the size as writes see it, 0 where the memory
+    is read-only, less than the size where there are zeros behind its end; None where that is the same. In launches that
+    are checked for undefined values ``undefined`` and ``origins`` are the first bytes of the memory's shadow and of
+    where it is noted who left undefined bytes. Where accesses outside arguments are looked for, ``address`` is what the
+    first byte of a surface has in the flat space. ``least`` bytes the memory has at least, whatever its size is. With
+    ``zeros_behind`` all bytes are read of which the first is inside; those behind the end of its memory are zeros.
+    """
+
+    kind: int
+    pointer: str | None = None
+    size: str | None = None
+    number: str = "0"
+    address_mask: int | None = None
+    checked_elsewhere: bool = False
+    writable: str | None = None
+    undefined: str | None = None
+    origins: str | None = None
+    address: str | None = None
+    zeros_behind: bool = False
+    least: int = 0
+
+    @property
+    def is_flat(self) -> bool:
+        return self.pointer is None
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it is the flat space as writes see it, without read-only buffers."""
+        return self.kind == cx.FLAT_WRITTEN
+
+    def for_writes(self) -> MemorySpace:
+        """The space as writes see it in a launch where they see other sizes than reads."""
+        if self.is_flat:
+            return replace(self, kind=cx.FLAT_WRITTEN)
+        kind = cx.SURFACE_WRITTEN if self.kind == cx.SURFACE else self.kind
+        return replace(self, kind=kind, size=self.writable) if self.writable else self

@@ -1,0 +1,178 @@
+"""The compiler, pass by pass: from a kernel to native code. This is the page to read first.
+
+* **analyse** (:mod:`vsim.analysis`, ``lower/state.py``): blocks, uniform predicates,
+  reconvergence points, converged blocks.
+* **turn**: of kernels whose lanes may run any work-item of their group, what follows is done along x and along y.
+* **discover** (``lower/discovery.py``): a first emission tells which registers blocks read and write; from that follow
+  liveness, the sizes of stack slots, and values that serve in dominated blocks.
+* **lower** (``lower/``, ``memory/``, ``ir/``): every instruction's semantics emit IR, with value numbering, invariants
+  in preheaders, strided lanes and bounds checks.
+* **jam** (``ir/jam.py``, ``ir/abreast.py``): of kernels with loops that wait for their own results, several threads run
+  at once; of kernels with barriers, several from one barrier to the next.
+* **strips** (``ir/strips.py``): long straight code of integers that holds more than the registers do is run for some
+  lanes at a time.
+* **guard** (``ir/guard.py``): with ``VISAKIT_GUARD`` set, and only then, a check of its own in front of every access.
+* **optimise** (``runtime/native.py``): LLVM's promotion of stack slots, combining of instructions, simplification of
+  control flow, elimination of dead stores, splitting of coroutines.
+* **emit** (``runtime/native.py``): LLVM's code generator makes an object.
+* **link** (``runtime/native.py``): the object, with the driver and helper functions that were compiled apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from visakit.commands.collector import paused_collection
+from visakit.language.program import Function
+from vsim.analysis.independence import is_independent
+from vsim.analysis.reachability import reachable
+from vsim.analysis.waiting import touches_memory
+from vsim.checks.selection import GUARD, RACE
+from vsim.engines.llvm import Unsupported
+from vsim.engines.llvm.ir import guard
+from vsim.engines.llvm.ir.abreast import abreast
+from vsim.engines.llvm.ir.jam import jammed
+from vsim.engines.llvm.ir.module import module
+from vsim.engines.llvm.ir.strips import in_strips
+from vsim.engines.llvm.lower.function import lower
+from vsim.engines.llvm.lower.module import ModuleState
+from vsim.engines.llvm.runtime import arguments, driver, findings, native, race, turns
+from vsim.engines.llvm.runtime.race import FINE, LARGEST_UNIT, RECORDING
+from vsim.engines.llvm.runtime.target import is_guarded, vector_bits
+from vsim.engines.llvm.runtime.workers import LARGEST_FRAME, frame_bytes
+from vsim.launch.dispatch import Dispatch
+from vsim.launch.threads import id_row_bytes, threads_in_flight, threads_together
+
+LEAST_APART = 2
+"""Accesses whose lanes all go to places of their own, from which on it is tried whether they are nearer along y."""
+LEAST_GAIN = 2
+"""How many times fewer places lanes must go to along y, so that they go there."""
+MAXIMUM_TURNS = 2000
+"""Accesses to memory of code that runs in turn between them."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """IR of a kernel with everything that it can call, its functions by number, and the modules of support that it
+    needs.
+    """
+
+    text: str
+    functions: list[Function]
+    support: list[str]
+    turned: bool
+    """Whether local ids count up along y from lane to lane."""
+
+
+@paused_collection()
+def translate(dispatch: Dispatch, full: bool, row: int = 0, turned_row: int = 0) -> Translation:
+    """Analyse, discover and lower a kernel and all functions that it can call.
+
+    Lanes go along x first. If they find what they access far apart there, and side by side along y, they go along y.
+
+    Args:
+        full: every thread has all its lanes.
+        row: lanes in a row of local ids that is known to count up; 0 if it is not known.
+        turned_row: the same if lanes went along y; 0 if they must not.
+
+    Raises:
+        Unsupported: the kernel needs something that only the reference engine does.
+    """
+    unit = LARGEST_UNIT
+    while True:
+        state = ModuleState(dispatch, full, row, race_unit=unit)
+        found = _translated(state)
+        if FINE not in dispatch.checks or state.smallest_change >= unit:
+            break
+        unit = state.smallest_change
+    if turned_row and state.touched >= LEAST_APART * dispatch.simd and _may_turn(dispatch):
+        turned = ModuleState(dispatch, full, turned_row, turned=True)
+        other = _translated(turned)
+        if LEAST_GAIN * turned.touched <= state.touched:
+            return other
+    return found
+
+
+def _may_turn(dispatch: Dispatch) -> bool:
+    """Whether nothing but speed depends on where in its group a work-item runs."""
+    if dispatch.slm_size or dispatch.has_private_memory or dispatch.scratch_size or dispatch.takes_turns:
+        return False
+    row, first = id_row_bytes(dispatch), dispatch.local_ids_at
+    ids = range(first, first + dispatch.local_id_rows * row)
+    return is_independent(dispatch.kernel, dispatch.grf_size, dispatch.simd, ids, row)
+
+
+def _translated(state: ModuleState) -> Translation:
+    """Lower a kernel and all functions that it can call."""
+    dispatch = state.dispatch
+    if dispatch.is_round_robin:
+        _check_turns(dispatch)
+    state.number(dispatch.kernel)
+    texts: list[str] = []
+    for function in state.functions:  # which grows meanwhile
+        if frame_bytes(function) > LARGEST_FRAME:
+            raise Unsupported(f"the variables of '{function.name}' do not fit on a stack")
+        texts.append(lower(state, function))
+    state.declarations["record_fault"] = driver.RECORD_FAULT
+    ordered = dispatch.schedule is not None
+    if state.takes_turns:
+        state.declarations |= {"coroutines": driver.coroutine_declarations(), **turns.KERNEL_DECLARATIONS}
+        around = turns.driver(ordered, dispatch.is_round_robin, bool(dispatch.checks), dispatch.watches_undefined)
+    else:
+        if dispatch.has_barrier:
+            state.declarations["coroutines"] = driver.coroutine_declarations()
+    support = [*state.helpers.values()]
+    if dispatch.checks:
+        state.declarations |= {"record_finding": findings.RECORD_FINDING, "meet": findings.MEET}
+        support.append(findings.recorder())
+    if GUARD in dispatch.checks:
+        support.append(arguments.helper())
+    if dispatch.checks & {RACE, RECORDING}:
+        support.append(race.helpers(RECORDING in dispatch.checks))
+    text, together = _with_several_threads(module(texts, state.declarations), dispatch)
+    text = in_strips(text, vector_bits())
+    if not state.takes_turns:
+        watched = bool(dispatch.checks), dispatch.watches_undefined
+        around = driver.driver(dispatch.has_barrier, ordered, *watched, together)
+    return Translation(text, state.functions, [around, *support], state.turned)
+
+
+def _with_several_threads(text: str, dispatch: Dispatch) -> tuple[str, int]:
+    """A kernel's module, in which several threads of a group may run at once where they need not run one after the
+    other; and how many do between barriers.
+    """
+    if dispatch.is_watched or dispatch.takes_turns or dispatch.has_private_memory or dispatch.scratch_size:
+        return text, 1
+    instructions = len(dispatch.kernel.instructions)
+    if dispatch.has_barrier:
+        return abreast(text, threads_together(dispatch), 32 * dispatch.lanes // vector_bits(), instructions)
+    if dispatch.slm_size:
+        return text, 1
+    return jammed(text, vector_bits(), threads_in_flight(dispatch), instructions), 1
+
+
+def _check_turns(dispatch: Dispatch) -> None:
+    """Compiling takes seconds for thousands of places at which a thread waits.
+
+    Raises:
+        Unsupported: there are more.
+    """
+    reached = reachable(dispatch.image, dispatch.kernel)
+    count = sum(touches_memory(instruction) for _, _, instruction in reached)
+    if count > MAXIMUM_TURNS:
+        raise Unsupported(f"round-robin over {count} accesses to memory")
+
+
+def compile_objects(translation: Translation) -> list[bytes]:
+    """Optimise the translation and emit objects: the kernel's first, then those of support, which are made once for a
+    machine.
+    """
+    kernel, support = translation.text, translation.support
+    if is_guarded():
+        kernel, support = guard.guarded(kernel), [*map(guard.guarded, support), driver.guard()]
+    return [native.compile_object(kernel), *map(driver.compiled, support)]
+
+
+def link(objects: list[bytes]) -> native.Native:
+    """Load objects and bind them to each other."""
+    return native.Native(objects, is_guarded())

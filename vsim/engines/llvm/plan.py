@@ -1,0 +1,228 @@
+"""Launch plans: everything of a launch that its arguments do not change, made once for a kernel and an ND-range.
+
+Groups at the rim of an ND-range may be smaller. Every combination of dimensions in which a group is partial is a
+*variant*, with a payload, a table of local ids and sizes of its own; eight at most, of which most launches need one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from vsim.engines.llvm.kernels import CompiledKernel
+from vsim.engines.llvm.runtime import context as cx
+from vsim.engines.llvm.runtime.tables import WorkerMemory, address, aligned
+from vsim.engines.llvm.runtime.workers import CALLERS_FRAME, default_threads, frame_bytes
+from vsim.launch.arrays import Array, Bytes, Words
+from vsim.launch.dispatch import Dispatch
+from vsim.launch.ndrange import Group
+
+LIGHT_WORK = 1 << 14
+"""Instructions in all threads of a launch up to which waking a worker costs more than running them."""
+SLICE_WORK = 1 << 22
+"""Instructions that the caller's thread runs before it looks for Ctrl-C and at the clock: some milliseconds."""
+CHUNKS_PER_WORKER, LARGEST_CHUNK = 32, 64
+"""Workers take groups from the counter in chunks: so many for each worker, so that they end together, of at most that
+many groups.
+"""
+
+
+class Geometry(NamedTuple):
+    """The shape of a launch: the size of partial groups along each dimension, and whether there are any."""
+
+    whole: Group
+    partial_size: tuple[int, ...]
+    is_partial: tuple[bool, ...]
+    threads_per_group: int
+    full: bool
+    """All lanes of every thread run when it begins."""
+
+
+def geometry(dispatch: Dispatch) -> Geometry:
+    """The shape of a launch."""
+    axes = zip(dispatch.global_size, dispatch.group_counts, dispatch.local_size, strict=True)
+    sizes = tuple(g - (count - 1) * n for g, count, n in axes)
+    is_partial = tuple(size != n for size, n in zip(sizes, dispatch.local_size, strict=True))
+    whole = dispatch.group(0)
+    full = dispatch.kernel.is_cm or (_items(whole) % dispatch.simd == 0 and not any(is_partial))
+    return Geometry(whole, sizes, is_partial, dispatch.threads_of(whole), full)
+
+
+def _items(group: Group) -> int:
+    return group.size[0] * group.size[1] * group.size[2]
+
+
+def row_of(dispatch: Dispatch) -> int:
+    """Lanes of a thread that make a row of the group, if every thread is part of a row or
+    made of whole ones; else 0, as for lanes that are no work-items.
+    """
+    if not _has_rows(dispatch):
+        return 0
+    x, y, z = dispatch.local_size
+    if y == z == 1:
+        return dispatch.simd
+    if any(g % n for g, n in zip(dispatch.global_size, dispatch.local_size, strict=True)):
+        return 0
+    return _row(dispatch.simd, x, y)
+
+
+def _has_rows(dispatch: Dispatch) -> bool:
+    """Whether lanes are work-items, whose local ids lie in rows."""
+    return dispatch.simd > 1 and not dispatch.kernel.is_cm
+
+
+def turned_row_of(dispatch: Dispatch, shape: Geometry) -> int:
+    """The same for a group whose lanes go along y first; 0 too where it is watched in which lane a work-item runs."""
+    x, y, _ = dispatch.local_size
+    if not _has_rows(dispatch) or dispatch.is_watched or not shape.full or 1 in (x, y) or dispatch.local_id_rows < 2:
+        return 0
+    return _row(dispatch.simd, y, x)
+
+
+def _row(simd: int, length: int, count: int) -> int:
+    """Of rows of a length the lanes in one, if every thread is part of one or made of whole ones; else 0."""
+    if length % simd == 0:
+        return simd
+    return length if simd % length == 0 and count % (simd // length) == 0 else 0
+
+
+class Work(NamedTuple):
+    """How much a launch does:
+
+    so many ``workers``; ``slice`` groups at a time in the caller's thread, 0 where workers run them all.
+    """
+
+    workers: int
+    slice: int
+
+
+def work(dispatch: Dispatch, shape: Geometry, thread_count: int | None) -> Work:
+    """How many workers run a launch.
+
+    One that is short runs in the caller's thread, as one without loops on one worker does.
+    """
+    summary = dispatch.signature.summary
+    per_group, repeats = shape.threads_per_group * max(1, summary.instructions), summary.repeats
+    light = not repeats and dispatch.group_count * per_group <= LIGHT_WORK
+    count = min(thread_count or default_threads(), dispatch.group_count)
+    if light or dispatch.schedule or dispatch.needs_order or dispatch.checks:
+        count = 1
+    here = count == 1 and not repeats and not dispatch.takes_turns and frame_bytes(dispatch.kernel) <= CALLERS_FRAME
+    return Work(count, -(-SLICE_WORK // per_group) if here else 0)
+
+
+def groups_together(dispatch: Dispatch, shape: Geometry) -> int:
+    """How many groups are under way at once on one worker."""
+    if not dispatch.overlaps_groups:
+        return 1
+    from vsim.launch.schedule import PRIVATE_TURN_THREADS, TURN_THREADS
+
+    limit = PRIVATE_TURN_THREADS if dispatch.has_private_memory or dispatch.scratch_size else TURN_THREADS
+    return max(1, min(limit // shape.threads_per_group, dispatch.group_count))
+
+
+class LaunchPlan(NamedTuple):
+    """What all launches of a kernel over one ND-range share: code, workers and everything in the context but the fields
+    of one run.
+    """
+
+    kernel: CompiledKernel
+    context: Words
+    initial: Words
+    """The context as every run begins with it."""
+    surfaces: Words
+    payloads: Sequence[tuple[Group, Bytes]]
+    jobs: Words
+    """What each worker is to do: function, context and its structure."""
+    thread_slots: int
+    """Threads that live at once, over all workers."""
+    slice: int
+    keep: Sequence[Array]
+    """Arrays that the context points to."""
+    workers: Sequence[WorkerMemory]
+
+    def __repr__(self) -> str:
+        return f"<LaunchPlan for {len(self.workers)} workers>"
+
+    def stop(self) -> None:
+        """Let the workers end."""
+        self.context[cx.STOP // 8] = 1
+
+
+def launch_plan(
+    dispatch: Dispatch,
+    shape: Geometry,
+    kernel: CompiledKernel,
+    workers: Sequence[WorkerMemory],
+    wanted: Work,
+    local_ids: Callable[[Group], Bytes],
+) -> LaunchPlan:
+    """The plan of a launch.
+
+    Args:
+        workers: memory of each of the workers, or of the groups that one runs together.
+        local_ids: gives the table of local ids for the shape of a group.
+    """
+    context = aligned(cx.CONTEXT_SIZE).view(np.uint64)
+    surfaces = np.zeros(cx.SURFACES_SIZE // 8, np.uint64)
+    variants, payloads, keep = _variants(dispatch, shape, local_ids)
+    fields = {
+        cx.GROUP_COUNT: dispatch.group_count,
+        cx.SURFACES: address(surfaces),
+        cx.VARIANTS: address(variants),
+        cx.SLM_SIZE: dispatch.slm_size,
+        cx.SCRATCH_SIZE: dispatch.scratch_size,
+        cx.LOCAL_ITEMS: _items(shape.whole),
+        cx.CHUNK: _chunk(dispatch, wanted.workers),
+    }
+    if dispatch.schedule:
+        order = dispatch.schedule.order(dispatch.group_count)
+        keep.append(order)
+        fields[cx.GROUP_ORDER] = address(order)
+    for d in range(3):
+        fields[cx.COUNTS + 8 * d] = dispatch.group_counts[d]
+        fields[cx.PARTIAL + 8 * d] = shape.is_partial[d] << d
+        fields[cx.OFFSETS + 8 * d] = dispatch.offset[d]
+        fields[cx.LOCAL_SIZE + 8 * d] = dispatch.local_size[d]
+    for offset, value in fields.items():
+        context[offset // 8] = value
+    words = [(kernel.native.address, address(context), address(w.block)) for w in workers[: wanted.workers]]
+    jobs: Words = np.array(words, np.uint64).ravel()
+    slots = len(workers) * shape.threads_per_group
+    keep.append(variants)
+    initial = context.copy()
+    return LaunchPlan(kernel, context, initial, surfaces, payloads, jobs, slots, wanted.slice, keep, workers)
+
+
+def _chunk(dispatch: Dispatch, workers: int) -> int:
+    """How many groups a worker takes at a time."""
+    if dispatch.schedule:
+        return 1
+    return max(1, min(LARGEST_CHUNK, dispatch.group_count // (workers * CHUNKS_PER_WORKER)))
+
+
+def _variants(
+    dispatch: Dispatch, shape: Geometry, local_ids: Callable[[Group], Bytes]
+) -> tuple[Words, list[tuple[Group, Bytes]], list[Array]]:
+    """The table of variants, payloads by group, and the arrays that the table points to."""
+    table = np.zeros(8 * cx.VARIANT_SIZE // 8, np.uint64)
+    payloads: list[tuple[Group, Bytes]] = []
+    keep: list[Array] = []
+    for index in range(8 if any(shape.is_partial) else 1):
+        x, y, z = (
+            small if index >> d & 1 and is_partial else whole
+            for d, (small, is_partial, whole) in enumerate(
+                zip(shape.partial_size, shape.is_partial, dispatch.local_size, strict=True)
+            )
+        )
+        group = Group((0, 0, 0), (x, y, z))
+        payload, ids = np.zeros(len(dispatch.payload) + 64, np.uint8), local_ids(group)
+        count = dispatch.threads_of(group)
+        order: Array = dispatch.schedule.order(count) if dispatch.schedule else ids
+        payloads.append((group, payload))
+        keep += [ids, order]
+        first = index * cx.VARIANT_SIZE // 8
+        table[first : first + 5] = address(payload), address(ids), x * y * z, count, address(order)
+    return table, payloads, keep

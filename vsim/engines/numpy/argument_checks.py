@@ -1,0 +1,84 @@
+"""The check of accesses outside arguments on the reference engine."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from visakit.language.program import Function, Instruction
+from vsim.checks.kinds import OUTSIDE
+from vsim.engines.numpy.findings import BatchFindings
+from vsim.engines.numpy.memory import FlatSpace, MessageAccess, SurfaceSpace
+from vsim.engines.numpy.race_log import number_in
+from vsim.launch.arrays import Array, Bools
+from vsim.memory.memory import SLM_ADDRESS_MASK, Buffer
+
+
+class BatchArgumentChecks:
+    """Looks at what a batch accesses by address; see :class:`vsim.engines.numpy.messages.MessageWatch`."""
+
+    def __init__(self, findings: BatchFindings) -> None:
+        self.findings, self.memory = findings, findings.dispatch.memory
+
+    def loaded(self, function: Function, instruction: Instruction, access: MessageAccess) -> None:
+        """A load."""
+        self._look(function, instruction, access)
+
+    def stored(self, function: Function, instruction: Instruction, access: MessageAccess, values: list[Array]) -> None:
+        """A store."""
+        self._look(function, instruction, access)
+
+    def changed(
+        self, function: Function, instruction: Instruction, access: MessageAccess, only_read: Array | None
+    ) -> None:
+        """An atomic."""
+        self._look(function, instruction, access)
+
+    def _look(self, function: Function, instruction: Instruction, access: MessageAccess) -> None:
+        """Report the lanes whose bytes are not all of the argument to which their addresses belong."""
+        found = self._addresses(access)
+        outside = None if found is None else self._outside(found, access.size)
+        if found is None or outside is None or not outside.any():
+            return
+        activation, width = self.findings.running.activation, access.shape[1]
+        lanes, addresses = access.spread(outside), access.spread(found)
+        execution = instruction.args.get("exec")
+        is_by_lane = False
+        if execution is not None and width in (1, execution.size):  # One address may stand for all lanes.
+            is_by_lane = True
+            shape = (access.shape[0], execution.offset + execution.size)
+            wide = np.zeros(shape, bool), np.zeros(shape, np.uint64)
+            for whole, part in zip(wide, (lanes, addresses), strict=True):
+                whole[:, execution.offset :] = part
+            lanes, addresses = wide
+        shape = (self.findings.running.threads.count, lanes.shape[1])
+        if access.shape[0] == 1:
+            lanes = lanes & activation.active_rows[:, None]
+        place = (function, number_in(function, instruction))
+        code = OUTSIDE[access.writes]
+        self.findings.report(code, place, np.broadcast_to(lanes, shape), addresses, access.size, is_by_lane)
+
+    def _addresses(self, access: MessageAccess) -> Array | None:
+        """The addresses of the active lanes, also of surfaces; None for other memory."""
+        space = access.space
+        if space is self.findings.running.threads.slm:
+            return access.address & np.uint64(SLM_ADDRESS_MASK)
+        if isinstance(space, FlatSpace):
+            return access.address if space.memory is self.memory else None
+        if not (isinstance(space, SurfaceSpace) and self.findings.dispatch.has_table(space.table)):
+            return None
+        starts = {n: s.address for n, s in space.table.items() if isinstance(s, Buffer)}
+        numbers = access.per_lane(space.number)
+        bases = np.array([starts.get(n, 0) for n in numbers.tolist()], np.uint64)
+        return bases + access.address.astype(np.uint64)
+
+    def _outside(self, addresses: Array, bytes_each: int) -> Bools:
+        """Of the active lanes, those that are outside."""
+        slots, size = addresses >> np.uint64(32), np.uint64(bytes_each)
+        found = np.zeros(slots.size, bool)
+        ranges = {0: (0, self.findings.dispatch.slm_size)} | self.memory.readable_ranges()
+        for slot in np.unique(slots).tolist():
+            if slot in ranges:
+                start, room = map(np.uint64, ranges[slot])
+                offsets = addresses - start
+                found |= (slots == slot) & ((offsets > room) | (offsets + size > room))
+        return found

@@ -1,0 +1,320 @@
+"""Runs launches: batches of work-groups, as many threads at once as pay."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from visakit.diagnostics import Diagnostic, SimulationError
+from visakit.language.program import Function
+from vsim.engines.numpy.algebra import lane_bits
+from vsim.engines.numpy.machine import BatchExecution, Refused
+from vsim.engines.numpy.memory import PartitionedSpace
+from vsim.engines.numpy.race_log import BatchRaces, RaceLog, race_log
+from vsim.engines.numpy.registers import RegisterFile
+from vsim.engines.numpy.threads import HardwareThreads
+from vsim.launch import threads
+from vsim.launch.arrays import Array, Bools, Bytes, Dwords
+from vsim.launch.dispatch import TIMEOUT, Dispatch
+from vsim.launch.ndrange import Group
+from vsim.launch.payload import SCRATCH_HANDLE
+from vsim.launch.schedule import PRIVATE_TURN_THREADS, TURN_THREADS
+from vsim.memory.memory import SLM_ADDRESS_MASK
+from vsim.observe.positions import ThreadPosition
+from vsim.observe.trace import Trace, group_number, shown_group
+
+if TYPE_CHECKING:
+    from vsim.checks.undefined_memory import UndefinedCheck
+
+_MAXIMUM_SIMD = 32
+
+
+def run(
+    dispatch: Dispatch,
+    max_seconds: float | None = None,
+    look: Callable[[], None] | None = None,
+    threads_at_once: int = TURN_THREADS,
+    begun: Callable[[int, int], None] | None = None,
+) -> None:
+    """Run a bound launch to its end.
+
+    Args:
+        look: is called now and then, and may end the run by raising something.
+        threads_at_once: hardware threads of a batch.
+        begun: is told how many groups have begun, and how many there are.
+
+    Raises:
+        SimulationError: the program did something without a defined result, or took too long.
+    """
+    started = time.monotonic()
+    per_group = dispatch.threads_of(dispatch.group(0))
+    checks = BatchChecks(_undefined_check(dispatch), race_log(dispatch))
+    groups_at_once = _groups_at_once(dispatch, checks, threads_at_once // per_group)
+    slots = min(groups_at_once, dispatch.group_count) * per_group
+    private_address = dispatch.private_memory(slots)
+
+    def check_deadline() -> None:
+        if max_seconds is not None and time.monotonic() - started > max_seconds:
+            raise dispatch.timeout(max_seconds, batch.positions() if batch is not None else ())
+        if look is not None:
+            look()
+
+    batch: GroupBatch | None = None
+    payloads = GroupPayloads(dispatch, private_address)
+    order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
+    begin, end = dispatch.part or (0, dispatch.group_count)
+    for first in range(begin, end, groups_at_once):
+        if begun is not None:
+            begun(first - begin, end - begin)
+        groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
+        if batch is None or not batch.can_run(groups):
+            batch = GroupBatch(dispatch, groups, payloads, *checks)
+        try:
+            batch.run(groups, None if max_seconds is None and look is None else check_deadline)
+        except SimulationError as error:
+            checks.fault(error)
+            raise
+        check_deadline()
+    checks.end()
+
+
+def _groups_at_once(dispatch: Dispatch, checks: BatchChecks, wanted: int) -> int:
+    """Work-groups of a batch: so many as are wanted, but fewer where each thread has memory of its own, and one where
+    groups run one after the other.
+    """
+    if checks.one_by_one and not dispatch.overlaps_groups:
+        return 1
+    has_own = dispatch.has_private_memory or dispatch.scratch_size
+    most = PRIVATE_TURN_THREADS if has_own else TURN_THREADS
+    return max(1, min(most // dispatch.threads_of(dispatch.group(0)), wanted))
+
+
+class BatchChecks(NamedTuple):
+    """The checks that watch memory over all batches of a launch; None for those that do not."""
+
+    undefined: UndefinedCheck | None
+    races: RaceLog | None
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether work-groups must begin one after the other."""
+        return self.races is not None and self.races.one_by_one
+
+    def fault(self, error: SimulationError) -> None:
+        """The launch ends with a fault: report what raced before it."""
+        if self.races is not None and error.diagnostics[0].code != TIMEOUT:
+            self.races.report()
+
+    def end(self) -> None:
+        """The launch is over: report what is known only now."""
+        if self.undefined is not None:
+            self.undefined.end()
+        if self.races is not None:
+            self.races.report()
+
+
+def _undefined_check(dispatch: Dispatch) -> UndefinedCheck | None:
+    """The check of undefined values, if it watches a launch."""
+    if not dispatch.watches_undefined:
+        return None
+    from vsim.checks.undefined_memory import UndefinedCheck
+
+    return UndefinedCheck(dispatch)
+
+
+def refusal(dispatch: Dispatch, function: Function, number: int) -> SimulationError:
+    """The error of an instruction that no engine can execute."""
+    batch = GroupBatch(dispatch, [dispatch.group(0)], GroupPayloads(dispatch, 0))
+    step = batch.execution.prepare(function).steps[number]
+    if isinstance(step, Refused):
+        return SimulationError(step.diagnostics)
+    instruction = function.instructions[number]
+    message = f"the fast engine cannot execute instruction {number} of '{function.name}'"
+    span, labels = dispatch.image.place(function, instruction)
+    return SimulationError(Diagnostic("S020", message, span, "--engine numpy can", labels=labels))
+
+
+def _is_traced(dispatch: Dispatch, groups: list[Group]) -> bool:
+    """Whether a trace is about one of the groups."""
+    trace = dispatch.trace
+    return trace is not None and any(group_number(dispatch.nd_range, g) in trace.groups for g in groups)
+
+
+@dataclass
+class GroupPayloads:
+    """The payloads of the threads of work-groups, which depend on nothing but a group's size: threads x bytes."""
+
+    dispatch: Dispatch
+    private_address: int
+    """Where private memory is, of kernels that have some."""
+    known: dict[tuple[int, int, int], Bytes] = field(default_factory=dict)
+
+    def of(self, group: Group) -> Bytes:
+        """The payloads of a group's threads."""
+        found = self.known.get(group.size)
+        if found is None:
+            found = self.known[group.size] = threads.group_payload(self.dispatch, group, self.private_address)
+        return found
+
+
+class GroupBatch:
+    """The threads of some work-groups of given sizes: prepared once, run for many groups."""
+
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        groups: list[Group],
+        payloads: GroupPayloads,
+        check: UndefinedCheck | None = None,
+        log: RaceLog | None = None,
+    ) -> None:
+        self.dispatch, self.groups = dispatch, groups
+        self.sizes = [g.size for g in groups]
+        counts = [dispatch.threads_of(g) for g in groups]
+        orders = {c: dispatch.schedule.order(c) if dispatch.schedule else np.arange(c) for c in set(counts)}
+        self.members = [(n, int(t)) for n, c in enumerate(counts) for t in orders[c]]
+        """By row of the batch: which of the groups the thread is in, and which of its threads it is."""
+        self.group_numbers = np.array([n for n, _ in self.members])
+        self.thread_numbers = np.array([t for _, t in self.members])
+        self.payload = np.concatenate([payloads.of(g)[orders[c]] for g, c in zip(groups, counts, strict=True)])
+        self.lanes = np.zeros((len(self.members), _MAXIMUM_SIMD), bool)
+        for row, (n, t) in enumerate(self.members):
+            self.lanes[row, : threads.lane_count(dispatch, groups[n], t)] = True
+        self.threads = HardwareThreads(self, len(self.members), self._local_memory(), self._scratch_memory())
+        self.one_by_one = log is not None and log.one_by_one
+        """Whether groups begin where those before them have ended, or wait."""
+        self.execution = BatchExecution(dispatch, self.threads, self.group_numbers, payloads.private_address)
+        self.chosen_rows: Bools | None = None
+        if log is not None:
+            self.execution.watch = BatchRaces(log, self)
+        if dispatch.trace is not None and _is_traced(dispatch, groups):
+            from vsim.engines.numpy.traced_machine import Tracer
+
+            self.execution.recorder = Tracer(dispatch, self.execution.running, dispatch.trace)
+        elif check is not None:
+            from vsim.engines.numpy.shadows import UndefinedRecorder
+
+            assert self.execution.findings is not None
+            self.execution.recorder = UndefinedRecorder(check, self.execution.running, self.execution.findings)
+
+    def can_run(self, groups: list[Group]) -> bool:
+        """Whether it serves other groups, too: of the same sizes, and traced as it is."""
+        is_traced = self.dispatch.trace is not None and self.execution.recorder is not None
+        return self.sizes == [g.size for g in groups] and is_traced == _is_traced(self.dispatch, groups)
+
+    def _local_memory(self) -> PartitionedSpace:
+        room, size = self.dispatch.slm_room, self.dispatch.slm_size
+        taken = max(room, 4)
+        data = np.zeros(taken * len(self.groups), np.uint8)
+        base = (self.group_numbers * taken).reshape(-1, 1)
+        return PartitionedSpace("local memory", data, base, size, SLM_ADDRESS_MASK, room)
+
+    def _scratch_memory(self) -> PartitionedSpace:
+        room, size = max(self.dispatch.scratch_size, 4), self.dispatch.scratch_size
+        count = len(self.members)
+        base = (np.arange(count) * room).reshape(-1, 1)
+        return PartitionedSpace("scratch memory", np.zeros(room * count, np.uint8), base, size)
+
+    def run(self, groups: list[Group], check_deadline: Callable[[], None] | None) -> None:
+        """Run groups of these sizes to their end."""
+        self.groups, self.chosen_rows = groups, None
+        activation = self.execution.start(self.dispatch.kernel, self.lanes)
+        self._fill_inputs(activation.registers)
+        self._fill_states(activation.registers)
+        if self.one_by_one:
+            self.execution.scheduler.admit(activation, [self.group_numbers == n for n in range(len(groups))])
+        self.execution.scheduler.run(check_deadline)
+
+    # -- what threads find when they start -----------------------------------------------------------------
+
+    def _fill_inputs(self, registers: RegisterFile) -> None:
+        """The payload goes into the variables that are inputs."""
+        for var, offset, size in threads.input_places(self.dispatch):
+            root, start = registers.layout.root(var)
+            data = registers.bytes_of(root)
+            if data is not None:
+                data[:, start : start + size] = self.payload[:, offset : offset + size]
+
+    def _fill_states(self, registers: RegisterFile) -> None:
+        """Surface and sampler variables whose numbers the payload has."""
+        for kind, index, offset in threads.state_inputs(self.dispatch):
+            words = np.ascontiguousarray(self.payload[:, offset : offset + 4]).view(np.uint32)
+            registers.state(1 if kind == 1 else 0, index, 0)[:, 0] = words[:, 0]
+
+    def start_value(self, register: int, data: Bytes) -> None:
+        """Write what threads find in a predefined register when they start over its zeros, threads x bytes."""
+        words = data.view(np.uint32)
+        axis = register - threads.GROUP_ID
+        if register == threads.R0:
+            data[:] = threads.r0_of(self._group_ids(), self.thread_numbers)
+        elif 0 <= axis < 3:
+            words[:, 0] = self._group_ids()[:, axis]
+        elif register == threads.HW_ID:
+            words[:, 0] = np.arange(len(self.members))
+        elif register == threads.SCRATCH_LOCATION:
+            words[:, 0] = SCRATCH_HANDLE
+        elif register in (threads.SR0, threads.MSG0):
+            sr0, msg0 = threads.slot_registers(self.dispatch.image.platform)
+            fields = sr0 if register == threads.SR0 else msg0
+            words[:, 0] = [threads.slot_value(fields, slot) for slot in range(len(self.members))]
+            if register == threads.SR0:
+                words[:, threads.DISPATCH_MASK] = lane_bits(self.lanes)
+        elif register in (threads.THREAD_X, threads.THREAD_X + 1):
+            data.view(np.uint16)[:, 0] = self._thread_numbers()[register - threads.THREAD_X]
+
+    def _group_ids(self) -> Dwords:
+        ids: Dwords = np.array([g.id for g in self.groups], np.uint32)[self.group_numbers]
+        return ids
+
+    def _thread_numbers(self) -> tuple[list[int], list[int]]:
+        """%thread_x and %thread_y of all threads."""
+        items = [threads.work_item(self.dispatch, self.groups[n], t, 0) for n, t in self.members]
+        return [x // self.dispatch.simd & 0xFFFF for x, _, _ in items], [y & 0xFFFF for _, y, _ in items]
+
+    def positions(self) -> list[ThreadPosition]:
+        """Where the threads are that have not ended."""
+        return [
+            ThreadPosition(self.groups[self.members[row][0]], self.members[row][1], *place)
+            for row, place in self.execution.scheduler.places().items()
+        ]
+
+    # -- work-items ----------------------------------------------------------------------------------------
+
+    def pixels(self) -> list[Array]:
+        """x and y of the work-items of all threads, threads x 32."""
+        ids = [
+            [threads.work_item(self.dispatch, self.groups[n], t, lane)[:2] for lane in range(_MAXIMUM_SIMD)]
+            for n, t in self.members
+        ]
+        both = np.array(ids, np.int32)
+        return [both[..., 0], both[..., 1]]
+
+    def name(self, row: int) -> str:
+        """Group and thread of a row, for traces."""
+        n, t = self.members[row]
+        return f"{shown_group(self.dispatch.nd_range, self.groups[n])} t{t}"
+
+    def numbers(self) -> tuple[Array, Array]:
+        """The linear number of the group and the thread of each row."""
+        groups = np.array([group_number(self.dispatch.nd_range, g) for g in self.groups], np.int64)
+        return groups[self.group_numbers], self.thread_numbers
+
+    def work_items(self) -> Bools:
+        """The lanes of all threads that are work-items."""
+        return self.lanes
+
+    def chosen(self, trace: Trace) -> Bools:
+        """Which rows a trace is about."""
+        if self.chosen_rows is None:
+            wanted = [group_number(self.dispatch.nd_range, g) in trace.groups for g in self.groups]
+            self.chosen_rows = np.array([wanted[n] and t in trace.threads for n, t in self.members])
+        return self.chosen_rows
+
+    def describe(self, row: int, lane: int) -> str:
+        """Lane, thread and work-item of a row."""
+        n, t = self.members[row]
+        return threads.describe(self.dispatch, self.groups[n], t, lane)

@@ -1,0 +1,68 @@
+"""Errors of a launch: they name the instruction, its line and the work-item."""
+
+from __future__ import annotations
+
+from visakit.diagnostics import Diagnostic, SimulationError
+from visakit.language.program import Function, Instruction
+from visakit.text.printer import FunctionPrinter
+from vsim.engines.numpy.activation import Running
+from vsim.engines.numpy.memory import READ_ONLY
+from vsim.launch.dispatch import Dispatch
+from vsim.launch.threads import first_lane
+from vsim.memory.memory import Buffer, shown_offset
+
+
+class Faults:
+    """The errors of the code of one function."""
+
+    def __init__(self, function: Function, dispatch: Dispatch, running: Running) -> None:
+        self.function, self.dispatch, self.running = function, dispatch, running
+        self.image = dispatch.image
+
+    def _described(self, instruction: Instruction) -> tuple[str, str]:
+        """The text of an instruction, and "instruction 5 of ": empty for one that stands for a raw message."""
+        numbers = (n for n, i in enumerate(self.function.instructions) if i is instruction)
+        number = next((f"instruction {n} of " for n in numbers), "")
+        return FunctionPrinter(self.function).instruction(instruction), number
+
+    def cannot(self, text: str, instruction: Instruction) -> SimulationError:
+        """The error that an instruction cannot be executed, raised when it is to be."""
+        shown, number = self._described(instruction)
+        span, labels = self.image.place(self.function, instruction)
+        return SimulationError(
+            Diagnostic("S020", f"{text} in '{shown}' ({number}'{self.function.name}')", span, labels=labels)
+        )
+
+    def at(self, row: int, lane: int, message: str, instruction: Instruction | None = None) -> SimulationError:
+        """The error for a lane of an instruction, of a thread without one."""
+        shown, number = self._described(instruction) if instruction else ("", "")
+        lane += first_lane(instruction) if instruction else 0
+        by = f" by '{shown}'" if instruction else ""
+        where = f"{number}'{self.function.name}', {self.running.threads.describe(row, lane)}"
+        span, labels = self.image.place(self.function, instruction)
+        return SimulationError(Diagnostic("S030", f"{message}{by} ({where})", span, labels=labels))
+
+    def outside(
+        self,
+        row: int,
+        lane: int,
+        what: str | Buffer,
+        offset: int,
+        limit: int,
+        *,
+        size: int,
+        instruction: Instruction | None,
+        is_flat: bool,
+    ) -> SimulationError:
+        """The error of an access that is not inside a buffer; without a name there is none at the address.
+
+        Args:
+            is_flat: the offset follows from an address of 64 bits.
+        """
+        name = self.dispatch.name_of(what) if isinstance(what, Buffer) else what
+        if limit == READ_ONLY:
+            message = f"write of {size} bytes to '{name}', an array that is read-only, at offset {offset}"
+            return self.at(row, lane, message, instruction)
+        place = f"'{name}', which has {limit} bytes, at offset {offset if is_flat else shown_offset(offset, limit)}"
+        place = place if name else self.dispatch.nowhere(offset & ((1 << 64) - 1))
+        return self.at(row, lane, f"access of {size} bytes outside {place}", instruction)

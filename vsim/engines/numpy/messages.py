@@ -1,0 +1,122 @@
+"""Messages to memory: loads, stores and atomics of the lanes of a mask."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from visakit.diagnostics import SimulationError
+from visakit.language.program import Function, Instruction
+from visakit.language.types import DataType
+from visakit.rules.message_sizes import shape_difference
+from vsim.engines.numpy import memory
+from vsim.engines.numpy.activation import Running
+from vsim.engines.numpy.algebra import DTYPES, Mask
+from vsim.engines.numpy.atomics import atomic, only_reads
+from vsim.engines.numpy.faults import Faults
+from vsim.engines.numpy.memory import MessageAccess, Space
+from vsim.launch.arrays import Array, Bools
+
+
+class MessageWatch(Protocol):
+    """What is told of each message, after its memory was read or written."""
+
+    def loaded(self, function: Function, instruction: Instruction, access: MessageAccess) -> None:
+        """A load."""
+
+    def stored(self, function: Function, instruction: Instruction, access: MessageAccess, values: list[Array]) -> None:
+        """A store."""
+
+    def changed(
+        self, function: Function, instruction: Instruction, access: MessageAccess, only_read: Array | None
+    ) -> None:
+        """An atomic; which of its lanes have changed nothing, None for none."""
+
+
+class BatchMessages:
+    """Messages of the instructions of one function; see :class:`vsim.semantics.algebra.Machine`."""
+
+    def __init__(self, running: Running, faults: Faults, watches: Sequence[MessageWatch] = ()) -> None:
+        self.running, self.faults, self.watches = running, faults, watches
+
+    def _access(
+        self,
+        space: Space,
+        address: Array,
+        mask: Mask,
+        size: int,
+        instruction: Instruction | None,
+        writes: bool = False,
+    ) -> MessageAccess:
+        is_flat = isinstance(space, memory.FlatSpace)
+        fault = partial(self.faults.outside, size=size, instruction=instruction, is_flat=is_flat)
+        return MessageAccess(space, address, mask, size, fault, writes)
+
+    def load(self, space: Space, address: Array, data_type: DataType, mask: Mask, instruction: Instruction) -> Array:
+        """Read one element for each lane; lanes outside the mask give 0."""
+        return self.load_elements(space, address, data_type, 1, mask, instruction)[0]
+
+    def store(self, space: Space, address: Array, value: Array, mask: Mask, instruction: Instruction) -> None:
+        """Write one element for each lane; of lanes with one address the highest wins."""
+        self.store_elements(space, address, [value], mask, instruction)
+
+    def load_elements(
+        self, space: Space, address: Array, data_type: DataType, count: int, mask: Mask, instruction: Instruction
+    ) -> list[Array]:
+        """Read consecutive elements for each lane."""
+        access = self._access(space, address, mask, count * data_type.size, instruction)
+        found = memory.load(access, DTYPES[data_type], count)
+        for watch in self.watches:
+            watch.loaded(self.faults.function, instruction, access)
+        return found
+
+    def store_elements(
+        self, space: Space, address: Array, values: list[Array], mask: Mask, instruction: Instruction
+    ) -> None:
+        """Write consecutive elements for each lane: the first of all lanes, then the second, and so on."""
+        size = len(values) * values[0].dtype.itemsize
+        access = self._access(space, address, mask, size, instruction, writes=True)
+        memory.store(access, values)
+        for watch in self.watches:
+            watch.stored(self.faults.function, instruction, access, values)
+
+    def atomic(
+        self,
+        space: Space,
+        op: str,
+        address: Array,
+        data_type: DataType,
+        sources: list[Array],
+        mask: Mask,
+        instruction: Instruction,
+    ) -> Array:
+        """Atomic operations in lane order; gives the old values."""
+        access = self._access(space, address, mask, data_type.size, instruction, writes=True)
+        found = atomic(access, op, DTYPES[data_type], sources)
+        only_read = only_reads(op, found, sources) if self.watches else None
+        for watch in self.watches:
+            watch.changed(self.faults.function, instruction, access, only_read)
+        return found
+
+    def require_shape(self, found: Array, wanted: int, mask: Mask, instruction: Instruction) -> None:
+        """See that the payload of a block message has the shape of its instruction."""
+        wrong = (found != wanted) & mask
+        for row, lane in zip(*np.nonzero(wrong), strict=True):
+            shown = int(np.broadcast_to(found, wrong.shape)[row, lane])
+            raise self.faults.at(int(row), int(lane), shape_difference(shown, wanted), instruction)
+
+    def mapped(self, space: Space, address: Array, size: int, mask: Mask) -> Bools:
+        """The lanes of a mask that could read at their address."""
+        shape = np.broadcast_shapes(address.shape, (self.running.threads.count, 1))
+        found = np.zeros(shape, bool)
+        for row, lane in zip(*np.nonzero(np.broadcast_to(mask, shape)), strict=True):
+            one = np.zeros(shape, bool)
+            one[row, lane] = True
+            with contextlib.suppress(SimulationError):
+                self._access(space, np.broadcast_to(address, shape), one, size, None).parts()
+                found[row, lane] = True
+        return found

@@ -1,0 +1,78 @@
+"""Functions prepared for a batch of threads."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from visakit.language.program import Function, Instruction
+from vsim.engines.numpy.registers import RegisterFile, View
+from vsim.engines.numpy.threads import HardwareThreads
+from vsim.launch.arrays import Bools
+from vsim.semantics.algebra import Step
+from vsim.semantics.registers import layout_of
+
+
+class BarrierWait(Protocol):
+    """An instruction that waits: when threads may go on, and what is noted when they do."""
+
+    def opened(self) -> Bools:
+        """The threads that may go on."""
+
+    def passed(self, rows: Bools) -> None:
+        """These threads go on."""
+
+
+class PreparedFunction:
+    """A function prepared for execution: a step for each instruction, and the views of registers that the steps need.
+
+    A step returns whether lanes moved: the running lanes do not simply go on at the next instruction. ``executed`` is
+    where the launch notes which instructions executed, None if nobody asked; ``states`` class, index and number of the
+    surface and sampler variables that begin with one.
+    """
+
+    def __init__(
+        self, function: Function, grf_size: int, executed: Bools | None, states: list[tuple[int, int, int]]
+    ) -> None:
+        self.function, self.executed, self.states = function, executed, states
+        self.layout = layout_of(function, grf_size)
+        self.labels = {i.args["label"]: n for n, i in enumerate(function.instructions) if i.desc.flow.is_label}
+        self.steps: list[Step] = []
+        self.barriers: dict[int, BarrierWait] = {}
+        """What waits at barriers, by the pc behind them, where lanes go on."""
+        self._views: list[View] = []
+        self._numbers: dict[View, int] = {}
+
+    @property
+    def here(self) -> int:
+        """Number of the instruction that is being prepared."""
+        return len(self.steps)
+
+    @property
+    def place(self) -> tuple[Function, int]:
+        """The instruction that is being prepared, by function and number."""
+        return self.function, self.here
+
+    @property
+    def following(self) -> int:
+        """Where lanes go on behind the instruction that is being prepared."""
+        return len(self.steps) + 1
+
+    @property
+    def instruction(self) -> Instruction:
+        """The instruction that is being prepared."""
+        return self.function.instructions[self.here]
+
+    def view(self, view: View) -> int:
+        """The number that a view has in the register files of this function's activations."""
+        found = self._numbers.get(view)
+        if found is None:
+            found = self._numbers[view] = len(self._views)
+            self._views.append(view)
+        return found
+
+    def new_registers(self, threads: HardwareThreads) -> RegisterFile:
+        """Fresh registers for an activation."""
+        registers = RegisterFile.fresh(self.layout, self._views, threads)
+        for kind, index, number in self.states:
+            registers.state(kind, index, 0)[:] = number
+        return registers

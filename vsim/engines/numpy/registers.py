@@ -1,0 +1,129 @@
+"""Registers of activations: arrays with a row for each hardware thread, and typed views of them."""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+import numpy as np
+
+from visakit.language.program import FIRST_VARIABLE, Function
+from vsim.engines.numpy.threads import HardwareThreads
+from vsim.launch.arrays import Array, Bytes, DType, Dwords
+from vsim.semantics.registers import Layout
+
+
+class RegisterKind(enum.StrEnum):
+    """What holds values of a function."""
+
+    VARIABLE = enum.auto()
+    FILE = enum.auto()
+    """One piece for all variables whose addresses are taken, so that indirect operands can reach any of them."""
+    PREDICATE = enum.auto()
+    ADDRESS = enum.auto()
+
+
+class View(NamedTuple):
+    """Registers as elements of a type: of which kind they are, and the number of the (root) variable."""
+
+    kind: RegisterKind
+    number: int
+    dtype: DType
+
+
+FILE_BYTES = View(RegisterKind.FILE, 0, np.dtype("u1"))
+
+
+def predicate_view(number: int) -> View:
+    """The bits of a predicate variable, 32 columns."""
+    return View(RegisterKind.PREDICATE, number, np.dtype("?"))
+
+
+def address_view(number: int) -> View:
+    """The elements of an address variable."""
+    return View(RegisterKind.ADDRESS, number, np.dtype("u4"))
+
+
+class RegisterFile:
+    """The registers of one activation, and the views of them that its function asked for while it was prepared.
+
+    Predefined variables are those of the threads: all activations share them. Those whose address the function takes
+    lie in its register file while it runs.
+    """
+
+    def __init__(self, layout: Layout, views: list[View], arrays: dict[tuple[RegisterKind, int], Array]) -> None:
+        self.layout, self.arrays, self._views = layout, arrays, views
+        self._states: dict[tuple[int, int, int], Dwords] = {}
+        self.shadow: RegisterFile | None = None
+        """Which bits are undefined, in a launch that is checked for that."""
+        self.views = [self._view(*view) for view in views]
+
+    @classmethod
+    def fresh(cls, layout: Layout, views: list[View], threads: HardwareThreads) -> RegisterFile:
+        """Registers of an activation that begins: zeros."""
+        arrays: dict[tuple[RegisterKind, int], Array] = {
+            (RegisterKind.FILE, 0): np.zeros((threads.count, layout.file_size), np.uint8)
+        }
+        for kind, number, _ in views:
+            if (kind, number) not in arrays and not (kind is RegisterKind.VARIABLE and number in layout.file_offsets):
+                arrays[kind, number] = _array(layout, kind, number, threads)
+        return cls(layout, views, arrays)
+
+    def beside(self, arrays: dict[tuple[RegisterKind, int], Array]) -> RegisterFile:
+        """Other arrays of the same shapes with the same views."""
+        return RegisterFile(self.layout, self._views, arrays)
+
+    def _view(self, kind: RegisterKind, number: int, dtype: DType) -> Array:
+        base = self.bytes_of(number) if kind is RegisterKind.VARIABLE else self.arrays[kind, number]
+        assert base is not None
+        return base.view(dtype)
+
+    def bytes_of(self, root: int) -> Bytes | None:
+        """The bytes of a root variable, threads x bytes; None if the function does not use it."""
+        at = self.layout.file_offsets.get(root)
+        if at is not None:
+            return self.arrays[RegisterKind.FILE, 0][:, at : at + self.layout.sizes[root]]
+        return self.arrays.get((RegisterKind.VARIABLE, root))
+
+    def state(self, kind: int, index: int, element: int) -> Dwords:
+        """An element of a surface or sampler variable, threads x 1."""
+        key = (kind, index, element)
+        found = self._states.get(key)
+        if found is None:
+            count = len(self.arrays[RegisterKind.FILE, 0])
+            found = self._states[key] = np.zeros((count, 1), np.uint32)
+        return found
+
+    def carry_in(self, threads: HardwareThreads) -> None:
+        """Copy the threads' predefined variables that lie in the register file into it."""
+        for number, at, size in self.layout.carried:
+            self.arrays[RegisterKind.FILE, 0][:, at : at + size] = threads.predefined(number)
+
+    def carry_out(self, threads: HardwareThreads) -> None:
+        """Copy them back to where other functions find them."""
+        for number, at, size in self.layout.carried:
+            threads.predefined(number)[:] = self.arrays[RegisterKind.FILE, 0][:, at : at + size]
+
+    def rows(self, index: Array) -> RegisterFile:
+        """A copy of some threads' registers."""
+        found = RegisterFile(self.layout, self._views, {key: array[index] for key, array in self.arrays.items()})
+        found._states = {key: state[index] for key, state in self._states.items()}
+        return found
+
+    def take_back(self, index: Array, copy: RegisterFile) -> None:
+        """Write a copy of some threads' registers back."""
+        for key, array in self.arrays.items():
+            array[index] = copy.arrays[key]
+        for place, state in copy._states.items():
+            self.state(*place)[index] = state
+
+
+def _array(layout: Layout, kind: RegisterKind, number: int, threads: HardwareThreads) -> Array:
+    function: Function = layout.function
+    if kind is RegisterKind.PREDICATE:
+        return np.zeros((threads.count, 32), bool)
+    if kind is RegisterKind.ADDRESS:
+        return np.zeros((threads.count, max(1, function.addresses[number].elements)), np.uint32)
+    if number < FIRST_VARIABLE:
+        return threads.predefined(number)
+    return np.zeros((threads.count, layout.sizes[number]), np.uint8)

@@ -1,0 +1,238 @@
+"""The arguments of a launch as a kernel takes them, and how they are read out of the launch, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from visakit.diagnostics import Diagnostic, Span, did_you_mean
+from visakit.objects.image import SLOT
+from visakit.usage import warn
+from vsim.launch.arrays import Array
+from vsim.launch.element_types import check_elements
+from vsim.launch.launch import (
+    Argument,
+    BufferArgument,
+    ImageArgument,
+    Launch,
+    LocalArgument,
+    SamplerArgument,
+    ScalarArgument,
+    array_problem,
+)
+from vsim.launch.payload import surface_handle
+from vsim.launch.signature import KernelSignature
+from vsim.memory.images import ImageFormat, SurfaceImage, surface_image
+from vsim.memory.memory import ADDRESSING, COMPARISONS, FILTERS, AddressSpace, Buffer, SamplerState, allocation
+
+URB = 0x10000
+"""Number of the surface that stands for the URB."""
+POINTER_BYTES = 8
+NULL = bytes(POINTER_BYTES)
+"""The null pointer, as an argument by value."""
+_TITLES: dict[type[Argument], str] = {
+    BufferArgument: "a buffer", ScalarArgument: "a scalar", LocalArgument: "local memory", ImageArgument: "an image",
+    SamplerArgument: "a sampler",
+}  # fmt: skip
+Wanted = TypeVar("Wanted", BufferArgument, ScalarArgument, LocalArgument, ImageArgument, SamplerArgument)
+
+
+class Arguments(NamedTuple):
+    """What a launch gives a kernel, checked.
+
+    Attributes:
+        values: what goes into the payload, as place and bytes.
+        surfaces: buffers and images by number of the surface; :data:`URB` is what URB writes go to.
+        bindless: buffers and images by handle.
+        samplers: by number.
+        slm_size: bytes of local memory that arguments ask for.
+        printf: where the kernel puts what it prints; None if it does not.
+        nulls: what faults call the arguments that are null pointers.
+        buffers: the memory of arguments by their numbers.
+        implicit: the buffer of the implicit arguments, and what it holds when the launch runs; None for none.
+        inputs: of kernels without ze_info, which ``.input`` variables arguments went to, by their numbers.
+    """
+
+    values: list[tuple[int, bytes]]
+    surfaces: dict[int, Buffer | SurfaceImage]
+    bindless: dict[int, Buffer | SurfaceImage]
+    samplers: dict[int, SamplerState]
+    slm_size: int = 0
+    printf: Buffer | None = None
+    nulls: tuple[str, ...] = ()
+    buffers: Mapping[int, Buffer] = MappingProxyType({})
+    inputs: Mapping[int, str] = MappingProxyType({})
+    implicit: tuple[Buffer, bytes] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Arguments: {len(self.values)} values, {len(self.surfaces)} surfaces, {len(self.samplers)} samplers>"
+
+
+class ArgumentReader:
+    """The arguments of one launch, each as what the kernel wants it to be.
+
+    Arrays get their addresses when they are first read.
+
+    Raises:
+        LaunchError: S010 for an argument that is something else; the message names it.
+    """
+
+    def __init__(self, signature: KernelSignature, launch: Launch, memory: AddressSpace, guarded: bool = False) -> None:
+        self.signature, self.launch, self.memory, self.guarded = signature, launch, memory, guarded
+        self.buffers: dict[int, Buffer] = {}
+        self.bindless: dict[int, Buffer | SurfaceImage] = {}
+        self.nulls: list[str] = []
+        if guarded:
+            self._in_order()
+
+    def read(self, index: int, wanted: type[Wanted]) -> Wanted:
+        """An argument that can only be of one kind."""
+        argument = self.launch.args[index]
+        if not isinstance(argument, wanted):
+            raise self._mismatch(index, _TITLES[wanted])
+        return argument
+
+    def _mismatch(self, index: int, wanted: str) -> Exception:
+        argument = self.launch.args[index]
+        given = _TITLES.get(type(argument), f"a {type(argument).__name__}")
+        return self.signature.error(f"{self.signature.describe(index)} must be {wanted}, the launch gives {given}")
+
+    def buffer(self, index: int) -> Buffer:
+        """The buffer of an array, or what lies behind a pointer given as its eight bytes."""
+        found = self.buffers.get(index)
+        if found is None:
+            found = self._buffer_of(self.launch.args[index], index)
+            if self.buffers:
+                self._warn_of_overlap(index, found)
+            self.buffers[index] = found
+        return found
+
+    def _warn_of_overlap(self, index: int, found: Buffer) -> None:
+        """Warn of memory that two arrays share in part. One array for two arguments is what programs mean.
+
+        Where an address is given, nobody knows how far it is meant to reach.
+        """
+        start, end = found.host, found.host + found.size
+        arrays = [n for n in (*self.buffers, index) if isinstance(self.launch.args[n], BufferArgument)]
+        for number in arrays[:-1] if index in arrays else ():
+            other = self.buffers[number]
+            if start < other.host + other.size and other.host < end and (start, found.size) != (other.host, other.size):
+                signature = self.signature
+                shared = min(end, other.host + other.size) - max(start, other.host)
+                message = (
+                    f"kernel '{signature.name}': {signature.describe(number)} and {signature.describe(index)} overlap: "
+                    f"they share {shared} bytes of memory"
+                )
+                hint = "pass a copy of one of them, unless the kernel is meant to see its own writes"
+                warn(Diagnostic("S004", message, Span("<launch>", 0), hint, severity="warning"))
+
+    def _buffer_of(self, argument: Argument, index: int) -> Buffer:
+        if isinstance(argument, BufferArgument):
+            problem, hint = array_problem(argument.array)  # Now: it may have changed since the last launch.
+            if problem:
+                raise self.signature.error(f"{self.signature.describe(index)} {problem}", hint)
+            check_elements(self.signature, index, argument)
+            map_array, name = self._guarded if self.guarded else self.memory.map, self.signature.buffer_name(index)
+            found: Buffer | None = map_array(argument.array, name)
+            assert found is not None
+            if found.read_only is argument.array.flags.writeable:
+                self._protect(found, argument.array)
+            return found
+        if not isinstance(argument, ScalarArgument):
+            raise self._mismatch(index, f"{_TITLES[BufferArgument]} or {_TITLES[ScalarArgument]}")
+        if argument.data == NULL:
+            return self._null(index)
+        is_pointer = len(argument.data) == POINTER_BYTES
+        found = self.memory.behind(int.from_bytes(argument.data, "little")) if is_pointer else None
+        if found is None:
+            raise self.signature.error(
+                f"{self.signature.describe(index)} is a pointer: it must be an array, or an address in one, or None"
+            )
+        if self.guarded and argument.reach:
+            found = self.memory.guard(found.part(found.name, found.address, min(found.size, argument.reach)))
+        return found
+
+    def _in_order(self) -> None:
+        """Give parts of one memory addresses in the order of their places, which kernels may compare."""
+        arrays = [
+            (int(a.array.__array_interface__["data"][0]), n, a.array)
+            for n, a in enumerate(self.launch.args)
+            if isinstance(a, BufferArgument) and not array_problem(a.array)[0]
+        ]
+        for _, index, array in sorted(arrays, key=lambda found: found[:2]):
+            self._guarded(array, self.signature.buffer_name(index))
+
+    def _guarded(self, array: Array, name: str) -> Buffer:
+        """The buffer of an array; of one that is a part of another, a part of the memory of that."""
+        whole = self.memory.map(allocation(array), name)
+        start = int(array.__array_interface__["data"][0]) - whole.host
+        return self.memory.guard(whole.part(name, whole.address + start, array.nbytes))
+
+    def _null(self, index: int) -> Buffer:
+        """What lies behind a null pointer."""
+        name = f"{self.signature.buffer_name(index)} (NULL)"
+        self.nulls.append(name)
+        return Buffer(name, 0, np.zeros(0, np.uint8))
+
+    def _protect(self, found: Buffer, array: Array) -> None:
+        """Have a kernel leave a read-only array alone, unless it has the same memory as an array that it may write."""
+        is_read_only = not array.flags.writeable
+        ends = found.host + found.size
+        if is_read_only and any(
+            not other.read_only and other.host < ends and found.host < other.host + other.size
+            for other in self.buffers.values()
+        ):
+            return
+        self.memory.protect(found, is_read_only)
+
+    def image(self, index: int) -> SurfaceImage:
+        """The image that an argument is."""
+        argument = self.read(index, ImageArgument)
+        handle = surface_handle(index)
+        found = self.bindless.get(handle)
+        if not isinstance(found, SurfaceImage):
+            signature = self.signature
+            problem, hint = array_problem(argument.array)
+            if problem:
+                raise signature.error(f"{signature.describe(index)} {problem}", hint)
+            if not argument.array.flags.writeable:
+                if not any(f.access == "readonly" for f in signature.fields.get(index, ())):
+                    what = f"{signature.describe(index)} is an image that is read-only, and the kernel may write it"
+                    raise signature.error(what, "pass a copy")
+                argument = replace(argument, array=argument.array.copy())  # Where stray writes do no harm.
+            made = surface_image(signature.buffer_name(index), argument, signature.image_type(index), handle)
+            if isinstance(made, str):
+                hint = did_you_mean(argument.format, ImageFormat.names())
+                raise signature.error(f"{signature.describe(index)} {made}", hint)
+            found = self.bindless[handle] = made
+        return found
+
+    def surface(self, index: int) -> Buffer | SurfaceImage:
+        """The image or buffer that an argument is."""
+        if isinstance(self.launch.args[index], ImageArgument):
+            return self.image(index)
+        found = self.buffer(index)
+        if found.address // SLOT in self.memory.guarded:  # What lies behind the argument is found, and no fault.
+            return self.memory.behind(found.address) or found
+        return found
+
+    def by_handle(self, index: int) -> None:
+        """Have the buffer that an argument is be found by the handle of its surface."""
+        self.bindless[surface_handle(index)] = self.surface(index)
+
+    def sampler(self, index: int) -> SamplerState:
+        """The state of the sampler that an argument is."""
+        argument = self.read(index, SamplerArgument)
+        for what, value, known in (
+            ("addressing", argument.addressing, ADDRESSING),
+            ("filter", argument.filter, FILTERS),
+            ("comparison", argument.compare, COMPARISONS),
+        ):
+            if value not in known:
+                words = f"{self.signature.describe(index)} is a sampler with the unknown {what} {value!r}"
+                raise self.signature.error(words, f"there are {', '.join(known)}")
+        return SamplerState(argument.normalized, argument.addressing, argument.filter, argument.compare)

@@ -1,0 +1,368 @@
+"""A launch with everything that an engine may ask of it, and nothing that it may change.
+
+What it says of payload and memory, and why, is in docs/architecture.md, "The way of a launch".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from math import prod
+from operator import attrgetter, is_
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from visakit.diagnostics import Diagnostic, SimulationError
+from visakit.language.program import Function
+from visakit.objects.image import SLOT_OFFSET, LinkedImage
+from vsim.checks.selection import GUARD, RACE_ITEMS, UNDEFINED
+from vsim.launch.arguments import Arguments
+from vsim.launch.arrays import Bools
+from vsim.launch.ndrange import Group, NdRange, Size, put_triple
+from vsim.launch.payload import encoded
+from vsim.launch.signature import KernelSignature
+from vsim.memory.images import SurfaceImage
+from vsim.memory.memory import SLM_STEP, AddressSpace, Buffer, SamplerState
+
+if TYPE_CHECKING:
+    from vsim.checks.findings import Findings
+    from vsim.launch.schedule import Schedule
+    from vsim.observe.positions import ThreadPosition
+    from vsim.observe.trace import Trace
+    from vsim.semantics.registers import FloatModes
+
+TIMEOUT = "S040"
+LIMIT_HINT = "--max-seconds (in Python 'max_seconds') sets the limit"
+PRIVATE_MEMORY = "private memory"
+"""The name of the block that holds it."""
+Executed = dict[int, Bools]
+"""By number of a function, which of its instructions executed."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dispatch:
+    """A launch, ready to run.
+
+    Attributes:
+        payload: the bytes of every group but for the group's size and the address of private memory, which
+            :meth:`payload_of` adds.
+        schedule: the order of groups and threads; None for the ascending one.
+        part: the groups that run: from the first to before the second; None for all.
+        coverage: where the engine notes which instructions executed; None where nobody asked.
+        trace: where the reference engine, which runs the launch then, writes what threads do; None for nowhere.
+        findings: where the checks that watch the launch note what they find; None where none watch.
+    """
+
+    signature: KernelSignature
+    nd_range: NdRange
+    arguments: Arguments
+    payload: bytes
+    memory: AddressSpace
+    schedule: Schedule | None = None
+    part: tuple[int, int] | None = None
+    coverage: Executed | None = None
+    trace: Trace | None = None
+    findings: Findings | None = None
+
+    def __repr__(self) -> str:
+        return f"<Dispatch of '{self.kernel.name}' over {self.global_size} in groups of {self.local_size}>"
+
+    # -- the kernel ----------------------------------------------------------------------------------------
+
+    @property
+    def image(self) -> LinkedImage:
+        return self.signature.image
+
+    @property
+    def kernel(self) -> Function:
+        return self.signature.kernel
+
+    @property
+    def exact(self) -> bool:
+        """Whether transcendental functions of floats are rounded once (:mod:`vsim.semantics.approximations`)."""
+        return not self.signature.image.approximate
+
+    @property
+    def lenient_reads(self) -> bool:
+        """Whether buffers and registers are zeros behind their end for some reads; checks want to see these."""
+        return self.signature.image.lenient_reads and not self.checks
+
+    @property
+    def grf_size(self) -> int:
+        return self.signature.image.grf_size
+
+    @property
+    def simd(self) -> int:
+        """Work-items of a hardware thread."""
+        return self.signature.simd
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of a hardware thread in the kernel, of which some may be no work-items."""
+        return self.kernel.lanes if self.kernel.is_cm else self.simd
+
+    @property
+    def by_inputs(self) -> bool:
+        """Whether arguments went to ``.input`` variables, as the kernel has no ze_info."""
+        return self.signature.info is None
+
+    @property
+    def has_barrier(self) -> bool:
+        """Whether the kernel itself waits for the other threads of its group: not where each is alone in its group, but
+        for checks, which want to know who comes to a barrier.
+        """
+        return self.signature.summary.has_barrier and (prod(self.local_size) > self.simd or self.findings is not None)
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether the fast engine runs the threads of a group in turns, as they wait for each other in other ways than
+        at the group's barrier in the kernel itself.
+        """
+        return self.signature.summary.waits_elsewhere or self.overlaps_groups
+
+    @property
+    def overlaps_groups(self) -> bool:
+        """Whether several groups are under way at once wherever there is room, as threads may wait for other groups."""
+        return self.signature.summary.spins or self.is_round_robin
+
+    @property
+    def is_round_robin(self) -> bool:
+        """Whether a schedule asks that every thread runs up to its next access to memory, in turn."""
+        return self.schedule is not None and self.schedule.is_round_robin
+
+    @property
+    def checks(self) -> frozenset[str]:
+        """The checks that watch the launch, as :mod:`vsim.checks.selection` names them; ``guard`` where it has to."""
+        if self.findings is None:
+            return frozenset()
+        wanted = self.findings.checks
+        if self.notes_reads_behind:
+            return wanted | {GUARD}
+        return wanted if self.memory.guarded else wanted - {GUARD}
+
+    @property
+    def notes_reads_behind(self) -> bool:
+        """Whether reads behind the end of memory, which give zeros, are found and noted."""
+        return self.findings is not None and self.signature.image.lenient_reads
+
+    @property
+    def watches_undefined(self) -> bool:
+        """Whether the check of undefined values watches the launch."""
+        return self.findings is not None and UNDEFINED in self.findings.checks
+
+    @property
+    def races_of_items(self) -> bool:
+        """Whether races of the work-items of one thread are looked for."""
+        return RACE_ITEMS in self.checks
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether it is seen, or makes a difference, in which order threads run, and which lane is which work-item."""
+        return bool(self.checks or self.schedule or self.coverage is not None or self.needs_order)
+
+    @property
+    def needs_order(self) -> bool:
+        """Whether the groups must run one after the other so that results are the same every time."""
+        return self.signature.summary.needs_order
+
+    @property
+    def float_modes(self) -> FloatModes:
+        """What the kernel and the functions of the image do with %cr0."""
+        return self.signature.float_modes
+
+    # -- the ND-range --------------------------------------------------------------------------------------
+
+    @property
+    def global_size(self) -> Size:
+        return self.nd_range.global_size
+
+    @property
+    def local_size(self) -> Size:
+        return self.nd_range.local_size
+
+    @property
+    def offset(self) -> Size:
+        """What the global ids begin with."""
+        return self.nd_range.offset
+
+    @property
+    def group_counts(self) -> Size:
+        """Groups along each dimension."""
+        return self.nd_range.group_counts
+
+    @property
+    def group_count(self) -> int:
+        """All groups, also those that :attr:`part` leaves out."""
+        return self.nd_range.group_count
+
+    def group(self, index: int) -> Group:
+        """The work-group with a linear index, x fastest."""
+        return self.nd_range.group(index)
+
+    def threads_of(self, group: Group) -> int:
+        """Hardware threads of a group."""
+        return -(-(group.size[0] * group.size[1] * group.size[2]) // self.simd)
+
+    # -- memory and payload --------------------------------------------------------------------------------
+
+    @property
+    def surfaces(self) -> dict[int, Buffer | SurfaceImage]:
+        """Buffers and images by number of the surface."""
+        return self.arguments.surfaces
+
+    @property
+    def bindless(self) -> dict[int, Buffer | SurfaceImage]:
+        """Buffers and images by handle."""
+        return self.arguments.bindless
+
+    @property
+    def all_surfaces(self) -> tuple[Buffer | SurfaceImage, ...]:
+        """Buffers and images, by number or by handle."""
+        return (*self.surfaces.values(), *self.bindless.values())
+
+    def has_table(self, table: Mapping[int, Buffer | SurfaceImage]) -> bool:
+        """Whether it is the table of surfaces by number or by handle, and not one of shadows."""
+        return table is self.surfaces or table is self.bindless
+
+    @property
+    def samplers(self) -> dict[int, SamplerState]:
+        """Samplers by number."""
+        return self.arguments.samplers
+
+    @property
+    def handles(self) -> dict[int, int]:
+        """Handles of surfaces and samplers as dwords by their place in the payload: the same in every launch."""
+        return self.signature.layout.handles
+
+    @property
+    def pointers(self) -> frozenset[int]:
+        """Places in the payload of addresses of buffers, as far as they are known."""
+        return self.signature.layout.pointers
+
+    @property
+    def local_id_rows(self) -> int:
+        """Rows of local ids of a thread: see :class:`vsim.launch.payload.PayloadLayout`."""
+        return self.signature.layout.local_id_rows
+
+    @property
+    def local_ids_at(self) -> int:
+        """Where these begin in the payload."""
+        return self.signature.layout.local_ids_at
+
+    @property
+    def slm_size(self) -> int:
+        """Bytes of local memory of a group."""
+        return self.signature.slm_size + self.arguments.slm_size
+
+    @property
+    def slm_room(self) -> int:
+        """Bytes of it that kernels may read."""
+        return -(-self.slm_size // SLM_STEP) * SLM_STEP if self.signature.image.lenient_reads else self.slm_size
+
+    @property
+    def scratch_size(self) -> int:
+        """Bytes of scratch memory of a thread."""
+        return self.signature.scratch_size
+
+    @property
+    def has_read_only(self) -> bool:
+        """Whether there are arrays that the kernel must not write."""
+        return bool(self.memory.read_only)
+
+    @property
+    def separates_writes(self) -> bool:
+        """Whether kernels may read what they must not write: arrays, or zeros behind the end of memory."""
+        return self.has_read_only or self.signature.image.lenient_reads
+
+    @property
+    def has_private_memory(self) -> bool:
+        """Whether the payload wants the address of :meth:`private_memory`."""
+        return bool(self.signature.layout.private_at)
+
+    @property
+    def private_size(self) -> int:
+        """Bytes of private memory of a thread, which have its stack; 0 where the kernel asks for none."""
+        return max(self.signature.private_size, 64) if self.has_private_memory else 0
+
+    def private_memory(self, thread_count: int) -> int:
+        """The address of zeroed memory for so many threads that live at once; 0 where the kernel asks for none."""
+        if not self.has_private_memory:
+            return 0
+        block = self.memory.block(PRIVATE_MEMORY, self.private_size * thread_count)
+        block.data[:] = 0
+        return block.address
+
+    def payload_of(self, group_size: Size, private_address: int) -> bytes:
+        """The payload of groups of a size; ``private_address`` is what :meth:`private_memory` gave."""
+        layout = self.signature.layout
+        if not layout.group_size_at and not layout.private_at:
+            return self.payload
+        data = bytearray(self.payload)
+        for at in layout.group_size_at:
+            put_triple(data, at, group_size)
+        for at in layout.private_at:
+            data[at : at + 8] = encoded(private_address, 8)
+        return bytes(data)
+
+    def with_numbers(self, values: Sequence[tuple[int, bytes]]) -> Dispatch:
+        """The same launch with other numbers at some places of the payload."""
+        changed = dict(values)
+        kept = [(at, changed.get(at, data)) for at, data in self.arguments.values]
+        return replace(self, arguments=self.arguments._replace(values=kept), payload=with_values(self.payload, values))
+
+    def differs_in_numbers(self, other: Dispatch) -> bool:
+        """Whether it is another launch or made of it by :meth:`with_numbers`, so that at most the payload differs."""
+        if self is other:
+            return True
+        same = all(map(is_, _but_numbers(self), _but_numbers(other)))
+        return same and self.arguments.surfaces is other.arguments.surfaces
+
+    def name_of(self, buffer: Buffer) -> str:
+        """What faults and traces call memory: the arguments that it is of in this launch, else its own name.
+
+        An array keeps its memory from launch to launch, where it may be other arguments.
+        """
+        end, unguarded = buffer.address + buffer.size, self.memory.unguarded
+        names = [
+            self.argument_name(index)
+            for index, own in self.arguments.buffers.items()
+            for start in {own.address, unguarded(own.address)}
+            if buffer.address and buffer.address <= start and start + own.size <= end
+        ]
+        return " or ".join(dict.fromkeys(names)) or buffer.name
+
+    def argument_name(self, index: int) -> str:
+        """What findings and faults call an argument."""
+        return self.arguments.inputs.get(index) or self.signature.buffer_name(index)
+
+    def nowhere(self, address: int) -> str:
+        """What faults call an address at which there is no buffer; near 0 it belongs to the null pointers if any."""
+        offset = address - (1 << 64) if address >> 63 else address
+        if self.arguments.nulls and abs(offset) < SLOT_OFFSET:
+            return f"'{' or '.join(self.arguments.nulls)}', which has 0 bytes, at offset {offset}"
+        return f"address {address:#x}, where there is no buffer,"
+
+    def timeout(self, seconds: float, positions: Iterable[ThreadPosition] = ()) -> SimulationError:
+        """The error of a launch that took longer than it may, with where its threads were."""
+        from vsim.observe.positions import notes  # which most launches do without
+
+        message = f"kernel '{self.kernel.name}' did not end within {seconds:g} seconds"
+        return SimulationError(Diagnostic(TIMEOUT, message, None, LIMIT_HINT, notes(self, positions)))
+
+
+_but_numbers = attrgetter(*(f.name for f in fields(Dispatch) if f.name not in ("arguments", "payload")))
+"""Of a launch, all that is the same with other numbers."""
+
+
+def with_values(template: bytes, values: Iterable[tuple[int, bytes]]) -> bytes:
+    """The payload that all groups share: a template with the values of arguments at their places."""
+    payload = bytearray(template)
+    for at, data in values:
+        payload[at : at + len(data)] = data
+    return bytes(payload)
+
+
+def not_executed(image: LinkedImage) -> Executed:
+    """Marks of all instructions of an image, none of which has executed yet."""
+    return {n: np.zeros(len(function.instructions), bool) for n, function in enumerate(image.module.all_functions)}

@@ -1,0 +1,65 @@
+"""Types of the elements that pointers lead to, as kernels declare them, and the arrays that go with them."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from visakit.diagnostics import Diagnostic, LaunchError, Span
+from vsim.launch.arrays import Array, DType
+from vsim.launch.launch import SCALAR_TYPES, BufferArgument
+from vsim.launch.signature import KernelSignature
+
+_WORDS = {code: word for word, code in reversed(SCALAR_TYPES.items())}
+"""Types in the words of launch files by numpy's."""
+_POINTER = re.compile(r"([a-z]+)\d*\*(?:;\d+)?")
+
+
+def pointed_type(declared: str) -> DType | None:
+    """The type of the numbers that ``float4*`` (in ze_info ``float4*;8``) leads to; None for structures and others."""
+    found = _POINTER.fullmatch(declared)
+    return np.dtype(SCALAR_TYPES[found[1]]) if found is not None and found[1] in SCALAR_TYPES else None
+
+
+def as_elements(array: Array, declared: str) -> Array:
+    """Bytes as the numbers that a pointer leads to, in place; an array that has a type, or more axes, as it is."""
+    dtype = pointed_type(declared)
+    if dtype is None or array.dtype != np.uint8 or array.ndim != 1 or array.size % dtype.itemsize:
+        return array
+    return array.view(dtype)
+
+
+def check_elements(signature: KernelSignature, index: int, argument: BufferArgument) -> None:
+    """Hold the type of an array against the pointer that the kernel declares, however the array was given.
+
+    Both are floats, or both are whole numbers or truth values, of one size; a complex number is a pair of floats.
+    Structures go with all pointers, and all arrays with pointers to structures and ``void``. Launch files have the bits
+    of floats, or packed numbers, for pointers to whole numbers; bytes whose type nobody says go with all pointers.
+
+    Raises:
+        LaunchError: S003, its elements are of another kind or size.
+    """
+    given = argument.array.dtype
+    known = signature.element_types.setdefault(index, set())
+    if argument.contents == "bytes" or given in known:
+        return
+    declared = signature.argument_types.get(index, "")
+    wanted = pointed_type(declared)
+    if wanted is not None and given.kind != "V" and (argument.contents == "elements" or wanted.kind == "f"):
+        is_float = given.kind in "fc"
+        size = given.itemsize // 2 if given.kind == "c" else given.itemsize
+        if is_float != (wanted.kind == "f") or size != wanted.itemsize:
+            code = wanted.str[1:]
+            what = f"kernel '{signature.name}': {signature.describe(index)} is {declared.partition(';')[0]}"
+            raise LaunchError(
+                Diagnostic(
+                    "S003",
+                    f"{what}, and the array has elements of type {given}",
+                    Span("<launch>", 0),
+                    f"give elements of {_WORDS[code]}, such as zeros:64:{_WORDS[code]}; in Python pass "
+                    f"array.view('{code}') if that is what its bytes are, else array.astype('{code}')",
+                )
+            )
+    if argument.contents == "elements":
+        known.add(given)

@@ -1,0 +1,118 @@
+"""Launches that are like the last one of their kernel: they are bound already."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from vsim.launch.arrays import Array
+from vsim.launch.binding import number_in_payload
+from vsim.launch.dispatch import Dispatch
+from vsim.launch.launch import Argument
+from vsim.memory.memory import Buffer
+
+
+class LastLaunch(NamedTuple):
+    """The last launch of a kernel, for another one with the same arrays and with numbers that are equal, or others.
+
+    ``shape`` is what decides the ND-range and the order of groups. Arrays are known by weak references: they live as
+    long as the caller wants. ``protections`` are those of the address space.
+    """
+
+    shape: tuple[object, ...]
+    arguments: tuple[object, ...]
+    dispatch: Dispatch
+    protections: int
+
+    @classmethod
+    def of(cls, shape: tuple[object, ...], arguments: Sequence[object], dispatch: Dispatch) -> LastLaunch | None:
+        """A launch that has run; None if it cannot run again as it is."""
+        if not (can_repeat(dispatch) and all(map(_constant, arguments))):
+            return None
+        return cls(shape, tuple(map(_known_by, arguments)), dispatch, dispatch.memory.protections)
+
+    def again(
+        self, shape: tuple[object, ...], arguments: Sequence[object], convert: Callable[[int, object], Argument]
+    ) -> LastLaunch | None:
+        """The same launch with these arguments; None if more than numbers differ.
+
+        Args:
+            convert: makes an argument of a number and a value.
+
+        Raises:
+            LaunchError: a number is not what the kernel wants.
+        """
+        if (
+            shape != self.shape
+            or len(arguments) != len(self.arguments)
+            or self.protections != self.dispatch.memory.protections
+        ):
+            return None
+        changed = [n for n, pair in enumerate(zip(arguments, self.arguments, strict=True)) if not _same(*pair)]
+        if not changed:
+            return self
+        if not all(_is_number(arguments[n]) and type(arguments[n]) is type(self.arguments[n]) for n in changed):
+            return None
+        dispatch = with_numbers(self.dispatch, [(n, convert(n, arguments[n])) for n in changed])
+        if dispatch is None:
+            return None
+        return self._replace(arguments=tuple(map(_known_by, arguments)), dispatch=dispatch)
+
+
+def can_repeat(dispatch: Dispatch) -> bool:
+    """Whether a launch can run again as it is: printf buffers must be cleared, arrays may become other images."""
+    arguments = dispatch.arguments
+    return arguments.printf is None and all(
+        isinstance(s, Buffer) for s in (*arguments.surfaces.values(), *arguments.bindless.values())
+    )
+
+
+def with_numbers(dispatch: Dispatch, changed: Iterable[tuple[int, Argument]]) -> Dispatch | None:
+    """A launch with other numbers for some arguments; None where more follows from them than bytes of the payload."""
+    values = []
+    for index, argument in changed:
+        value = number_in_payload(dispatch.signature, index, argument)
+        if value is None:
+            return None
+        values.append(value)
+    return dispatch.with_numbers(values)
+
+
+class _ReadOnly(weakref.ref[Array]):
+    """An array that is read-only."""
+
+    __slots__ = ()
+
+
+def _known_by(value: object) -> object:
+    """What another argument is compared with by :func:`_same`."""
+    if type(value) is not np.ndarray:
+        return value
+    return weakref.ref(value) if value.flags.writeable else _ReadOnly(value)
+
+
+def _same(value: object, other: object) -> bool:
+    if type(other) is weakref.ReferenceType:
+        array: Array | None = other()
+        return array is not None and array is value and bool(array.flags.writeable)  # which may have changed
+    if value is other:
+        return True
+    if type(other) is _ReadOnly:
+        return other() is value and isinstance(value, np.ndarray) and not value.flags.writeable
+    if type(value) is not type(other):
+        return False
+    if isinstance(value, np.generic):
+        return isinstance(other, np.generic) and value.tobytes() == other.tobytes()
+    return bool(value == other and (value or repr(value) == repr(other)))  # 0.0 is not -0.0
+
+
+def _constant(value: object) -> bool:
+    """Whether an argument means the same as long as it is the same object: an array or a number, not a list."""
+    return bool(type(value) is np.ndarray and value.shape) or _is_number(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.number, np.bool_))

@@ -1,0 +1,1 @@
+"""Simulated memory: buffers, images and samplers of an address space."""

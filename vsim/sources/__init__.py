@@ -1,0 +1,1 @@
+"""What launches come from: images, the compiler's binaries, sources, captured enqueues."""

@@ -1,0 +1,114 @@
+"""What a command line runs: a file, or the program of a capture; sources are compiled on the way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from visakit.diagnostics import Diagnostic, UsageError
+from visakit.files import read_bytes
+from visakit.usage import exclude
+
+if TYPE_CHECKING:
+    from vsim.sources.captures import Capture
+
+_TEXT = rb"(?m)^[ \t]*\.(?:version|kernel|global_function|function)\b"
+_HEAD_BYTES = 4096
+"""Where a vISA text begins as such; comments may stand in front."""
+SPIRV = b"\x03\x02\x23\x07"
+
+
+class Loaded(NamedTuple):
+    """A program to be run.
+
+    Attributes:
+        name: what messages call it.
+        platform: which zebin of a container is meant; None for the only one.
+        warnings: what the compiler warned of.
+        files: what it was made of, and it itself, by the names that a capture has for them.
+    """
+
+    data: bytes
+    name: str
+    platform: str | None = None
+    warnings: Sequence[Diagnostic] = ()
+    files: Mapping[str, bytes] = MappingProxyType({})
+
+
+def check_together(
+    given: Mapping[str, object], with_replay: Mapping[str, object], when_run: Mapping[str, object]
+) -> None:
+    """Refuse options that make no sense together.
+
+    Args:
+        given: values of options that say what is launched, and of ``--replay``, ``--capture``, ``--list`` and
+            ``--make-launch``.
+        with_replay: those of options that go with ``--replay`` alone.
+        when_run: those of options that say how something runs, or what becomes of results.
+
+    Raises:
+        UsageError: there are some; the message names two.
+    """
+    used = [name for name, value in given.items() if value]
+    if given["--replay"]:
+        others = [name for name in used if name not in ("--replay", "--capture", "IMAGE")]
+        if others:
+            raise UsageError(f"--replay has the whole launch; {others[0]} does not go with it")
+        if given["IMAGE"] and with_replay["--visa"]:
+            raise UsageError("IMAGE and --visa both name the program: give one of them")
+    elif alone := [name for name, value in with_replay.items() if value is not None]:
+        raise UsageError(f"{alone[0]} goes with --replay")
+    if given["--list"]:
+        launched = {name: name not in ("--list", "IMAGE") for name in used}
+        exclude("--list", {**launched, **when_run}, ", which runs nothing")
+    if given["--make-launch"]:
+        exclude("--make-launch", when_run, ", which runs nothing")
+    if given["--capture"] and (other := next((n for n in ("--workers", "--make-launch") if n in used), "")):
+        raise UsageError(f"--capture captures what runs here; {other} does not go with it")
+
+
+def is_source(name: str, data: bytes) -> bool:
+    """Whether a file goes to the compiler: OpenCL C by its name, SPIR-V by its contents."""
+    return name.endswith((".cl", ".clcpp")) or data.startswith(SPIRV)
+
+
+def load_program(
+    file: str | None, replay: str | None, platform: str | None, build_options: str, max_seconds: float | None
+) -> tuple[Capture | None, Loaded]:
+    """What a command line runs: a file, or the program of a capture. Sources are compiled.
+
+    Args:
+        replay: the folder of a capture; None for none.
+
+    Raises:
+        UsageError: there is neither.
+        LaunchError: S014, the folder holds no capture, or a damaged one.
+        FileError: the file cannot be read.
+        FormatError: the program of the capture is damaged, or a source does not compile.
+    """
+    capture = None
+    if replay is not None:
+        from vsim.sources.captures import read_capture
+
+        capture = read_capture(replay)
+    if file is None and capture is not None:
+        from vsim.sources.replay import captured_program
+
+        return capture, captured_program(capture, platform, build_options, max_seconds)
+    if file is None:
+        raise UsageError("IMAGE is missing; see vsim --help")
+    data = read_bytes(file)
+    if build_options and not is_source(file, data):
+        raise UsageError(f"--build-options is for the compiler of a source; '{file}' is none")
+    if capture is not None and re.search(_TEXT, data[:_HEAD_BYTES]):
+        from vsim.sources.replay import text_program
+
+        return capture, text_program(capture, file, data)
+    if not is_source(file, data):
+        return capture, Loaded(data, file, platform)
+    from vsim.sources.ocloc import compiled_program
+
+    options = f"{capture.options} {build_options}".strip() if capture else build_options
+    return capture, compiled_program(file, data, platform, options, max_seconds)

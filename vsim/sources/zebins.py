@@ -1,0 +1,45 @@
+"""What is loaded: images, and the compiler's program binaries, which are linked on the way."""
+
+from __future__ import annotations
+
+from visakit.objects.image import LinkedImage, read_image
+from vsim.engines.llvm.runtime.summaries import known
+
+
+def is_compiled(data: bytes) -> bool:
+    """Whether bytes are a zebin, or a container of several, or of what compilers wrote before there were zebins."""
+    if data[:4] == b"\x7fELF":
+        if data[16:18] == b"\2\0":  # ET_EXEC, as images are
+            return False
+    elif data[:8] != b"!<arch>\n":
+        return False
+    from visakit.objects.archive import archive_members, is_archive
+    from visakit.objects.zebin import is_older_binary, is_zebin
+
+    if not is_archive(data):
+        return is_zebin(data)
+    return any(is_zebin(contents) or is_older_binary(contents) for _, contents in archive_members(data, "<archive>"))
+
+
+def read_program(
+    data: bytes, name: str = "<image>", platform: str | None = None, first_data_slot: int = 0
+) -> LinkedImage:
+    """An image, or what a zebin with vISA texts is linked to.
+
+    Args:
+        platform: which zebin of a container is meant; None for the only one.
+        first_data_slot: where the data of a zebin goes, behind that of programs that share its address space.
+
+    Raises:
+        FormatError: it is neither, or damaged.
+        LinkError: texts of the zebin have errors or do not fit together.
+    """
+    if not is_compiled(data):
+        return read_image(data, name, known)
+    from vlink.linker import Linker, LinkOptions
+
+    linker = Linker(LinkOptions(platform=platform, first_data_slot=first_data_slot))
+    linker.add_bytes(data, name)
+    image = linker.run().image
+    image.file = name
+    return image
