@@ -57,7 +57,7 @@ KINDS = {
     "max": Kind(ALL, 2, saturates=(*ALL_INTEGERS, *_FLOATS)),
     "cmp": Kind(ALL, 2, results=("uw", "d", "uq")),
     "add": Kind(ALL, 2, saturates=(*ALL_INTEGERS, *_FLOATS)),
-    "mul": Kind((NARROW, *ANY_FLOAT), 2, saturates=_FLOATS),
+    "mul": Kind((NARROW, *ANY_FLOAT), 2, saturates=(*ALL_INTEGERS, *_FLOATS)),
     "mad": Kind(ALL, 3, saturates=_FLOATS),
     "div": Kind(ALL, 2, saturates=_FLOATS),
     "mod": Kind((NARROW,), 2),

@@ -10,7 +10,7 @@ pytest_plugins = ["pytester"]
 
 ZEBIN = (DATA / "zebins" / "xe2.bin").read_bytes()
 """Has ``saxpy(global float *y, global const float *x, float a, uint n)``; with n of 0 it leaves y as it is."""
-HEAD = "import numpy as np, pytest\nfrom visakit import FileError\nfrom vsim import zebins\n"
+HEAD = "import numpy as np, pytest\nfrom visakit import FileError\nfrom vsim.sources import zebins\n"
 CALL = """
 def test_{}(visakit):
     program = visakit.load("program.bin")

@@ -323,7 +323,7 @@ def python_library() -> Path | None:
 
 def site_folders() -> list[str]:
     """Where the modules of this environment are, this package first."""
-    own = str(Path(__file__).resolve().parent.parent)
+    own = str(Path(__file__).resolve().parents[2])
     paths = sysconfig.get_paths()
     user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
     return list(dict.fromkeys([own, paths["purelib"], paths["platlib"], *user]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -200,6 +201,14 @@ def compile_support(text: str) -> bytes:
     return bytes(machine.emit_object(module))
 
 
+class _Engine(llvm.ExecutionEngine):  # type: ignore[misc] # llvmlite has no types.
+    """An engine that stays where Python ends: modules that its destructor needs may be gone by then."""
+
+    def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not ends():
+            self.close()
+
+
 @in_llvm()
 def loaded(codes: Sequence[bytes]) -> llvm.ExecutionEngine:
     """Object code in memory, linked together."""
@@ -208,6 +217,7 @@ def loaded(codes: Sequence[bytes]) -> llvm.ExecutionEngine:
         for code in codes:
             engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
+    engine.__class__ = _Engine
     return engine
 
 
