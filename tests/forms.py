@@ -152,6 +152,12 @@ class Form:
         suffix = {"cmp": f".{self.relation}", "bfn": f".x{self.chosen & 255:x}"}.get(self.name, "")
         return self.name + suffix + (".sat" if self.saturate else "")
 
+    @property
+    def is_macro(self):
+        """Whether hardware has it as a sequence of instructions that some platforms lack."""
+        doubles = "df" in (self.dst, *(s.type for s in self.sources))
+        return self.name in ("divm", "sqrtm") or (doubles and self.name in ("div", "inv", "sqrt"))
+
 
 # -- drawing ---------------------------------------------------------------------------------------------------
 
