@@ -132,7 +132,12 @@ def compile_object(text: str) -> bytes:
         InvalidCode: the module is invalid.
     """
     from vsim.analysis.control_flow import MANY_BARRIERS
-    from vsim.engines.llvm.runtime.workarounds import with_bytes_apart, with_halves_apart, with_selects_apart
+    from vsim.engines.llvm.runtime.workarounds import (
+        with_bytes_apart,
+        with_halves_apart,
+        with_pairs_apart,
+        with_selects_apart,
+    )
 
     huge = text.count(":\n") > HUGE_BLOCKS or text.count("\ncheck") > HUGE_JOINS
     machine = target_machine(0 if huge else 1)
@@ -155,6 +160,7 @@ def compile_object(text: str) -> bytes:
         for work_around, is_needed in (
             (with_halves_apart, "@llvm.coro.suspend(" in text and "half" in text),
             (with_bytes_apart, " x i8>" in text),
+            (with_pairs_apart, "<2 x i16>" in text and has_feature("avx512f")),
             (with_selects_apart, "= select <" in text and "= and <" in text and has_feature("avx512f")),
         )
         if is_needed
