@@ -135,6 +135,7 @@ def compile_object(text: str) -> bytes:
     from vsim.engines.llvm.runtime.workarounds import (
         with_bytes_apart,
         with_halves_apart,
+        with_loads_in_order,
         with_pairs_apart,
         with_selects_apart,
     )
@@ -161,6 +162,7 @@ def compile_object(text: str) -> bytes:
             (with_halves_apart, "@llvm.coro.suspend(" in text and "half" in text),
             (with_bytes_apart, " x i8>" in text),
             (with_pairs_apart, "<2 x i16>" in text and has_feature("avx512f")),
+            (with_loads_in_order, "= shufflevector <" in text),
             (with_selects_apart, "= select <" in text and "= and <" in text and has_feature("avx512f")),
         )
         if is_needed
