@@ -10,6 +10,7 @@ from vsim.engines.numpy.memory import READ_ONLY
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.threads import first_lane
 from vsim.memory.memory import Buffer, shown_offset
+from vsim.semantics.messages import RAW_MESSAGE
 
 
 class Faults:
@@ -20,7 +21,8 @@ class Faults:
         self.image = dispatch.image
 
     def _described(self, instruction: Instruction) -> tuple[str, str]:
-        """The text of an instruction, and "instruction 5 of ": empty for one that stands for a raw message."""
+        """The text of an instruction, and "instruction 5 of "; of one that stands for a raw message that message's."""
+        instruction = instruction.args.get(RAW_MESSAGE, instruction)
         numbers = (n for n, i in enumerate(self.function.instructions) if i is instruction)
         number = next((f"instruction {n} of " for n in numbers), "")
         return FunctionPrinter(self.function).instruction(instruction), number
