@@ -2,7 +2,8 @@
 
 A handle is the address of a few bytes that begin with the address of the dispatch table, where the ICD loader looks.
 Python never looks behind a handle that a program gives: it knows all that are alive. The loader does, also behind one
-that the program has released: such bytes stay what they are, and serve another object some thousands of objects later.
+that the program has released, and after the end of Python: such bytes stay what they are, serve another object some
+thousands of objects later, and are never freed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ _dispatch_table = 0
 _CELL = 32
 _CELLS = 1024
 """Cells that are made at once, and released ones that wait before one of them is used again."""
-_blocks: list[ctypes.Array[ctypes.c_char]] = []
 _free: collections.deque[int] = collections.deque()
 _MAKING = threading.RLock()
 
@@ -43,7 +43,7 @@ def _take_cell() -> int:
     with _MAKING:
         if len(_free) <= _CELLS:
             block = ctypes.create_string_buffer(_CELL * _CELLS)
-            _blocks.append(block)
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(block))
             start = ctypes.addressof(block)
             _free.extendleft(range(start + _CELL * (_CELLS - 1), start - 1, -_CELL))
         cell = _free.popleft()
