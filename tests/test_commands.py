@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -332,6 +333,21 @@ def test_interrupt(engine, more, tmp_path):
         assert [(d["code"], d["message"]) for d in json.loads(errors)] == [("U004", "interrupted")]
     else:
         assert errors == b"vsim: interrupted\n"
+
+
+def test_long_lines_and_names_are_cut():
+    """A message shows the place in a line of a megabyte, and the ends of a name that long."""
+    line = "a" * 500_000 + "HERE" + "b" * 500_000
+    hint = "c" * 500_000
+    d = Diagnostic("V002", f"'{line}' is unknown", Span("f", 1, 500_001, 4, text=line), hint)
+    message, text, caret, last = render([d]).splitlines()
+    assert text[caret.index("^") :].startswith("HERE") and caret.count("^") == 4
+    assert text.startswith(" 1 | ...a") and text.endswith("b...")
+    assert message.startswith("f:1:500001: error: 'aaa") and message.endswith("bbb' is unknown [V002]")
+    assert max(map(len, (message, text, caret, last, render_gnu(d)))) < 5000
+    for start in (1, 2, 80, 81, 82, 999_990, 1_000_004):
+        shown, mark = render([replace(d, span=Span("f", 1, start, 4, text=line))]).splitlines()[1:3]
+        assert shown[mark.index("^")] == line[start - 1]
 
 
 def test_what_terminals_obey_is_escaped():
