@@ -102,8 +102,8 @@ def exec_app(
     version: Version = False,
 ) -> int:
     """Run an OpenCL program on the simulated device."""
+    from visakit.compiler.devices import DRIVER_SETTING
     from visakit.opencl.library import icd_folder
-    from vsim.sources.ocloc import DRIVER_SETTING
 
     settings = {ENGINE_SETTING: engine, "OCL_ICD_VENDORS": icd_folder()}
     chosen = {PLATFORM_SETTING: platform, THREADS_SETTING: threads, TRACE_SETTING: trace and _absolute(trace)}

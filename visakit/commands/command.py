@@ -29,6 +29,11 @@ from visakit.usage import check_platform
 DIAGNOSTICS = "Diagnostics"
 """Panel of the help with the options about errors and warnings."""
 
+DEVICE_HELP = (
+    "Device of a source, the newest that its compiler knows if missing (--list-platforms); which zebin of a container."
+)
+"""Of the option --platform where sources are taken."""
+
 
 def application(
     examples: Sequence[tuple[str, str]], completion: bool = True
@@ -263,7 +268,9 @@ def platform_option(help: str, panel: str, parser: Callable[[str], str] = platfo
 
 def _list_platforms(wanted: bool) -> None:
     if wanted:
-        print(platform_table())
+        from visakit.compiler.devices import device_table
+
+        print(f"{platform_table()}\n\n{device_table()}")
         raise typer.Exit
 
 
@@ -312,6 +319,6 @@ ListPlatforms = Annotated[
         "--list-platforms",
         callback=_list_platforms,
         is_eager=True,
-        help="Show the platforms, and the compiler's names of devices that mean them, and exit.",
+        help="Show the platforms, their devices, and the devices of the installed compiler, and exit.",
     ),
 ]
