@@ -18,6 +18,7 @@ from visakit.compiler.process import SERVICE, identity, run_once, variables
 from visakit.diagnostics import Diagnostic, FormatError, Label, Span
 from visakit.file_kinds import SPIRV, SourceLanguage, source_language
 from visakit.objects.zebin import OPTION
+from visakit.waiting import waiting
 
 _INPUT_OPTIONS: dict[SourceLanguage, list[str]] = {
     "cl": [], "spv": ["-spirv_input"], "bc": ["-llvm_input"], "ll": ["-llvm_input"],
@@ -75,7 +76,8 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
         kept = object_cache.load(name)
         if kept is not None:
             return Compiled(kept, [])
-    found = _run(driver, path, data, device, options, max_seconds)
+    with waiting(f"compiling {path} for {device}"):
+        found = _run(driver, path, data, device, options, max_seconds)
     if name and not found.warnings:
         object_cache.save(name, found.zebin)
     return found
