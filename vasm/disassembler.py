@@ -99,7 +99,8 @@ def disassemble_file(path: str, selection: Selection) -> Disassembly:
         AssemblyError: the texts of a zebin, of which offsets or bytes are wanted, have errors.
         UsageError: something is wanted that text of the CTM target does not have.
     """
-    data, name = read_bytes(path), _shown(path)
+    name = _shown(path)
+    data, damage = _compiled(read_bytes(path), name, selection)
     if is_ctm(data):
         from visakit.ctm import printer, program
 
@@ -108,10 +109,9 @@ def disassemble_file(path: str, selection: Selection) -> Disassembly:
                 f"'{name}' is for the CTM target: --kernel, --offsets, --bytes and --source do not go with it"
             )
         return Disassembly(printer.print_module(program.read_module(data, name)), [], [])
-    from visakit.objects.zebin import read_zebin
+    from visakit.objects.zebin import find_zebin, read_zebin
 
-    data, damage = _compiled(data, name, selection)
-    zebin = _find_zebin(data, name, selection)
+    zebin = find_zebin(data, name, check_platform(selection.platform))
     lines: Lines = {}
     if zebin is not None:
         found = read_zebin(*zebin)
@@ -146,12 +146,6 @@ def _compiled(data: bytes, name: str, selection: Selection) -> tuple[bytes, list
         options = f"{options} -g".strip()  # The lines are in the text then.
     found = compile_source(name, data, selection.platform, options, None)
     return found.zebin, found.warnings
-
-
-def _find_zebin(data: bytes, name: str, selection: Selection) -> tuple[bytes, str] | None:
-    from visakit.objects.zebin import find_zebin
-
-    return find_zebin(data, name, check_platform(selection.platform))
 
 
 def _module_and_lines(data: bytes, name: str, damage: list[Diagnostic] | None) -> tuple[Module, Lines]:
@@ -192,11 +186,11 @@ def split_file(path: str, directory: str, selection: Selection) -> list[Diagnost
         FormatError: the file is no zebin, or damaged, or has no texts; the source does not compile.
         UsageError: a file would replace the input.
     """
-    from visakit.objects.zebin import read_zebin
+    from visakit.objects.zebin import find_zebin, read_zebin
 
     name = _shown(path)
     data, warnings = _compiled(read_bytes(path), name, selection)
-    found = _find_zebin(data, name, selection)
+    found = find_zebin(data, name, check_platform(selection.platform))
     if found is None:
         message = "this is no zebin, which has a text for each kernel and function"
         raise FormatError(Diagnostic("C010", message, Span(name, 0), "vdis prints objects and images without --split"))
