@@ -71,7 +71,7 @@ def _keep_current(what: str, stream: int, done: threading.Event) -> None:
 def _line(what: str, seconds: float, stream: int) -> str:
     """A line that fits into the terminal: one that is broken could not be cleared."""
     try:
-        width = os.get_terminal_size(stream).columns
+        width = os.get_terminal_size(stream).columns or 80  # Some terminals have no size.
     except OSError:
         width = 80
     end = f": {seconds:.0f} s"
