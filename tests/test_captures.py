@@ -235,8 +235,7 @@ def test_a_source_is_compiled(tmp_path, capsys):
     (folder / "kernel.cl").write_bytes(SAXPY.encode())
     assert said(capsys, "vsim", "--replay", folder, "--platform", "skl")[0] == 0
     (folder / "DeviceBinary0.bin").unlink()
-    code, _, err = said(capsys, "vsim", "--replay", folder)
-    assert code == 2 and "give --platform" in err
+    assert said(capsys, "vsim", "--replay", folder)[0] == 0  # for a device that the compiler chooses
 
 
 @pytest.mark.parametrize("data", [ZEBIN.read_bytes()[:5000], ZEBIN.read_bytes()[:10], b"of another driver"])

@@ -13,6 +13,8 @@ import typer
 import visakit
 from visakit.commands.command import ErrorFormat, Version, application, device_name, option, platform_option, positive
 from visakit.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageError, did_you_mean
+from visakit.file_kinds import HEAD_BYTES, kind_of
+from visakit.files import open_regular
 from visakit.language.platforms import find
 from visakit.opencl.settings import (
     CHECK_LIMIT_SETTING,
@@ -102,8 +104,8 @@ def exec_app(
     version: Version = False,
 ) -> int:
     """Run an OpenCL program on the simulated device."""
+    from visakit.compiler.devices import DRIVER_SETTING
     from visakit.opencl.library import icd_folder
-    from vsim.sources.ocloc import DRIVER_SETTING
 
     settings = {ENGINE_SETTING: engine, "OCL_ICD_VENDORS": icd_folder()}
     chosen = {PLATFORM_SETTING: platform, THREADS_SETTING: threads, TRACE_SETTING: trace and _absolute(trace)}
@@ -142,7 +144,17 @@ def _replace_process(words: Sequence[str], environment: Mapping[str, str]) -> No
         os.execvpe(words[0], list(words), dict(environment))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise FileError(Diagnostic("F001", f"it cannot be run: {reason}", Span(words[0], 0))) from None
+        raise FileError(Diagnostic("F001", f"it cannot be run: {reason}", Span(words[0], 0), _cure(words[0]))) from None
+
+
+def _cure(path: str) -> str:
+    """What takes a file that is no program; empty where nothing tells, or there is no such file."""
+    try:
+        with open_regular(path) as stream:
+            kind = kind_of(path, stream.read(HEAD_BYTES))
+    except (OSError, ValueError):
+        return ""
+    return f"this is {kind.title}: {kind.cure}" if kind else ""
 
 
 @application(

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from visakit.binary import read_postponed
 from visakit.diagnostics import Diagnostic, FormatError, Label, Span
+from visakit.file_kinds import kind_of
 from visakit.language.program import Function, Instruction, Module
 from visakit.objects import yaml_tree, ze_info
-from visakit.objects.container import DATA_PREFIX, LAUNCH, LINES, VISA, ZE_INFO, Container, read_container
+from visakit.objects.container import DATA_PREFIX, LAUNCH, LINES, VISA, ZE_INFO, Container, not_taken, read_container
 from visakit.objects.elf import STT_FUNC, STT_OBJECT, ElfSymbol
 from visakit.objects.lines import Lines, read_lines, write_lines
 
@@ -243,6 +244,8 @@ def read_image(data: bytes, name: str = "<image>", known: Known | None = None) -
                 "C030", "this is a bare CISA module, not an image", Span(name, 0), f"link it: vlink {name} -o image.bin"
             )
         )
+    if kind_of(name, data):
+        raise FormatError(not_taken("C010", "an image nor the compiler's program binary", data, name))
     container = read_container(data, name)
     if not container.executable:
         raise FormatError(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from visakit.commands.command import (
+    DEVICE_HELP,
     ErrorFormat,
     Explain,
     ListPlatforms,
@@ -76,8 +77,8 @@ def _list(program: "Program", as_json: bool) -> None:
         ("vsim image.bin --launch launch.json --json", "those of a file; how exact the instructions are that ran"),
         ("vsim image.bin --launch launch.json --arg x=random:256:f32", "the same with another array for x"),
         ("vsim image.bin --kernel scale --global-size 256 --arg 0=x.npy --arg 1=2.5f", "one launch, values by number"),
-        ("vsim kernels.cl --platform bmg --launch launch.json", "a source, which Intel's compiler makes a program of"),
-        ("vsim --replay Enqueue_42_saxpy --platform bmg", "an enqueue that the OpenCL Intercept Layer captured"),
+        ("vsim kernels.cl --launch launch.json", "a source, for the newest device that Intel's compiler knows"),
+        ("vsim --replay Enqueue_42_saxpy", "an enqueue that the OpenCL Intercept Layer captured"),
         ("vsim image.bin --engine numpy --schedule random:7", "the reference engine, groups in another order"),
     )
 )
@@ -114,9 +115,7 @@ def app(
             LAUNCH,
         ),
     ] = None,
-    platform: Annotated[
-        str | None, platform_option("Device of a source; which zebin of a container.", LAUNCH, device_name)
-    ] = None,
+    platform: Annotated[str | None, platform_option(DEVICE_HELP, LAUNCH, device_name)] = None,
     build_options: Annotated[
         str, option("--build-options", "TEXT", "Options for the compiler of a source.", LAUNCH, show_default=False)
     ] = "",

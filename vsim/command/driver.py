@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from visakit.diagnostics import UsageError
-from visakit.language.platforms import find
 from visakit.usage import check_platform
 from vsim.command.session import Results, Session
 from vsim.command.trace_file import with_trace
 from vsim.program import Program, RunOptions
-from vsim.sources.loading import Loaded
-from vsim.sources.zebins import is_compiled, read_program
+from vsim.sources.programs import Loaded, linked
+from vsim.sources.zebins import is_compiled
 
 if TYPE_CHECKING:
     from vsim.checks.selection import CheckOptions
@@ -30,16 +29,6 @@ def machine_memory() -> int:
     with contextlib.suppress(AttributeError, OSError, ValueError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return 16 << 30
-
-
-def _check_target(program: Program, loaded: Loaded) -> None:
-    """An image is for the platform that it was linked for, whatever the command line asks for."""
-    asked, own = find(loaded.platform) if loaded.platform else None, program.image.platform
-    if asked and own and asked.name != own and not is_compiled(loaded.data):
-        raise UsageError(
-            "--platform says what a source is compiled for, and which part of a zebin is meant; "
-            f"'{loaded.name}' is an image for {own}, not for {asked.name}"
-        )
 
 
 def open_session(
@@ -57,11 +46,11 @@ def open_session(
 
     Raises:
         FormatError: the bytes are not an image or are damaged.
+        UsageError: it is an image for another platform than the one that is wanted.
         LaunchError: there is no such cluster.
     """
     data = loaded.data
-    program = Program(read_program(data, loaded.name, check_platform(loaded.platform)))
-    _check_target(program, loaded)
+    program = Program(linked(loaded))
     program.memory.limit = max_memory or machine_memory()
     if not workers:
         return Session(program, results, output=sys.stdout, allow_paths=allow_paths, **options)
