@@ -110,7 +110,8 @@ def app(
         option(
             "--arg",
             "NAME=VALUE",
-            "By name or number: 5, 2.5f, 7:u64, FILE.npy, null, zeros:N:TYPE (ones, iota, random), local:BYTES.",
+            "By name or number: 5, 2.5f, 7:u64, [1,2]:f32 (a vector or structure), FILE.npy, null, "
+            "zeros:N:TYPE (ones, iota, random), local:BYTES.",
             LAUNCH,
         ),
     ] = None,
