@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -11,7 +12,19 @@ from typing import Annotated, Literal
 import typer
 
 import visakit
-from visakit.commands.command import ErrorFormat, Version, application, device_name, option, platform_option, positive
+from visakit.commands.command import (
+    DIAGNOSTICS,
+    ErrorFormat,
+    Explain,
+    Json,
+    Version,
+    application,
+    device_name,
+    flag,
+    option,
+    platform_option,
+    positive,
+)
 from visakit.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageError, did_you_mean
 from visakit.language.platforms import find
 from visakit.opencl.settings import (
@@ -99,6 +112,8 @@ def exec_app(
     check_limit: LimitOption = None,
     suppressions: SuppressionsOption = None,
     error_format: ErrorFormat = "human",
+    as_json: Json = False,
+    explain: Explain = None,
     version: Version = False,
 ) -> int:
     """Run an OpenCL program on the simulated device."""
@@ -155,6 +170,8 @@ def _replace_process(words: Sequence[str], environment: Mapping[str, str]) -> No
 def opencl_app(
     install: Annotated[str, option("--install", "DIR", "Where the driver goes.", INSTALLATION)],
     error_format: ErrorFormat = "human",
+    as_json: Json = False,
+    explain: Explain = None,
     version: Version = False,
 ) -> int:
     """Write the OpenCL driver, and the file by which loaders find it, into a folder."""
@@ -165,11 +182,31 @@ def opencl_app(
 
 
 @application((("visakit doctor", "what is there, which version, what to install"),), completion=False)
-def doctor_app(error_format: ErrorFormat = "human", version: Version = False) -> int:
+def doctor_app(
+    error_format: ErrorFormat = "human",
+    as_json: Annotated[bool, flag("--json", "Report as JSON; diagnostics, too.", DIAGNOSTICS)] = False,
+    explain: Explain = None,
+    version: Version = False,
+) -> int:
     """Say what of compiler, loader and the rest is there for running OpenCL programs."""
     from visakit.doctor import findings
 
     rows = findings()
+    if as_json:
+        print(
+            json.dumps(
+                [
+                    dict(
+                        zip(
+                            ("name", "found", "needed", "advice"), (r.what, r.found, r.is_needed, r.advice), strict=True
+                        )
+                    )
+                    for r in rows
+                ],
+                indent=1,
+            )
+        )
+        return int(any(row.is_needed and not row.found for row in rows))
     width = max(len(row.what) for row in rows)
     for row in rows:
         state = "ok     " if row.found else "missing" if row.is_needed else "absent "
@@ -189,7 +226,9 @@ def summary() -> str:
     """What ``visakit --help`` shows."""
     lines = ["Usage: visakit COMMAND ...", ""]
     lines += [f"  {name:8}{what}" for name, what in SUMMARIES.items()]
-    return "\n".join([*lines, "", "visakit COMMAND --help shows options and examples."])
+    return "\n".join(
+        [*lines, "", "visakit COMMAND --help shows options and examples, visakit --explain CODE what a message means."]
+    )
 
 
 def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
@@ -203,6 +242,8 @@ def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
     if words[0] == "--version":
         return f"visakit (visakit) {visakit.__version__}"
     name, *rest = words
+    if name == "--explain":  # as of the other commands, without a command of its own
+        return APPS["doctor"], "visakit", list(words)
     if name not in APPS:
         hint = did_you_mean(name, APPS) or f"commands are {', '.join(APPS)}"
         raise UsageError(f"there is no command '{name}'; {hint}")
@@ -213,7 +254,7 @@ def _separated(words: Sequence[str]) -> list[str]:
     """The words of ``exec`` with ``--`` before the program: what follows is the program's own."""
     with_value = (
         *("--platform", "--engine", "--threads", "--schedule", "--ocloc", "--trace"),
-        *("--check", "--check-limit", "--suppressions", "--error-format"),
+        *("--check", "--check-limit", "--suppressions", "--error-format", "--explain"),
     )
     position = 0
     while position < len(words) and words[position].startswith("-") and words[position] not in ("-", "--"):

@@ -195,7 +195,8 @@ class Session:
     def _finish(self, launch: Launch, result: LaunchResult, where: str, index: int, seconds: float) -> None:
         self.launched_names = _names_by_number(launch)
         row: LaunchRow = {
-            "launch": where, "kernel": result.kernel, "engine": result.engine, "seconds": seconds, "checks": []
+            "launch": where, "kernel": result.kernel, "engine": result.engine, "seconds": seconds,
+            "compile_seconds": result.compile_seconds, "checks": [],
         }  # fmt: skip
         if result.engine_reason:
             row["engine_reason"] = result.engine_reason
