@@ -192,26 +192,16 @@ def doctor_app(
     from visakit.doctor import findings
 
     rows = findings()
+    failed = int(any(row.is_needed and not row.found for row in rows))
     if as_json:
-        print(
-            json.dumps(
-                [
-                    dict(
-                        zip(
-                            ("name", "found", "needed", "advice"), (r.what, r.found, r.is_needed, r.advice), strict=True
-                        )
-                    )
-                    for r in rows
-                ],
-                indent=1,
-            )
-        )
-        return int(any(row.is_needed and not row.found for row in rows))
+        tree = [{"name": r.what, "found": r.found, "needed": r.is_needed, "advice": r.advice} for r in rows]
+        print(json.dumps(tree, indent=1))
+        return failed
     width = max(len(row.what) for row in rows)
     for row in rows:
         state = "ok     " if row.found else "missing" if row.is_needed else "absent "
         print(f"{row.what:{width}}  {state}  {row.found or row.advice}")
-    return int(any(row.is_needed and not row.found for row in rows))
+    return failed
 
 
 APPS = {"exec": exec_app, "opencl": opencl_app, "doctor": doctor_app}
@@ -226,9 +216,8 @@ def summary() -> str:
     """What ``visakit --help`` shows."""
     lines = ["Usage: visakit COMMAND ...", ""]
     lines += [f"  {name:8}{what}" for name, what in SUMMARIES.items()]
-    return "\n".join(
-        [*lines, "", "visakit COMMAND --help shows options and examples, visakit --explain CODE what a message means."]
-    )
+    lines += ["", "visakit COMMAND --help shows options and examples,", "visakit --explain CODE what a message means."]
+    return "\n".join(lines)
 
 
 def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
