@@ -41,6 +41,12 @@ class Assembly:
         names = ", ".join(f.name for f in self.module.all_functions)
         return f"<Assembly of {names}: {len(self.isa)} bytes, {len(self.warnings)} warnings>"
 
+    def _repr_html_(self) -> str:
+        from visakit import disassemble
+        from visakit.notebook import diagnostics, highlighted
+
+        return highlighted(disassemble(self.module)) + diagnostics(self.warnings)
+
     def object_bytes(self, debug: bool = False) -> bytes:
         """The ELF object; with ``debug`` it maps instructions to source lines."""
         container = Container(

@@ -57,6 +57,11 @@ class Diagnostic:
     def __str__(self) -> str:
         return render_gnu(self)
 
+    def _repr_html_(self) -> str:
+        from visakit.notebook import diagnostics
+
+        return diagnostics([self])
+
 
 class VisaError(Exception):
     """Base of all errors that the library raises for faulty input; they go through pickle.

@@ -18,6 +18,7 @@ import numpy as np
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, Span, UsageError, did_you_mean
 from visakit.files import read_bytes
 from visakit.language.platforms import find
+from visakit.notebook import table
 from visakit.objects.image import LinkedImage
 from visakit.usage import check_platform, check_text, exclude, warn
 from vsim.engines.llvm import InvalidCode, Overtaken, RefusedInstruction, Unsupported
@@ -66,8 +67,7 @@ class RunOptions(TypedDict, total=False):
 class Program:
     """An image ready to run. Arrays keep their addresses as long as they live.
 
-    Launches of one program wait for each other, and those of programs that share an address space; others may run side
-    by side.
+    Launches of one program wait for each other, and those of programs that share an address space; others do not.
 
     Args:
         image: of :func:`vlink.link` or :func:`visakit.objects.image.read_image`; :func:`vsim.load` takes files, too.
@@ -101,6 +101,9 @@ class Program:
             )
             for section in image.data
         ]
+
+    def _repr_html_(self) -> str:
+        return table(self.image.file, ("kernels and their arguments",), ([self[name]] for name in self.kernels))
 
     def __repr__(self) -> str:
         return f"<Program of {', '.join(self.kernels) or 'no kernels'} for {self.image.platform or 'any platform'}>"

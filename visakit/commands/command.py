@@ -1,8 +1,8 @@
 """What the commands share: types of options, and how a command ends.
 
-A command is a Typer application of one function, which takes typed parameters and gives the exit code. Help is for
-people and comes from rich; a mistake on the command line is one line that names the option, what was found and what
-is allowed.
+A command is a Typer application of one function, which takes typed parameters and gives the exit code. Help is plain
+text (:mod:`visakit.commands.help`); a mistake on the command line is one line that names the option, what was found
+and what is allowed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typer.main import get_command
 
 import visakit
 import visakit.start
+from visakit.commands.help import HelpfulCommand
 from visakit.commands.reporting import Reporter, begin_report, is_for_people, show_warnings
 from visakit.diagnostics import STYLES, UsageError, VisaError, did_you_mean
 from visakit.files import open_streams
@@ -49,7 +50,9 @@ def application(
         app = typer.Typer(rich_markup_mode="rich", add_completion=completion)
         lines = [f"{line}\n    [dim]{what}[/dim]" for line, what in examples]
         settings = {"help_option_names": ["-h", "--help"]}
-        app.command(epilog="\n".join(["[bold]Examples[/bold]", *lines]), context_settings=settings)(function)
+        app.command(cls=HelpfulCommand, epilog="\n".join(["[bold]Examples[/bold]", *lines]), context_settings=settings)(
+            function
+        )
         return app
 
     return decorate

@@ -23,6 +23,7 @@ from visakit.objects.elf import is_ctm
 from visakit.usage import exclude, refuse
 from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
 from vsim.checks.selection import CheckOptions
+from vsim.command import completion
 from vsim.command.trace_file import TraceOptions
 
 if TYPE_CHECKING:
@@ -99,7 +100,12 @@ def app(
     kernel: Annotated[
         str,
         option(
-            "--kernel", "NAME", "Kernel to run; of a launch file or an image, its launches.", LAUNCH, show_default=False
+            "--kernel",
+            "NAME",
+            "Kernel to run; of a launch file or an image, its launches.",
+            LAUNCH,
+            show_default=False,
+            autocompletion=completion.kernels,
         ),
     ] = "",
     global_size: Annotated[
@@ -111,8 +117,10 @@ def app(
         option(
             "--arg",
             "NAME=VALUE",
-            "By name or number: 5, 2.5f, 7:u64, FILE.npy, null, zeros:N:TYPE (ones, iota, random), local:BYTES.",
+            "By name or number: 5, 2.5f, 7:u64, [1,2]:f32 (a vector or structure), FILE.npy, null, "
+            "zeros:N:TYPE (ones, iota, random), local:BYTES.",
             LAUNCH,
+            autocompletion=completion.arguments,
         ),
     ] = None,
     platform: Annotated[str | None, platform_option(DEVICE_HELP, LAUNCH, device_name)] = None,
@@ -175,11 +183,24 @@ def app(
         option("--out-dir", "DIR", "Where outputs go; all buffers that kernels may write go there, too.", REPORT),
     ] = None,
     save: Annotated[
-        list[str] | None, option("--save", "NAME=FILE", "Save a buffer by name or number of the argument.", REPORT)
+        list[str] | None,
+        option(
+            "--save",
+            "NAME=FILE",
+            "Save a buffer by name or number of the argument.",
+            REPORT,
+            autocompletion=completion.arguments,
+        ),
     ] = None,
     show: Annotated[
         list[str] | None,
-        option("--show", "NAME[SLICE]", "Show a part of an argument: y, y[3], y[:8], y[-4:], image[0,:4].", REPORT),
+        option(
+            "--show",
+            "NAME[SLICE]",
+            "Show a part of an argument: y, y[3], y[:8], y[-4:], image[0,:4].",
+            REPORT,
+            autocompletion=completion.parts,
+        ),
     ] = None,
     allow_paths: Annotated[
         bool, flag("--allow-paths", "Let the launch in the image use files anywhere.", REPORT)
