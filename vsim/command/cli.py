@@ -238,7 +238,13 @@ def app(
         str | None, option("--capture", "DIR", "Write each launch as a capture: a folder in this one.", CAPTURES)
     ] = None,
     trace: Annotated[
-        str | None, option("--trace", "FILE", "A line for each instruction that threads execute, - to show it.", TRACE)
+        str | None,
+        option(
+            "--trace",
+            "FILE",
+            "A line for each instruction that threads execute, - to show it; FILE.jsonl for JSON.",
+            TRACE,
+        ),
     ] = None,
     trace_groups: Annotated[
         str | None, option("--trace-groups", "LIST", "Work-groups: 0,4,8-15 or all; 0 if missing.", TRACE)
@@ -247,6 +253,29 @@ def app(
         str | None, option("--trace-threads", "LIST", "Hardware threads of a group; all if missing.", TRACE)
     ] = None,
     trace_lanes: Annotated[str | None, option("--trace-lanes", "LIST", "Lanes; all if missing.", TRACE)] = None,
+    trace_item: Annotated[
+        list[str] | None,
+        option("--trace-item", "X,Y,Z", "A work-item by its global id, of any group; may be repeated.", TRACE),
+    ] = None,
+    trace_lines: Annotated[
+        str | None, option("--trace-lines", "LIST", "Source lines: 12,20-24 or sums.cl:12.", TRACE)
+    ] = None,
+    trace_variables: Annotated[
+        str | None, option("--trace-variables", "LIST", "Instructions that name these variables: V32,P1.", TRACE)
+    ] = None,
+    trace_instructions: Annotated[
+        str | None,
+        option("--trace-instructions", "LIST", "Mnemonics, or numbers in a function: svm_*,12-18,f+3.", TRACE),
+    ] = None,
+    trace_memory: Annotated[
+        str | None,
+        option(
+            "--trace-memory",
+            "LIST",
+            "Accesses by any group to y, y:64-127 (bytes), local:0-63, 0x10000-0x1ffff.",
+            TRACE,
+        ),
+    ] = None,
     check: CheckOption = None,
     guard: GuardOption = False,
     check_limit: LimitOption = None,
@@ -281,8 +310,11 @@ def app(
         {"--visa": visa, "--rtol": relative, "--atol": absolute},
         when_run | ({"--save": save} if list_kernels else {}),
     )
-    tracing = TraceOptions(trace, trace_groups, trace_threads, trace_lanes)
-    numbers = tracing.numbers(image, launch)
+    tracing = TraceOptions(
+        trace, trace_groups, trace_threads, trace_lanes, trace_item, trace_lines, trace_variables, trace_instructions,
+        trace_memory,
+    )  # fmt: skip
+    selection = tracing.selection(image, launch)
     captured, loaded = load_program(image or visa, replay, platform, build_options, max_seconds)
     if loaded.warnings:
         report(loaded.warnings)
@@ -292,9 +324,9 @@ def app(
         others: dict[str, object] = {name: value for name, value in said.items() if name not in ("IMAGE", "--launch")}
         others |= {name: value for name, value in when_run.items() if name not in ("--out-dir", "--trace")}
         others |= {"--platform": platform, "--max-memory": max_memory, "--save": save, "--visa": visa}
-        others |= {"--trace-threads": trace_threads, "--trace-lanes": trace_lanes, "--build-options": build_options}
+        others |= tracing.only_vector | {"--build-options": build_options, "--trace FILE.jsonl": tracing.as_json}
         refuse(others, "CTM")
-        settings = CtmSettings(group or 16, ctm or (), numbers[0], as_json, allow_paths, max_seconds)
+        settings = CtmSettings(group or 16, ctm or (), selection.groups, as_json, allow_paths, max_seconds)
         return int(run_ctm_image(loaded.name, launch, out_dir, settings, trace))
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
@@ -318,5 +350,5 @@ def app(
     elif make_launch:
         driver.write_launch(session, make_launch, line)
     else:
-        return int(driver.run_traced(session, loaded.name, line, trace, numbers))
+        return int(driver.run_traced(session, loaded.name, line, tracing, selection))
     return 0

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 from visakit.diagnostics import UsageError
 from visakit.usage import check_platform
 from vsim.command.session import Results, Session
-from vsim.command.trace_file import with_trace
+from vsim.command.trace_file import TraceOptions, with_trace
 from vsim.program import Program, RunOptions
 from vsim.sources.programs import Loaded, linked
 from vsim.sources.zebins import is_compiled
 
 if TYPE_CHECKING:
     from vsim.checks.selection import CheckOptions
-    from vsim.command.numbers import Numbers
     from vsim.launch.schedule import Schedule
+    from vsim.observe.selection import Selection
     from vsim.sources.capture_writer import CaptureWriter
     from vsim.sources.captures import Capture
 
@@ -174,28 +174,30 @@ def run_launches(session: Session, image: str, line: CommandLine) -> None:
     session.check_found()
 
 
-def run_traced(
-    session: Session, image: str, line: CommandLine, trace: str | None, numbers: tuple[Numbers, Numbers, Numbers]
-) -> bool:
+def run_traced(session: Session, image: str, line: CommandLine, tracing: TraceOptions, selection: Selection) -> bool:
     """Run what a command line says, and report; whether a result was not as expected.
 
     Args:
-        trace: the file that gets a line for each instruction of these groups, threads and lanes; None for none.
+        tracing: names the file that gets a line for each instruction that is selected, if there is one.
 
     Raises:
         VisaError: as of :func:`run_launches`, or the trace cannot be written.
+        LaunchError: S015, nothing that has executed matches a part of the selection.
     """
 
     def run(out: TextIO | None) -> bool:
+        trace = None
         if out is not None:
             from vsim.observe.trace import Trace
 
-            session.options["trace"] = Trace(out, *numbers)
+            trace = session.options["trace"] = Trace(out, selection, tracing.as_json)
         run_launches(session, image, line)
         session.report()
+        if trace is not None:
+            trace.check(session.program.image.file)
         return session.failed
 
-    return with_trace(trace, run, session.read)
+    return with_trace(tracing.file, run, session.read)
 
 
 def write_launch(session: Session, path: str, line: CommandLine) -> None:

@@ -31,9 +31,8 @@ class Faults:
         """The error that an instruction cannot be executed, raised when it is to be."""
         shown, number = self._described(instruction)
         span, labels = self.image.place(self.function, instruction)
-        return SimulationError(
-            Diagnostic("S020", f"{text} in '{shown}' ({number}'{self.function.name}')", span, labels=labels)
-        )
+        message, hint = f"{text} in '{shown}' ({number}'{self.function.name}')", self.image.line_hint(self.function)
+        return SimulationError(Diagnostic("S020", message, span, hint, labels))
 
     def at(self, row: int, lane: int, message: str, instruction: Instruction | None = None) -> SimulationError:
         """The error for a lane of an instruction, of a thread without one."""
@@ -42,7 +41,8 @@ class Faults:
         by = f" by '{shown}'" if instruction else ""
         where = f"{number}'{self.function.name}', {self.running.threads.describe(row, lane)}"
         span, labels = self.image.place(self.function, instruction)
-        return SimulationError(Diagnostic("S030", f"{message}{by} ({where})", span, labels=labels))
+        hint = self.image.line_hint(self.function)
+        return SimulationError(Diagnostic("S030", f"{message}{by} ({where})", span, hint, labels))
 
     def outside(
         self,

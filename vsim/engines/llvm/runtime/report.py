@@ -70,8 +70,9 @@ def fault(
         _report_ended(dispatch, function, number, record)
     tail = f" by '{text}' (instruction {number} of '{function.name}', {where})"
     span, labels = dispatch.image.place(function, instruction)
+    hint = dispatch.image.line_hint(function)
     return SimulationError(
-        Diagnostic("S030", _what(dispatch, record, function, instruction) + tail, span, labels=labels)
+        Diagnostic("S030", _what(dispatch, record, function, instruction) + tail, span, hint, labels)
     )
 
 
