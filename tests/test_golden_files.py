@@ -112,7 +112,8 @@ def test_a_carets_line_is_the_line_of_the_input():
         golden = golden_files.read(path.read_text())
         pattern = r"^([\w.]+):(\d+):\d+: \w+: .*\n ( *\d+) \| (.*)\n *\| (.*)$"
         for name, line, number, excerpt, carets in re.findall(pattern, golden.stderr, re.MULTILINE):
-            assert golden.files[name].decode().split("\n")[int(line) - 1].rstrip() == excerpt, path.name
+            whole = golden.files[name].decode().split("\n")[int(line) - 1].rstrip()
+            assert whole == excerpt or (len(whole) > 240 and excerpt.strip(".") in whole), path.name
             assert int(number) == int(line) and set(carets) <= set(" \t^") and "^" in carets, path.name
 
 
