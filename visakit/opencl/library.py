@@ -16,6 +16,7 @@ from pathlib import Path
 from visakit import cache
 from visakit.diagnostics import Diagnostic, FileError
 from visakit.opencl.interface import C_TYPES, ERROR_PARAMETER, IN_C, EntryPoint, entry_points, served_points
+from visakit.waiting import waiting
 
 FOLDER = "opencl"
 MODULE = "_visakit_opencl"
@@ -342,7 +343,8 @@ def library_path() -> Path:
     digest = hashlib.sha256(os.fsencode("\0".join(parts))).hexdigest()[:16]
     path = folder / f"libvisakit-opencl-{digest}.so"
     if not path.exists():
-        build(path)
+        with waiting("building the OpenCL driver, once"):
+            build(path)
     return path
 
 

@@ -61,6 +61,7 @@ class Queue(CommandQueue):
         self.has_thread = False
         self.order = context.order.queue(self.is_in_order) if context.order is not None else None
         context.queues.add(self)
+        _QUEUES.add(self)
 
     @property
     def is_profiling(self) -> bool:
@@ -159,6 +160,16 @@ class Queue(CommandQueue):
         """The events of what is not over; nothing where the order says as much."""
         return [] if self.is_in_order else self.pending()
 
+    def forget_parent(self) -> None:
+        """In the child of a fork: the commands are its parent's, and so is the thread; here they end with a status."""
+        lost = self.pending()
+        for event in lost:
+            event.callbacks.clear()
+            event.advance(cl.CL_OUT_OF_RESOURCES)
+        self.commands.clear()
+        self.running, self.has_thread = None, False
+        self.failure = cl.CL_OUT_OF_RESOURCES if lost else self.failure
+
     def help_until(self, event: Event) -> None:
         """Run what can be run in the thread of the caller, until a command is over or another thread is at it."""
         while not event.is_over:
@@ -227,6 +238,18 @@ class Queue(CommandQueue):
 
 _BUSY: set[Queue] = set()
 """Queues with commands, which live until they are done, whoever holds them."""
+
+_QUEUES: weakref.WeakSet[Queue] = weakref.WeakSet()
+
+
+def _forget_parent() -> None:
+    for queue in list(_QUEUES):
+        queue.forget_parent()
+    _BUSY.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parent)
 
 
 def _wake() -> None:

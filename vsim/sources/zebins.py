@@ -41,5 +41,5 @@ def read_program(
     linker = Linker(LinkOptions(platform=platform, first_data_slot=first_data_slot))
     linker.add_bytes(data, name)
     image = linker.run().image
-    image.file = name
+    image.file, image.compiled = name, True
     return image

@@ -97,10 +97,16 @@ class LoweringMachine:
 
     def require_shape(self, found: Value, wanted: int, mask: Mask, instruction: Instruction) -> None:
         """Leave the function where the payload of a block message has another shape than its instruction."""
+        self._refuse(found != self.state.b.const(wanted, types.UD), mask, cx.SHAPE, found, wanted)
+
+    def require_length(self, needed: Value, given: int, mask: Mask, instruction: Instruction) -> None:
+        """Leave the function where a payload asks for more registers than its message has."""
+        self._refuse(needed > self.state.b.const(given, types.UD), mask, cx.LENGTH, needed, given)
+
+    def _refuse(self, wrong: Value, mask: Mask, kind: int, found: Value, wanted: int) -> None:
         b = self.state.b
-        wrong = found != b.const(wanted, types.UD)
         some = b.any(wrong if mask is True else mask & wrong)
-        self.exits.leave_if(some, cx.SHAPE, b.cast(found, types.UQ).text, str(wanted), lambda: ("0", 0, 0, "0"))
+        self.exits.leave_if(some, kind, b.cast(found, types.UQ).text, str(wanted), lambda: ("0", 0, 0, "0"))
 
     def symbol_address(self, instruction: Instruction) -> int | None:
         """Address of the function or data symbol that faddr names; None if it is not defined."""

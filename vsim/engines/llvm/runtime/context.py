@@ -54,6 +54,8 @@ BINDLESS_NUMBER = 1 << 32
 """What is added to the handle of a bindless surface in a record, so that it is not the number of another."""
 STOPPED = 16
 """No fault: a thread that leaves because the run is to stop; its place goes to the worker."""
+LENGTH = 17
+"""A payload that asks for more registers than its message has."""
 
 # One for each worker thread.
 (

@@ -10,11 +10,11 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
+from visakit.object_cache import key, load, save
 from vsim.engines.llvm.ir.intrinsics import coroutine_end
 from vsim.engines.llvm.ir.module import module
 from vsim.engines.llvm.runtime import context as cx
 from vsim.engines.llvm.runtime import native
-from vsim.engines.llvm.runtime.cache import key, load, save
 from vsim.engines.llvm.runtime.templates import fill
 
 RECORDED = cx.FAULT_FIELDS[:-3]

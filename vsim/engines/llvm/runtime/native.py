@@ -133,7 +133,6 @@ def compile_object(text: str) -> bytes:
         InvalidCode: the module is invalid.
     """
     from vsim.analysis.control_flow import MANY_BARRIERS
-    from vsim.engines.llvm.runtime.workarounds import with_bytes_apart, with_halves_apart, with_selects_apart
 
     huge = text.count(":\n") > HUGE_BLOCKS or text.count("\ncheck") > HUGE_JOINS
     machine = target_machine(0 if huge else 1)
@@ -151,11 +150,26 @@ def compile_object(text: str) -> bytes:
     if not _is_valid(module):
         module = _verified(text)
         _run_pipeline(module, machine, 0)
+    return bytes(machine.emit_object(_worked_around(text, module)))
+
+
+def _worked_around(text: str, module: llvm.ModuleRef) -> llvm.ModuleRef:
+    """A module, made from a text by the passes, as LLVM's code generator is right about it."""
+    from vsim.engines.llvm.runtime.workarounds import (
+        with_bytes_apart,
+        with_halves_apart,
+        with_loads_in_order,
+        with_pairs_apart,
+        with_selects_apart,
+    )
+
     needed = [
         work_around
         for work_around, is_needed in (
             (with_halves_apart, "@llvm.coro.suspend(" in text and "half" in text),
             (with_bytes_apart, " x i8>" in text),
+            (with_pairs_apart, "<2 x i16>" in text and has_feature("avx512f")),
+            (with_loads_in_order, "= shufflevector <" in text),
             (with_selects_apart, "= select <" in text and "= and <" in text and has_feature("avx512f")),
         )
         if is_needed
@@ -164,8 +178,8 @@ def compile_object(text: str) -> bytes:
         passed = kept = str(module)
         for work_around in needed:
             kept = work_around(kept)
-        module = module if kept == passed else _verified(kept)
-    return bytes(machine.emit_object(module))
+        return module if kept == passed else _verified(kept)
+    return module
 
 
 def _verified(text: str) -> llvm.ModuleRef:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from visakit.diagnostics import Diagnostic, SimulationError
 from visakit.language.calls import size_difference, uncallable
 from visakit.language.program import Function, Instruction
-from visakit.rules.message_sizes import shape_difference
+from visakit.rules.message_sizes import length_difference, shape_difference
 from vsim.analysis.waiting import group_barriers
 from vsim.checks.findings import Who
 from vsim.checks.kinds import ended_instance, finding_of
@@ -70,8 +70,9 @@ def fault(
         _report_ended(dispatch, function, number, record)
     tail = f" by '{text}' (instruction {number} of '{function.name}', {where})"
     span, labels = dispatch.image.place(function, instruction)
+    hint = dispatch.image.line_hint(function)
     return SimulationError(
-        Diagnostic("S030", _what(dispatch, record, function, instruction) + tail, span, labels=labels)
+        Diagnostic("S030", _what(dispatch, record, function, instruction) + tail, span, hint, labels)
     )
 
 
@@ -121,6 +122,8 @@ def _what(dispatch: Dispatch, record: FaultRecord, function: Function, instructi
         return f"the variables of threads that wait take more than {TURNS_ARENA_BYTES >> 20} MiB,"
     if record.kind == cx.SHAPE:
         return shape_difference(record.number, record.size)
+    if record.kind == cx.LENGTH:
+        return length_difference(record.number, record.size)
     if record.kind == cx.REGISTER:
         return layout_of(function, dispatch.grf_size).outside(record.address)
     if record.kind == cx.IMAGE:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 
+from visakit import object_cache
 from visakit.objects.image import KernelSummary, LinkedImage, Summaries
-from vsim.engines.llvm.runtime import cache
 from vsim.launch.signature import KernelSignature
 
 
 def _name(code: bytes, grf_size: int) -> str:
-    return cache.key("summaries", code, grf_size)
+    return object_cache.key("summaries", code, grf_size)
 
 
 def known(code: bytes, grf_size: int) -> Summaries | None:
@@ -24,7 +24,7 @@ def known(code: bytes, grf_size: int) -> Summaries | None:
         code: the module as CISA bytes.
         grf_size: bytes of a register.
     """
-    data = cache.load(_name(code, grf_size))
+    data = object_cache.load(_name(code, grf_size))
     if data is None:
         return None
     return {name: KernelSummary(count, *map(bool, said)) for name, (count, *said) in json.loads(data).items()}
@@ -40,4 +40,4 @@ def keep(image: LinkedImage, signature: KernelSignature, module: bytes) -> None:
     if signature.known is not None or module != image.code:
         return
     found = {**(known(module, image.grf_size) or {}), signature.name: signature.summary}
-    cache.save(_name(module, image.grf_size), json.dumps(found).encode())
+    object_cache.save(_name(module, image.grf_size), json.dumps(found).encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 
@@ -17,6 +18,12 @@ _SELECT = re.compile(
     r"^(  %[\w.]+ = select <\d+ x i1> [^,]+, )(<(\d+) x (?:i32|i64|float|double)>) (%[\w.]+), <[^>]+> (%[\w.]+)$",
     re.MULTILINE,
 )
+_NARROWED_PAIR = re.compile(r"^  (%[\w.]+) = trunc (?:nuw |nsw )*<2 x i32> (%[\w.]+) to <2 x i16>$", re.MULTILINE)
+_TAKEN = re.compile(
+    r"= shufflevector <\d+ x (?:i32|float)> (%[\w.]+), <\d+ x \w+> [^,]+, <2 x i32>"
+    r"|= shufflevector <\d+ x (?:i16|half)> (%[\w.]+), <\d+ x \w+> [^,]+, <4 x i32>"
+)
+_LOADED = re.compile(r"^  (%[\w.]+) = load (?=<\d+ x (?:i32|float|i16|half)>)", re.MULTILINE)
 _DEEPEST = 6
 """How many operations on bits become one instruction, and some more, as a few of them may be nothing in the end."""
 
@@ -44,6 +51,30 @@ def with_bytes_apart(text: str) -> str:
         if name in names:
             names |= {one, other}
     return _LOADED_BYTES.sub(lambda m: f"  {m[1]} = load volatile " if m[1] in names else m[0], text)
+
+
+def with_pairs_apart(text: str) -> str:
+    """A module in which two dwords become words by their place, not by a truncation.
+
+    With AVX-512 LLVM makes one masked instruction (``vpmovsdw``) of a saturated pair and of what the other lanes keep,
+    widens the pair, which is less than a register, in a way that it does not know itself, and ends the process.
+    """
+    return _NARROWED_PAIR.sub(
+        r"  \1.words = bitcast <2 x i32> \2 to <4 x i16>\n"
+        r"  \1 = shufflevector <4 x i16> \1.words, <4 x i16> poison, <2 x i32> <i32 0, i32 2>",
+        text,
+    )
+
+
+def with_loads_in_order(text: str) -> str:
+    """A module in which no vector is loaded behind a store that stands behind its load.
+
+    Where eight bytes of a vector are wanted, and others besides, LLVM loads the eight once more by themselves, and
+    forgets that the load of the vector comes before the stores that follow it; volatile loads stay where they are.
+    """
+    taken = {name for names in _TAKEN.findall(text) for name in names if name}
+    uses = Counter(_NAME.findall(text)) if taken else Counter[str]()
+    return _LOADED.sub(lambda m: f"  {m[1]} = load volatile " if m[1] in taken and uses[m[1]] > 2 else m[0], text)
 
 
 def with_selects_apart(text: str) -> str:

@@ -1,8 +1,8 @@
-"""A process that runs Intel's compiler driver for source after source: see :mod:`vsim.sources.compiler_process`.
+"""A process that runs Intel's compiler driver for source after source: see :mod:`visakit.compiler.process`.
 
-It is a script that imports nothing of this package: ``python compiler_server.py LIBRARY SOCKET`` leaves a process
-behind that answers on the socket, and ends. For each line, a list of JSON with a folder and the words of a command, it
-runs the driver there, with what that says in a file of the folder, and answers with the exit status in a line.
+It is a script that imports nothing of this package: ``python server.py LIBRARY SOCKET`` leaves a process behind that
+answers on the socket, and ends. For each line, a list of JSON with a folder and the words of a command, it runs the
+driver there, with what that says in a file of the folder, and answers with the exit status in a line.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Of what a small program costs, a fourth is the start of the process, which loads a hundred megabytes of libraries.
 ``ocloc`` is a program of one line around a library, which Intel's own OpenCL driver calls for program after program in
 the process of the user. So who makes several programs has the second and all that follow made by a process that keeps
-the library (:mod:`vsim.sources.compiler_server`). If that process ends, whatever the reason, the driver is run as it is
+the library (:mod:`visakit.compiler.server`). If that process ends, whatever the reason, the driver is run as it is
 otherwise, which says what is wrong.
 """
 
@@ -24,7 +24,7 @@ from itertools import count, pairwise, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from vsim.sources import compiler_server
+from visakit.compiler import server
 
 MAXIMUM_FAILURES = 3
 """Questions in a row without an answer before no more are asked."""
@@ -165,7 +165,7 @@ class Service:
                 _end(link)
         if code is None:
             return run_once(driver, words, folder)
-        return DriverRun(code, Path(folder, compiler_server.SAID).read_bytes().decode("utf-8", "replace"))
+        return DriverRun(code, Path(folder, server.SAID).read_bytes().decode("utf-8", "replace"))
 
     def _taken(self, driver: str, now: tuple[object, ...]) -> socket.socket | None:
         """A process for one question; None in the first run, where all are busy, and where there is none."""
@@ -226,7 +226,7 @@ def _started(driver: str) -> socket.socket | None:
     here, there = socket.socketpair()
     with there:
         number = there.fileno()
-        words = [interpreter, "-I", "-S", compiler_server.__file__, library, str(number)]
+        words = [interpreter, "-I", "-S", server.__file__, library, str(number)]
         try:
             subprocess.run(
                 words, pass_fds=(number,), cwd="/", check=True,

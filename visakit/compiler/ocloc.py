@@ -1,10 +1,9 @@
-"""OpenCL C and SPIR-V by way of Intel's compiler driver ``ocloc``, where it is installed: a process of its own."""
+"""OpenCL C, SPIR-V and LLVM IR to program binaries: Intel's compiler driver ``ocloc``, a process of its own."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,15 +11,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from visakit.diagnostics import Diagnostic, FormatError, Label, Span, UsageError
+from visakit import object_cache
+from visakit.compiler.devices import DRIVER_SETTING, compiler_driver, known_devices, preferred_device
+from visakit.compiler.includes import FOLDER, Place, Unknown, folders_of, texts_behind
+from visakit.compiler.process import SERVICE, identity, run_once, variables
+from visakit.diagnostics import Diagnostic, FormatError, Label, Span
+from visakit.file_kinds import SPIRV, SourceLanguage, source_language
 from visakit.objects.zebin import OPTION
-from vsim.engines.llvm.runtime import cache
-from vsim.sources.compiler_process import SERVICE, identity, run_once, variables
-from vsim.sources.includes import FOLDER, Place, Unknown, folders_of, texts_behind
-from vsim.sources.loading import SPIRV, Loaded
+from visakit.waiting import waiting
 
-DRIVER_SETTING = "VISAKIT_OCLOC"
-"""Environment variable: the compiler driver that is used instead of the one on the path."""
+_INPUT_OPTIONS: dict[SourceLanguage, list[str]] = {
+    "cl": [], "spv": ["-spirv_input"], "bc": ["-llvm_input"], "ll": ["-llvm_input"],
+}  # fmt: skip
 _DEVICES = {
     "dg2": "acm-g10", "xehp": "xe-hp", "icl": "icllp", "tgl": "tgllp", "adl": "adl-s", "rpl": "rpl-s", "arl": "arl-h",
     "acm": "acm-g10", "ats-m": "ats-m150", "lnl": "lnl-m",
@@ -29,6 +31,9 @@ _DEVICES = {
 _LINE = re.compile(r"^(.+?):(\d{1,9}):(\d{1,9}): (fatal error|error|warning|note): (.+)$")
 _BARE = re.compile(r"^(?:fatal )?(error|warning): (.+)$")
 _FAILED = "backend compiler failed build."
+_UNKNOWN_DEVICE = re.compile(r"Cannot get HW Info for device|Could not determine device target", re.IGNORECASE)
+RELEASES = "https://github.com/intel/compute-runtime/releases"
+_NO_BITCODE = "does not look like llvm bitcode"
 _CHATTER = ("Command was: ", "Build failed with error code: ", "Compilation from IR", "Build succeeded")
 """What lines of the driver begin with that say nothing of the source."""
 
@@ -40,27 +45,19 @@ class Compiled(NamedTuple):
     warnings: list[Diagnostic]
 
 
-def compiler_driver() -> str | None:
-    """The path of the compiler driver: of the one that the environment names, else the installed one; None for none."""
-    return shutil.which(os.environ.get(DRIVER_SETTING) or "ocloc")
-
-
 def compile_source(path: str, data: bytes, device: str | None, options: str, max_seconds: float | None) -> Compiled:
     """The zebin of a source for a device, with vISA texts.
 
     What the compiler made without a warning is kept in the user's cache, if it is known which headers it depends on.
 
     Args:
-        device: a platform, or a device in the compiler's words.
+        device: a platform, or a device in the compiler's words; None for the newest that the compiler knows.
         options: build options, as ``clBuildProgram`` takes them.
         max_seconds: when to give up; None for never.
 
     Raises:
-        UsageError: no device is given.
-        FormatError: the compiler is not there, or finds errors; they are those of the source.
+        FormatError: the compiler is not there, does not know the device, or finds errors; they are those of the source.
     """
-    if device is None:
-        raise UsageError("a source is compiled for a device: give --platform, such as bmg or tgllp")
     driver = compiler_driver()
     if driver is None:
         named = os.environ.get(DRIVER_SETTING)
@@ -68,18 +65,21 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
             raise _failed("C014", f"there is no compiler driver '{named}', which {DRIVER_SETTING} names", path)
         hint = "Debian and Ubuntu have it as intel-ocloc; or compile elsewhere and run the zebin"
         raise _failed("C014", "the compiler driver ocloc is not installed", path, hint)
-    device = _DEVICES.get(device.lower(), device.lower())
-    options = _with_source_name(options, path, data)
+    device = (device or preferred_device()).lower()
+    device = _DEVICES.get(device, device)
+    language = source_language(path, data) or "cl"
+    options = _with_source_name(options, path, language)
     name = ""
-    behind = dependencies(data, options, [os.path.dirname(os.path.abspath(path))])
+    behind = dependencies(data, options, [os.path.dirname(os.path.abspath(path))]) if language == "cl" else []
     if behind is not None:
-        name = cache.key(data, device, options, variables(), *identity(driver), *behind)
-        kept = cache.load(name)
+        name = object_cache.key(data, language, device, options, variables(), *identity(driver), *behind)
+        kept = object_cache.load(name)
         if kept is not None:
             return Compiled(kept, [])
-    found = _run(driver, path, data, device, options, max_seconds)
+    with waiting(f"compiling {path} for {device}"):
+        found = _run(driver, path, data, device, options, max_seconds)
     if name and not found.warnings:
-        cache.save(name, found.zebin)
+        object_cache.save(name, found.zebin)
     return found
 
 
@@ -99,19 +99,12 @@ def dependencies(source: bytes, options: str, places: Sequence[Place]) -> list[s
     return [*headers, *(place for place in searched if isinstance(place, str))] if headers else []
 
 
-def _with_source_name(options: str, path: str, data: bytes) -> str:
+def _with_source_name(options: str, path: str, language: SourceLanguage) -> str:
     """Build options that have the compiler write where the source lies into what it says of lines (``-g``)."""
     words, place = options.split(), os.path.abspath(path)
-    if "-g" not in words or "-s" in words or '"' in place or data.startswith(SPIRV):
+    if "-g" not in words or "-s" in words or '"' in place or language != "cl":
         return options
     return f'{options} -s "{place}"'
-
-
-def compiled_program(path: str, data: bytes, device: str | None, options: str, max_seconds: float | None) -> Loaded:
-    """The program of a source; arguments and errors are those of :func:`compile_source`."""
-    zebin, doubts = compile_source(path, data, device, options, max_seconds)
-    source = {"kernel.spv": data} if data.startswith(SPIRV) else {"kernel.cl": data + b"\0"}
-    return Loaded(zebin, path, None, doubts, source | {"DeviceBinary0.bin": zebin})
 
 
 def _failed(code: str, message: str, path: str, hint: str = "") -> FormatError:
@@ -130,12 +123,13 @@ def _from_here(option: re.Match[str]) -> str:
 
 def _words(path: str, data: bytes, device: str, options: str) -> list[str]:
     """What the driver is told; the source lies where it runs, and includes are looked for beside the original."""
-    binary = data.startswith(SPIRV)
-    words = ["compile", "-file", "source.spv" if binary else "source.cl", "-device", device, "--format", "zebin"]
-    words += ["-internal_options", OPTION, "-output", "program", "-output_no_suffix"]
-    own = options if binary else f"{FOLDER.sub(_from_here, options)} {_folder(os.path.dirname(os.path.abspath(path)))}"
-    own = own.strip()
-    return [*words, *(["-spirv_input"] if binary else []), *(["-options", own] if own else [])]
+    language = source_language(path, data) or "cl"
+    words = ["compile", "-file", f"source.{language}", "-device", device, "--format", "zebin"]
+    words += ["-internal_options", OPTION, "-output", "program", "-output_no_suffix", *_INPUT_OPTIONS[language]]
+    if language == "cl":
+        folder = os.path.dirname(os.path.abspath(path))
+        options = f"{FOLDER.sub(_from_here, options)} {_folder(folder)}".strip()
+    return [*words, *(["-options", options] if options else [])]
 
 
 def _run(driver: str, path: str, data: bytes, device: str, options: str, max_seconds: float | None) -> Compiled:
@@ -158,7 +152,7 @@ def _run(driver: str, path: str, data: bytes, device: str, options: str, max_sec
             errors = [d for d in items if d.severity == "error"]
             if errors:
                 raise FormatError(errors)
-            raise _failed("C015", _reason(output, code), path)
+            raise _no_program(path, words[2], device, output, code)
         return Compiled(program.read_bytes(), [d for d in items if d.severity == "warning"])
 
 
@@ -193,8 +187,16 @@ def _diagnostic(kind: str, message: str, place: Span, hint: str = "") -> Diagnos
     return Diagnostic("C015" if is_error else "U003", message, place, hint, severity="error" if is_error else "warning")
 
 
-def _reason(output: str, code: int) -> str:
-    """Why there is no program, in what the driver wrote besides errors."""
+def _no_program(path: str, file: str, device: str, output: str, code: int) -> FormatError:
+    """Why there is no program, in what the driver wrote besides errors of the source."""
+    if _UNKNOWN_DEVICE.search(output):
+        known = ", ".join(known_devices())
+        hint = f"it knows {known}; newer ones: {RELEASES}" if known else f"a newer one may know it: {RELEASES}"
+        return _failed("C017", f"the installed ocloc does not compile for the device '{device}'", path, hint)
+    if file.endswith(".ll") and _NO_BITCODE in output:
+        hint = "llvm-as makes bitcode of it, which vsim and vdis take; its version of LLVM is that of the compiler"
+        return _failed("C015", "the installed ocloc takes LLVM's bitcode, and not its text", path, hint)
     lines = [line.strip() for line in output.splitlines()]
-    said_so = [line for line in lines if line and not line.startswith(_CHATTER)]
-    return f"the compiler says: {said_so[0]}" if said_so else f"the compiler gives no reason, and ended with {code}"
+    reasons = [line.removeprefix("Error: ") for line in lines if line and not line.startswith(_CHATTER)]
+    message = f"the compiler says: {reasons[0]}" if reasons else f"the compiler gives no reason, and ended with {code}"
+    return _failed("C015", message, path)

@@ -1,4 +1,4 @@
-"""Compiled code in the user's cache: named by a digest of all that it depends on, and bounded in number of bytes."""
+"""Native code and program binaries in the cache of the user, named by digests of all that they depend on."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ _LOOKS = "0"
 
 def _sources() -> bytes:
     """Size and time of every source file that shapes the code: an edited tree never uses old objects."""
-    simulator = Path(__file__).parents[3]
     rows: list[str] = []
-    for folder in (simulator, simulator.parent / "visakit"):
-        _note_sources(str(folder), rows)
+    for package in ("vsim", "visakit"):
+        _note_sources(str(Path(__file__).parents[1] / package), rows)
     return "\n".join(sorted(rows)).encode()
 
 
