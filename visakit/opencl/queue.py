@@ -17,7 +17,7 @@ from visakit.opencl.errors import Refused, interrupted
 from visakit.opencl.events import CHANGED, RUNNING, CommandQueue, Event, failed, has_ended
 from visakit.opencl.info import Answers
 from visakit.opencl.order import Turn
-from vsim.engines.llvm.runtime.making import ProcessEndsError
+from vsim.engines.llvm.runtime import making
 
 FAULT_SETTING = "VISAKIT_OPENCL_ON_FAULT"
 """Environment variable: ``stop`` ends the program at the first command that fails, else it goes on."""
@@ -103,7 +103,7 @@ class Queue(CommandQueue):
                 CHANGED.notify_all()
             else:
                 self.has_thread = self._begin()
-        if not self.has_thread:
+        if not self.has_thread or making.is_ending():
             self._run_what_can_run()
         return event
 
@@ -180,8 +180,11 @@ class Queue(CommandQueue):
             self.run(command)
 
     def take(self) -> Command | None:
-        """The next command that can run; None if there is none, or one is running. For who holds the lock."""
-        if self.running is not None or has_ended():
+        """The next command that can run here; None if there is none, or one is running. The caller holds the lock.
+
+        While a thread ends the process, it alone runs commands: the others may not begin work in LLVM.
+        """
+        if self.running is not None or has_ended() or not making.may_begin():
             return None
         for command in self.commands:
             is_first = command is self.commands[0]
@@ -221,7 +224,7 @@ class Queue(CommandQueue):
             command.work()
         except Refused as problem:
             return problem.status
-        except ProcessEndsError:
+        except making.ProcessEndsError:
             return cl.CL_OUT_OF_RESOURCES
         except MemoryError:
             return cl.CL_OUT_OF_HOST_MEMORY

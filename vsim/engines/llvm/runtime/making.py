@@ -40,7 +40,7 @@ def in_llvm() -> Iterator[None]:
     """
     me = threading.get_ident()
     with _WORK.changed:
-        if _WORK.last not in (None, me):
+        if not may_begin():
             raise ProcessEndsError
         _WORK.threads.append(me)
     try:
@@ -49,6 +49,16 @@ def in_llvm() -> Iterator[None]:
         with _WORK.changed:
             _WORK.threads.remove(me)
             _WORK.changed.notify_all()
+
+
+def may_begin() -> bool:
+    """Whether this thread may begin work in LLVM: no other thread ends the process."""
+    return _WORK.last in (None, threading.get_ident())
+
+
+def is_ending() -> bool:
+    """Whether a thread ends the process."""
+    return _WORK.last is not None
 
 
 def end() -> None:
