@@ -3,9 +3,9 @@
 import ctypes
 import gc
 import math
-import time
 import struct
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
