@@ -18,7 +18,7 @@ from visakit import FormatError, SimulationError, object_cache
 from visakit.binary import write_module
 from vlink.linker import Linker, LinkOptions
 from vsim.analysis.summary import summarize
-from vsim.engines.llvm.runtime import summaries
+from vsim.engines.llvm.host import summaries
 
 SAXPY = Path(__file__).parent.parent / "samples" / "saxpy"
 TABLE = {

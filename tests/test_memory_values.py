@@ -14,7 +14,7 @@ from strategies import CHECKED, ENGINES, RUNNING, numbers, randoms
 import visakit
 from visakit import SimulationError
 from visakit.language.platforms import find
-from vsim.engines.llvm.runtime import native
+from vsim.engines.llvm.host import native
 
 SPACE = 4096
 

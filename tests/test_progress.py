@@ -17,7 +17,7 @@ from visakit.commands import command
 from vsim.command import progress
 from vsim.command.progress import DELAY, Groups, ProgressWatch, watch_on_terminal
 from vsim.command.session import Results, Session
-from vsim.engines.llvm.runtime.workers import POOL
+from vsim.engines.llvm.host.workers import POOL
 
 ZEBIN = DATA / "zebins" / "xelp.bin"
 

@@ -27,8 +27,8 @@ from visakit import SimulationError, VisaError, VisaWarning
 from visakit.compiler.ocloc import compile_source
 from visakit.objects.image import LinkedImage, read_image
 from vlink.linker import Linker, LinkOptions
-from vsim.engines.llvm.runtime.target import VARIABLE as CPU
-from vsim.engines.llvm.runtime.target import possible
+from vsim.engines.llvm.target import VARIABLE as CPU
+from vsim.engines.llvm.target import possible
 from vsim.launch.launch import (
     Argument,
     BufferArgument,

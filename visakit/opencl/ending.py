@@ -39,7 +39,7 @@ from typing import Protocol
 
 from visakit.opencl import events
 from visakit.opencl.settings import engine
-from vsim.engines.llvm.runtime import making
+from vsim.engines.llvm.host import shutdown
 
 
 class Gate(Protocol):
@@ -67,7 +67,7 @@ def watch(gate: Gate, define: Callable[[Callable[[], None]], None]) -> None:
     """
     define(_process_ends)
     gate.visakit_watch_interpreter()
-    atexit.register(making.end)
+    atexit.register(shutdown.end)
     _waiting[:] = [gate.visakit_watch_end, gate.visakit_watch_end]
     os.register_at_fork(
         before=lambda: gate.visakit_python_forks(1), after_in_parent=lambda: gate.visakit_python_forks(0),
@@ -77,7 +77,7 @@ def watch(gate: Gate, define: Callable[[Callable[[], None]], None]) -> None:
 
 def _process_ends() -> None:
     events.let_go()
-    making.end()
+    shutdown.end()
 
 
 def load() -> None:
@@ -89,8 +89,8 @@ def load() -> None:
     if len(_waiting) < 2:
         return
     if engine() == "llvm":
-        with suppress(ImportError, OSError, making.ProcessEndsError), making.in_llvm():  # The launch says so.
-            from vsim.engines.llvm.runtime import native
+        with suppress(ImportError, OSError, shutdown.ProcessEndsError), shutdown.in_llvm():  # The launch says so.
+            from vsim.engines.llvm.host import native
 
             native.initialize()
     _watch_once()

@@ -17,7 +17,7 @@ from visakit.opencl.errors import Refused, interrupted
 from visakit.opencl.events import CHANGED, RUNNING, CommandQueue, Event, failed, has_ended
 from visakit.opencl.info import Answers
 from visakit.opencl.order import Turn
-from vsim.engines.llvm.runtime import making
+from vsim.engines.llvm.host import shutdown
 
 FAULT_SETTING = "VISAKIT_OPENCL_ON_FAULT"
 """Environment variable: ``stop`` ends the program at the first command that fails, else it goes on."""
@@ -103,7 +103,7 @@ class Queue(CommandQueue):
                 CHANGED.notify_all()
             else:
                 self.has_thread = self._begin()
-        if not self.has_thread or making.is_ending():
+        if not self.has_thread or shutdown.is_ending():
             self._run_what_can_run()
         return event
 
@@ -184,7 +184,7 @@ class Queue(CommandQueue):
 
         While a thread ends the process, it alone runs commands: the others may not begin work in LLVM.
         """
-        if self.running is not None or has_ended() or not making.may_begin():
+        if self.running is not None or has_ended() or not shutdown.may_begin():
             return None
         for command in self.commands:
             is_first = command is self.commands[0]
@@ -224,7 +224,7 @@ class Queue(CommandQueue):
             command.work()
         except Refused as problem:
             return problem.status
-        except making.ProcessEndsError:
+        except shutdown.ProcessEndsError:
             return cl.CL_OUT_OF_RESOURCES
         except MemoryError:
             return cl.CL_OUT_OF_HOST_MEMORY

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from visakit.objects.image import LinkedImage, read_image
-from vsim.engines.llvm.runtime.summaries import known
+from vsim.engines.llvm.host.summaries import known
 
 
 def is_compiled(data: bytes) -> bool:

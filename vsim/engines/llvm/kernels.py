@@ -16,9 +16,9 @@ from visakit.diagnostics import Diagnostic, SimulationError
 from visakit.language.program import Function
 from visakit.objects.image import LinkedImage
 from vsim.engines.llvm import Overtaken, Unsupported
-from vsim.engines.llvm.runtime import native, summaries
-from vsim.engines.llvm.runtime.surfaces import made_for
-from vsim.engines.llvm.runtime.target import is_guarded
+from vsim.engines.llvm.host import native, summaries
+from vsim.engines.llvm.host.surfaces import made_for
+from vsim.engines.llvm.target import is_guarded
 from vsim.launch.dispatch import LIMIT_HINT, Dispatch
 from vsim.launch.threads import begins_rows, threads_in_flight, threads_together
 
