@@ -165,7 +165,7 @@ def _argument(item: Json, e: Execution, guards: list[Guarded], before: list[Argu
         number, first, size = item["part"]  # type: ignore[misc]
         whole = before[number]
         assert isinstance(whole, BufferArgument)
-        return BufferArgument(whole.array[first : first + size])
+        return BufferArgument(whole.array[first : first + size], contents="bytes")
     if "scalar" in item:
         return ScalarArgument(bytes.fromhex(str(item["scalar"])))
     if "local" in item:
@@ -175,7 +175,7 @@ def _argument(item: Json, e: Execution, guards: list[Guarded], before: list[Argu
     array = _memory(_contents(item), e, guards)
     if "image" in item:
         return ImageArgument(array, str(item["format"]), bool(item.get("layered")))
-    return BufferArgument(array)
+    return BufferArgument(array, contents="bytes")
 
 
 @dataclass
