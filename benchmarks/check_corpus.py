@@ -1,4 +1,4 @@
-"""All cases of the corpus with checks: what they find there, where the programs are right, or known not to be.
+"""All cases of the corpus with checks: their findings in programs that are right, or known not to be.
 
     python benchmarks/check_corpus.py [--check LIST] [--engine llvm|numpy|both] [--case WORD]
 

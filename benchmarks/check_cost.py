@@ -2,7 +2,7 @@
 
     python benchmarks/check_cost.py --check race [--device tgllp] [--scale 1] [--only NAMES] [--oclgrind]
 
-Prints for each kernel the best processor time of a few launches in both ways, their ratio, what the checks found, and the
+Prints for each kernel the best processor time of a few launches in both ways, their ratio, the findings of the checks, and the
 geometric mean of the ratios. Time to compile is not in it. With ``--oclgrind`` the second side is Oclgrind with the same
 check (race or undefined), on one thread, with as much less work as ``make bench`` gives it; both do the same work.
 """
@@ -39,7 +39,7 @@ def program(folder_name: str, device: str) -> Program:
 
 
 def best(launch: Callable[[], LaunchResult], seconds: float = 1.0) -> tuple[float, LaunchResult]:
-    """The best time of launches for a while, without the first one, which compiles; and what the last one gave."""
+    """The best time of launches for a while, without the first one, which compiles; and the last one's result."""
     launch()
     times, ends = [], process_time() + seconds
     while len(times) < 3 or (process_time() < ends and len(times) < 50):

@@ -61,7 +61,7 @@ def launch_of(megabytes: int, rounds: int) -> tuple[Launch, np.ndarray[tuple[int
 
 
 def alone(program: Program, megabytes: int, rounds: int) -> tuple[float, bytes]:
-    """CPU seconds of the launch on one thread of this process, and what it wrote."""
+    """CPU seconds of the launch on one thread of this process, and its output."""
     launch, data = launch_of(megabytes, rounds)
     start = process_time()
     program.run(launch, engine="llvm", threads=1)
@@ -69,7 +69,7 @@ def alone(program: Program, megabytes: int, rounds: int) -> tuple[float, bytes]:
 
 
 def shared(program: Program, image: bytes, megabytes: int, rounds: int) -> tuple[float, float, float, bytes]:
-    """CPU seconds of sending arguments and results, of the busier of two workers, and of merging; what they wrote."""
+    """CPU seconds of sending arguments and results, of the busier of two workers, and of merging; and the output."""
     launch, data = launch_of(megabytes, rounds)
     start = process_time()
     given = pickle.loads(pickle.dumps(launch, protocol=5))

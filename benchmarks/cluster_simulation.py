@@ -4,7 +4,7 @@
 
 An event simulation of what ``vsim.cluster.cluster`` and Dask's scheduler do with one launch:
 
-* the arguments go to one worker, and from those that have them to others, so that their number doubles each time;
+* the arguments go to one worker, and from workers with arguments to others, so that their number doubles each time;
 * the scheduler, one process, handles each part twice (handed out, finished), one at a time;
 * a worker runs one part after the other: it copies the arguments, computes, and compares. Parts are uneven, and some
   workers are slower;
@@ -131,7 +131,7 @@ def main() -> None:
     for parts_each, fetchers in ((2, 1), (2, 16), (4, 16), (8, 16)):
         print(f"\n{parts_each} parts for each worker, {fetchers} results at once\n")
         print("\n".join(table(parts_each, fetchers, Costs())))
-    print("\nWhere the time goes on 1,000 workers\n")
+    print("\nTime on 1,000 workers, by part\n")
     for name, job in JOBS.items():
         print(f"* {name}: {steps(job, 1000, Costs())}")
 

@@ -1,4 +1,4 @@
-"""What a kernel of the corpus takes to compile, in a process of its own, as JSON.
+"""The compile time of a kernel of the corpus, in a separate process, as JSON.
 
 compile_cost.py KERNEL DEVICE
 """
@@ -17,7 +17,7 @@ from vsim.program import Program
 
 
 def compile_milliseconds(program: Program, launch: Launch) -> tuple[float, float]:
-    """From the syntax tree to object code; and what the functions of support take that the first such kernel on a machine needs."""
+    """From the syntax tree to object code; and the time of the support functions that the first kernel on a machine needs."""
     dispatch = program.bind(launch)
     start = time.perf_counter()
     translation = pipeline.translate(dispatch, True, plan.row_of(dispatch))

@@ -149,7 +149,7 @@ def measured(names: list[str]) -> dict[str, dict[str, Spent]]:
 
 
 def section(rows: dict[str, dict[str, Spent]]) -> list[str]:
-    """The histogram, the slowest, and what is late."""
+    """The histogram, the slowest kernels, and the late ones."""
     bars = Counter(next((s for s in STEPS if row["auto"].wall <= s), float("inf")) for row in rows.values())
     out = [
         f"{len(rows)} kernels: the {LARGEST} longest cases of the corpus, as many that were not optimised, the benchmark kernels with 1/{SCALE} of their work "

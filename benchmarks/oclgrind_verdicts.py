@@ -50,7 +50,7 @@ def _number(text: str) -> float:
 
 
 class Given(NamedTuple):
-    """An argument of a ``.sim`` file: what stands in its brackets, and its numbers."""
+    """An argument of a ``.sim`` file: the text in its brackets, and its numbers."""
 
     words: dict[str, str]
     numbers: list[str]
@@ -136,7 +136,7 @@ def arguments(test: Test, program: Program, times: int) -> list[object]:
 def launch(test: Test, program: Program, times: int, engine: str) -> frozenset[tuple[str, str]]:
     """What is found: checks and codes; a fault stands as the check ``memory``.
 
-    Sizes that stand in a source do not grow with the launch: faults and undefined values of a wider one do not count.
+    Sizes in a source do not grow with the launch: faults and undefined values of a wider one do not count.
     """
     size, group = test.sizes
     whole, part = ((n * times, *rest) for n, *rest in (size, group))
@@ -187,7 +187,7 @@ def main() -> int:
     parser.add_argument("--device", default="tgllp")
     parser.add_argument("--engine", default="llvm")
     parser.add_argument("--only", default="")
-    parser.add_argument("--verbose", action="store_true", help="what is found in each build and size")
+    parser.add_argument("--verbose", action="store_true", help="show the findings of each build and size")
     given = parser.parse_args()
     if compiler_driver() is None:
         print("skipped: ocloc is not installed")

@@ -1,4 +1,4 @@
-"""Runs benchmark kernels on an OpenCL implementation, in a process of its own, on request.
+"""Runs benchmark kernels on an OpenCL implementation, in a separate process, on request.
 
     opencl_peer.py THREADS [OPTION...]
 

@@ -269,7 +269,7 @@ def _montecarlo(scale: int) -> Work:
 def _floyd(scale: int) -> Work:
     n, step = _side(1024, scale), 7
     paths = np.random.default_rng(37).integers(1, 1000, (n, n), "i4")
-    paths[step, step] = 0  # so that the step's row and column stay what they are
+    paths[step, step] = 0  # so that the step's row and column stay the same
     return Work((n, n), (64, 4), [paths, np.int32(n), np.int32(step)], 0)
 
 

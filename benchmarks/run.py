@@ -91,7 +91,7 @@ def suite(names: list[str], threads: int) -> tuple[dict[str, Any], dict[str, str
 
 
 def one_pass(found: dict[str, dict[str, list[float]]], threads: int) -> dict[str, str]:
-    """Launch each kernel on all sides in turn, in new processes, and append the times in ms to those that were found, by
+    """Launch each kernel on all sides in turn, in new processes, and append the times in ms to earlier ones, by
     kernel and side; the peers' versions.
     """
     with ExitStack() as stack:
@@ -146,7 +146,7 @@ def precisions(names: list[str]) -> dict[str, Any]:
 
 
 def six() -> dict[str, Any]:
-    """The corpus' kernels once more: on the reference engine and Oclgrind, with less work for the latter; and what they take to compile."""
+    """The corpus' kernels once more: on the reference engine and Oclgrind, with less work for the latter; and their compile times."""
     rows: dict[str, Any] = {}
     with ExitStack() as stack:
         reference, ours = (stack.enter_context(sides.vsim("tgllp", 1, engine)) for engine in ("numpy", "llvm"))

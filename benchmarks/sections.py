@@ -1,4 +1,4 @@
-"""Sections of docs/measurements/performance.md that a benchmark of its own writes, and that ``make bench`` leaves as they are."""
+"""Sections of docs/measurements/performance.md that other benchmarks write, and that ``make bench`` keeps."""
 
 from __future__ import annotations
 

@@ -129,5 +129,5 @@ def intel(threads: int = 1, options: tuple[str, ...] = ()) -> Side | None:
 
 
 def oclgrind(*options: str, threads: int = 2) -> Side:
-    """Oclgrind, with options of its own."""
+    """Oclgrind, with its options."""
     return Side("opencl_peer.py", 1, threads=threads, prefix=("oclgrind", *options))

@@ -112,7 +112,7 @@ def first_sight() -> dict[str, float]:
 
 
 def function_text(index: int, calls: list[int], kernel: bool = False) -> str:
-    """A function that adds its number to what it was given and calls others in turn; or the kernel that calls one."""
+    """A function that adds its number to its argument and calls others in turn; or the kernel that calls one."""
     lines = [
         f'.kernel "k{index}"' if kernel else f'.global_function "f{index}"',
         ".decl V v_type=G type=ud num_elts=8 align=GRF",
@@ -205,7 +205,7 @@ STARTS = {
     "vsim, warm cache": (RUN_LIBRARIES, 1.3),
     "vsim, empty cache": (RUN_LIBRARIES, 2.0),
 }
-"""Commands, what they are compared with, and how many times as long they may take."""
+"""Commands, their peers, and how many times as long they may take."""
 
 
 def commands() -> dict[str, float]:

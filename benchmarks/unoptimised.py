@@ -50,7 +50,7 @@ Run = Callable[[int], float]
 
 
 def launches_of(folder: Path) -> list[Launch]:
-    """The launches of a case, with arrays of their own."""
+    """The launches of a case, with separate arrays."""
     file = parse_launch((folder / "launch.json").read_text(), str(folder), "launch.json")
     return [file.launch(n) for n in range(len(file))]
 
@@ -163,7 +163,7 @@ def measure(name: str, pairs: int) -> dict[str, Any]:
 
 
 def apart(name: str, pairs: int) -> dict[str, Any]:
-    """Measure in a process of its own, which what PoCL cannot run may end."""
+    """Measure in a separate process, which a kernel that PoCL cannot run may end."""
     command = [sys.executable, __file__, "--pairs", str(pairs), "--alone", name]
     result = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent)
     try:

@@ -1,4 +1,4 @@
-"""Runs benchmark kernels on vsim, in a process of its own, on request; see opencl_peer.py.
+"""Runs benchmark kernels on vsim, in a separate process, on request; see opencl_peer.py.
 
 vsim_peer.py DEVICE THREADS ENGINE [PRECISION]
 """

@@ -1,7 +1,7 @@
 """Writes the rows of docs/conformance.md about single instructions, and the golden texts that show them, out of the instruction table.
 
 Run it as ``make docs``; a test checks that both are those of the table. In the golden texts a comment says of each line
-whether it is accepted (``yes``) or not (``no``), and of what it is an example.
+whether it is accepted (``yes``) or not (``no``), and the statement that it is an example of.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FAMILIES = {
 NO_PAGE = {"dp2", "dp3", "dp4", "dph", "line", "load", "sample", "va", "va_skl_plus"}
 """Instructions of the reference compiler's table without a page."""
 SHOWN_ELSEWHERE = {"IFCALL", "FCALL", "BFI"}
-"""Pages with a section of their own."""
+"""Pages with a separate section."""
 MORE = {
     "fcvt": ["fcvt (M1, 16) VUD(0,0)<1> VHF(0,0)<1;1,0> // no: a pair that is not converted",
              "fcvt (M1, 8) VUB(0,0)<1> VHF(0,0)<1;1,0> // no: to bytes under a mask",
@@ -106,7 +106,7 @@ MORE = {
     "urb_write_3d": ["urb_write_3d (M1, 8) 9 0 VUD.0 VUD.0 VUD.0 VBIG.0 // no: num_out",
                      "urb_write_3d (M1, 8) 4 2048 VUD.0 VUD.0 VUD.0 VBIG.0 // no: global_offset"],
 }  # fmt: skip
-"""Lines that show what the other lines do not."""
+"""Lines for features that the other lines lack."""
 
 
 FORMS = {
@@ -132,7 +132,7 @@ FORMS = {
 
 
 def page_of(desc: InstructionDesc) -> str:
-    """The manual's page about an instruction; empty if there is none."""
+    """The manual's page about an instruction; empty without one."""
     if desc.mnemonic in NO_PAGE:
         return ""
     return FAMILIES.get(desc.opcode) or PAGE_NAMES.get(desc.mnemonic) or desc.mnemonic.upper()
@@ -178,7 +178,7 @@ class Example:
         return self.line[: at.column] + new + self.line[at.column + len(text) :]
 
     def with_modifier(self, modifier: str) -> str:
-        """The line with a modifier in front of its first source in registers; empty if there is none."""
+        """The line with a modifier in front of its first source in registers; empty without such a source."""
         for f in self.desc.fields:
             at = self.operands.get(f.name) if f.kind == "s" else None
             if at is not None and re.match(r"V\w+\(", at.text):
@@ -199,7 +199,7 @@ class Example:
 
 
 def lines_of(example: Example) -> Iterator[str]:
-    """Lines that show what the record says."""
+    """Lines for the record's features."""
     desc = example.desc
     yield f"{example.line} // yes: the form"
     yield from _type_lines(example)
@@ -265,7 +265,7 @@ def golden(page: str, forms: list[InstructionDesc], shown: dict[InstructionDesc,
 
 
 def _distinct(forms: list[InstructionDesc]) -> list[InstructionDesc]:
-    """Of many forms of one page that differ in the operation alone, the first; and those that have lines of their own."""
+    """Of many forms of one page that differ in the operation alone, the first; and forms with own lines."""
     return forms if len(forms) <= 2 else [forms[0], *(desc for desc in forms[1:] if desc.mnemonic in MORE)]
 
 

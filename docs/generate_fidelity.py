@@ -73,7 +73,7 @@ place.
 
 
 def oracle() -> str:
-    """The table of what the tests draw of each instruction; those alike share a row."""
+    """The table of the tests' coverage of each instruction; equal instructions share a row."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for name in forms.KINDS:
         drawn = forms.coverage(name)

@@ -36,7 +36,7 @@ FIELD_SIZES = {"ec": "1", "pr": "2", "d": "3 to 10", "s": "3 to 10", "r": "6", "
                "r!": "6 each", "L*": "2 each", "A": "0"}  # fmt: skip
 FIELD_NAMES = {"ec": "execution size and mask", "pr": "predicate", "d": "vector operand, destination", "s": "vector operand, source", "r": "message operand, source",
                "w": "message operand, destination", "T": "surface", "S": "sampler", "L": "label", "N2": "string", "N4": "string", "r*": "message operands",
-               "r!": "message operands", "L*": "labels", "n": "count", "A": "the form of the address, which follows from what stands behind it (docs/cisa.md)"}  # fmt: skip
+               "r!": "message operands", "L*": "labels", "n": "count", "A": "the form of the address, which follows from the bytes after it (docs/cisa.md)"}  # fmt: skip
 
 
 def examples() -> dict[InstructionDesc, tuple[str, bytes]]:

@@ -46,7 +46,7 @@ ENVIRONMENT = (
 
 
 def escaped(text: str) -> str:
-    """A text as roff has it: no request in it, hyphens as they are typed."""
+    """A text for roff: without requests, with literal hyphens."""
     shown = (
         text.replace("\\", "\\e")
         .replace("-", "\\-")
@@ -76,7 +76,7 @@ def option_rows(command: typer.core.TyperCommand) -> dict[str, list[str]]:
 
 
 def examples(epilog: str) -> list[tuple[str, str]]:
-    """Command lines and what they do."""
+    """Command lines and their effect."""
     return re.findall(r"^(\w.+)\n    \[dim\](.*)\[/dim\]$", epilog, re.MULTILINE)
 
 

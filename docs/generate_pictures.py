@@ -1,4 +1,4 @@
-"""Writes the pictures of the README (``make pictures``): what the commands print, run here, and the speed chart.
+"""Writes the pictures of the README (``make pictures``): the output of commands, run here, and the speed chart.
 
 The fault needs the compiler driver ``ocloc``. The chart shows the last ``docs/measurements/performance.md``.
 """

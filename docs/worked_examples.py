@@ -56,7 +56,7 @@ FUNCTION = [
 
 
 def examples() -> dict[str, Example]:
-    """The examples by mnemonic, of further forms by what they do (``semantics``), executed.
+    """The examples by mnemonic, of further forms by their ``semantics``, executed.
 
     Raises:
         AssertionError: an instruction does something else than its pseudo-code.
@@ -153,7 +153,7 @@ def _message(message: Message) -> Example:
     offsets = [n * message.scale for n in numbers]
     before = [100 + n for n in range(2 * LANES if is_pairs else LANES)]
     stored = [10 * (i + 1) for i in range(len(before))]
-    if "== src0" in message.pseudo:  # every second lane finds what it looks for
+    if "== src0" in message.pseudo:  # every second lane finds its value
         stored = [before[n] if i % 2 else 0 for i, n in enumerate(NUMBERS)]
     probe = Probe("xe2" if "_strided" in message.line else "dg2", LANES)
     probe.buffer("MEMORY", np.array(before, dtype).tobytes())

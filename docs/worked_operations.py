@@ -79,11 +79,11 @@ _BLOCKS = (
     "Addresses are in bytes."
 )
 _CHANNELS = (
-    "`.RG` are the channels, of `.RGBA`: each of a lane's dwords goes into registers of its own, here of eight lanes. "
+    "`.RG` are the channels, of `.RGBA`: each of a lane's dwords goes into a separate row of registers, here of eight lanes. "
     "Offsets are in bytes."
 )
 _CHANNELS_OF_LSC = (
-    "`.xy` are the channels, of `.xyzw`: each of a lane's dwords has registers of its own, here of eight lanes."
+    "`.xy` are the channels, of `.xyzw`: each of a lane's dwords has a separate row of registers, here of eight lanes."
 )
 _OWORDS = "`(2)` is the number of owords of 16 bytes."
 _ROW = "for each dword i of the row:"
@@ -108,7 +108,7 @@ UPDATES = {
     "fmax": "max(dst[i], src0[i])",
     "fcas": "src1[i] if dst[i] == src0[i] else dst[i]",
 }
-"""What an atomic operation leaves in memory, where ``dst[i]`` is what was there."""
+"""The new value in memory of an atomic operation; ``dst[i]`` is the old one."""
 BFLOATS = {
     "bfadd": "dst[i] + src0[i]",
     "bfsub": "dst[i] - src0[i]",
@@ -208,7 +208,7 @@ _ADDS = "add (M1, 8) D(0,0)<1> D(0,0)<1;1,0> {}:d"
 _ON, _BEHIND = _ADDS.format(1), _ADDS.format(10)
 _ARGUMENT = (
     "`2` registers of `%arg` and 2 of `%retval` (each of 32 bytes) are said to hold arguments and results; "
-    "[the language page](../language.md) says which. Here `ARGUMENT` lies in `%arg` and `RESULT` in `%retval`."
+    "[the language page](../language.md) says which. Here `ARGUMENT` is part of `%arg` and `RESULT` of `%retval`."
 )
 _PASSES, _TAKES = "mov (M1, 8) ARGUMENT(0,0)<1> D(0,0)<1;1,0>", "mov (M1, 8) D(0,0)<1> RESULT(0,0)<1;1,0>"
 _BODY = "add (M1, 8) RESULT(0,0)<1> ARGUMENT(0,0)<1;1,0> 10:d"
@@ -294,7 +294,7 @@ SCENES = {
     ),
     "goto": Scene(
         f"(P1) goto (M1, 8) there\n{_ON}\nthere:\n{_BEHIND}",
-        "lane i goes on at the label; the others at the next instruction,\nand where the ways come together, they run together again",
+        "lane i continues at the label, other lanes at the next instruction;\nthey reconverge where the paths meet",
         "D[i] = 10 if P1[i] else 11",
         "Without a predicate all lanes go that execute.",
         "for each lane i that executes and whose predicate is set:",
@@ -321,7 +321,7 @@ SCENES = {
     ),
     "ret": Scene(
         f"call (M1, 8) adds\n{_ON}",
-        "lane i goes on behind the call, where it waits for the lanes that came with it",
+        "lane i continues after the call, where it waits for the lanes of that call",
         "D[i] = 1 if P1[i] else 11",
         "In a kernel the lane has come to its end.",
         "for each lane i that executes and whose predicate is set:",
@@ -337,7 +337,7 @@ SCENES = {
     ),
     "fret": Scene(
         f"{_PASSES}\nfcall (M1, 8) f 2 2\n{_TAKES}",
-        "lane i goes on behind the call, where it waits for the lanes that came with it",
+        "lane i continues after the call, where it waits for the lanes of that call",
         "D[i] = 10",
         each="for each lane i that executes and whose predicate is set:",
         function=_BODY,

@@ -22,7 +22,7 @@ _NONE = (SIGNED, [0, 0, 0, 0, 0, 1, 0, 0])
 # -- texels by their numbers -----------------------------------------------------------------------------------
 
 THIRD = " A third coordinate, `r`, is that of a volume, or the layer of an array."
-CHANNELS = " `.RG` are the channels, of `.RGBA`: each has registers of its own, here of eight lanes."
+CHANNELS = " `.RG` are the channels, of `.RGBA`: each has a separate row of registers, here of eight lanes."
 _XY = {"X": _COLUMNS, "Y": _ROWS}
 _OUTSIDE = " Outside the picture they are zeros."
 _TWO = "dst[i] = image[{0}][0]\ndst[8 + i] = image[{0}][1]"
@@ -115,7 +115,7 @@ _LOADS = {
 # -- typed messages --------------------------------------------------------------------------------------------
 
 _STORED = (FLOATS, [float(500 + i) for i in range(8)] + [float(600 + i) for i in range(8)])
-_TYPED = " The operands are `u`, `v`, `r` and a level; `%null` stands for those that a picture lacks."
+_TYPED = " The operands are `u`, `v`, `r` and a level; `%null` replaces coordinates that a picture lacks."
 _KEPT = " Channels that are left out keep their values."
 _ADDRESS = "`bti(0x2)` is the surface with number 2, here the picture; `[X,Y]` are its coordinates."
 _SAMPLE_OF = (
@@ -252,7 +252,7 @@ _FORMS = {
         "src=S u=X v=Y",
         {**_XY, "S": _STORED},
         {},
-        f"{PLACES} Outside the picture nothing is written.{_KEPT} The cache does not compress what is stored.\n\n{_ADDRESS}",
+        f"{PLACES} Outside the picture nothing is written.{_KEPT} The cache does not compress the data.\n\n{_ADDRESS}",
         picture=PICTURE,
     ),
     "typed_lsc_load_status": Setting(
@@ -262,13 +262,13 @@ _FORMS = {
         _XY,
         {"D": (UNSIGNED, 1)},
         "Whether the texel of a lane is backed by memory: those of the picture of four by four texels are. "
-        f"The bits of all lanes that execute stand in the first dword.\n\n{_ADDRESS}",
+        f"The first dword has the bits of all lanes that execute.\n\n{_ADDRESS}",
         each="once for the message:",
         picture=PICTURE,
     ),
     "typed_lsc_ccs_update": Setting(
         "lsc_ccs_update.tgm (M1, 8) bti(0x2)[X,Y]:a32 S:d32\nlsc_load_quad.tgm (M1, 8) D:d32.x bti(0x2)[X,Y]:a32",
-        "the state of compression of the texel's line is updated; what the picture holds stays as it is",
+        "the state of compression of the texel's line is updated; the texels do not change",
         inputs={**_XY, "S": (FLOATS, _STORED[1][:8])},
         results={"D": (FLOATS, 8)},
         effect="D[i] = image[X[i], Y[i]][0]",

@@ -41,7 +41,7 @@ EXCHANGED = [900, 901, 902, 903, 904, 905, 906, 907]
 
 
 class Operation(NamedTuple):
-    """The pseudo-code of an instruction's result in lane i, the type of its operands, what they are, and its suffix."""
+    """The pseudo-code of an instruction's result in lane i, the types and kinds of its operands, and its suffix."""
 
     pseudo: str
     type: str
@@ -64,7 +64,7 @@ class Message(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """Several lines, their pseudo-code, and what a lane's places in the variables hold afterwards.
+    """Several lines, their pseudo-code, and a lane's elements of the variables afterwards.
 
     ``effect`` are statements of Python for lane i: the pseudo-code itself where it is Python, too. ``behind`` are
     subroutines, ``function`` is the body of a function ``f``.
@@ -86,9 +86,9 @@ NOTHING: Mapping[str, tuple[str, Sequence[float]]] = {}
 
 
 class Setting(NamedTuple):
-    """Lines with variables, memory or a picture of their own, and what all of them hold afterwards.
+    """Lines with own variables, memory or picture, and the contents of all of them afterwards.
 
-    ``pseudo`` is Python for one lane, as ``effect`` is, where the pseudo-code is not. ``functions`` stand in front of
+    ``pseudo`` is Python for one lane, as ``effect`` is, where the pseudo-code is not. ``functions`` precede
     ``each``. Variables and memory have a type.
     """
 

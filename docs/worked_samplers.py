@@ -23,7 +23,7 @@ _PARAMETERS: dict[str, tuple[str, tuple[str, list[float]]]] = {
     **{p: (p.upper(), _ANY) for p in ("dudx", "dudy", "dvdx", "dvdy")},
     **{p: (p.upper(), _STEPS) for p in ("ou", "ov")},
 }
-"""The variables of parameters and what they hold."""
+"""The variables of parameters and their values."""
 
 _TEXEL = """def texel(x, y{more}):            # outside, the nearest of the rim: the sampler says clamp_edge
     found = image[min(max(x, 0), 3), min(max(y, 0), 3)]
@@ -62,7 +62,7 @@ _SINCE_XE2 = ("sample_mlod", "sample_c_mlod", "sample4_b", "sample4_i", "sample4
 
 
 def _message(name: str, parameters: str, channels: str) -> tuple[str, dict[str, tuple[str, list[float]]], str, str]:
-    """The line of a sampler message, its inputs, what the pseudo-code calls them, and its platform."""
+    """The line of a sampler message, its inputs, their names in the pseudo-code, and its platform."""
     known = [_PARAMETERS[p] for p in parameters.split()]
     first, platform = (" %null.0", "bmg") if name in _SINCE_XE2 else ("", "dg2")
     line = f"{name}.{channels} (M1, 8) 0x0:uw S0 T8 D.0{first} {' '.join(f'{n}.0' for n, _ in known)}"
@@ -133,8 +133,8 @@ def _fours() -> Iterator[tuple[str, Setting]]:
             PLACES,
             _COORDINATES,
             _ORDER.format(_listed([*parameters.split(), "r"])) + THIRD + _OFFSETS
-            + " `.R` is the channel that is read; the four texels are those that a linear filter weighs, "
-            f"and each has registers of its own, here of {per} lanes." + (_NULL if per == 16 else ""),
+            + " `.R` is the channel that is read; a linear filter weighs these four texels, "
+            f"and each has a separate row of registers, here of {per} lanes." + (_NULL if per == 16 else ""),
             *([_LEVELS.format(_listed(unused))] if unused else []),
         ]  # fmt: skip
         functions = _TEXEL.format(more=more, found=_COMPARES if more else "found[0]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from worked_records import SIGNED, UNSIGNED, Setting
 
 _BOTH = (
-    "A group has two threads of eight lanes. In the second `P1` is set: it writes what the first reads. `PLACE` are four times the numbers of the lanes. "
+    "A group has two threads of eight lanes. In the second thread `P1` is set: it writes values that the first thread reads. `PLACE` is four times the lane number. "
     "`T8` is the buffer whose memory is shown, {}."
 )
 _SETUP = """mov (M1_NM, 1) NUMBER(0,0)<1> %thread_x(0,0)<0;1,0>
@@ -20,8 +20,8 @@ def _exchange(
 ) -> Setting:
     """A thread that writes and one that reads, by local memory or the upper half of a buffer.
 
-    Without what they ``meet`` at the first thread would read zeros, as its lines stand first. ``first``: what only that
-    thread executes instead.
+    Without the barrier ``meet`` the first thread would read zeros, as its lines come first. ``first`` replaces ``meet``
+    in the first thread.
     """
     space = "%slm 0:ud" if is_local else "T8 32:ud"
     return Setting(
@@ -31,7 +31,7 @@ def _exchange(
         pseudo,
         inputs={"A": (UNSIGNED, [11, 22, 33, 44, 55, 66, 77, 88]), "PLACE": (UNSIGNED, range(0, 32, 4))},
         results={},
-        meaning=f"{meaning}\n\n{_BOTH.format('`%slm` local memory' if is_local else 'and its upper half is where they meet')}".strip(),
+        meaning=f"{meaning}\n\n{_BOTH.format('`%slm` local memory' if is_local else 'whose upper half both threads access')}".strip(),
         effect="memory[4 * i] = A[i]" if is_local else "memory[4 * i] = memory[4 * i + 32] = A[i]",
         each="for the thread:",
         memory=(UNSIGNED, [0] * (8 if is_local else 16)),
@@ -44,13 +44,13 @@ def _exchange(
 
 
 _ARRIVES, _WAITS = "count the thread as arrived at the {}", "wait until all threads of the group have arrived at the {}"
-_ORDERS = "what the thread wrote to {} before is seen by whoever sees what it writes or signals afterwards"
-_NOTHING = "The simulator's threads see all that was written, so that it changes nothing; `--check race` asks for it where threads meet by atomics."
+_ORDERS = "threads that see later writes or signals of this thread also see its earlier writes to {}"
+_NOTHING = "In the simulator every thread sees all writes, so that a fence changes nothing; `--check race` requires it where atomics order threads."
 _SAME = "mov (M1, 8) D(0,0)<1> A(0,0)<1;1,0>\n{}\nadd (M1, 8) D(0,0)<1> D(0,0)<1;1,0> A(0,0)<1;1,0>"
 
 
 def _unchanged(line: str, pseudo: str, meaning: str) -> Setting:
-    """A line between two computations, which does nothing to them."""
+    """A line between two computations, without an effect on them."""
     return Setting(
         _SAME.format(line),
         pseudo,
@@ -67,7 +67,7 @@ _LIFETIME = Setting(
     "",
     inputs={"A": (SIGNED, [1, 2, 3, -4, 25, 100, -7, 0])},
     results={"D": (SIGNED, 8)},
-    meaning="For allocators of registers: a use outside has no meaning. Here every variable has registers of its own.",
+    meaning="For allocators of registers: a use outside has no meaning. Here variables share no registers.",
     effect="D[i] = 10 * (A[i] + 1)",
     each="for the thread:",
     declarations=".decl E v_type=G type=d num_elts=8 align=GRF",
@@ -77,13 +77,13 @@ THREADS: dict[str, Setting] = {
     "sbarrier.signal": _exchange(
         "sbarrier.signal\nsbarrier.wait",
         _ARRIVES.format("barrier"),
-        "It goes on at once; `sbarrier.wait` waits. Between them a thread may do what has nothing to do with the others.",
+        "The thread continues at once; `sbarrier.wait` waits. Between the two a thread may do independent work.",
     ),
     "sbarrier.wait": _exchange("sbarrier.signal\nsbarrier.wait", _WAITS.format("barrier")),
     "nbarrier.signal": _exchange(
         "nbarrier.signal 3:ub 2:ub\nnbarrier.wait 3:ub",
         "arrived[barrier_id] += 1\nif arrived[barrier_id] == thread_count:\n    the barrier opens, and arrived[barrier_id] = 0",
-        "It goes on at once; `nbarrier.wait` waits.",
+        "The thread continues at once; `nbarrier.wait` waits.",
         platform="pvc",
     ),
     "roles": _exchange(
@@ -91,7 +91,7 @@ THREADS: dict[str, Setting] = {
         "if role in (0, 1):\n    produced[barrier_id] += 1\nif role in (0, 2):\n    consumed[barrier_id] += 1\n"
         "if produced[barrier_id] == producers and consumed[barrier_id] == consumers:\n"
         "    the barrier opens, and both are 0 again",
-        "Role 1 is a producer, 2 a consumer, 0 both. It goes on at once; `nbarrier.wait` waits.",
+        "Role 1 is a producer, 2 a consumer, 0 both. The thread continues at once; `nbarrier.wait` waits.",
         "nbarrier.signal 3:ub 2:uw 1:ub 1:ub\nnbarrier.wait 3:ub",
         platform="pvc",
     ),
@@ -105,7 +105,7 @@ THREADS: dict[str, Setting] = {
     "lsc_fence": _exchange(
         "lsc_fence.ugm.none.group\nbarrier",
         _ORDERS.format("this memory"),
-        f"`.ugm` is global memory, `.slm` local memory; `.none` flushes no cache; `.group` are those that have to see it. {_NOTHING}",
+        f"`.ugm` is global memory, `.slm` local memory; `.none` flushes no cache; `.group` is the scope: the threads that must see the writes. {_NOTHING}",
         is_local=False,
     ),
     "fence_sw": _unchanged(
@@ -115,21 +115,21 @@ THREADS: dict[str, Setting] = {
     ),
     "wait": _unchanged(
         "wait 0x0:ud",
-        "wait until the threads have ended on which this one depends, but for those of the mask",
-        "No thread here depends on another one's end, so that it goes on at once; the values stay what they are.",
+        "wait for the end of the threads on which this one depends, except threads in the mask",
+        "Here no thread depends on the end of another one, so that the thread continues at once; values do not change.",
     ),
     "yield": _unchanged(
         "yield", "let another thread run first, if the hardware likes to", "It has no effect on values."
     ),
     "sampler_cache_flush": _unchanged(
         "sampler_cache_flush",
-        "forget what the cache of the samplers holds",
+        "invalidate the cache of the samplers",
         "It has no effect on values: there are no caches here.",
     ),
     "lifetime.start": _LIFETIME._replace(
-        pseudo="the variable is used from here on: until then other variables may lie in its registers"
+        pseudo="the variable is used from here on; before, other variables may share its registers"
     ),
     "lifetime.end": _LIFETIME._replace(
-        pseudo="the variable is not used from here on: other variables may lie in its registers"
+        pseudo="the variable is not used from here on; other variables may share its registers"
     ),
 }

@@ -1,4 +1,4 @@
-"""Conversions, narrow formats, matrices and messages with operands of their own in pseudo-code, with examples."""
+"""Conversions, narrow formats, matrices and messages with named operands in pseudo-code, with examples."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ _COMPUTATIONS = {
             "ROWS": ("ub", [127, 128, 129, 126, 127, 127, 127, 127] + [127] * 8),
         },
         {"D": (FLOATS, 128)},
-        "The dwords of src1 and src2 hold two numbers of bf each (of bf8 and hf8 there are four, of e2m1 eight, in two blocks with scales of their own). "
+        "The dwords of src1 and src2 hold two numbers of bf each (of bf8 and hf8 there are four, of e2m1 eight, in two blocks with a scale each). "
         "src3 has a scale for each lane, src4 one for each row, as powers of two by their exponents: 127 is 1.\n\n"
         "Here src0 is 1000 * r in row r, src1 has i + n in lane i and place n of all its registers, src2 is r + 1 in row r.",
         each="for each lane i that executes, and each row r of eight:",
@@ -223,8 +223,8 @@ _MESSAGES = {
         "dst[0] = sum(int(0 <= addresses[i] < 32) << i for i in range(8))",
         "dst=D",
         results={"D": (UNSIGNED, 1)},
-        meaning="Whether the address of a lane is backed by memory; the bits of all lanes that execute stand in the first dword. "
-        "Here the buffer has 32 bytes; 0x100000 bytes behind its address there is none.",
+        meaning="Whether the address of a lane is backed by memory; the first dword has the bits of all lanes that execute. "
+        "Here the buffer has 32 bytes; no buffer has 0x100000 bytes more.",
         each="once for the message:",
         memory=_MEMORY,
         addresses=[0, 4, 1 << 20, 8, 1 << 20, 28, 1 << 20, 0],
@@ -241,7 +241,7 @@ _MESSAGES = {
     ),
     "lsc_ccs_update": Setting(
         "lsc_ccs_update.ugm (M1, 8) flat[ADDRESSES]:a64 S:d32\nlsc_load.ugm (M1, 8) D:d32 flat[ADDRESSES]:a64",
-        "the state of compression of the line with addresses[i] is updated; what memory holds stays as it is",
+        "the state of compression of the line with addresses[i] is updated; the contents of memory do not change",
         "src=S",
         {"S": _STORED},
         effect="D[i] = memory[addresses[i]]",
@@ -250,7 +250,7 @@ _MESSAGES = {
     ),
     "lsc_extended_cache_ctrl": Setting(
         "lsc_extended_cache_ctrl.ugm.uc.uc.reset.64B (M1, 8) flat[ADDRESSES]:a64\nlsc_load.ugm (M1, 8) D:d32 flat[ADDRESSES]:a64",
-        "the caches are told what to do with the line of addresses[i]; what memory holds stays as it is",
+        "the caches are advised about the line of addresses[i]; the contents of memory do not change",
         effect="D[i] = memory[addresses[i]]",
         memory=_MEMORY,
         addresses=_PLACES,
@@ -287,9 +287,7 @@ def _bfloats() -> Iterator[tuple[str, Setting]]:
     """Atomic operations on numbers of bf."""
     kind, before = BFLOAT, [100.0 + n for n in range(8)]
     for operation, update in BFLOATS.items():
-        first = [
-            before[n] if i % 2 else 0.0 for i, n in enumerate(NUMBERS)
-        ]  # every second lane finds what it looks for
+        first = [before[n] if i % 2 else 0.0 for i, n in enumerate(NUMBERS)]  # every second lane finds its value
         first = first if "src1" in update else [90.0, 1.0, 200.0, -3.0, 4.0, 110.0, 0.5, 7.0]
         second = {"B": (kind, [float(x // 100 + i) for i, x in enumerate(EXCHANGED)])} if "src1" in update else {}
         yield (

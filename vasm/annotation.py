@@ -12,11 +12,11 @@ from visakit.objects.lines import Lines
 from visakit.text.printer import FunctionPrinter
 
 BYTES_IN_A_LINE = 32
-"""Bytes of an instruction beside it; what it has more stands in lines below."""
+"""Bytes of an instruction beside it; further bytes follow in lines below."""
 
 
 class Annotations(NamedTuple):
-    """What stands beside the text.
+    """Comments beside the text.
 
     Attributes:
         offsets: where each instruction begins, in bytes from the first one of its function.
@@ -99,7 +99,7 @@ class _FunctionListing:
 
 
 def _sources(function: Function, lines: Lines) -> list[SourcePlace | None]:
-    """Where each instruction comes from: by what the text says, else by the lines of the object."""
+    """The source line of each instruction: by the text's own directives, else by the lines of the object."""
     found = source_lines(function)
     if any(found) or function.name not in lines:
         return found

@@ -28,8 +28,8 @@ class Assembly:
     Attributes:
         module: the syntax tree.
         isa: the CISA bytes of it.
-        warnings: what was found that is no error.
-        platform: what it was checked against; None for nothing.
+        warnings: diagnostics that do not prevent an object.
+        platform: the platform whose rules were checked; None if none were.
     """
 
     module: Module

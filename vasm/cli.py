@@ -55,7 +55,7 @@ def _scan(files: list[str], platform: str | None, max_errors: int) -> int:
         ("vasm kernel.visaasm -W error=out-of-bounds", "one kind of warning is an error"),
         ("vasm --scan gemm.cpp kernel.py", "check the inline assembly of other languages' sources"),
         ("vasm --new k.visaasm --platform bmg --args 'y:float*, a:float'", "a kernel to start from"),
-        ("vasm --explain V010", "what a message means"),
+        ("vasm --explain V010", "explain a message"),
     )
 )
 def app(

@@ -1,4 +1,4 @@
-"""Files to text: what the command ``vdis`` does with its input."""
+"""Files to text: the work of the command ``vdis``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Selection(NamedTuple):
 
     Attributes:
         kernels: names of kernels and functions; empty for all.
-        annotations: what stands beside the text.
+        annotations: comments beside the text.
         keep_going: whether what can be read of a damaged file is shown.
         platform: the device of a source, None for the newest that the compiler knows; which zebin of a container is
             meant, None for the only one.
@@ -41,7 +41,7 @@ class Selection(NamedTuple):
 
 
 class Disassembly(NamedTuple):
-    """The text of a file, what is damaged in it, and the names of all its kernels and functions."""
+    """The text of a file, its damage, and the names of all its kernels and functions."""
 
     text: str
     damage: list[Diagnostic]
@@ -51,10 +51,10 @@ class Disassembly(NamedTuple):
 def disassemble_files(paths: Sequence[str], selection: Selection) -> tuple[bytes, list[Diagnostic]]:
     """The texts of files one behind the other, with the name of each in front if there are several.
 
-    A file that cannot be read leaves the others as they are.
+    A file that cannot be read does not stop the others.
 
     Returns:
-        The text, and what is wrong.
+        The text, and diagnostics.
 
     Raises:
         UsageError: an annotation does not go with a file.
@@ -92,7 +92,7 @@ def _shown(path: str) -> str:
 def disassemble_file(path: str, selection: Selection) -> Disassembly:
     """Text of an object, an image or a bare module. Texts of a zebin are shown as the compiler wrote them.
 
-    A source is compiled; what the compiler warns of stands beside damage.
+    A source is compiled; the compiler's warnings join the damage.
 
     Raises:
         FormatError: the file is damaged, or the source does not compile.
@@ -129,7 +129,7 @@ def disassemble_file(path: str, selection: Selection) -> Disassembly:
 
 
 def _compiled(data: bytes, name: str, selection: Selection) -> tuple[bytes, list[Diagnostic]]:
-    """What the compiler makes of a source, and what it warns of; other files as they are.
+    """The compiler's program binary of a source, and its warnings; other files unchanged.
 
     Raises:
         FormatError: it does not compile.
@@ -138,7 +138,7 @@ def _compiled(data: bytes, name: str, selection: Selection) -> tuple[bytes, list
     options = selection.build_options
     if source_language(name, data) is None:
         if options:
-            raise UsageError(f"--build-options is for the compiler of a source; '{name}' is none")
+            raise UsageError(f"--build-options is for the compiler of a source; '{name}' is not a source")
         return data, []
     from visakit.compiler.ocloc import compile_source
 
@@ -177,7 +177,7 @@ def _module_text(module: Module, lines: Lines, folders: Sequence[str], selection
 
 
 def split_file(path: str, directory: str, selection: Selection) -> list[Diagnostic]:
-    """Write each text of a zebin, or of what the compiler makes of a source, into a file of its own, and the ze_info.
+    """Write each text of a zebin, or of a compiled source, into its own file, and the ze_info.
 
     Returns:
         What the compiler warns of.

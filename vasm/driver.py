@@ -1,4 +1,4 @@
-"""Files to files: what the command ``vasm`` does with its inputs."""
+"""Files to files: the work of the command ``vasm``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Emit = Literal["obj", "isa"]
 
 
 class AssemblyOptions(NamedTuple):
-    """How texts are assembled and what is written; every field has a default that suits a plain assembly."""
+    """How texts are assembled and which files are written; the defaults suit a plain assembly."""
 
     output: str | None = None
     out_dir: str | None = None
@@ -179,7 +179,7 @@ def write_template(path: str, platform: str | None, arguments: str, files: Seque
         files: what else the command line names, which must be nothing.
 
     Raises:
-        UsageError: the file exists, its name is none for a kernel, or the arguments have another form.
+        UsageError: the file exists, its name cannot name a kernel, or the arguments have another form.
     """
     from vasm.template import template
 
@@ -193,7 +193,7 @@ def write_template(path: str, platform: str | None, arguments: str, files: Seque
 
 
 def choose_warnings(choices: Iterable[str], all_fatal: bool) -> tuple[frozenset[str], frozenset[str]]:
-    """Codes of the warnings that are silent, and of those that are errors.
+    """Codes of the silenced warnings, and of the warnings that count as errors.
 
     A choice is ``no-NAME``, which silences a warning, ``NAME``, which shows it, or ``error=NAME``.
 

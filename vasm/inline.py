@@ -33,7 +33,7 @@ _BEHIND = re.compile(r" *+[(<]")
 _DECLARED = re.compile(r"^[ \t{]*\.decl[ \t]+([\w%]+)", re.MULTILINE)
 _LABEL = re.compile(r"^[ \t{]*([A-Za-z_]\w*)[ \t]*:(?!\w)", re.MULTILINE)
 _OF_TYPES = frozenset({"V030", "V032", "V034", "V035", "V036", "V038", "V039", "V056", "V057", "W010"})
-"""What is said of types and sizes, which nobody knows of an operand without a description."""
+"""Rules about types and sizes, which are unknown of an operand without a description."""
 _OF_NUMBERS = frozenset({"V004", "V016", "V021", "V042", "V043", "V050", "V051", "V057"})
 """What may follow from a number that stands for one that only the compiler knows."""
 UNKNOWN_ELEMENTS = 4096
@@ -46,12 +46,12 @@ class Operand(NamedTuple):
     """An operand of the statement.
 
     Attributes:
-        name: what it is called besides its number; may be empty.
-        type: the type of its elements, empty if nobody knows; ``P`` of a predicate.
+        name: its symbolic name beside its number; may be empty.
+        type: the type of its elements, empty if unknown; ``P`` of a predicate.
         elements: how many there are.
         constant: the number that it is, if it is one.
         guessed: only the compiler knows that number.
-        written: what the compiler writes behind it: the type of a number, the region of a register; may be empty.
+        written: the suffix that the compiler writes: the type of a number, the region of a register; may be empty.
     """
 
     name: str = ""
@@ -153,13 +153,11 @@ class InlineText:
         return found
 
     def errors(self, found: Sequence[Diagnostic]) -> list[Diagnostic]:
-        """What is wrong of what was found in the text, but for what may only follow from types and sizes that nobody
-        knows; in places of the file.
-        """
+        """Errors of the text, with places in the file, without errors that may follow from unknown types or sizes."""
         return [self._moved(d) for d in found if d.severity == "error" and not self._is_guess(d)]
 
     def _is_guess(self, d: Diagnostic) -> bool:
-        """Whether a finding is about the type or size of an operand of which nobody knows them."""
+        """Whether a finding is about the unknown type or size of an operand."""
         if d.span is None:
             return False
         if d.code in _OF_NUMBERS and self._guessed:
@@ -212,7 +210,7 @@ def _numbers(snippet: Snippet) -> dict[str, int]:
 
 
 def _number(m: re.Match[str], numbers: Mapping[str, int]) -> int:
-    """The number of the operand that stands in a place; -1 if there is none."""
+    """The number of the operand in a place of the template; -1 without one."""
     word = m[1] or m[2] or ""
     return numbers.get(str(int(word)) if word.isdecimal() and len(word) < 4 else word, -1)
 
@@ -240,7 +238,7 @@ def _filled(snippet: Snippet) -> list[Character]:
 
 
 def _replacement(m: re.Match[str], snippet: Snippet, numbers: Mapping[str, int]) -> str:
-    """What stands for an operand: its variable, its number; what is none stays."""
+    """The text of an operand reference: its variable or its number; other text is unchanged."""
     if m[0] in ("%%", "$$"):
         return m[0][0]
     if m[0] == "%=":

@@ -56,14 +56,14 @@ _IS_LABEL = re.compile(r"\s*[A-Za-z_]\w*:\s*")
 _FLOAT = re.compile(r"([-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d{1,3})?)([fF]?)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": " ", "0": " "}
 _ELSEWHERE = frozenset({"V010", "V026"})
-"""A name that nobody declares: another statement of the file may."""
+"""An undeclared name, which another statement of the file may declare."""
 
 
 class Scan(NamedTuple):
     """What was found in files.
 
     Attributes:
-        found: what is wrong, in places of the files.
+        found: diagnostics, with places in the files.
         checked: how many statements were checked.
         skipped: how many were not, because macros put them together.
     """
@@ -222,7 +222,7 @@ def _operand(name: str, constraint: str, expression: str) -> Operand:
     if kind in _CONSTANTS:
         known = re.fullmatch(r"-?(?:0[xX][0-9a-fA-F]{1,8}|[1-9]\d{0,9}|0)", expression)
         number = int(expression, 0) if known else UNKNOWN_CONSTANT
-        # The compiler writes the numbers of template arguments as they are, others as operands.
+        # The compiler writes numbers of template arguments verbatim, others as operands.
         written = "" if kind == "P" else ":d" if number < 0 else ":ud"
         return Operand(name, constant=number, guessed=known is None, written=written)
     return Operand(name, "P", 32) if kind == "cr" else Operand(name)
@@ -299,7 +299,7 @@ def _ir(text: str) -> Iterator[Snippet | None]:
 
 
 def _constrained(constraints: str, arguments: Sequence[str]) -> list[Operand]:
-    """Operands by the constraints of LLVM: results first, then the arguments; clobbers are none."""
+    """Operands by the constraints of LLVM: results first, then the arguments; clobbers are not operands."""
     words = [w for w in constraints.split(",") if not w.startswith("~")]
     values = [a.split()[-1] if a.split() else "" for a in arguments]
     results = sum(w.startswith("=") for w in words)

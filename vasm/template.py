@@ -118,7 +118,7 @@ class _Template:
         for word, type_name in rows:
             yield _decl(n[word], type_name, 1 if word == "BASE" else lanes, "GRF")
         for p in self.arrays:
-            # A message moves whole dwords: an element of 8 or 16 bits lies in the low bits of one.
+            # A message moves whole dwords: an element of 8 or 16 bits takes the low bits of one.
             wide = max(p.type.size, _DWORD)
             yield _decl(self.raw[p.name], "uq" if wide > _DWORD else "ud", lanes, "GRF")
             alias = f" alias=<{self.raw[p.name]}, 0>"

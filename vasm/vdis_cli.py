@@ -77,7 +77,7 @@ def app(
         alone = Selection(platform=platform, build_options=build_options)
         if output != "-" or selection != alone or len(files) > 1:
             takes = "it takes --platform and --build-options alone"
-            raise UsageError(f"--split writes the texts of one zebin to files of their own; {takes}")
+            raise UsageError(f"--split writes each text of one zebin to a file; {takes}")
         report(split_file(files[0], split, selection))
         return 0
     text, found = disassemble_files(files, selection)

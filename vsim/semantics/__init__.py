@@ -34,5 +34,5 @@ __all__ = [
     "typed",
 ]
 
-# They stand in kernels that cannot reach them; others are refused when they are loaded.
+# Kernels contain them where they cannot be reached; reachable ones are refused when the kernel is loaded.
 SEMANTICS |= dict.fromkeys(REFUSED, nothing)

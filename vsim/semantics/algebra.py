@@ -29,7 +29,7 @@ from vsim.memory.images import ImageKind
 from vsim.memory.memory import SamplerState
 
 # Each of these four is opaque: an array in one engine, a value of the IR in the other, and no type says "never both".
-# Type parameters on all that follows would say it, and bury what the semantics have to say.
+# Type parameters would say it, and bury the semantics.
 Lanes = Any
 """A lane value: an array of threads by lanes, or a value of the IR."""
 Mask = Any
@@ -44,7 +44,7 @@ Read = Callable[[], Lanes]
 ReadMask = Callable[[], Mask]
 """Gives the lanes that execute."""
 Write = Callable[[Lanes, Mask], None]
-"""Predicated write: stores the lanes of a mask in a destination; the others keep what they hold."""
+"""Predicated write: stores the lanes of a mask in a destination; other lanes keep their value."""
 LARGEST_CHANGE = 2.0**-45
 """By what part a result may change if products and sums are rounded (:meth:`Algebra.rounded_once`)."""
 Fused = Callable[[Lanes, Lanes, Lanes], Lanes]
@@ -106,7 +106,7 @@ class Algebra(Protocol):
         """``compute(algebra, fused, *operands)``, lanes of doubles, rounded to f or hf.
 
         ``fused`` is a :data:`Fused`. Where an engine can show that the result is the same, it rounds product and sum:
-        what is computed must not change by more than :data:`LARGEST_CHANGE` then.
+        then the result must not change by more than :data:`LARGEST_CHANGE`.
         """
 
     exact: bool
@@ -116,7 +116,7 @@ class Algebra(Protocol):
         """Whether all lanes of floats are known to be whole numbers, infinities or NaN; an engine need not know."""
 
     directs: bool
-    """Whether :meth:`in_mode` is there; who has it not makes directed results from the nearest ones."""
+    """Whether :meth:`in_mode` exists; without it, directed results are made from the nearest ones."""
 
     def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Lanes) -> Lanes:
         """``fadd``, ``fmul``, ``fma``, ``fdiv``, ``sqrt`` or ``fptrunc`` of floats or doubles, rounded up (1) or

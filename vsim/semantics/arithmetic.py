@@ -162,7 +162,7 @@ def madw(m: Machine, instruction: Instruction) -> Step:
 
 def exact_type(found: list[DataType], dst: DataType, instruction: Instruction) -> DataType:
     """As :func:`arithmetic_type`, but wide enough for both sources where one is signed and the other is not, and for
-    what a modifier makes of them.
+    modified sources.
     """
     t = arithmetic_type(found, dst, instruction)
     mixed = any(x.is_signed for x in found) and any(not x.is_signed for x in found)

@@ -32,7 +32,7 @@ COMPARISONS: dict[str, Compare] = {name: getattr(operator, name) for name in ("e
 """Comparisons by the word of the assembly language."""
 
 Prepare = Callable[[Machine, Instruction], Step]
-"""Prepares an instruction for a machine: what it does each time it executes."""
+"""Prepares an instruction for a machine, as a function that executes it."""
 LaneFunction = Callable[..., Lanes]
 """``function(algebra, execution type, *sources)``: one result for each lane."""
 
@@ -41,7 +41,7 @@ SEMANTICS: dict[str, Prepare] = {}
 ALLOWED_DEVIATION: dict[str, str] = {}
 """What is done where the manual leaves a choice, by the name of the semantics; those without an entry are exact."""
 BY_LANE: set[str] = set()
-"""The semantics in which what a lane gets depends on its own elements alone, and on what is the same for all lanes."""
+"""The lanewise semantics: a lane's result depends on its own elements and on uniform values alone."""
 
 
 # -- registry --------------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def semantics(*names: str, deviation: str = "", by_lane: bool = False) -> Callab
     """Register what instructions do.
 
     Args:
-        deviation: what is chosen where the manual leaves a choice, for :data:`ALLOWED_DEVIATION`.
+        deviation: the choice where the manual leaves one, for :data:`ALLOWED_DEVIATION`.
         by_lane: it belongs to :data:`BY_LANE`.
     """
 

@@ -30,11 +30,11 @@ def reach(instruction: Instruction) -> Execution:
 
 
 def has_followers(function: Function, part: Execution) -> bool:
-    """Whether lanes of which a jump, call or return is not go where the others go.
+    """Whether lanes outside a jump, call or return follow its lanes.
 
-    In a function for one work-item a thread (``Target="cm"``) jumps are as wide as the code around them, and the lanes
-    beyond are none of the program's. So they stay with the thread: they go back in a loop, or into what is called, with
-    any other lane, and forward, or out, with the last one.
+    In a function for one work-item a thread (``Target="cm"``) jumps are as wide as the code around them, and the
+    program does not use the lanes beyond. They follow the thread: back in a loop, or into a callee, with any other
+    lane; forward, or out of a callee, with the last one.
     """
     return function.is_cm and part.size < MAXIMUM_LANES
 
@@ -62,7 +62,7 @@ def goto(m: Machine, instruction: Instruction) -> Step:
 
 @semantics("jmp")
 def jmp(m: Machine, instruction: Instruction) -> Step:
-    """The whole thread goes on at the label, or at the next instruction if the predicate does not hold."""
+    """The whole thread continues at the label, or at the next instruction if the predicate does not hold."""
     pred = instruction.args["pred"]
     taken = m.predicate_bits(pred, Execution(1, 0)) if pred else None
     return m.jump(instruction.args["label"], taken)
@@ -70,7 +70,7 @@ def jmp(m: Machine, instruction: Instruction) -> Step:
 
 @semantics("switchjmp")
 def switchjmp(m: Machine, instruction: Instruction) -> Step:
-    """The whole thread goes on at the label with the number in the index; beyond the last at the next instruction."""
+    """The whole thread continues at the label with the index's number; beyond the last, at the next instruction."""
     return m.switch(instruction.args["labels"], source(m, instruction.args["index"], 1, types.UD))
 
 
@@ -152,7 +152,7 @@ def nbarrier_signal_roles(m: Machine, instruction: Instruction) -> Step:
 
 
 def arrival(a: Algebra, role: Lanes, producers: Lanes, consumers: Lanes) -> Lanes:
-    """An arrival at a named barrier as machines want it: how many of both are awaited, and what the thread is."""
+    """An arrival at a named barrier as machines take it: expected producers and consumers, and the thread's role."""
     byte, one = a.const(0xFF, types.UD), a.const(1, types.UD)
     produces = ~(role >> one) & one
     consumes = ~role & one

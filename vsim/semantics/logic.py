@@ -108,7 +108,7 @@ def asr(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
 
 
 def _whole_shift(move: Callable[[Algebra, Wide, Lanes], Wide], *names: str) -> None:
-    """Shift as a wider number what a modifier made larger than its type, or of which saturation must see all bits."""
+    """Shift in a wider type where a modifier left the range of the type, or saturation must see all bits."""
 
     def special(m: Machine, instruction: Instruction) -> Step | None:
         args, a = instruction.args, m.algebra
@@ -177,7 +177,7 @@ _REGISTER_BITS = {LFSR_FORMS[name]: bits for name, bits in (("b32", 32), ("b16v2
     "name of the operation, and the one direction in which its published polynomials have their full period.",
 )
 def lfsr(m: Machine, instruction: Instruction) -> Step:
-    """One step of the registers of 32, 16 or 8 bits that lie in a dword; 0xACE1 with 0xB400 is 0xE270."""
+    """One step of the 32, 16 or 8-bit registers in a dword; 0xACE1 with 0xB400 is 0xE270."""
     args, a, t = instruction.args, m.algebra, types.UD
     count, bits = args["exec"].size, _REGISTER_BITS[args["function"]]
     lowest = sum(1 << at for at in range(0, 32, bits))
@@ -220,7 +220,7 @@ _count_in_source("lzd", 4, lambda a, x: a.leading_zeros(x))
 
 @alu(bits_type, "fbl")
 def fbl(a: Algebra, t: DataType, x: Lanes) -> Lanes:
-    """Number of the lowest one bit; all ones if there is none."""
+    """Number of the lowest one bit; all ones for zero."""
     lowest = x & a.negate(x)
     return a.select(x == a.const(0, t), a.const(t.maximum, t), a.const(t.bits - 1, t) - a.leading_zeros(lowest))
 

@@ -48,7 +48,7 @@ ELEMENTS_OF = {v: k for k, v in LSC_ELEMENTS.items()}
 _ADDRESS_KIND = {v: k for k, v in LSC_ADDRESS_TYPES.items()}
 _EXTENDED = (LSC_ADDRESS_SIZES["a32u"], LSC_ADDRESS_SIZES["a32s"])
 SURFACE_STATE = 64
-"""Bytes of the state of a surface, to which a handle points; states of several surfaces lie behind each other."""
+"""Bytes of a surface state, to which a handle points; states of several surfaces are adjacent."""
 _HIGH_HALF, _TRANSPOSED = LSC_DATA_SIZES["d16u32h"], LSC_ORDERS["t"]
 
 # -- operands --------------------------------------------------------------------------------------------------
@@ -82,14 +82,14 @@ def surface_handle(m: Machine, instruction: Instruction) -> Read:
     if not index:
         return surface
     if kind not in ("bss", "surf"):
-        raise m.cannot(f"what is behind a surface of kind {kind} is not published")
+        raise m.cannot(f"the memory of a surface of kind {kind} is not published")
     return lambda: surface() + a.const(SURFACE_STATE * index, types.UD)
 
 
 def _address(m: Machine, instruction: Instruction, count: int | None = None) -> Read:
     """scale * address + offset, in the width of the address; of ``count`` lanes, else of all.
 
-    a32u and a32s are extended to 64 bits first, and so is what is added to an address in front of the brackets.
+    a32u and a32s are extended to 64 bits first, and so is the addend in front of the brackets.
     """
     args, a = instruction.args, m.algebra
     t, based = LSC_POINTER_TYPES[args["addr_size"]], _base(m, instruction)
@@ -393,13 +393,13 @@ def _block2d_layout(instruction: Instruction, size: int, grf_size: int) -> Calla
 
 ALL_MAPPED = (
     "Every address of a buffer and every element of an image counts as mapped; "
-    "the bits of all lanes stand in the first dword."
+    "the first dword has the bits of all lanes."
 )
 
 
 @semantics("lsc_load_status", deviation=ALL_MAPPED)
 def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
-    """Bit i of the first dword is 1 if lane i could read its elements; the manual leaves open what is mapped."""
+    """Bit i of the first dword is 1 if lane i could read its elements; the manual does not define mapped memory."""
     memory, _ = lsc_types(instruction)
     space, address, mask = _space(m, instruction), _address(m, instruction), mask_of(m, instruction)
     size = memory.size * ELEMENTS_OF[instruction.args["elems"]]

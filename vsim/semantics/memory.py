@@ -4,7 +4,7 @@ A message reads or writes *elements* at an address for each lane (gather and sca
 address (blocks). Its payload is a structure of arrays: the part for one element of all lanes begins on a register
 boundary. ``gather4_scaled.RB`` on 16 lanes reads the dwords 0 and 2 behind each lane's offset; with registers of 32
 bytes the red channels fill bytes 0 to 63 of dst, the blue ones bytes 64 to 127. An element that is narrower in memory
-stands in the low end of its register's dword.
+takes the low end of its register's dword.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OWORDS_OF = {v: k for k, v in OWORDS.items()}
 
 
 def is_store(instruction: Instruction) -> bool:
-    """Whether a message writes memory; an atomic is none of these."""
+    """Whether a message writes memory; atomics do not count."""
     return instruction.desc.access is Access.STORE
 
 

@@ -69,7 +69,7 @@ _DATA_SIZES = {v: k for k, v in LSC_DATA_SIZES.items()}
 
 
 class NoEquivalent(Exception):
-    """The message has no instruction of its own; the text says why."""
+    """No instruction is equivalent to the message; the text says why."""
 
 
 # -- messages --------------------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ def _constant(op: VectorOperand, what: str) -> int:
 Space = tuple[str, int]
 """Where a message goes: slm, or an LSC address model and the surface."""
 Lsc = tuple[InstructionDesc, dict[str, object]]
-"""An LSC instruction: what it is, and its fields."""
+"""An LSC instruction: its mnemonic and its fields."""
 
 
 def _desc(name: str) -> InstructionDesc:
@@ -203,7 +203,7 @@ _UNTYPED_ATOMIC, _A64_ATOMIC, _FLOAT_ATOMIC = 2, 0x12, 0x1B
 
 
 def _data_port_0(m: Message) -> Lsc:
-    """Byte scattered messages, and the fence: of local memory, or of what the other units reach."""
+    """Byte scattered messages, and the fence: of local memory, or of the memory that the other units reach."""
     kind, space = m.field(14, 4), _surface(m.field(0, 8))
     if kind in _BYTE_SCATTERED:
         size = ("d8u32", "d16u32", "d32")[m.field(10, 2)]
@@ -265,7 +265,7 @@ def _block2d(m: Message, desc: InstructionDesc) -> Lsc:
     """A block of a matrix, whose payload has its shape.
 
     Bit 7 asks for the VNNI form, bits 9 to 11 are the size of elements, bit 15 transposes. What is added to x is in
-    bits 12 to 21 of the extended descriptor, what is added to y in bits 22 to 31.
+    bits 12 to 21 of the extended descriptor, the addend of y in bits 22 to 31.
     """
     store, vnni, transposed = desc.access is Access.STORE, m.field(7, 1), m.field(15, 1)
     size = _DATA_SIZES.get(m.field(9, 3) + 1)
@@ -276,7 +276,7 @@ def _block2d(m: Message, desc: InstructionDesc) -> Lsc:
     if m.extended is None:
         raise NoEquivalent("its extended descriptor is not a constant")
     if (vnni or transposed) if store else (vnni and transposed):
-        raise NoEquivalent("blocks are stored as they are, and loaded transposed or in VNNI form")
+        raise NoEquivalent("blocks are stored unchanged, and loaded transposed or in VNNI form")
     data, length = (m.data(m.grf_size), m.stored) if store else (m.dst, m.loaded)
     return desc, {
         "sfid": LSC_SFIDS[LSC_UNITS[m.unit]],
@@ -301,7 +301,7 @@ def _signed(bits: int) -> int:
 
 
 def _fence(m: Message, unit: str) -> Lsc:
-    """An LSC fence: who sees what it orders in bits 9 to 11, what becomes of caches in bits 12 to 14."""
+    """An LSC fence: its scope in bits 9 to 11, the operation on caches in bits 12 to 14."""
     scope, op = m.field(9, 3), m.field(12, 3)
     if scope not in FENCE_SCOPES.values() or op not in FENCE_OPS.values():
         raise NoEquivalent("its descriptor has a reserved scope or operation of a fence")
@@ -332,10 +332,10 @@ def _lsc_space(m: Message) -> Space:
 
 
 def equivalent(instruction: Instruction, grf_size: int) -> Instruction | None:
-    """The instruction that does what a raw message does; None if that is nothing, or :func:`signals_barrier` holds.
+    """The instruction equivalent to a raw message; None if the message has no effect, or :func:`signals_barrier` holds.
 
     Raises:
-        NoEquivalent: there is none.
+        NoEquivalent: no instruction has this effect.
     """
     m = Message(instruction, grf_size)
     found: Lsc | None = None
@@ -403,7 +403,7 @@ def _signal(m: Machine, instruction: Instruction) -> Step:
 
 
 def meaning(instruction: Instruction, grf_size: int) -> Instruction:
-    """The instruction itself; of a raw message the one that does what it does, where there is one."""
+    """The instruction itself; of a raw message the equivalent instruction if one exists."""
     if instruction.desc.semantics not in RAW_MESSAGES:
         return instruction
     try:

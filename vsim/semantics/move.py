@@ -301,7 +301,7 @@ _extreme("min", "lt")
 _extreme("max", "gt")
 
 
-# -- narrow floats, which stand in registers as integers: bf8 as ub, hf8 as b, tf32 as ud ----------------------
+# -- narrow floats, which registers hold as integers: bf8 as ub, hf8 as b, tf32 as ud --------------------------
 
 
 @semantics("fcvt")

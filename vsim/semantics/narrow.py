@@ -32,7 +32,7 @@ class _Format(NamedTuple):
     largest: int
     """Code of the largest number."""
     beyond: int
-    """Code of what is larger."""
+    """Code of larger numbers."""
     nan: int
 
 

@@ -31,7 +31,7 @@ RAW_MESSAGES = ("raw_send", "raw_sends")
 
 
 def returns_to_nobody(function: Function, desc: InstructionDesc) -> bool:
-    """Whether it goes back to the caller of a function, and stands in a kernel (manual, chapter 6, FRET)."""
+    """Whether it returns to the caller of a function, and is part of a kernel (manual, chapter 6, FRET)."""
     return function.is_kernel and Rule.FUNCTION_ONLY in desc.rules
 
 

@@ -17,11 +17,11 @@ from visakit.objects.payload import round_up
 
 NULL, CR0, CE0 = 0, 14, 15
 UNADDRESSED = (NULL, CR0, CE0)
-"""Predefined variables without an address: what is written to %cr0 must be seen at once, %ce0 changes by itself."""
+"""Predefined variables without an address: writes of %cr0 take effect at once, %ce0 changes by itself."""
 FILE_BEGIN = 64
-"""Where the first variable lies in the register file; addresses before it, such as 0, are nobody's."""
+"""Offset of the first variable in the register file; no variable has addresses before it, such as 0."""
 FILE_GAP = 64
-"""Bytes behind each variable in the file that are nobody's, so that who reaches beyond one does not reach the next."""
+"""Unused bytes after each variable in the file, so that an access beyond one does not reach the next."""
 ROUNDING_BITS = 0x30
 DENORMAL_BITS = {types.DF: 0x40, types.F: 0x80, types.HF: 0x400}
 """The bits of %cr0 that keep the denormals of a type."""
@@ -41,7 +41,7 @@ class Layout:
     roots: dict[int, tuple[int, int]] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     rooms: dict[int, int] = field(default_factory=dict)
-    """Bytes of the registers that root variables take; in storage they lie in pieces of 64 bytes."""
+    """Bytes of the registers that root variables take; storage holds them in pieces of 64 bytes."""
     file_offsets: dict[int, int] = field(default_factory=dict)
     file_ranges: list[tuple[int, int]] = field(default_factory=list)
     """The bytes of the file that are variables', from one to before another."""
@@ -85,7 +85,7 @@ class Layout:
 
     @property
     def carried(self) -> list[tuple[int, int, int]]:
-        """Predefined variables that lie in the file: number, offset and bytes."""
+        """Predefined variables in the file: number, offset and bytes."""
         return [(root, at, self.sizes[root]) for root, at in self.file_offsets.items() if root < FIRST_VARIABLE]
 
     def address_of(self, op: General, grf_size: int) -> int | None:
@@ -175,7 +175,7 @@ class FloatModes:
     """What a program does with the float controls of %cr0.
 
     ``rounding``: it may change the rounding mode. ``flushed``: types whose denormals count as zeros while their bit is
-    clear; those that are always kept are not in it. A program that never writes %cr0 (``written``) keeps all denormals,
+    clear; without bits that are always kept. A program that never writes %cr0 (``written``) keeps all denormals,
     but for kernels of ``Target="cm"``: their compiler leaves %cr0 alone where it wants zeros, as threads begin with 0.
     """
 
@@ -215,7 +215,7 @@ CONTROL_UPDATES: dict[str, Callable[[int, int], int]] = {
 
 
 def _control_change(instruction: Instruction) -> tuple[int, int]:
-    """The bits that a write of %cr0 may set, and those it may clear; what it surely sets is in the first alone."""
+    """The bits that a write of %cr0 may set, and those it may clear; bits surely set are in the first alone."""
     args = instruction.args
     constants = [op.bits & ALL_BITS for op in (args.get("src0"), args.get("src1")) if isinstance(op, Immediate)]
     if len(constants) != 1 or args.get("pred") is not None:

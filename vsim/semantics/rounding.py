@@ -1,7 +1,7 @@
 """Rounding in the modes of %cr0, and rounding once (manual: chapter 2, "Type Conversion" and "Floating Point Mode").
 
-The algebra rounds to nearest even. The other modes are made from that result and its *error*, what the exact result has
-more than the rounded one: the mode says whether the neighbour above or below is wanted instead. Sums and products of
+The algebra rounds to nearest even. The other modes are made from that result and its *error*, the exact result
+minus the rounded one: the mode says whether the neighbour above or below is wanted instead. Sums and products of
 doubles have errors that are doubles themselves (Knuth's two-sum, the fused multiply-add), and of a quotient or root its
 sign is enough.
 
@@ -94,7 +94,7 @@ def step_by_mode(
     """The result in the rounding mode of %cr0, given the nearest one and a double with the sign of its error.
 
     Args:
-        sign_of: doubles with the signs of the exact results, for those that round to zero.
+        sign_of: doubles with the signs of the exact results, for results that round to zero.
     """
     word = {DF: UQ, F: types.UD, HF: UW}[t]
     one, sign, none = a.const(1, word), a.const(1 << (word.bits - 1), word), a.const(0, word)
@@ -245,7 +245,7 @@ def _lost(a: Algebra, x: Lanes, y: Lanes, product: Lanes) -> Lanes:
 
 
 def _beyond_range(a: Algebra, near: Lanes, error: Lanes, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
-    """The error, also where finite sources give a result that was rounded to infinity: what is exact lies below."""
+    """The error, also where finite sources give a result that was rounded to infinity: the exact result is below."""
     infinity = a.const(math.inf, DF)
     finite = (a.absolute(x) < infinity) & (a.absolute(y) < infinity) & (a.absolute(z) < infinity)
     return a.select(finite & (a.absolute(near) == infinity), a.negate(near), error)

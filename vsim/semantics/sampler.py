@@ -1,9 +1,9 @@
 """Sampler messages (manual: chapter 6, "3D Extensions": 3D_SAMPLE, 3D_SAMPLE4, 3D_LOAD, INFO, and the media forms
 SAMPLE and LOAD).
 
-The manual names the messages and their parameters; what a filter reads, and what an addressing mode does, is as OpenCL
-C defines it ("Image addressing and filtering"). The machine finds image and sampler when an instruction executes; what
-is done with them is written for one kind of image and one state of a sampler.
+The manual names the messages and their parameters; the reads of a filter, and the effect of an addressing mode, are
+those of OpenCL C ("Image addressing and filtering"). The machine finds image and sampler when an instruction executes;
+the functions here are for one kind of image and one state of a sampler.
 
 Sampling works axis by axis. Along an axis a coordinate becomes one texel number (nearest) or two with weights (linear);
 a texel's weight is the product over the axes. At u = 0.3 on an axis of 8 texels: 0.3 * 8 - 0.5 = 1.9, so texel 1 counts
@@ -81,7 +81,7 @@ def _modulo(a: Algebra, i: Lanes, n: Lanes) -> Lanes:
 
 
 def _wrap(a: Algebra, i: Lanes, size: Lanes, addressing: str) -> tuple[Lanes, Mask]:
-    """A texel number by the addressing mode, and whether it lies in the image (outside is the border)."""
+    """A texel number by the addressing mode, and whether it is inside the image (outside is the border)."""
     zero, one = a.const(0, D), a.const(1, D)
     last = size - one
     if addressing == "repeat":

@@ -124,7 +124,7 @@ def _products(m: Machine, instruction: Instruction) -> AddProducts:
 
 
 def _takes_bytes(weights: str, activations: str) -> bool:
-    """Whether elements are integers of which four, made bytes, are a dword, and lie in a word in memory."""
+    """Whether elements are integers of a word in memory, four of which, narrowed to bytes, are a dword."""
     return weights not in FLOATS and min(bits_of(weights), bits_of(activations)) > 1
 
 

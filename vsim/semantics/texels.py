@@ -157,7 +157,7 @@ def _decoded(a: Algebra, format: ImageFormat, bits: Lanes) -> Lanes:
 def store_texels(
     m: Machine, image: ImageView, places: list[Lanes], values: dict[int, Lanes], mask: Mask, instruction: Instruction
 ) -> None:
-    """Write channels, given by number as 32 bits; those that the format does not have are dropped."""
+    """Write channels, given by number as 32 bits; channels that the format lacks are dropped."""
     a, format = m.algebra, image.kind.format
     at, size = offset_of(a, image, places), format.dtype.itemsize
     elements: dict[int, Lanes] = {}

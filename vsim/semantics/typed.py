@@ -196,7 +196,7 @@ SEMANTICS["typed_lsc_ccs_update"] = nothing
 
 @semantics("typed_lsc_load_status", deviation=ALL_MAPPED)
 def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
-    """Bit i of the first dword is 1 if lane i's element lies in the image; the manual leaves open what is mapped."""
+    """Bit i of the first dword is 1 if lane i's element is in the image; the manual does not define mapped texels."""
     image, mask = _lsc_image(m, instruction), mask_of(m, instruction)
     reads = _coordinates(m, instruction)
 
@@ -212,7 +212,7 @@ def lsc_load_status(m: Machine, instruction: Instruction) -> Step:
     deviation="Every element of an image counts as mapped; each channel of a lane is 1 where its element is, else 0.",
 )
 def lsc_quad_status(m: Machine, instruction: Instruction) -> Step:
-    """A dword for each lane, and each channel that is named: 1 if its element lies in the image, else 0."""
+    """A dword for each lane and each named channel: 1 if its element is in the image, else 0."""
     a, count, mask = m.algebra, instruction.args["exec"].size, mask_of(m, instruction)
     reads, image = _coordinates(m, instruction), _lsc_image(m, instruction)
     chosen = channels(instruction.args["elems"])
