@@ -202,7 +202,7 @@ def test_a_stack_stays_in_its_block(simd, nested, schedule, engine):
     (found,) = stack_findings(frame(room + 16), engine, nested, simd=simd, schedule=schedule)
     assert (found.code, found.count, found.memory) == ("K035", 6, "")
     assert found.site == (2 if nested else 1, 2)
-    words = f"%sp lies {8 * simd + 16} bytes behind its beginning, and the thread has {8 * simd}"
+    words = f"%sp is {8 * simd + 16} bytes past its start, and the thread has {8 * simd}"
     assert found.message == f"the stack leaves its block: {words}"
 
 

@@ -14,17 +14,16 @@ from vsim.checks.findings import Site
 from vsim.launch.arrays import Array
 
 READ, WRITE, ATOMIC, ATOMIC_READ, GROUP_FENCE, DEVICE_FENCE, ARRIVAL, DEPARTURE = range(8)
-"""Kinds of records: accesses, fences by who sees what they order, and named barriers.
+"""Kinds of records: accesses, fences by scope, and named barriers.
 
-An atomic that only reads is a load, or a compare-and-exchange (of floats, too) that has not found what it was to
-replace.
+An atomic that only reads is a load, or a compare-and-exchange (of floats, too) that failed.
 """
 KINDS = ("read", "write", "atomic", "atomic read")
 """Accesses, as findings name them."""
 GLOBAL, LOCAL = 0, 1
 """Spaces: global memory, whose addresses are those of the host, and a group's local memory, whose are offsets."""
 NO_LANE = 255
-"""For the lane of what a whole thread does."""
+"""The lane number of an event of the whole thread."""
 
 RECORD = np.dtype(
     [
@@ -36,10 +35,10 @@ RECORD = np.dtype(
 """One access of one lane, or one event.
 
 ``sequence`` is the order of execution: lanes of one instruction share it. ``signals`` and ``waits`` count how often the
-thread has arrived at its group's barrier, and gone on. ``lost``: another lane of the instruction wrote another value to
+thread has arrived at its group's barrier, and left it. ``lost``: another lane of the instruction wrote another value to
 the place. ``number`` and ``opening`` are those of a named barrier: how often it had opened, or the thread had waited.
 Where races of work-items are looked for, ``items`` are the lanes whose access it is, as bits, with :data:`WHOLE` in
-messages for the thread as a whole; ``steps`` counts what the thread had executed that orders its work-items
+messages for the thread as a whole; ``steps`` counts the instructions of the thread so far that order its work-items
 (:mod:`vsim.analysis.exchanges`).
 """
 WHOLE = 1 << 32
@@ -73,10 +72,10 @@ class AccessLog:
 
 
 def fence_of(instruction: Instruction) -> int | None:
-    """What kind of fence an instruction is; None if it orders nothing. Of raw messages give what they mean.
+    """The kind of fence that an instruction is; None if it orders nothing. Raw messages are given as their equivalents.
 
-    Fences of the load/store unit say who sees what they order; a fence of global memory without a scope orders it for
-    all, one of local memory for the group.
+    Fences of the load/store unit have a scope; a fence of global memory without one has device scope, a fence of
+    local memory group scope.
     """
     args, fixed = instruction.args, instruction.desc.fixed
     if "scope" in args:

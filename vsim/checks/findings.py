@@ -1,4 +1,4 @@
-"""What checks find: who did what with which memory or register, and what the other side was."""
+"""Findings of checks: the access, its thread and lane, the memory or register, and the other side."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Who(NamedTuple):
 
 
 MAPPED = "the program in memory of "
-"""What the name of the program's accesses to mapped memory begins with; the function that mapped it stands behind."""
+"""Prefix of the name of the program's accesses to mapped memory; the mapping function follows."""
 
 
 class OtherSide(NamedTuple):
@@ -54,7 +54,7 @@ class OtherSide(NamedTuple):
         site, who: where, and who.
         kind: ``read``, ``write``, ``atomic``, ``barrier`` or ``wait``.
         launch: the launch that it belongs to, if that is another one.
-        command: the command of a queue that it was, if it was no kernel; then nobody was anywhere.
+        command: the command of a queue, if the side is not a kernel; then ``site`` and ``who`` mean nothing.
     """
 
     site: Site
@@ -65,7 +65,7 @@ class OtherSide(NamedTuple):
 
     @property
     def is_program(self) -> bool:
-        """Whether it is what the program does in mapped memory."""
+        """Whether it is an access of the program to mapped memory."""
         return self.command.startswith(MAPPED)
 
 
@@ -77,8 +77,8 @@ class Finding:
         code: stable, as of every diagnostic: K001 to K009 races, K010 to K019 undefined values, K020 to K029
             divergence, K030 to K039 calls, K040 to K049 accesses outside an argument.
         check: the check that found it, as :mod:`vsim.checks.selection` names it.
-        message: what is wrong, without the place and without who it was.
-        site, who: where, and who was first.
+        message: the defect, without place, thread and lane.
+        site, who: the instruction, and the first thread and lane.
         memory: the name of the buffer or register, with the offset: ``'y' at offset 64``; may be empty.
         other: the other side, where there is one.
         hint: what would help; may be empty.
@@ -103,7 +103,7 @@ class Finding:
 
     @property
     def key(self) -> tuple[str, Site, Site | None, int, str]:
-        """What findings are grouped by: the same defect at the same instructions (of the same program)."""
+        """Key that groups findings: the same defect at the same instructions (of the same program)."""
         launch = self.other.launch if self.other else None
         site, command = (self.other.site, self.other.command) if self.other else (None, "")
         return self.code, self.site, site, id(launch.image) if launch else 0, command
@@ -115,9 +115,9 @@ class Findings:
     def __init__(self, checking: Checking) -> None:
         self.checking = checking
         self.left_out = 0
-        """Instances beyond what the engine had room for."""
+        """Instances beyond the engine's capacity."""
         self.keeps_accesses = False
-        """Whether the launch is compared with others: the engine leaves what it did to memory in ``accesses``."""
+        """Whether the launch is compared with others: the engine leaves its accesses in ``accesses``."""
         self.accesses: LaunchAccesses | None = None
         self._found: dict[tuple[str, Site, Site | None, int, str], Finding] = {}
 
@@ -128,7 +128,7 @@ class Findings:
 
     @property
     def guards(self) -> bool:
-        """Whether accesses outside arguments are looked for, so that these need addresses of their own."""
+        """Whether accesses outside arguments are checked, so that arguments need separate addresses."""
         return GUARD in self.checks
 
     def __len__(self) -> int:
@@ -139,7 +139,7 @@ class Findings:
         return iter(sorted(self._found.values(), key=lambda f: (f.site, f.code, f.who)))
 
     def diagnostics(self, dispatch: Dispatch) -> list[Diagnostic]:
-        """What commands say of the findings of a launch."""
+        """The findings of a launch as commands report them."""
         from vsim.checks.report import diagnostics
 
         return diagnostics(dispatch)
@@ -155,10 +155,10 @@ class Findings:
 
 
 def watching(check: Wanted) -> Findings | None:
-    """Where the checks that somebody asks for note what they find; None where the list is empty.
+    """The collection for findings of the given checks; None for an empty list.
 
     Raises:
-        UsageError: there is no such check.
+        UsageError: an unknown check.
     """
     found = checking(check)
     return None if found is None else Findings(found)

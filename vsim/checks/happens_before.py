@@ -1,9 +1,9 @@
 """Which accesses are ordered by fences with atomics, by named barriers, or by these together with the group's barrier.
 
-The records of a launch are gone through in the order of execution, and each thread has a vector clock: up to which of
-every other thread's accesses it comes later. A fence *releases* what is before it: whoever reads an atomic that the
-thread executes later, and then makes a fence itself, which *acquires*, comes after it. Fences whose scope is the group
-do that among its threads alone. A barrier joins the clocks of its threads, and what they have released.
+The records of a launch are gone through in the order of execution, and each thread has a vector clock: for every
+other thread, the last access that precedes it. A fence *releases* earlier accesses: a thread that reads a later atomic
+of this thread, and then executes a fence, which *acquires*, comes after them. Fences of group scope order the group's
+threads alone. A barrier joins the clocks of its threads, and their released accesses.
 
 Only the threads that access places in question have entries in the clocks.
 """
@@ -48,7 +48,7 @@ class _Clocks:
         self.seen, self.released = np.full(count, -1), [np.full(count, -1), np.full(count, -1)]
 
     def copy(self) -> _Clocks:
-        """The same, as it is now."""
+        """A copy."""
         found = _Clocks(0)
         found.seen, found.released = self.seen.copy(), [r.copy() for r in self.released]
         return found
@@ -83,7 +83,7 @@ Released = dict[tuple[int, int, int], Clock]
 
 
 class _Replay:
-    """The execution, once more: threads, what was released at each place, and where named barriers stand."""
+    """The execution, replayed: threads, released accesses at each place, and the states of named barriers."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -119,14 +119,14 @@ class _Replay:
             thread.arrived = {n: c for n, c in thread.arrived.items() if n >= waits}
 
     def fence(self, thread: _Thread, scope: int) -> None:
-        """Take over what was acquired, and release what comes before, within a scope."""
+        """Apply acquired accesses, and release earlier ones, within a scope."""
         for wide in range(scope + 1):
             np.maximum(thread.now.seen, thread.acquired[wide], out=thread.now.seen)
         for wide in range(scope + 1):
             np.maximum(thread.now.released[wide], thread.now.seen, out=thread.now.released[wide])
 
     def atomic(self, thread: _Thread, group: int, place: tuple[int, int, int], changes: bool) -> None:
-        """Find what others released at a place, and leave what the thread has released if it changes what is there."""
+        """Acquire the accesses released at a place; a write also leaves the thread's released accesses there."""
         space, owner, address = place
         for scope, key in ((_TO_GROUP, (space, group + 1, address)), (_TO_ALL, (space, 0, address))):
             if scope == _TO_ALL and owner:
@@ -210,7 +210,7 @@ def _keep_first(found: dict[tuple[int, ...], _Conflict], place: int, one: _Side,
 
 
 def _sources(records: Records, rows: Indices) -> Indices:
-    """By record the number of its thread among those that access places in question; -1 for others."""
+    """By record, the number of its thread among the threads that access places in question; -1 for others."""
     threads = records["group"].astype(np.int64) << 32 | records["thread"]
     of_rows = np.unique(threads[rows])
     at = np.searchsorted(of_rows, threads).clip(max=max(of_rows.size - 1, 0))

@@ -1,7 +1,7 @@
-"""What each code of a finding says: one table for both engines.
+"""Messages, hints and operands by code of a finding: one table for both engines.
 
-An engine reports an *instance*: a code with an instruction, who it was, and two numbers. This table says of a code
-which check it belongs to, its words, its hint, and what the first number is.
+An engine reports an *instance*: a code with an instruction, thread and lane, and two numbers. This table has for each
+code its check, message and hint, and the meaning of the first number.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from vsim.launch.dispatch import Dispatch
 
 FLAT, LOCAL, SCRATCH, REGISTER, ARGUMENT, NONE = "flat", "local", "scratch", "register", "argument", ""
-"""What the first number of an instance is: an address, an offset in local or scratch memory, the number of a variable
+"""Meaning of an instance's first number: an address, an offset in local or scratch memory, the number of a variable
 of the instruction's function (as :mod:`visakit.language.program` counts them), an address outside the argument to which
 it belongs (the second number is then the number of bytes accessed), nothing.
 """
 
 
 class Instance(NamedTuple):
-    """What an engine has found: an instruction, who, and two numbers whose meaning depends on the code."""
+    """An instance of a finding: an instruction, thread and lane, and two numbers whose meaning depends on the code."""
 
     site: Site
     who: Who
@@ -35,16 +35,16 @@ class Instance(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What a code stands for.
+    """A code of findings.
 
     Attributes:
         check: the check that finds it.
-        message: what is wrong; ``{other}`` stands for the instance's second number.
-        hint: what would help.
-        memory: what the first number is.
-        words: what is said in place of the second number, where that is more than a number.
-        other: what the other side did, of codes whose second number is a site.
-        other_thread: whose that is: the thread of this number of the same group; None for who it is about.
+        message: the defect; ``{other}`` is replaced by the instance's second number.
+        hint: the cure.
+        memory: the meaning of the first number.
+        words: makes the text for the second number, where the number alone says too little.
+        other: the other side's kind of access, of codes whose second number is a site.
+        other_thread: the other side's thread in the same group; None for the instance's own thread.
     """
 
     check: str
@@ -57,9 +57,9 @@ class Kind(NamedTuple):
 
 
 def stack_in_words(dispatch: Dispatch, instance: Instance) -> str:
-    """How far the stack pointer lies from the beginning of its block."""
+    """The stack pointer's distance from the start of its block."""
     offset = instance.other - (1 << 64) if instance.other >> 63 else instance.other
-    return f"%sp lies {offset} bytes behind its beginning, and the thread has {dispatch.private_size}"
+    return f"%sp is {offset} bytes past its start, and the thread has {dispatch.private_size} bytes"
 
 
 def ended_in_words(dispatch: Dispatch, instance: Instance) -> str:
@@ -69,16 +69,16 @@ def ended_in_words(dispatch: Dispatch, instance: Instance) -> str:
 
 
 _BOUNDS = "mend the index or its bound, or give the kernel a larger part of the memory"
-_RESTORE = "a function gives back what it gets there: it restores the register before fret"
+_RESTORE = "a function must preserve this register: restore it before fret"
 
 KINDS: dict[str, Kind] = {
     # -- races: K001 to K009
     # -- undefined values: K010 to K019
     "K010": Kind(UNDEFINED, "an undefined value decides which lanes go where"),
     "K011": Kind(UNDEFINED, "an undefined value is an address"),
-    "K012": Kind(UNDEFINED, "an undefined value is an operand of an atomic operation, or what it finds in memory"),
+    "K012": Kind(UNDEFINED, "an undefined value is an operand of an atomic operation, or its old value in memory"),
     "K013": Kind(
-        UNDEFINED, "an undefined value is left in memory", "something must be written to what it was made of", FLAT
+        UNDEFINED, "an undefined value is left in memory", "initialise the registers that it was computed from", FLAT
     ),
     "K014": Kind(UNDEFINED, "an undefined predicate decides which lanes access memory"),
     # -- divergence: K020 to K029
@@ -174,7 +174,7 @@ def finding_of(dispatch: Dispatch, code: str, instance: Instance) -> Finding:
 
 
 def memory_name(dispatch: Dispatch, kind: str, site: Site, address: int) -> str:
-    """A place in words: ``'y' at offset 64``, ``local memory at offset 8``, ``'V32'``; empty where there is none."""
+    """A place in words: ``'y' at offset 64``, ``local memory at offset 8``, ``'V32'``; empty for no place."""
     if kind == FLAT:
         buffer = dispatch.memory.slots.get(address >> 32)
         if buffer is None:

@@ -16,8 +16,8 @@ block that is not moved, as its lane is off.
 
 
 def code_of_lanes_left(instruction: Instruction) -> str:
-    """The code of findings about lanes that wait where a jump or return of a whole thread never comes; empty for
-    instructions that are about lanes. A ``goto`` of size 1 is about all lanes that run, and leaves nobody behind.
+    """The code of findings about waiting lanes that a jump or return of a whole thread skips; empty for instructions
+    of lanes. A ``goto`` of size 1 moves all running lanes, and skips none.
     """
     flow = instruction.desc.flow
     if flow.is_scalar_jump:

@@ -1,4 +1,4 @@
-"""The options of commands that say which checks watch launches, and what is shown of what they find."""
+"""Options of commands that choose the checks of launches, and the findings to show."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Races of launches: what each did to global memory, and whether two that nothing orders conflict.
+"""Races of launches: the accesses of each to global memory, and conflicts of launches that nothing orders.
 
-An engine leaves of a launch which memory it read and changed, as ranges, and a function that gives the accesses to some
-of it. Where the ranges of two launches meet and one of them changes what is there, these accesses are compared.
+An engine leaves the ranges of memory that a launch read and changed, and a function that returns the accesses to some
+of them. Where the ranges of two launches overlap and one of them is written, these accesses are compared.
 Commands of queues that copy memory take part with the ranges alone, and so does the program with memory that it has
 mapped.
 """
@@ -61,7 +61,7 @@ class QueuedLaunch:
 
     @property
     def is_program(self) -> bool:
-        """Whether it is what the program does in mapped memory."""
+        """Whether it is an access of the program to mapped memory."""
         return isinstance(self.of, str) and self.of.startswith(MAPPED)
 
 
@@ -72,7 +72,7 @@ class QueuedLaunches:
         self.known: list[QueuedLaunch] = []
 
     def ended(self, launch: QueuedLaunch) -> list[Diagnostic]:
-        """A launch has ended: what it races with is added to its findings. What another command races with is
+        """End a launch: its races are added to its findings, races of other commands are
         returned.
         """
         said: list[Diagnostic] = []
@@ -129,7 +129,7 @@ def _after_its_report(dispatch: Dispatch, records: Records, command: str, theirs
 
 
 def _of_command(records: Records, accesses: LaunchAccesses) -> Records:
-    """What a command does to the places of accesses: as much of them as lies in its ranges."""
+    """A command's accesses to the places of other accesses, clipped to its ranges."""
     own = records[(records["kind"] <= ATOMIC_READ) & (records["space"] == GLOBAL)]
     places = np.unique(np.stack([own["address"], own["address"] + own["size"]], 1).astype(np.uint64), axis=0)
     found: list[Records] = [np.zeros(0, RECORD)]

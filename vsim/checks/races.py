@@ -2,11 +2,11 @@
 
 Two accesses conflict if they touch a byte in common, one of them writes, and not both are atomic. They are ordered
 within a thread by its program, and between threads of a group by its barrier: an access after ``s`` arrivals comes
-before one of another thread after ``w`` departures if ``s < w``. What is left and may be ordered in other ways, by
-fences and atomics or by named barriers, goes through :mod:`vsim.checks.happens_before`.
+before one of another thread after ``w`` departures if ``s < w``. Remaining conflicts that fences and atomics or named
+barriers may order go through :mod:`vsim.checks.happens_before`.
 
-All is done on columns: accesses are cut into units that no access has a part of, sorted by place, and of those that are
-alike two of different threads (or groups) stay, which is enough to tell whether somebody conflicts with them.
+All work is done on columns: accesses are cut into units that no access splits, and sorted by place; of equal ones two
+of different threads (or groups) stay, which is enough to find a conflict with them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MESSAGES = {
 }
 _HINTS = {
     IN_GROUP: "a barrier between the two orders them",
-    OF_LANES: "let one lane write, or each to a place of its own",
+    OF_LANES: "let one lane write, or each lane to a different place",
     OF_ITEMS: "a barrier between the two orders them; of sub-group barriers compiled code may have no trace",
     ACROSS_GROUPS: "no barrier orders work-groups: use atomics with fences of device scope, or two launches",
 }
@@ -94,7 +94,7 @@ def report_launches(one: tuple[Dispatch, Records], other: tuple[Dispatch | str, 
 
 
 def suspicious(records: Records) -> npt.NDArray[np.uint64]:
-    """The places, space and dword, at which somebody races: for tests."""
+    """The places, space and dword, of races: for tests."""
     found = [r for r in (*_between_threads(records), _between_lanes(records)) if r.first.size]
     if not found:
         return np.zeros(0, np.uint64)
@@ -232,7 +232,7 @@ def _races(code: str, accesses: Records, rows: Indices, units: npt.NDArray[np.ui
 
 
 def _between_lanes(records: Records) -> Races:
-    """Lanes whose value another lane of the same instruction replaced by another one, with the one that stayed."""
+    """Lanes whose value another lane of the same instruction overwrote with a different one, with that lane."""
     stores = records[records["kind"] == WRITE]
     lost = np.flatnonzero(stores["lost"])
     if not lost.size:
@@ -276,7 +276,7 @@ def _between_items(records: Records) -> Races:
 
 
 def _by_item(accesses: Records) -> Records:
-    """Accesses as those of one work-item each; of plain ones for a whole thread with several the lane is none."""
+    """Accesses of one work-item each; plain accesses of a whole thread with several work-items have no lane."""
     items, is_plain = accesses["items"] & np.uint64(WHOLE - 1), accesses["kind"] <= WRITE
     is_whole = (accesses["items"] >= WHOLE) & is_plain
     has_several = (items & (items - np.uint64(1))) != 0
@@ -290,7 +290,7 @@ def _by_item(accesses: Records) -> Records:
 
 
 def _lowest(bits: npt.NDArray[np.uint64]) -> Indices:
-    """The number of the lowest bit of each; 0 where there is none."""
+    """The number of the lowest bit of each; 0 for zero."""
     low = bits & (~bits + np.uint64(1))
     found: Indices = np.log2(np.maximum(low, np.uint64(1)).astype(float)).astype(np.int64)
     return found
@@ -345,7 +345,7 @@ def _add(races: Races, findings: Findings, name: NameMemory) -> None:
 
 
 def _oriented(races: Races) -> tuple[Records, Records, npt.NDArray[np.uint64]]:
-    """Both sides of the conflicts: what writes first, else the instruction that stands first, else who is first."""
+    """Both sides of the conflicts, ordered: a write first, else the earlier instruction, else the lower thread."""
     a, b = races.first, races.second
     rank = {READ: 2, WRITE: 0, ATOMIC: 1, ATOMIC_READ: 3}
     ranks = np.array([rank[k] for k in sorted(rank)])

@@ -96,7 +96,7 @@ def diagnostics(dispatch: Dispatch) -> list[Diagnostic]:
         message = (
             f"the findings of '{dispatch.kernel.name}' are not complete: there was no room for {findings.left_out}"
         )
-        shown.append(Diagnostic("K092", message, None, "mend what is shown first", severity="warning"))
+        shown.append(Diagnostic("K092", message, None, "mend the findings shown first", severity="warning"))
     return shown
 
 
@@ -181,7 +181,7 @@ def _shown_origin(dispatch: Dispatch, function: Function, site: Site, origin: Or
 
 
 def trees(dispatch: Dispatch) -> list[dict[str, object]]:
-    """The findings of a launch for a report that is JSON; docs/json.md says what is in it."""
+    """The findings of a launch for a JSON report; docs/json.md describes it."""
     findings = dispatch.findings
     if findings is None:
         return []

@@ -15,13 +15,13 @@ RACE, RACE_ITEMS, UNDEFINED, DIVERGENCE, CALLS = "race", "race-items", "undefine
 GUARD = "guard"
 NAMES = (RACE, RACE_ITEMS, UNDEFINED, DIVERGENCE, CALLS, GUARD)
 ALL = frozenset((RACE, UNDEFINED, DIVERGENCE, CALLS))
-"""What ``all`` stands for. Asked for by themselves are ``guard``, which gives arguments other addresses, and
-``race-items``, which also reports what only sub-group barriers order, of which compiled code has no trace.
+"""The checks of ``all``. Only their names select ``guard``, which gives arguments other addresses, and
+``race-items``, which also reports accesses that only sub-group barriers order, as compiled code has no trace of these.
 """
 IMPLIED = {RACE_ITEMS: RACE}
-"""A check that another one is a part of: races of work-items are looked for together with those of threads."""
+"""The check that another one includes: races of work-items include races of threads."""
 SHOWN = 100
-"""How many findings of a launch are shown unless somebody wants more or fewer."""
+"""Default number of findings shown for a launch."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Checking:
     """The checks that watch a launch, and which of their findings are shown.
 
     Attributes:
-        checks: those that were asked for, with those that they imply (:data:`IMPLIED`).
+        checks: the requested checks, with implied ones (:data:`IMPLIED`).
         limit: how many findings of a launch are shown; the rest is counted.
-        suppressions: what is known, and not to be shown; None for nothing.
+        suppressions: known findings, which are not shown; None for no file.
     """
 
     checks: frozenset[str]
@@ -44,14 +44,14 @@ class Checking:
 
 
 Wanted = str | Iterable[str] | Checking
-"""How checks are asked for: names with commas between them, several names, or with what is shown of their findings."""
+"""A choice of checks: names with commas between them, several names, or a full :class:`Checking`."""
 
 
 def checking(wanted: Wanted, what: str = "check") -> Checking | None:
-    """The checks that are asked for; None where there are none.
+    """The requested checks; None for none.
 
     Raises:
-        UsageError: there is no such check.
+        UsageError: an unknown check.
     """
     found = wanted if isinstance(wanted, Checking) else Checking(parse_checks(wanted, what))
     return found if found.checks else None
@@ -80,10 +80,10 @@ def parse_checks(wanted: str | Iterable[str], what: str = "--check") -> frozense
 
 
 def parse_checking(names: str, limit: int | None, suppressions: str | None, what: str = "--check") -> Checking:
-    """What is watched and shown, out of texts: names of checks, a number of findings, the file of what is known.
+    """Checks and shown findings, from texts: names of checks, a number of findings, the file of suppressions.
 
     Raises:
-        UsageError: there is no such check; ``what`` has named it.
+        UsageError: an unknown check, given by the option ``what``.
         FormatError: K091, a line of the file is no suppression.
         FileError: it cannot be read.
     """
@@ -96,7 +96,7 @@ def parse_checking(names: str, limit: int | None, suppressions: str | None, what
 
 
 class CheckOptions(NamedTuple):
-    """What a command line says of checks."""
+    """The options of a command line about checks."""
 
     check: str | None
     guard: bool
@@ -105,7 +105,7 @@ class CheckOptions(NamedTuple):
 
     @property
     def said(self) -> dict[str, object]:
-        """What was given, by the options."""
+        """Values by option."""
         return {
             "--check": self.check, "--guard": self.guard, "--check-limit": self.limit,
             "--suppressions": self.suppressions,
@@ -117,11 +117,11 @@ class CheckOptions(NamedTuple):
         return ",".join([*filter(None, [self.check]), *([GUARD] if self.guard else [])])
 
     def checking(self) -> Checking | None:
-        """What is watched, and what is shown of it; None where nobody asks for checks.
+        """The requested checks and shown findings; None without checks.
 
         Raises:
-            UsageError: there is no such check, or options are about findings that nobody looks for.
-            FormatError: K091, a line of the file of suppressions is none.
+            UsageError: an unknown check, or options about findings without a check.
+            FormatError: K091, a line of the file is not a suppression.
             FileError: it cannot be read.
         """
         if self.check is None and not self.guard:

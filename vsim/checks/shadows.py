@@ -1,10 +1,10 @@
-"""Lane values with a shadow that says which of their bits nobody has defined.
+"""Lane values with a shadow of their undefined bits.
 
 A shadow is a lane value of unsigned integers of the same size, in which a bit is 1 where the value's is undefined;
 that of a mask is a mask. None stands for "all of it is defined", so that nothing is computed, and no code emitted, for
 most values. Moves, the operations on bits, shifts by defined counts and selections are exact, sums are undefined from
 the lowest undefined bit up, and of everything else a lane is undefined as a whole: such shadows stay masks of lanes
-until somebody wants bits.
+until bits are needed.
 
 ``x & 0xff`` with x undefined in bits 16 to 31 has the shadow 0xffff0000 & 0xff, that is 0: it is defined. ``x * 3`` is
 undefined in all 32 bits.
@@ -27,8 +27,8 @@ TypeOf = Callable[[Lanes], DataType | None]
 class Shadow:
     """Which bits of a value are undefined: bits of an unsigned type, or whole lanes.
 
-    The other form is made each time that it is asked for, as code that emits it in one branch does not have it in
-    another; what is equal is emitted once (value numbering).
+    The other form is made at each use, as code emitted in one branch is not available in another; value numbering
+    emits equal code once.
     """
 
     __slots__ = ("_bits", "_lanes", "_size", "a")

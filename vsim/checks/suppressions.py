@@ -72,7 +72,7 @@ class Suppressions:
 
     def unused(self) -> list[Diagnostic]:
         """A warning for each line that was about no finding."""
-        message, hint = "this suppression is about no finding of the run", "remove it if what it was about is mended"
+        message, hint = "no finding of the run matches this suppression", "remove it if its finding is mended"
         return [Diagnostic("K090", message, s.span, hint, severity="warning") for s in self.items if not s.used]
 
 
@@ -100,7 +100,7 @@ def parse_suppressions(text: str, file: str) -> Suppressions:
 
 
 def _words(content: str) -> dict[str, str]:
-    """What stands behind each key, up to the next one: texts of instructions have blanks."""
+    """The value of each key, up to the next key: texts of instructions have blanks."""
     words: dict[str, list[str]] = {}
     key = ""
     for word in content.split():

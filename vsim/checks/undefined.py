@@ -79,7 +79,7 @@ class ShadowMachine(Protocol):
         """One lane: whether a mask holds in any."""
 
     def is_tracked(self, variable: int) -> bool:
-        """Whether a variable has a shadow; those that say which thread it is, and what is set up for it, have none."""
+        """Whether a variable has a shadow; variables with thread numbers, and those set up at entry, have none."""
 
     def beside(self, space: Space, address: Lanes) -> tuple[Space, Lanes] | None:
         """The memory of shadows of a space, and the address there; None for one that is always defined, as images
@@ -87,8 +87,8 @@ class ShadowMachine(Protocol):
         """
 
     def origins(self, space: Space, address: Lanes) -> tuple[Space, Lanes] | None:
-        """Where it is kept which instruction has left undefined bytes, a dword for each dword; None where nobody
-        asks at the end of the launch.
+        """The memory of origins of a space: for each dword, the instruction that left undefined bytes; None where the
+        end of the launch does not report them.
         """
 
     def load_elements(
@@ -258,7 +258,7 @@ class UndefinedMachine:
         return isinstance(op, Indirect) or (isinstance(op, General) and self.shadows.is_tracked(op.var))
 
     def _address_writer(self, write: Write) -> Write:
-        """Address variables are for addresses: what is undefined is reported when it is written to one."""
+        """Address variables are for addresses: a write of an undefined value to one is reported."""
 
         def store(value: Tracked, mask: Tracked | Mask) -> None:
             self._report(ADDRESS, self._undefined(value, mask), mask)
@@ -277,7 +277,7 @@ class UndefinedMachine:
                 write(value.value, plain)
                 write_shadow(bits, plain)
                 return
-            # Where it is undefined whether a lane is written, nobody knows what it holds.
+            # Where it is undefined whether a lane is written, its value is undefined.
             t, unknown = unsigned_of(size), mask.shadow.lanes()
             write(value.value, mask.value)
             write_shadow(a.select(unknown, a.const(t.maximum, t), bits), mask.value | unknown)

@@ -1,4 +1,4 @@
-"""Memory beside that of a launch that is checked for undefined values: what is undefined, and who has left it."""
+"""Shadow memory for the check of undefined values: undefined bytes, and the instructions that left them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vsim.memory.memory import UNDEFINED_BYTE, AddressSpace, Buffer
 
 PRIVATE_MEMORY = "private memory"
 _FUNCTION_SHIFT = 20
-"""Where the number of the function stands in that of an instruction; functions have fewer instructions than that."""
+"""Bits of an instruction's number below the function's number; functions have fewer instructions than that."""
 
 
 def number_of(site: Site) -> int:
@@ -42,7 +42,7 @@ class MemoryBeside:
     """Those of buffers without an address, by the place of their bytes."""
 
     def of(self, buffer: Buffer | SurfaceImage) -> Buffer:
-        """What stands beside a buffer, or the memory of an image."""
+        """The shadow of a buffer, or of an image's memory."""
         if isinstance(buffer, Buffer) and buffer.address:
             slot = self.slot(buffer.address >> 32)
             if slot is not None:
@@ -55,7 +55,7 @@ class MemoryBeside:
         return found
 
     def slot(self, number: int) -> Buffer | None:
-        """What stands beside the buffer of a slot of the address space."""
+        """The shadow of the buffer in a slot of the address space."""
         found, buffer = self.slots.get(number), self.memory.slots.get(number)
         if buffer is None:
             return None
@@ -98,7 +98,7 @@ class UndefinedCheck:
             self.validity.of(block).data[:] = UNDEFINED_BYTE
 
     def end(self) -> None:
-        """Report what is undefined in buffers when the launch is over, and keep it for the next ones."""
+        """Report undefined bytes in buffers at the end of the launch, and keep them for later launches."""
         for number, beside in self.validity.slots.items():
             known = self.dispatch.memory.slots.get(number)
             if known is not None and known.undefined is not None:

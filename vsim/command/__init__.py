@@ -1,1 +1,1 @@
-"""The command ``vsim``: options, sessions of launches, what is shown of results."""
+"""The command ``vsim``: options, sessions of launches, reports of results."""

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from vsim.program import Program
 
 _SOURCES = (".cl", ".spv", ".ll")
-"""Nothing is compiled while somebody types."""
+"""Completion does not compile sources."""
 
 
 def _program(context: typer.Context) -> Program | None:
-    """The program of the words before the cursor; None where there is none that can be read."""
+    """The program of the words before the cursor; None without a readable one."""
     image = context.params.get("image")
     if not isinstance(image, str) or image.endswith(_SOURCES) or not os.path.isfile(image):
         return None
@@ -26,7 +26,7 @@ def _program(context: typer.Context) -> Program | None:
     try:
         return load(image)
     except (VisaError, OSError):
-        return None  # The command says what is wrong; a shell would show it between the words.
+        return None  # The command reports the error; a shell would show it between the words.
 
 
 def kernels(ctx: typer.Context) -> list[str]:

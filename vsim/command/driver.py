@@ -1,4 +1,4 @@
-"""An image to a session: what the command ``vsim`` does before anything is launched."""
+"""An image to a session: the work of the command ``vsim`` before launches."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def open_session(
 
     Raises:
         FormatError: the bytes are not an image or are damaged.
-        UsageError: it is an image for another platform than the one that is wanted.
-        LaunchError: there is no such cluster.
+        UsageError: the image is for another platform than the requested one.
+        LaunchError: no cluster answers at the address.
     """
     data = loaded.data
     program = Program(linked(loaded))
@@ -64,11 +64,11 @@ def open_session(
 
 
 def wanted_checks(wanted: CheckOptions, workers: str | None) -> RunOptions:
-    """The option of launches that checks watch; none where nobody asks for checks.
+    """The option of launches that are checked; empty without checks.
 
     Raises:
-        UsageError: there is no such check, or the options do not go together.
-        FormatError: K091, a line of the file of suppressions is none.
+        UsageError: an unknown check, or options that exclude each other.
+        FormatError: K091, a line of the file is not a suppression.
         FileError: it cannot be read.
     """
     found = wanted.checking()
@@ -76,7 +76,7 @@ def wanted_checks(wanted: CheckOptions, workers: str | None) -> RunOptions:
         return RunOptions()
     if workers:
         given = "--guard" if wanted.check is None else "--check"
-        raise UsageError(f"{given} does not go with --workers: what happens before what is not known across machines")
+        raise UsageError(f"{given} does not go with --workers: the order of accesses is not known across machines")
     return RunOptions(check=found)
 
 
@@ -149,7 +149,7 @@ class CommandLine(NamedTuple):
 
 
 def run_launches(session: Session, image: str, line: CommandLine) -> None:
-    """Run what a command line says: a capture, one launch, those of a launch file, or those in the image.
+    """Run the launches of a command line: a capture, one launch, a launch file, or the launches in the image.
 
     Raises:
         UsageError: a value has another form.
@@ -175,7 +175,7 @@ def run_launches(session: Session, image: str, line: CommandLine) -> None:
 
 
 def run_traced(session: Session, image: str, line: CommandLine, tracing: TraceOptions, selection: Selection) -> bool:
-    """Run what a command line says, and report; whether a result was not as expected.
+    """Run the launches of a command line, and report; whether a result differs from the expected one.
 
     Args:
         tracing: names the file that gets a line for each instruction that is selected, if there is one.
@@ -201,11 +201,11 @@ def run_traced(session: Session, image: str, line: CommandLine, tracing: TraceOp
 
 
 def write_launch(session: Session, path: str, line: CommandLine) -> None:
-    """Write the launch file of what the command line gives; of all kernels where it names none.
+    """Write the command line's launch as a launch file; without a kernel's name, one launch of each kernel.
 
     Raises:
-        UsageError: an argument is none of the kernel's, an output would replace an input, or there is a file already.
-        LaunchError: there is no such kernel.
+        UsageError: an argument that the kernel lacks, an output that would replace an input, or an existing file.
+        LaunchError: an unknown kernel.
         FileError: F001, something cannot be written.
     """
     from vsim.command.command_arguments import given_launch

@@ -64,7 +64,7 @@ def _row(program: Program, kernel: Function) -> KernelRow:
 
 
 def called_functions(image: LinkedImage, kernel: Function) -> list[str]:
-    """Names of the functions that a kernel calls or takes the address of, and of those that they do, in this order."""
+    """Names of the functions that a kernel calls or takes the address of, transitively, in the order of calls."""
     found: dict[str, None] = {}
     waiting = [kernel]
     for function in waiting:  # grows while it is walked
@@ -115,7 +115,7 @@ def listing_text(program: Program, as_json: bool = False) -> str:
 
 
 def _lines(row: KernelRow) -> list[str]:
-    """A line for the kernel, one for each argument, one for what it calls."""
+    """A line for the kernel, one for each argument, one for the functions that it calls."""
     head = f"{row['name']}: SIMD{row['simd']}"
     for what, key in (("local", row["local_memory"]), ("private", row["private_memory"]), ("scratch", row["scratch"])):
         head += f", {key} bytes {what}" if key else ""

@@ -1,6 +1,6 @@
-"""A bar for launches that take long, on a terminal: groups that have begun, of how many, and the time that is left.
+"""A progress bar for long launches, on a terminal: groups begun, all groups, and the remaining time.
 
-A thread of its own looks at counters that the engines have anyway, so a launch costs the same with and without it.
+A separate thread reads counters that the engines have anyway, so that the bar costs a launch nothing.
 """
 
 from __future__ import annotations
@@ -120,5 +120,5 @@ def _bar(kernel: str, stream: TextIO) -> Shown:
 
 
 def watch_on_terminal(program: HasGroups) -> ProgressWatch | None:
-    """What shows a bar where somebody sees it: on a terminal that can move its cursor; else None."""
+    """The watch that shows a bar on a terminal that can move its cursor; else None."""
     return ProgressWatch(program, sys.stderr) if is_terminal(sys.stderr) else None

@@ -37,7 +37,7 @@ class LaunchRow(TypedDict):
 
 
 def check_array(number: int, array: Array, wanted: Checked) -> list[Check]:
-    """The comparison of an argument or output with what is expected of it; none if nothing is."""
+    """The comparison of an argument or output with its expected contents; empty without them."""
     if wanted.expect is None:
         return []
     difference = compare(array, wanted.expect, wanted.rtol, wanted.atol)
@@ -48,7 +48,7 @@ def save_array(path: str, array: Array) -> None:
     """Write an array, with its shape and type if the name ends in ``.npy``; folders are made.
 
     Raises:
-        FileError: F001, it cannot be written; what was there is as it was.
+        FileError: F001, the file cannot be written; an old file does not change.
     """
     make_directory(os.path.dirname(os.path.abspath(path)))
     write_file(path, lambda stream: write_array(stream, array, path.endswith(".npy")))
@@ -80,7 +80,7 @@ def report_text(rows: Sequence[LaunchRow], result: str = "argument") -> str:
 
 
 def _times(row: LaunchRow) -> list[str]:
-    """How long a launch took: what the compiler took, if it worked, apart from the rest."""
+    """The time of a launch, separate from the time of the compiler."""
     if "seconds" not in row:
         return []
     compiled = min(row.get("compile_seconds", 0.0), row["seconds"])

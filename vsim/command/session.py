@@ -39,7 +39,7 @@ class Results(NamedTuple):
 
     Attributes:
         out_dir: where outputs go; None for the current directory.
-        save: file names by argument, which is a name or a number; several launches leave what the last one wrote.
+        save: file names by argument, which is a name or a number; of several launches the last one's contents stay.
         show: parts of arguments that are shown after each launch that has them.
         as_json: whether the report is JSON.
         capture: what captures each launch; None for nothing.
@@ -127,7 +127,7 @@ class Session:
         """The launches of a file, of one kernel if it is named, each read when the ones before it have run.
 
         Raises:
-            LaunchError: S012, there is none of this kernel.
+            LaunchError: S012, no launch is of this kernel.
         """
         found: list[str] = []
         for index in range(len(file)):
@@ -144,7 +144,7 @@ class Session:
             raise LaunchError(Diagnostic("S012", f"no launch is of kernel '{kernel}'", Span(file.name, 0), hint))
 
     def _read_numbers(self, file: LaunchFile, index: int, launch: Launch) -> None:
-        """Give scalars of a launch their kernel's types, where they have none of their own and the kernel is known."""
+        """Give scalars without a type their kernel's types, if the kernel is known."""
         if not any(isinstance(a, ScalarArgument) and a.numbers is not None for a in launch.args):
             return
         from vsim.launch.conversion import ArgumentConverter
@@ -245,7 +245,7 @@ class Session:
         return argument.expect is not None or may_write
 
     def _names(self, result: LaunchResult, number: int) -> list[str]:
-        """What ``--save`` and ``--show`` may call an argument, of what they ask for."""
+        """The names of an argument for ``--save`` and ``--show``."""
         own = result.dispatch.signature.argument_names.get(number, "")
         bound = result.dispatch.arguments.inputs.get(number, "")
         found = {str(number), own, bound, self.launched_names.get(number, "")}

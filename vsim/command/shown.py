@@ -68,13 +68,13 @@ def _index(word: str, text: str) -> Index:
 
 
 def shown_text(part: ShownPart, value: object) -> str:
-    """A part as a line, or several where it is long; numpy leaves out what is in the middle of much."""
+    """A part as one or several lines; numpy leaves out the middle of long ones."""
     head = f"{part.text} = "
     return head + np.array2string(np.asarray(value), max_line_width=_WIDTH, prefix=head)
 
 
 def shown_tree(value: object) -> object:
-    """A part for JSON, which has no words for infinite numbers and those that are none: they are texts."""
+    """A part for JSON, where infinite numbers and NaNs are texts."""
     listed = np.asarray(value).tolist()
     return _plain(listed)
 

@@ -82,7 +82,7 @@ class TraceOptions(NamedTuple):
         )
 
     def check(self, engine: str, workers: str | None) -> None:
-        """Refuse what a trace does not go with.
+        """Refuse options that exclude a trace.
 
         Raises:
             UsageError: the launch is to run on something else than the reference engine of this process.
@@ -93,7 +93,7 @@ class TraceOptions(NamedTuple):
 
 
 def with_trace(path: str | None, run: Callable[[TextIO | None], bool], read: Collection[str]) -> bool:
-    """Run something that writes a trace to a stream, None if no trace is wanted; what it gives.
+    """Run a function that writes a trace to a stream (None without a trace), and return its result.
 
     The file appears when the run ends, however it ends: a trace is wanted most where something goes wrong.
 
