@@ -202,7 +202,7 @@ def test_a_stack_stays_in_its_block(simd, nested, schedule, engine):
     (found,) = stack_findings(frame(room + 16), engine, nested, simd=simd, schedule=schedule)
     assert (found.code, found.count, found.memory) == ("K035", 6, "")
     assert found.site == (2 if nested else 1, 2)
-    words = f"%sp is {8 * simd + 16} bytes past its start, and the thread has {8 * simd}"
+    words = f"%sp is {8 * simd + 16} bytes past its start, and the thread has {8 * simd} bytes"
     assert found.message == f"the stack leaves its block: {words}"
 
 
@@ -210,4 +210,4 @@ def test_a_stack_stays_in_its_block(simd, nested, schedule, engine):
 def test_a_stack_does_not_begin_in_front_of_its_block(engine):
     found = stack_findings(["add (M1_NM, 1) SP(0,0)<1> SP(0,0)<0;1,0> 0xffffffe0:d"], engine)
     assert [f.code for f in found] == ["K031", "K035"]
-    assert "lies -16 bytes" in found[1].message
+    assert "is -16 bytes" in found[1].message
