@@ -50,14 +50,14 @@ def _rules(layout: str, own: str) -> str:
 def _untyped(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_HEAD} {_ADDRESS} {_DATA} B:=elems {_PAYLOAD}",
              spelling: str = "", payload: Payload = Payload.UNSAID, operation: str = "", platform: str = "dg2", rules: str = "",
              suffixes: tuple[Suffix, ...] = _UNTYPED_SUFFIXES) -> InstructionDesc:
-    return form(0x89, name, layout, summary, category=_CATEGORY, text=text, suffixes=suffixes, platforms=since(platform), subop=subop,
+    return form(0x89, name, layout, summary, category=_CATEGORY, text=text, suffixes=suffixes, platforms=since(platform), fixed={"subop": subop},
                 memory=Memory.OPERAND, access=access, spelling=spelling, payload=payload, operation=operation, rules=_rules(layout, rules))  # fmt: skip
 
 
 def _typed(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_TYPED_HEAD} w:dst {_PLACE} r:r I?moved&1:r_offset r:lod r:src1 r:src2",
            spelling: str = "", implied: tuple[tuple[str, int], ...] = (), operation: str = "", platform: str = "dg2", rules: str = "",
            suffixes: tuple[Suffix, ...] = _TYPED_SUFFIXES) -> InstructionDesc:
-    return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, suffixes=suffixes, platforms=since(platform), subop=subop,
+    return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, suffixes=suffixes, platforms=since(platform), fixed={"subop": subop},
                 semantics=f"typed_{name}", rules=_rules(layout, rules), memory=Memory.IMAGE, access=access, spelling=spelling, implied=implied, operation=operation)  # fmt: skip
 
 

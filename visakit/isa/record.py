@@ -52,7 +52,7 @@ import enum
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict, Unpack
 
 from visakit.isa.enums import ENUMERATED, GROUPS, TARGET_OUTPUTS
 from visakit.language.operands import Address, General, Immediate, Indirect, Predicate, State
@@ -60,6 +60,11 @@ from visakit.language.platforms import ALL
 
 LINE = "line"
 """The field that holds a source line."""
+SPELLINGS = frozenset({"subroutine", "optional-exec", "predicate-copy", "bare-region", "channels", "bare-surface"})
+_FIELD = re.compile(r"(?<=[:+])[A-Za-z_]\w*")
+"""Names of fields in a layout."""
+_OPERAND = re.compile(r"(?:^|(?<= )|(?<=:))[A-Za-z_]\w*(?=[?*]?(?: |$))")
+"""Names of fields in a text, alone or in the form of an operand."""
 
 
 class Condition(NamedTuple):
@@ -346,6 +351,17 @@ class InstructionDesc:
     limits: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The least and greatest value of a number, of an immediate, or length of a list."""
 
+    def __post_init__(self) -> None:
+        """Every field that the record names is in its layout, and every word in the notation."""
+        named = {*self.fixed, *dict(self.implied), *self.operand_types, *self.beyond, *self.aligned, *self.parts}
+        named |= {*self.limits, *(word.partition(":")[0] for word in self.written_classes.split())}
+        named |= {getattr(suffix, "field", "") for suffix in self.suffixes} - {""}
+        named |= set(_OPERAND.findall(self.written or ""))
+        if unknown := named - set(_FIELD.findall(self.layout)):
+            raise ValueError(f"{self.mnemonic}: the layout has no field {', '.join(sorted(unknown))}")
+        if strange := self.spelling - SPELLINGS:
+            raise ValueError(f"{self.mnemonic}: the notation has no spelling {', '.join(sorted(strange))}")
+
     def types_of(self, operand: str) -> frozenset[str]:
         """The element types of a vector operand; empty if there is no rule."""
         return self.operand_types.get(operand, self.types)
@@ -515,51 +531,65 @@ FLOATS = frozenset({"df", "f", "hf"})
 ANY_SIZE = (1, 2, 4, 8, 16, 32)
 
 
-def form(
-    opcode: int,
-    mnemonic: str,
-    layout: str,
-    summary: str,
-    *,
-    category: str,
-    text: str | None = None,
-    suffixes: tuple[Suffix, ...] = (),
-    types: frozenset[str] | str = frozenset(),
-    platforms: frozenset[str] = ALL,
-    sizes: tuple[int, ...] = ANY_SIZE,
-    aliases: tuple[str, ...] = (),
-    semantics: str | None = None,
-    rules: str = "",
-    flow: Flow = Flow.NEXT,
-    memory: Memory = Memory.NONE,
-    access: Access = Access.NONE,
-    writes_predicate: bool = False,
-    implied: tuple[tuple[str, int], ...] = (),
-    spelling: str = "",
-    payload: Payload = Payload.UNSAID,
-    operation: str = "",
-    classes: str = "",
-    operands: str = "",
-    beyond: str = "",
-    pairs: str = "",
-    modifiers: str | None = None,
-    saturation: Saturation = Saturation.ANY,
-    aligned: dict[str, int] | None = None,
-    parts: dict[str, int] | None = None,
-    limits: dict[str, tuple[int, int]] | None = None,
-    **fixed: int,
-) -> InstructionDesc:
-    """A record. Without ``text`` the operands stand in binary order; ``semantics`` names the function that says what it does.
+class Details(TypedDict, total=False):
+    """The keywords of :func:`form` beside the category: all that a record can say of its own.
 
-    ``operands``, ``beyond`` and ``pairs`` are written as :func:`types_by_operand` reads them.
+    ``operands``, ``beyond`` and ``pairs`` are written as :func:`types_by_operand` reads them. Without ``text`` the
+    operands of the text have the binary order; ``semantics`` names the function of the effect, usually the mnemonic.
     """
-    types = frozenset(types.split()) if isinstance(types, str) else types
+
+    text: str
+    fixed: dict[str, int]
+    suffixes: tuple[Suffix, ...]
+    types: frozenset[str] | str
+    platforms: frozenset[str]
+    sizes: tuple[int, ...]
+    aliases: tuple[str, ...]
+    semantics: str
+    rules: str
+    flow: Flow
+    memory: Memory
+    access: Access
+    writes_predicate: bool
+    implied: tuple[tuple[str, int], ...]
+    spelling: str
+    payload: Payload
+    operation: str
+    classes: str
+    operands: str
+    beyond: str
+    pairs: str
+    modifiers: str
+    saturation: Saturation
+    aligned: dict[str, int]
+    parts: dict[str, int]
+    limits: dict[str, tuple[int, int]]
+
+
+def form(
+    opcode: int, mnemonic: str, layout: str, summary: str, *, category: str, **details: Unpack[Details]
+) -> InstructionDesc:
+    """A record of the table.
+
+    Raises:
+        TypeError: a keyword is not one of :class:`Details`.
+        ValueError: the record names a field that its layout lacks, or uses a word that the notation lacks.
+    """
+    if unknown := details.keys() - Details.__annotations__.keys():
+        raise TypeError(f"{mnemonic}: a record has no {', '.join(sorted(unknown))}")
+    types = details.get("types", frozenset())
     return InstructionDesc(
-        opcode, mnemonic, category, layout, text, fixed, suffixes, summary, types, platforms, sizes, aliases,
-        semantics or mnemonic, frozenset(map(Rule, rules.split())), flow, memory, access, writes_predicate, implied,
-         frozenset(spelling.split()), payload, operation, classes, types_by_operand(operands), types_by_operand(beyond),
-         types_by_operand(pairs), (_SIGNS if category in _COMPUTING else "") if modifiers is None else modifiers, saturation,
-         aligned or {}, parts or {}, limits or {},
+        opcode, mnemonic, category, layout, details.get("text"), details.get("fixed", {}), details.get("suffixes", ()),
+        summary, frozenset(types.split()) if isinstance(types, str) else types, details.get("platforms", ALL),
+        details.get("sizes", ANY_SIZE), details.get("aliases", ()), details.get("semantics", mnemonic),
+        frozenset(map(Rule, details.get("rules", "").split())), details.get("flow", Flow.NEXT),
+        details.get("memory", Memory.NONE), details.get("access", Access.NONE), details.get("writes_predicate", False),
+        details.get("implied", ()), frozenset(details.get("spelling", "").split()),
+        details.get("payload", Payload.UNSAID), details.get("operation", ""), details.get("classes", ""),
+        types_by_operand(details.get("operands", "")), types_by_operand(details.get("beyond", "")),
+        types_by_operand(details.get("pairs", "")), details.get("modifiers", _SIGNS if category in _COMPUTING else ""),
+        details.get("saturation", Saturation.ANY), details.get("aligned", {}), details.get("parts", {}),
+        details.get("limits", {}),
     )  # fmt: skip
 
 
