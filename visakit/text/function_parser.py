@@ -8,13 +8,11 @@ from visakit.language.operands import NULL, SAT, Execution, Predicate, Predicate
 from visakit.language.platforms import PLATFORMS, Platform
 from visakit.language.program import Fields, Function, Instruction, LabelName
 from visakit.text.binder import Binder
-from visakit.text.instruction_syntax import operands_of
+from visakit.text.instruction_syntax import is_pure, operands_of
 from visakit.text.operand_syntax import ExecutionSyntax, OperandSyntax, OptionalVectorSyntax, is_execution
 from visakit.text.problem import Problem
-from visakit.text.reader import LineReader
 from visakit.text.suffixes import resolve
 from visakit.text.syntax import InstructionStatement, NameNode, OpcodeNode, Placed, PredicationNode
-from visakit.text.templates import LineTemplates
 
 MAXIMUM_LABELS = 0xFFFF
 _EMPTY_EXEC = Execution(1, 8)
@@ -24,11 +22,13 @@ _UNIFORM_EXEC = Execution(1, 0)
 class FunctionParser:
     """Reads one function; ``grf_size`` in bytes, 0 where the platform is not known."""
 
-    def __init__(self, function: Function, platform: Platform | None, grf_size: int, reader: LineReader) -> None:
+    def __init__(self, function: Function, platform: Platform | None, grf_size: int) -> None:
         self.function, self.platform = function, platform
         self.table = instruction_set(function.version)
         self.binder = Binder(function, grf_size)
-        self.templates = LineTemplates(self, reader)
+        self.equal: dict[str, Instruction] = {}
+        """Instructions by their lines, as long as names mean the same: equal lines, as in unrolled loops, share fields,
+        so that whoever checks or encodes these need do it once."""
         self.labels: dict[str, int] = {}
         self.label_uses: dict[int, tuple[int, Placed]] = {}
         self.label_lines: dict[int, int] = {}
@@ -38,7 +38,7 @@ class FunctionParser:
 
     def forget(self) -> None:
         """Names changed their meaning: a scope was opened or closed."""
-        self.templates.forget()
+        self.equal.clear()
 
     def label(self, name: str, at: Placed | None = None) -> int:
         """Index of a label, which is made at its first use or definition."""
@@ -82,9 +82,10 @@ class FunctionParser:
                 statement.predication,
             )
         _complete(desc, args, saturate)
-        self.function.instructions.append(Instruction(desc, args, self.line))
-        if not desc.is_directive:
-            self.templates.learn(statement, desc, saturate, args, text)
+        made = Instruction(desc, args, self.line)
+        self.function.instructions.append(made)
+        if is_pure(desc):
+            self.equal[text] = made
 
     def _check_platform(self, desc: InstructionDesc) -> None:
         if self.platform is not None and self.platform.name not in desc.platforms:

@@ -125,15 +125,16 @@ class Grammar(Generic[Node]):
         kinds: list[str] = []
         texts: list[str] = []
         columns: list[int] = []
-        for m in pattern.finditer(text.rstrip()):
-            if len(kinds) >= MAXIMUM_TOKENS:
-                raise Unexpected("", 0, [], frozenset(), f"a line has at most {MAXIMUM_TOKENS} words and signs")
-            at = m.lastindex
+        text = text.rstrip()
+        for m in pattern.finditer(text, len(text) - len(text.lstrip())):
+            at, column = m.lastindex, m.start()
             assert at
-            token = m[at]
+            token = text[column : m.end(at)]
             kinds.append(exact[at].get(token, names[at]))
             texts.append(token)
-            columns.append(m.start(at))
+            columns.append(column)
+        if len(kinds) > MAXIMUM_TOKENS:
+            raise Unexpected("", 0, [], frozenset(), f"a line has at most {MAXIMUM_TOKENS} words and signs")
         return Tokens(kinds, texts, columns)
 
     # -- derivations ---------------------------------------------------------------------------------------

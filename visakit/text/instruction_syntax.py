@@ -113,3 +113,9 @@ def _operand_syntax(text: str, desc: InstructionDesc) -> OperandSyntax:
 def operands_of(desc: InstructionDesc) -> Sequence[OperandSyntax]:
     """The operands of an instruction in text order."""
     return tuple(_operand_syntax(text, desc) for text in desc.text)
+
+
+@functools.cache
+def is_pure(desc: InstructionDesc) -> bool:
+    """Whether the fields of an instruction follow from its text and the names in scope alone."""
+    return all(operand.pure for operand in operands_of(desc))

@@ -1,8 +1,7 @@
 """Text to module.
 
 A line is read by the grammar (:mod:`visakit.text.reader`) into a statement, which is bound by the parser of its
-function into declarations and instructions. Most instructions of a real kernel are like one before them and come from
-:mod:`visakit.text.templates` instead.
+function into declarations and instructions.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 
 from visakit.diagnostics import AssemblyError, Collector, Diagnostic, Label
 from visakit.language.platforms import MAXIMUM_GRF_SIZE, Platform, find
-from visakit.language.program import Attribute, Function, Module, predefined_strings
+from visakit.language.program import Attribute, Function, Instruction, Module, predefined_strings
 from visakit.text.checks import Checks
 from visakit.text.comments import scope_parts, strip_block_comments, strip_line_comment
 from visakit.text.directives import FUNCTION_DIRECTIVES, declare_input, name_argument
@@ -66,9 +65,11 @@ class ModuleParser:
 
     def run(self) -> Module:
         """The module of the text; what it lacks is in the collector."""
+        text = "\n".join(self.source.lines)
         try:
-            self._check_characters()
-            text = strip_block_comments("\n".join(self.source.lines), self.source.file)
+            if not text.isascii():
+                self._check_characters()
+            text = strip_block_comments(text, self.source.file)
         except AssemblyError as error:
             for d in error.diagnostics:
                 self.collector.add(d)
@@ -76,9 +77,9 @@ class ModuleParser:
         for number, raw in enumerate(text.split("\n"), 1):
             line = strip_line_comment(raw) if "//" in raw else raw
             if self.caches and self.current is not None:
-                known = self.current.templates.instruction(line, number)
+                known = self.current.equal.get(line)
                 if known is not None:
-                    self.current.function.instructions.append(known)
+                    self.current.function.instructions.append(Instruction(known.desc, known.args, number))
                     continue
             if line and not line.isspace():
                 self._line(line, number)
@@ -96,7 +97,7 @@ class ModuleParser:
             AssemblyError: this one does.
         """
         for number, line in enumerate(self.source.lines, 1):
-            found = None if line.isascii() else _HALF.search(line)
+            found = _HALF.search(line)
             if found is not None:
                 message = f"U+{ord(found[0]):04X} is half of a character"
                 raise AssemblyError(Diagnostic("V001", message, self.source.span(number, found.start())))
@@ -229,7 +230,7 @@ class ModuleParser:
         function = Function(name, is_kernel, self.module.version, file=self.source.file, line=number)
         function.strings = [name, *predefined_strings(self.module.version)]
         (self.module.kernels if is_kernel else self.module.functions).append(function)
-        self.current = FunctionParser(function, self.platform, self.grf_size, self.reader)
+        self.current = FunctionParser(function, self.platform, self.grf_size)
 
     def _check_room(self, statement: DirectiveStatement, name: str) -> None:
         """One more function must have a place in the tables of the module."""
@@ -299,6 +300,7 @@ def module_parser(
 ) -> ModuleParser:
     """The parser of a text; without a platform, a comment of the compiler may still tell the size of registers."""
     hinted = platform
-    if hinted is None and (m := _PLATFORM_COMMENT.search(text)):
+    # Nearly all texts lack the comment; a search for lines that begin so takes a tenth of the time of a long text.
+    if hinted is None and "Platform:" in text and (m := _PLATFORM_COMMENT.search(text)):
         hinted = find(m[1])
     return ModuleParser(text, file, platform, hinted.grf_size if hinted else 0, collector, caches)

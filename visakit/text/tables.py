@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 FOLDER = resource("grammar")
 UNREADABLE = "_UNREADABLE"
+FORMAT = 2
+"""Of the files of scanners and derivations; another one is not read."""
 MAXIMUM_KEPT = 4000
 """Derivations in a file: so many that compilers' texts are read without Lark."""
 
@@ -71,7 +73,10 @@ def load(
 
 
 class Scanner(NamedTuple):
-    """What cuts a line into tokens: a pattern; for each of its groups a kind, and the kinds of exact texts."""
+    """What cuts a line into tokens: a pattern; for each of its groups a kind, and the kinds of exact texts.
+
+    A match is a token and the blanks behind it; the group that matched is empty and marks the token's end.
+    """
 
     pattern: str
     names: list[str]
@@ -95,7 +100,8 @@ def scanner(parser: Lark) -> Scanner:
     first = [text for text in signs if not leads.match(text)]
     groups = [_alternatives(first), *(p.pattern.to_regexp() for p in patterns)]
     groups += [_alternatives([text for text in signs if text not in first]), r"\S"]
-    pattern = rf"[ \t\f\r]*+(?:{'|'.join(f'({group})' for group in groups)})"
+    # Groups are at the ends of alternatives: re skips an alternative that begins with another character.
+    pattern = rf"(?:{'|'.join(f'{group}()' for group in groups)})[ \t\f\r]*+"
     names = ["", "", *(p.name for p in patterns), "", UNREADABLE]
     return Scanner(pattern, names, [signs if not name else words for name in names])
 
@@ -108,7 +114,10 @@ def _lead(pattern: str) -> str:
 
 
 def _alternatives(texts: list[str]) -> str:
-    return "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
+    """A pattern of the longest of some signs; those of one character are a class."""
+    single = "".join(re.escape(text) for text in texts if len(text) == 1)
+    longer = sorted((text for text in texts if len(text) > 1), key=len, reverse=True)
+    return f"(?:{'|'.join([*map(re.escape, longer), *([f'[{single}]'] if single else [])])})"
 
 
 # -- derivations -------------------------------------------------------------------------------------------------------
@@ -127,7 +136,7 @@ def read_kept(name: str) -> Kept | None:
     if data is None:
         return None
     kept = json.loads(data)
-    if kept["grammar"] != grammar_text(name):
+    if kept.get("format") != FORMAT or kept["grammar"] != grammar_text(name):
         return None
     return Kept(Scanner(*kept["scanner"]), kept["derivations"])
 
@@ -137,6 +146,6 @@ def write_kept(name: str, kept: Kept) -> None:
     derivations = dict(kept.derivations)
     while len(derivations) > MAXIMUM_KEPT:
         derivations.popitem()
-    content = {"grammar": grammar_text(name), "scanner": kept.scanner, "derivations": derivations}
+    content = {"format": FORMAT, "grammar": grammar_text(name), "scanner": kept.scanner, "derivations": derivations}
     data = json.dumps(content, separators=(",", ":")).encode()
     cache.write("grammar", f"{name}.derivations", data)
