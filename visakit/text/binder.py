@@ -32,15 +32,17 @@ from visakit.language.operands import (
     State,
     VectorOperand,
 )
-from visakit.language.platforms import SMALLEST_GRF_SIZE
-from visakit.language.program import FIRST_VARIABLE, Function
+from visakit.language.platforms import SMALLEST_GRF_SIZE, Platform
+from visakit.language.program import FIRST_VARIABLE, Function, LabelName
 from visakit.text import syntax
 from visakit.text.expressions import ExpressionError, evaluate
 from visakit.text.immediates import bits_as_float, float_bits, integer_bits
 from visakit.text.names import KIND_NAMES, Names, Symbol
 from visakit.text.problem import FollowUp, Problem
+from visakit.text.syntax import Placed
 
 MODIFIERS = {"": NO_MODIFIER, "(abs)": ABS, "(-)": NEG, "(-abs)": NEG_ABS, "(~)": NOT}
+MAXIMUM_LABELS = 0xFFFF
 _NOT_HERE = "is not an operand that can stand here"
 EXPRESSIONS = (int, syntax.Operation, syntax.SizeOf, syntax.DispatchSimd)
 
@@ -78,12 +80,28 @@ def _hint_for_operand(node: syntax.Node, text: str) -> str:
 
 class Binder:
     """Binds the operands of one function. ``grf_size`` is in bytes, 0 where the platform is not known; it turns byte
-    offsets of ``&V[n]`` into rows.
+    offsets of ``&V[n]`` into rows. ``line`` is the line that is read.
     """
 
-    def __init__(self, function: Function, grf_size: int) -> None:
-        self.function, self.grf_size, self.registers = function, grf_size or SMALLEST_GRF_SIZE, grf_size
+    def __init__(self, function: Function, platform: Platform | None, grf_size: int) -> None:
+        self.function, self.platform, self.line = function, platform, 0
+        self.grf_size, self.registers = grf_size or SMALLEST_GRF_SIZE, grf_size
+        self.labels: dict[str, int] = {}
+        self.label_uses: dict[int, tuple[int, Placed]] = {}
+        """The first use of each label: its line, and its place there."""
         self.names = Names(function.version)
+
+    def label(self, name: str, at: Placed | None = None) -> int:
+        """Index of a label, which is made at its first use or definition."""
+        index = self.labels.get(name)
+        if index is None:
+            if len(self.labels) >= MAXIMUM_LABELS:
+                raise Problem("V029", f"'{self.function.name}' has more than {MAXIMUM_LABELS} labels", at=at)
+            index = self.labels[name] = len(self.function.labels)
+            self.function.labels.append(LabelName(self.function.add_string(name), name))
+        if at is not None:
+            self.label_uses.setdefault(index, (self.line, at))
+        return index
 
     # -- names and numbers ---------------------------------------------------------------------------------
 

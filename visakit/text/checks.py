@@ -42,7 +42,7 @@ class Checks:
 
     def _labels(self, parser: FunctionParser) -> None:
         names = [label.name for label in parser.function.labels]
-        for index, (line, at) in sorted(parser.label_uses.items()):
+        for index, (line, at) in sorted(parser.binder.label_uses.items()):
             if index not in parser.label_lines:
                 hint = did_you_mean(names[index], [names[i] for i in parser.label_lines])
                 if not hint:

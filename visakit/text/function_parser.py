@@ -6,7 +6,7 @@ from visakit.isa import InstructionDesc, instruction_set
 from visakit.isa.record import Flow, target_outputs
 from visakit.language.operands import NULL, SAT, Execution, Predicate, PredicateControl, with_modifier
 from visakit.language.platforms import PLATFORMS, Platform
-from visakit.language.program import Fields, Function, Instruction, LabelName
+from visakit.language.program import Fields, Function, Instruction
 from visakit.text.binder import Binder
 from visakit.text.instruction_syntax import is_pure, operands_of
 from visakit.text.operand_syntax import ExecutionSyntax, OperandSyntax, OptionalVectorSyntax, is_execution
@@ -14,7 +14,6 @@ from visakit.text.problem import Problem
 from visakit.text.suffixes import resolve
 from visakit.text.syntax import InstructionStatement, NameNode, OpcodeNode, Placed, PredicationNode
 
-MAXIMUM_LABELS = 0xFFFF
 _EMPTY_EXEC = Execution(1, 8)
 _UNIFORM_EXEC = Execution(1, 0)
 
@@ -25,32 +24,22 @@ class FunctionParser:
     def __init__(self, function: Function, platform: Platform | None, grf_size: int) -> None:
         self.function, self.platform = function, platform
         self.table = instruction_set(function.version)
-        self.binder = Binder(function, grf_size)
+        self.binder = Binder(function, platform, grf_size)
         self.equal: dict[str, Instruction] = {}
         """Instructions by their lines, as long as names mean the same: equal lines, as in unrolled loops, share fields,
         so that whoever checks or encodes these need do it once."""
-        self.labels: dict[str, int] = {}
-        self.label_uses: dict[int, tuple[int, Placed]] = {}
         self.label_lines: dict[int, int] = {}
-        self.line = 0
         self.subroutine = ""
         """The subroutine that has just begun; a label of its name may follow, which says the same once more."""
+
+    @property
+    def line(self) -> int:
+        """The line that is read."""
+        return self.binder.line
 
     def forget(self) -> None:
         """Names changed their meaning: a scope was opened or closed."""
         self.equal.clear()
-
-    def label(self, name: str, at: Placed | None = None) -> int:
-        """Index of a label, which is made at its first use or definition."""
-        index = self.labels.get(name)
-        if index is None:
-            if len(self.labels) >= MAXIMUM_LABELS:
-                raise Problem("V029", f"'{self.function.name}' has more than {MAXIMUM_LABELS} labels", at=at)
-            index = self.labels[name] = len(self.function.labels)
-            self.function.labels.append(LabelName(self.function.add_string(name), name))
-        if at is not None:
-            self.label_uses.setdefault(index, (self.line, at))
-        return index
 
     def emit(self, mnemonic: str, args: Fields, line: int) -> None:
         """Append an instruction that has no operands to read."""
@@ -143,7 +132,7 @@ class FunctionParser:
 
     def _bind(self, desc: InstructionDesc, expected: OperandSyntax, at: Placed, args: Fields) -> None:
         try:
-            expected.bind(self, at, args)
+            expected.bind(self.binder, at, args)
         except Problem as problem:
             problem.at = problem.at or at
             if problem.code == "V012" and not problem.hint:

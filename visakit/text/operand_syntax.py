@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from visakit.diagnostics import did_you_mean
 from visakit.isa import InstructionDesc, enums
@@ -12,13 +12,10 @@ from visakit.language.operands import EXEC_SIZES, MAXIMUM_LANES, NO_MODIFIER, SC
 from visakit.language.platforms import since
 from visakit.language.program import Fields
 from visakit.text import syntax
-from visakit.text.binder import text_of
+from visakit.text.binder import Binder, text_of
+from visakit.text.operand_printer import OperandPrinter
 from visakit.text.problem import Problem
 from visakit.text.syntax import GroupNode, NumberNode, Placed
-
-if TYPE_CHECKING:
-    from visakit.text.function_parser import FunctionParser
-    from visakit.text.printer import FunctionPrinter
 
 _HANDLES = since("cri")
 """Platforms whose samplers and surfaces can be handles in registers."""
@@ -42,7 +39,7 @@ class OperandSyntax:
         """Whether an optional operand can be this one."""
         return True
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         """Put what was written into the fields.
 
         Raises:
@@ -50,7 +47,7 @@ class OperandSyntax:
         """
         raise NotImplementedError
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         """The fields as text."""
         raise NotImplementedError
 
@@ -103,10 +100,10 @@ def checked_execution(mask: str, size: int) -> Execution:
 class ExecutionSyntax(OperandSyntax):
     what = "(mask, exec_size)"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         args["exec"] = execution(at)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return str(args["exec"])
 
 
@@ -116,13 +113,13 @@ class GatherSyntax(OperandSyntax):
     what = "(mask, exec_size)"
     _sizes: ClassVar[dict[int, int]] = enums.GATHER_SIZES
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         found = execution(at)
         if found.size not in self._sizes:
             raise Problem("V042", f"{found.size} is not an execution size of this instruction", "it is 1, 8 or 16")
         args["num_elts"], args["mask"] = self._sizes[found.size], found.mask
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return str(Execution({v: k for k, v in self._sizes.items()}[args["num_elts"]], args["mask"]))
 
 
@@ -133,30 +130,30 @@ class CountSyntax(OperandSyntax):
         super().__init__(name)
         self.codes, self.what = codes, what
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         count = single_integer(at.node)
         known = ", ".join(map(str, self.codes))
         if count is None:
             raise Problem("V044", f"'{at.text}' is not {self.what} in parentheses", f"it is {known}")
-        value = parser.binder.integer(count, -(1 << 63), (1 << 64) - 1)
+        value = binder.integer(count, -(1 << 63), (1 << 64) - 1)
         if value not in self.codes:
             raise Problem("V044", f"({value}) is not {self.what}", f"it is {known}")
         args[self.name] = self.codes[value]
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return f"({next((n for n, code in self.codes.items() if code == args[self.name]), args[self.name])})"
 
 
 class BlockSizeSyntax(OperandSyntax):
     what = "(width,height)"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         if not isinstance(at.node, GroupNode) or len(at.node.items) != 2:
             raise Problem("V044", f"'{at.text}' is not a block size", "write (width,height) in bytes and rows")
-        width, height = (parser.binder.integer(n, 0, 255, "block size") for n in at.node.items)
+        width, height = (binder.integer(n, 0, 255, "block size") for n in at.node.items)
         args["block_width"], args["block_height"] = width, height
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return f"({args['block_width']},{args['block_height']})"
 
 
@@ -168,7 +165,7 @@ class ModesSyntax(OperandSyntax):
         self.names, self.desc = names, desc
         self.what = f"({','.join(names)})"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         if not isinstance(at.node, GroupNode):
             raise Problem("V012", f"'{at.text}' is not a group", f"write {self.what}")
         items = at.node.items
@@ -176,11 +173,11 @@ class ModesSyntax(OperandSyntax):
             raise Problem("V044", f"'{at.text}' has {len(items)} entries, expected {self.what}")
         for name, item in zip(self.names, items, strict=True):
             if self.desc.by_name[name].kind == "s":
-                args[name] = parser.binder.vector(item, at.text, False)
+                args[name] = binder.vector(item, at.text, False)
             else:
-                args[name] = parser.binder.integer(item, 0, 255, name)
+                args[name] = binder.integer(item, 0, 255, name)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         shown = [
             printer.vector(args[n], False) if self.desc.by_name[n].kind == "s" else str(args[n]) for n in self.names
         ]
@@ -193,10 +190,10 @@ class VectorSyntax(OperandSyntax):
         self.destination = destination
         self.what = "a destination region" if destination else "a source operand"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
-        args[self.name] = parser.binder.vector(at.node, at.text, self.destination)
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
+        args[self.name] = binder.vector(at.node, at.text, self.destination)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return printer.vector(args[self.name], self.destination)
 
 
@@ -209,7 +206,7 @@ class AddressOfSyntax(VectorSyntax):
     def __init__(self, name: str) -> None:
         super().__init__(name, destination=False)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         op = args[self.name]
         if not isinstance(op, General) or (op.row, op.region, op.modifier) != (0, SCALAR, NO_MODIFIER):
             return super().write(printer, args)
@@ -222,10 +219,10 @@ class PackedSyntax(OperandSyntax):
 
     what = "V(row,column)"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
-        args[self.name] = parser.binder.packed(at.node, at.text, (1, 1, 0))
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
+        args[self.name] = binder.packed(at.node, at.text, (1, 1, 0))
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         op = args[self.name]
         return printer.place(op) if isinstance(op, General) and op.region == (1, 1, 0) else printer.vector(op, False)
 
@@ -243,17 +240,17 @@ class OptionalVectorSyntax(VectorSyntax):
         """Whether the mode has no place for it."""
         return not self.condition.holds(args[self.condition.field])
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return "" if self.is_missing(args) else super().write(printer, args)
 
 
 class RawSyntax(OperandSyntax):
     what = "a message operand (V.offset)"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
-        args[self.name] = parser.binder.raw(at.node, at.text)
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
+        args[self.name] = binder.raw(at.node, at.text)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return printer.raw(args[self.name])
 
 
@@ -263,15 +260,15 @@ class SizedSyntax(OperandSyntax):
     what = "a message operand and its bytes (V.offset/64)"
     maximum = 0xFFFFFFFF
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         node = at.node
         if not isinstance(node, syntax.SizedNode):
             raise Problem("V012", f"'{at.text}' does not say how many bytes it has", "write V.offset/64")
         if node.size > self.maximum:
             raise Problem("V021", f"{node.size} bytes are outside 0 to {self.maximum}")
-        args[self.name], args[f"{self.name}_bytes"] = parser.binder.raw(node.register, at.text), node.size
+        args[self.name], args[f"{self.name}_bytes"] = binder.raw(node.register, at.text), node.size
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return f"{printer.raw(args[self.name])}/{args[f'{self.name}_bytes']}"
 
 
@@ -279,13 +276,13 @@ class RawListSyntax(RawSyntax):
     many = True
     pure = False
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         found = args.get(self.name, ())
         if len(found) >= MAXIMUM_LIST:
             raise Problem("V029", f"an instruction has at most {MAXIMUM_LIST} operands of this kind")
-        args[self.name] = (*found, parser.binder.raw(at.node, at.text))
+        args[self.name] = (*found, binder.raw(at.node, at.text))
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return " ".join(printer.raw(r) for r in args[self.name])
 
 
@@ -297,12 +294,12 @@ class StateSyntax(OperandSyntax):
         self.kind, self.letter = kind, "T" if kind == SURFACE else "S"
         self.what = "a surface" if kind == SURFACE else "a sampler"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         if not isinstance(at.node, syntax.NameNode):
             raise Problem("V012", f"'{at.text}' is not {self.what}")
-        args[self.name] = parser.binder.symbol(at.node.name, self.letter).index
+        args[self.name] = binder.symbol(at.node.name, self.letter).index
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         index = args[self.name]
         return printer.function.surface_name(index) if self.kind == SURFACE else printer.function.sampler_name(index)
 
@@ -310,19 +307,19 @@ class StateSyntax(OperandSyntax):
 class HandleSyntax(StateSyntax):
     """A surface or a sampler by its name, or its handle in a register: ``V``, or ``(V,3)`` for a state behind it."""
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         node, index = _indexed(at.node)
-        platform = parser.platform
+        platform = binder.platform
         has_handles = platform is None or platform.name in _HANDLES
         if not isinstance(node, syntax.NameNode):
             hint = "write a name, or (V,3): a handle is the first element of a variable" if has_handles else ""
             raise Problem("V012", f"'{at.text}' is not {self.what}", hint)
-        symbol = parser.binder.symbol(node.name, f"{self.letter}V" if has_handles else self.letter)
+        symbol = binder.symbol(node.name, f"{self.letter}V" if has_handles else self.letter)
         in_registers = int(symbol.kind == "V")
         if args.setdefault("in_registers", in_registers) != in_registers:
             raise Problem("V012", "the sampler and the surface stand both in variables of theirs, or both in registers")
         if in_registers:
-            number = 0 if index is None else parser.binder.integer(index, 0, 255, f"number of {self.what}")
+            number = 0 if index is None else binder.integer(index, 0, 255, f"number of {self.what}")
             args[f"{self.name}_handle"] = General(symbol.index, 0, 0, SCALAR)
             args[f"{self.name}_index"] = number
         elif index is not None:
@@ -330,7 +327,7 @@ class HandleSyntax(StateSyntax):
         else:
             args[self.name] = symbol.index
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         if not args["in_registers"]:
             return super().write(printer, args)
         name = printer.bare_scalar(args[f"{self.name}_handle"])
@@ -352,13 +349,13 @@ class LabelSyntax(OperandSyntax):
     pure = False
     what = "a label"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         name = text_of(at.node)
         if name is None:
             raise Problem("V012", f"'{at.text}' is not a label")
-        args[self.name] = parser.label(name, at)
+        args[self.name] = binder.label(name, at)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return printer.label(args[self.name])
 
 
@@ -366,15 +363,15 @@ class LabelListSyntax(OperandSyntax):
     pure = False
     what = "(label, ...)"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         names = [text_of(item) for item in at.node.items] if isinstance(at.node, GroupNode) else [None]
         if None in names:
             raise Problem("V012", f"'{at.text}' is not a list of labels", "write (L1, L2)")
         if len(names) > MAXIMUM_LIST:
             raise Problem("V029", f"an instruction has at most {MAXIMUM_LIST} labels, found {len(names)}")
-        args[self.name] = tuple(parser.label(name, at) for name in names if name is not None)
+        args[self.name] = tuple(binder.label(name, at) for name in names if name is not None)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return f"({', '.join(printer.label(n) for n in args[self.name])})"
 
 
@@ -392,13 +389,13 @@ class IntegerSyntax(OperandSyntax):
     def accepts(self, at: Placed) -> bool:
         return isinstance(at.node, NumberNode) and at.node.type is None
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         value = at.node.value if isinstance(at.node, NumberNode) and self.accepts(at) else single_integer(at.node)
         if value is None:
             raise Problem("V012", f"'{at.text}' is not an integer")
-        args[self.name] = parser.binder.integer(value, *self.limits, self.name)
+        args[self.name] = binder.integer(value, *self.limits, self.name)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return f"{args[self.name]:#x}" if self.hexadecimal else str(args[self.name])
 
 
@@ -410,12 +407,12 @@ class ChoiceSyntax(OperandSyntax):
         self.values = values
         self.what = " or ".join(values)
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         if at.text not in self.values:
             raise Problem("V012", f"'{at.text}' is not {self.what}", did_you_mean(at.text, self.values))
         args[self.name] = self.values[at.text]
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return next((k for k, v in self.values.items() if v == args[self.name]), str(args[self.name]))
 
 
@@ -424,17 +421,17 @@ class StringSyntax(OperandSyntax):
     what = "a name"
     maximum = MAXIMUM_STRING
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         text = text_of(at.node)
         if text is None:
             raise Problem("V012", f"'{at.text}' is not a name")
         if not text:
             raise Problem("V012", "the name is empty")
-        if len(parser.function.strings) > self.maximum:
-            raise Problem("V029", f"'{parser.function.name}' has more than {self.maximum} strings before this name")
-        args[self.name] = parser.function.add_string(text)
+        if len(binder.function.strings) > self.maximum:
+            raise Problem("V029", f"'{binder.function.name}' has more than {self.maximum} strings before this name")
+        args[self.name] = binder.function.add_string(text)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return printer.string(args[self.name])
 
 
@@ -443,7 +440,7 @@ class FileNameSyntax(StringSyntax):
 
     maximum = 0xFFFFFFFF
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return printer.quoted(args[self.name])
 
 
@@ -452,11 +449,11 @@ class VariableSyntax(OperandSyntax):
 
     what = "a variable"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
-        symbol = parser.binder.symbol(at.text, "VAP")
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
+        symbol = binder.symbol(at.text, "VAP")
         args["variable"], args["class"] = symbol.index, enums.LIFETIME_CLASSES[symbol.kind]
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         index, function = args["variable"], printer.function
         if args["class"] == enums.LIFETIME_CLASSES["V"]:
             return function.variable_name(index)

@@ -162,7 +162,7 @@ class ModuleParser:
                 f"'{at.text}' stands before any .kernel or .global_function",
                 "begin with '.version 4.1' and '.kernel \"name\"'",
             )
-        self.current.line = number
+        self.current.binder.line = number
         return self.current
 
     def _check_version(self, at: Placed, number: int) -> None:
@@ -175,7 +175,7 @@ class ModuleParser:
         if parser.subroutine == name:
             parser.subroutine = ""
             return
-        index = parser.label(name)
+        index = parser.binder.label(name)
         self._define_label(parser, index, name, at)
         parser.emit(".label", {"label": index}, parser.line)
 
@@ -250,7 +250,7 @@ class ModuleParser:
         self.checks.function(parser)
 
     def _subroutine(self, parser: FunctionParser, name: str, at: Placed) -> None:
-        index = parser.label(name)
+        index = parser.binder.label(name)
         parser.function.labels[index].kind = 1
         self._define_label(parser, index, name, at)
         parser.emit(".function", {"label": index}, parser.line)
