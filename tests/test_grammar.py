@@ -45,6 +45,17 @@ def test_lark_alone_gives_the_same_nodes(path):
         assert LarkAlone(line).transform(reader.lark.parse(line, start="statement")) == reader.statement(line), line
 
 
+def test_a_module_is_lines_of_statements_between_comments():
+    text = '// x\n.version 4.1 // y\n\n.kernel "k" /* a\n b */\nB:\nret (M1, 1)\n'
+    found = tables.load("visa", ("module",)).parse(text).children
+    assert [tree.data for tree in found] == ["directive", "directive", "label", "instruction"]
+
+
+@pytest.mark.parametrize("line", ["mov VD(0,0)<1> (M1, 8) 1:d", "mov (M1, 8) (M1, 8) VD(0,0)<1> 1:d"])
+def test_an_execution_size_in_a_wrong_place_is_an_operand(line):
+    assert [type(at.node).__name__ for at in line_reader().statement(line).operands].count("ExecutionNode") > 0
+
+
 def test_a_line_is_a_tree_of_nodes():
     statement = line_reader().statement(
         "(!P1.any) add.sat (M1_NM, 16) V34(0,2)<1> (-)V35(1,0)<8;8,1> r[A0(1),32]<4>:ud"
@@ -83,6 +94,12 @@ def test_what_was_expected(line, column, expected):
     with pytest.raises(Problem) as caught:
         line_reader().statement(line)
     assert caught.value.at.column == column and expected in caught.value.hint, caught.value.hint
+
+
+def test_a_hexadecimal_float_begins_with_0():
+    with pytest.raises(Problem, match="'x' cannot stand here"):
+        line_reader().statement("mov (M1, 8) V(0,0)<1> 2x16.:f")
+    assert line_reader().statement("mov (M1, 8) V(0,0)<1> 0x1.8p3:f").operands[2].node == NumberNode(12.0, "f")
 
 
 @pytest.mark.parametrize(

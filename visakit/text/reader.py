@@ -14,8 +14,8 @@ from visakit.text.syntax_errors import problem_of
 from visakit.text.transformer import SyntaxTransformer
 
 PLACED = frozenset(
-    {"operand", "attached", "argument", "name_argument", "number_argument", "predication", "opcode", "position",
-     "attribute", "setting"}
+    {"execution", "operand", "attached", "argument", "name_argument", "number_argument", "predication", "opcode",
+     "position", "attribute", "setting"}
 )  # fmt: skip
 
 

@@ -48,9 +48,9 @@ class SyntaxTransformer:
 
     def instruction(self, children: Children) -> syntax.InstructionStatement:
         predication, opcode, *operands, attribute = children
-        if operands[0] is None:
-            del operands[0]
         return syntax.InstructionStatement(predication, opcode, operands, attribute)
+
+    without_execution = instruction
 
     def mark(self, children: Children) -> syntax.InstructionStatement:
         return syntax.InstructionStatement(None, children[0], children[1:], None)
@@ -78,7 +78,7 @@ class SyntaxTransformer:
         node: syntax.Node = children[0]
         return node
 
-    attached = argument = name_argument = number_argument = operand
+    argument = name_argument = number_argument = operand
 
     # -- registers -------------------------------------------------------------------------------------------
 
@@ -151,6 +151,8 @@ class SyntaxTransformer:
 
     def group(self, children: Children) -> syntax.GroupNode:
         return syntax.GroupNode(children[0])
+
+    attached = group
 
     def items(self, children: Children) -> tuple[syntax.Node, ...]:
         return tuple(children)
