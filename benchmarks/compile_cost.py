@@ -11,7 +11,7 @@ from kernels import KERNELS
 from vsim_programs import load
 
 from vsim.engines.llvm import pipeline, plan
-from vsim.engines.llvm.runtime import native
+from vsim.engines.llvm.host import native
 from vsim.launch.launch import Launch
 from vsim.program import Program
 

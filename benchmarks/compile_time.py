@@ -27,9 +27,9 @@ from vasm.assembler import assemble_text
 from visakit.objects.image import read_image
 from vlink import link
 from vsim.engines.llvm import Unsupported
+from vsim.engines.llvm.host import native
 from vsim.engines.llvm.pipeline import translate
 from vsim.engines.llvm.plan import geometry, row_of
-from vsim.engines.llvm.runtime import native
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.launch import BufferArgument, Launch, parse_launch
 from vsim.program import Program

@@ -23,9 +23,9 @@ from typing import NamedTuple
 import numpy as np
 
 import vsim
+from visakit.compiler.ocloc import compile_source, compiler_driver
 from visakit.diagnostics import SimulationError, VisaError
 from vsim.program import Program
-from vsim.sources.ocloc import compile_source, compiler_driver
 
 ROOT = Path(__file__).parent.parent
 WIDER = 16

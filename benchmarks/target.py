@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from vsim.engines.llvm.runtime import target
+from vsim.engines.llvm import target
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:

@@ -42,7 +42,7 @@ Names of arrays are relative to the launch file, those of outputs to `--out-dir`
 of launch 0. `--save NAME=FILE` saves one of them. Arrays are `.npy` files, whose elements must go with the pointer that the
 kernel declares (S003); other files are bytes, which go with all. A key that is not on this page is an error (S001), as is
 an expected array without elements. A result that differs from the expected array is shown, and the command exits with 1; a
-launch without `expect` says *nothing expected*.
+launch without `expect` says *done*.
 """
 TITLES = {
     FILE: "The file", LAUNCH: "A launch", "buffer": "Argument: a buffer", "scalar": "Argument: a value", "local": "Argument: local memory",

@@ -56,7 +56,8 @@ def coloured(command: str) -> str:
         for name, text in FILES.items():
             (Path(folder) / name).write_text(text)
         ours, theirs = pty.openpty()
-        environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm-256color"}
+        # A terminal with colours that shows no progress.
+        environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "dumb"}
         child = subprocess.Popen([program, *words[1:]], cwd=folder, env=environment, stdout=theirs, stderr=theirs)
         os.close(theirs)
         found = b""

@@ -57,7 +57,7 @@ KINDS = {
     "max": Kind(ALL, 2, saturates=(*ALL_INTEGERS, *_FLOATS)),
     "cmp": Kind(ALL, 2, results=("uw", "d", "uq")),
     "add": Kind(ALL, 2, saturates=(*ALL_INTEGERS, *_FLOATS)),
-    "mul": Kind((NARROW, *ANY_FLOAT), 2, saturates=_FLOATS),
+    "mul": Kind((NARROW, *ANY_FLOAT), 2, saturates=(*ALL_INTEGERS, *_FLOATS)),
     "mad": Kind(ALL, 3, saturates=_FLOATS),
     "div": Kind(ALL, 2, saturates=_FLOATS),
     "mod": Kind((NARROW,), 2),
@@ -151,6 +151,12 @@ class Form:
     def mnemonic(self):
         suffix = {"cmp": f".{self.relation}", "bfn": f".x{self.chosen & 255:x}"}.get(self.name, "")
         return self.name + suffix + (".sat" if self.saturate else "")
+
+    @property
+    def is_macro(self):
+        """Whether hardware has it as a sequence of instructions that some platforms lack."""
+        doubles = "df" in (self.dst, *(s.type for s in self.sources))
+        return self.name in ("divm", "sqrtm") or (doubles and self.name in ("div", "inv", "sqrt"))
 
 
 # -- drawing ---------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strategies import ENGINES, effort
 
 from visakit import SimulationError
-from vsim.engines.llvm.ir import abreast
+from vsim.engines.llvm.passes import coarsen
 from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import Launch
 from vsim.launch.schedule import parse_schedule
@@ -109,9 +109,9 @@ PIECES = {"exchange": EXCHANGE, "ways": WAYS, "rounds": ROUNDS, "one place": SAM
 @pytest.fixture(autouse=True)
 def _as_many_as_possible(monkeypatch):
     """Vectors of any processor are wide enough, whatever runs for one thread after the other; small kernels may be long."""
-    monkeypatch.setattr(abreast, "LINES_FOR_EACH", 1000)
-    monkeypatch.setattr(abreast, "MOST_VECTORS", 64)
-    monkeypatch.setattr(abreast, "LINES_IN_TURN", 10_000)
+    monkeypatch.setattr(coarsen, "LINES_FOR_EACH", 1000)
+    monkeypatch.setattr(coarsen, "MOST_VECTORS", 64)
+    monkeypatch.setattr(coarsen, "LINES_IN_TURN", 10_000)
 
 
 def text_of(pieces, loop):
@@ -150,7 +150,7 @@ def test_a_divisor_of_the_threads_runs_abreast(threads, most):
 def test_two_are_enough_where_threads_do_much_one_after_the_other(monkeypatch):
     text = HEAD + WAYS.replace("@", "") + EXCHANGE + TAIL
     assert together(text, 4) == 4
-    monkeypatch.setattr(abreast, "LINES_IN_TURN", 1)
+    monkeypatch.setattr(coarsen, "LINES_IN_TURN", 1)
     assert together(text, 4) == 2
 
 
@@ -164,14 +164,14 @@ def test_what_is_too_much_or_ordered_runs_alone(monkeypatch):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("vsim.engines.llvm.pipeline.abreast", lambda given, *_: (given, 1))
         plain = lowered(text, 4)
-    assert abreast.abreast(plain, 4, 1, 1000)[1] == 4
+    assert coarsen.abreast(plain, 4, 1, 1000)[1] == 4
     for line in "fence seq_cst", "switch i32 0, label %exit [ ]":
         other = plain.replace("started:\n", f"started:\n  {line}\n")
-        assert abreast.abreast(other, 4, 1, 1000) == (other, 1)
-    monkeypatch.setattr(abreast, "MAXIMUM_LINES", {2: 10_000, 4: 1})
+        assert coarsen.abreast(other, 4, 1, 1000) == (other, 1)
+    monkeypatch.setattr(coarsen, "MAXIMUM_LINES", {2: 10_000, 4: 1})
     assert together(text, 4) == 2
-    assert abreast.abreast(plain, 4, 1, 0) == (plain, 1)
-    monkeypatch.setattr(abreast, "MOST_VECTORS", 1)
+    assert coarsen.abreast(plain, 4, 1, 0) == (plain, 1)
+    monkeypatch.setattr(coarsen, "MOST_VECTORS", 1)
     assert together(text, 4) == 1
 
 
@@ -188,8 +188,8 @@ def test_threads_abreast_are_those_of_the_reference(first, others, loop, threads
     """Whatever stands between barriers: branches and loops of single threads, places that all of them read."""
     text = text_of([first, *others, "exchange"], min(loop, len(others) + 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(abreast, "MAXIMUM_LINES", {2: 10_000, 4: 10_000})
-        patch.setattr(abreast.PhasedCode, "has_loop", lambda self, inside: False)
+        patch.setattr(coarsen, "MAXIMUM_LINES", {2: 10_000, 4: 10_000})
+        patch.setattr(coarsen.PhasedCode, "has_loop", lambda self, inside: False)
         found = run(text, threads, count, "llvm", seed)
     assert (found == run(text, threads, count, "numpy", seed)).all()
 

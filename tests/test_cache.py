@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from visakit import cache
-from vsim.engines.llvm.runtime import cache as objects
+from visakit import object_cache as objects
 
 CODE = b"code that will be executed" * 10
 

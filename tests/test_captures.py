@@ -235,8 +235,7 @@ def test_a_source_is_compiled(tmp_path, capsys):
     (folder / "kernel.cl").write_bytes(SAXPY.encode())
     assert said(capsys, "vsim", "--replay", folder, "--platform", "skl")[0] == 0
     (folder / "DeviceBinary0.bin").unlink()
-    code, _, err = said(capsys, "vsim", "--replay", folder)
-    assert code == 2 and "give --platform" in err
+    assert said(capsys, "vsim", "--replay", folder)[0] == 0  # for a device that the compiler chooses
 
 
 @pytest.mark.parametrize("data", [ZEBIN.read_bytes()[:5000], ZEBIN.read_bytes()[:10], b"of another driver"])
@@ -399,7 +398,7 @@ def test_round_trips(case, tmp_path, capsys):
     for folder in captures:
         code, out, err = said(capsys, "vsim", "--replay", folder, "--rtol", "0")
         assert (code, err) == (0, ""), out
-        assert "nothing expected" not in out
+        assert ": done" not in out
 
 
 def test_every_state_of_samplers_and_formats_of_images(tmp_path):

@@ -179,3 +179,27 @@ def test_an_implicit_input_that_nothing_reads_need_not_be_in_ze_info():
     for line in ("mov (M1, 1) OUT(0,0)<1> X(0,0)<0;1,0>", "svm_block_st (1) OUT(0,0)<0;1,0> BASE.0"):
         with pytest.raises(LinkError, match=r"'BASE' of kernel 'ids' has 8 bytes at 64, where ze_info has nothing"):
             build_text(UNUSED.format(line=line), "dg2", info)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_registers_are_read_before_they_are_written(engine):
+    """Of eight registers the seventh is compared, then written: LLVM 22 loads all behind that, unless it is told."""
+    places = [f"add (M1_NM, 1) AT(0,0)<1> OUT(0,0)<0;1,0> {at}:ud" for at in range(0, 1088, 128)]
+    loads, stores = (
+        [line for at, place in enumerate(places[:-1]) for line in (place, f"svm_block_{op} (8) AT(0,0)<0;1,0> R.{128 * at}")]
+        for op in ("ld", "st")
+    )  # fmt: skip
+    kinds = {"R": ("ud", 256), "D": ("d", 256), "B": ("ub", 1024), "BITS": ("ud", 16)}
+    lines = [
+        ".version 4.1", '.kernel "k"', *(f".decl {n} v_type=G type=uq num_elts=1 align=qword" for n in ("OUT", "AT")),
+        *(f".decl {n} v_type=G type={t} num_elts={k} " + ("alias=<R,0>" if n in "DB" else "align=GRF") for n, (t, k) in kinds.items()),
+        ".decl A v_type=A num_elts=16", ".decl P3 v_type=P num_elts=11", ".decl P9 v_type=P num_elts=32",
+        ".input OUT offset=32 size=8", '.kernel_attr Target="cm"', *loads, places[-1], "svm_block_ld (4) AT(0,0)<0;1,0> BITS.0",
+        "setp (M1_NM, 8) P3 BITS(0,3)<0;1,0>", *(f"addr_add (M1_NM, 1) A({n})<1> &B {40 * n + 16}:uw" for n in range(9)),
+        "not (M5, 16) r[A(7),0]<1>:ub r[A(1),0]<2,1>:uw", "cmp.lt (M8, 4) P9 R(0,0)<2;1,0> 31809:ud",
+        "(P3.any) and (M4, 2) R(0,6)<1> 828:ud R(5,3)<8;2,2>", "mov (M1, 16) D(18,0)<2> r[A(0),16]<1;1,0>:ud",
+        "mov (M1_NM, 1) BITS(0,4)<1> P9", *stores, places[-1], "svm_block_st (2) AT(0,0)<0;1,0> BITS.0", "ret (M1, 1)",
+    ]  # fmt: skip
+    memory = np.full(272, 0x808080, "u4")
+    vsim.load(build_text("\n".join(lines) + "\n", "skl")).launch("k", 1, 1, [memory], engine=engine)
+    assert memory[260] == 0 and memory[6] == 0x808080 & 828

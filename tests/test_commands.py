@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,13 +99,14 @@ def test_help_groups_options_and_ends_with_examples(tool, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     code, text, errors = said(capsys, tool, "--help")
     assert (code, errors) == (0, "") and "\x1b" not in text
-    assert re.findall(r"^╭─ (.+?) ─", text, re.MULTILINE) == PANELS[tool]
+    own = [panel for panel in PANELS[tool] if panel not in ("Options", "Diagnostics")]
+    assert re.findall(r"^(\w[\w ]*):$", text, re.MULTILINE) == [*own, "Diagnostics", "Options", "Examples"]
     for parameter in get_command(APPS[tool]).params:
         assert parameter.help and all(
-            re.search(rf"(?<![\w-]){name}\s", text) for name in parameter.opts if name[0] == "-"
+            re.search(rf"(?<![\w-]){name}[\s,]", text) for name in parameter.opts if name[0] == "-"
         )
     assert said(capsys, tool, "-h")[1] == text
-    examples = re.findall(rf"^ ({tool} .+?) *$", text.partition("Examples")[2], re.MULTILINE)
+    examples = re.findall(rf"^  ({tool} .+?) *$", text.partition("Examples")[2], re.MULTILINE)
     assert len(examples) >= 3
     for example in examples:
         parsed(*example.partition(" <")[0].split(" ", 1))
@@ -332,6 +334,21 @@ def test_interrupt(engine, more, tmp_path):
         assert [(d["code"], d["message"]) for d in json.loads(errors)] == [("U004", "interrupted")]
     else:
         assert errors == b"vsim: interrupted\n"
+
+
+def test_long_lines_and_names_are_cut():
+    """A message shows the place in a line of a megabyte, and the ends of a name that long."""
+    line = "a" * 500_000 + "HERE" + "b" * 500_000
+    hint = "c" * 500_000
+    d = Diagnostic("V002", f"'{line}' is unknown", Span("f", 1, 500_001, 4, text=line), hint)
+    message, text, caret, last = render([d]).splitlines()
+    assert text[caret.index("^") :].startswith("HERE") and caret.count("^") == 4
+    assert text.startswith(" 1 | ...a") and text.endswith("b...")
+    assert message.startswith("f:1:500001: error: 'aaa") and message.endswith("bbb' is unknown [V002]")
+    assert max(map(len, (message, text, caret, last, render_gnu(d)))) < 5000
+    for start in (1, 2, 80, 81, 82, 999_990, 1_000_004):
+        shown, mark = render([replace(d, span=Span("f", 1, start, 4, text=line))]).splitlines()[1:3]
+        assert shown[mark.index("^")] == line[start - 1]
 
 
 def test_what_terminals_obey_is_escaped():

@@ -11,8 +11,8 @@ from compile_kernels import kernel
 from conftest import build_text
 
 from vsim.analysis.control_flow import MANY_BARRIERS
+from vsim.engines.llvm.host import native
 from vsim.engines.llvm.pipeline import translate
-from vsim.engines.llvm.runtime import native
 from vsim.launch.launch import Launch
 from vsim.program import Program
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from test_ocloc import needs_ocloc
 
-from vsim.sources import compiler_process
-from vsim.sources.compiler_process import MAXIMUM_FAILURES, Service, library_of, run_once
+from visakit.compiler import process
+from visakit.compiler.process import MAXIMUM_FAILURES, Service, library_of, run_once
 
 SOURCE = "kernel void k(global int *y, global int *x) { size_t i = get_global_id(0); y[i] = x[i] / 3; }"
 WORDS = [
@@ -34,7 +34,7 @@ WORDS = [
 PROGRAM = """
 import os, sys
 from pathlib import Path
-from vsim.sources.compiler_process import SERVICE
+from visakit.compiler.process import SERVICE
 for name in ("first", "second"):
     os.mkdir(name)
     Path(name, "source").write_text(sys.argv[1])
@@ -202,7 +202,7 @@ def test_the_driver_answers_where_the_process_ends(service, folder, tmp_path, mo
     driver.write_text("#!/bin/sh\necho $1\nexit 3\n")
     driver.chmod(driver.stat().st_mode | stat.S_IXUSR)
     assert library_of(str(driver)) is None  # a script may do more
-    monkeypatch.setattr(compiler_process, "library_of", lambda driver: starts.append(driver) or "/no/libocloc.so")
+    monkeypatch.setattr(process, "library_of", lambda driver: starts.append(driver) or "/no/libocloc.so")
     for _ in range(MAXIMUM_FAILURES + 3):
         assert service.run(str(driver), ["said"], str(tmp_path)) == (3, "said\n")
     assert len(starts) == service.failures == MAXIMUM_FAILURES and not service.idle and not service.busy

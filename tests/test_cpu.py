@@ -12,7 +12,8 @@ from test_run import COPY
 from test_waiting import text
 
 from visakit import UsageError
-from vsim.engines.llvm.runtime import native, target
+from vsim.engines.llvm import target
+from vsim.engines.llvm.host import native
 from vsim.launch.launch import BufferArgument, parse_launch
 from vsim.program import Program
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from vsim.engines.llvm.runtime.crew import Crew
+from vsim.engines.llvm.host.thread_pool import Crew
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system does not say where threads run")

@@ -282,13 +282,13 @@ def test_a_launch_replaces_constants(tmp_path):
     ("tree", "message"),
     [
         ("{", "the launch file is not JSON"), ([], "a JSON object with a list 'launches'"), ({"launches": [5]}, "a launch is a JSON object, found 5"),
-        ({"launches": [{}]}, "launch 0: error: 'width' is a number of processors below 65536, found None"), (launches(height="2"), "'height' is a number"),
+        ({"launches": [{}]}, "error: 'width' is a number of processors below 65536, found None"), (launches(height="2"), "'height' is a number"),
         (launches(inputs=[1]), "'inputs' is a JSON object"), (launches(inputs={"16": "x.npy"}), "an input is a number from 0 to 15, found '16'"),
-        (launches(inputs={"0": "none.npy"}), "launch 0, input 0: error: 'none.npy' cannot be read"), (launches(inputs={"0": 5}), "a file name was expected, found 5"),
-        (launches(constants={"c0": [1, 2]}), "constant c0: error: the constant is a list of 4 numbers"), (launches(constants={"x1": 5}), "constants are called c0"),
+        (launches(inputs={"0": "none.npy"}), "error: 'none.npy' cannot be read"), (launches(inputs={"0": 5}), "a file name was expected, found 5"),
+        (launches(constants={"c0": [1, 2]}), "error: the constant is a list of 4 numbers"), (launches(constants={"x1": 5}), "constants are called c0"),
         (launches(constants={"c300": [1, 2, 3, 4]}), "a float constant is a number from 0 to 255, found '300'"), (launches(constants={"i0": "abc"}), "a list of 3 numbers"),
         (launches(outputs={"4": "x.npy"}), "an output is a number from 0 to 3"), (launches(outputs={"0": 5}), "an output is a file name or a JSON object"),
-        (launches(outputs={"0": {"rtol": "x"}}), "output 0, rtol: error: a number from 0 on was expected, found 'x'"),
+        (launches(outputs={"0": {"rtol": "x"}}), "error: a number from 0 on was expected, found 'x'"),
     ],
 )  # fmt: skip
 def test_launch_files_of_another_form(tmp_path, tree, message):

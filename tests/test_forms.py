@@ -12,6 +12,7 @@ from strategies import ENGINES, can_saturate, effort, seeds
 
 from visakit.isa import FORMS, instruction_set
 from visakit.isa.record import Saturate
+from visakit.language.platforms import WITH_MACROS
 
 FORMS_OF_A_KERNEL = 24
 
@@ -83,7 +84,8 @@ def forms_of(seed, names=tuple(KINDS)):
     random = Random(seed)
     platform = random.choice(("skl", "tgllp", "dg2", "xehp", "pvc", "bmg"))
     possible = [name for name in names if platform in KINDS[name].platforms]
-    return [form(random, random.choice(possible)) for _ in range(FORMS_OF_A_KERNEL)], platform
+    forms = [form(random, random.choice(possible)) for _ in range(FORMS_OF_A_KERNEL)]
+    return [f for f in forms if platform in WITH_MACROS or not f.is_macro], platform
 
 
 @effort(6, shrink=False)

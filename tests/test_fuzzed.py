@@ -16,10 +16,10 @@ import visakit.ctm.printer
 import visakit.ctm.program
 from vasm.assembler import assemble_text
 from visakit import VisaError, ctm
+from visakit.compiler.ocloc import compiler_driver
 from visakit.objects.image import parse_ze_info, read_image
 from vlink.linker import Linker, LinkOptions
 from vsim.launch.launch import parse_launch
-from vsim.sources.ocloc import compiler_driver
 
 
 def text(data):

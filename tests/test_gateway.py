@@ -110,6 +110,45 @@ def test_the_last_message_ends_the_thread(unit, engine):
     assert out.tolist() == [5] * 16
 
 
+EOT = "raw_sends_eot.3.1.0.0 (M1, 16) 0x0:ud 0x2000010:ud X.0 %null.0 %null.0"
+
+
+@pytest.mark.parametrize(
+    ("lines", "functions"),
+    [
+        (f"call (M1, 16) s\nret (M1, 16)\ns:\n{EOT}", ""),
+        (f"call (M1, 16) s\nret (M1, 16)\ns:\ncall (M1, 16) t\nret (M1, 16)\nt:\n{EOT}", ""),
+        ("fcall (M1, 16) f 0 0", f'.global_function "f"\n.decl X v_type=G type=ud num_elts=16 align=GRF\n{EOT}'),
+    ],
+)
+def test_a_thread_does_not_end_where_it_has_callers(lines, functions):
+    """Behind the call the caller would go on."""
+    image = build_text(TEXT.format(lines=lines, functions=functions), "pvc")
+    with pytest.raises(
+        LaunchError, match=r"raw_sends_eot .* cannot be executed: a last message ends the thread in the kernel"
+    ):
+        vsim.load(image).launch("k", 16, 16, [np.zeros(16, "u4")])
+
+
+def test_a_thread_ends_behind_its_subroutines():
+    store = "svm_block_st (4) OUT(0,0)<0;1,0> X.0"
+    lines = [
+        "mov (M1_NM, 16) X(0,0)<1> 5:ud",
+        "call (M1, 16) s",
+        "goto (M1, 16) last",
+        "s:",
+        store,
+        "ret (M1, 16)",
+        "last:",
+        EOT,
+        store,
+    ]
+    out = np.zeros(16, "u4")
+    image = build_text(TEXT.format(lines="\n".join(lines), functions=""), "pvc")
+    vsim.load(image).launch("k", 16, 16, [out], engine="numpy")
+    assert out.tolist() == [5] * 16
+
+
 @pytest.mark.parametrize(
     ("older", "newer"),
     [

@@ -33,6 +33,7 @@ NOT_SHOWN = {
     "U005": ("takes a machine without a C compiler", "test_opencl.py"),
     "C014": ("takes a machine without a compiler", "test_ocloc.py"),
     "C015": ("takes a compiler", "test_ocloc.py"),
+    "C017": ("takes a compiler", "test_ocloc.py"),
     "K004": ("takes a program that queues commands", "test_opencl_programs.py"),
 }
 """Codes that no small text brings about: why, and the test that has them."""
@@ -40,7 +41,7 @@ NOT_SHOWN = {
 
 NOT_MENDED = {
     **dict.fromkeys(("C001", "C002", "C003", "C022", "C031", "L001", "S014", "S021", "T050"), "the bytes were damaged"),
-    **dict.fromkeys(("C010", "C012", "F003", "L002", "L004", "L020", "L022"), "the right file is missing"),
+    **dict.fromkeys(("C010", "C012", "F003", "F006", "L002", "L004", "L020", "L022"), "the right file is missing"),
     **dict.fromkeys(("F001", "F002"), "there is no file, or one without end"),
     **dict.fromkeys(("C011", "C013"), "a compiler makes the file"),
     **dict.fromkeys(("K003", "K040", "T024", "T025", "T036"), "another algorithm is needed"),
@@ -111,7 +112,8 @@ def test_a_carets_line_is_the_line_of_the_input():
         golden = golden_files.read(path.read_text())
         pattern = r"^([\w.]+):(\d+):\d+: \w+: .*\n ( *\d+) \| (.*)\n *\| (.*)$"
         for name, line, number, excerpt, carets in re.findall(pattern, golden.stderr, re.MULTILINE):
-            assert golden.files[name].decode().split("\n")[int(line) - 1].rstrip() == excerpt, path.name
+            whole = golden.files[name].decode().split("\n")[int(line) - 1].rstrip()
+            assert whole == excerpt or (len(whole) > 240 and excerpt.strip(".") in whole), path.name
             assert int(number) == int(line) and set(carets) <= set(" \t^") and "^" in carets, path.name
 
 

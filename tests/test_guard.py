@@ -10,9 +10,9 @@ from conftest import DATA, build_text, run_case
 
 import visakit
 import vsim
+from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm import engine
-from vsim.engines.llvm.ir import guard
-from vsim.engines.llvm.runtime import context as cx
+from vsim.engines.llvm.passes import sanitize
 
 HEAD = """.version 4.1
 .kernel "k"
@@ -87,8 +87,8 @@ def test_the_driver_is_watched_too(guarded):
 
 
 def test_registers_at_computed_places_stay_in_their_stack_slot(guarded, monkeypatch):
-    original, size = guard.guarded, re.compile(r"(%file = alloca \[|ptr align 64 %file, i8 0, i64 )\d+")
-    monkeypatch.setattr(guard, "guarded", lambda text: original(size.sub(r"\g<1>64", text)))
+    original, size = sanitize.guarded, re.compile(r"(%file = alloca \[|ptr align 64 %file, i8 0, i64 )\d+")
+    monkeypatch.setattr(sanitize, "guarded", lambda text: original(size.sub(r"\g<1>64", text)))
     loaded = program(
         ".decl AD v_type=A num_elts=1", "addr_add (M1, 1) AD(0)<1> &W 0:uw", "mov (M1, 1) r[AD(0),0]<1>:ud 0x7:ud"
     )
@@ -142,7 +142,7 @@ entry:
 }"""
     checks = [
         line.split("guard_place(ptr ")[1].split(")")[0]
-        for line in guard.guarded(text).splitlines()
+        for line in sanitize.guarded(text).splitlines()
         if "@guard_place(ptr %" in line
     ]
     assert [c.split(",")[0] for c in checks] == ["%far", "%somewhere", "%ctx", "%far"]
@@ -155,7 +155,7 @@ entry:
 )
 def test_an_access_that_the_guard_does_not_know_is_an_error(line):
     with pytest.raises(AssertionError, match="the guard does not know"):
-        guard.guarded(f"define void @group(ptr %ctx) {{\nentry:\n  {line}\n  ret void\n}}")
+        sanitize.guarded(f"define void @group(ptr %ctx) {{\nentry:\n  {line}\n  ret void\n}}")
 
 
 def test_code_without_the_guard_has_nothing_of_it(monkeypatch):
@@ -177,6 +177,6 @@ entry:
   %x = load i64, ptr %at, align 8
   ret void
 }"""
-    assert "call ptr @guard_place" not in guard.guarded(text)
-    beyond = guard.guarded(text.replace("store <16 x i32> zero", "store <17 x i32> zero"))
+    assert "call ptr @guard_place" not in sanitize.guarded(text)
+    beyond = sanitize.guarded(text.replace("store <16 x i32> zero", "store <17 x i32> zero"))
     assert "@guard_place(ptr %next, i64 68, i64 1, ptr %next, i64 64, i64 %guard.site)" in beyond

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from strategies import ENGINES, effort
 
 from visakit import SimulationError
-from vsim.engines.llvm.ir import jam
-from vsim.engines.llvm.ir.blocks import bits_of, blocks_of, innermost_loops, postdominators, reaching, result_type
-from vsim.engines.llvm.ir.recurrence import bounds
+from vsim.engines.llvm.passes import unroll_and_jam
+from vsim.engines.llvm.passes.blocks import bits_of, blocks_of, innermost_loops, postdominators, reaching, result_type
+from vsim.engines.llvm.passes.recurrence import bounds
 from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import Launch
 from vsim.launch.threads import threads_in_flight
@@ -111,7 +111,7 @@ cmp.gt (M1_NM, 1) P2 S(0,0)<0;1,0> 0:d
 def four_threads():
     """Run at once whatever it takes to compile them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jam, "LINES_OF_FOUR", 10_000)
+        patch.setattr(unroll_and_jam, "LINES_OF_FOUR", 10_000)
         yield
 
 
@@ -146,12 +146,14 @@ def test_several_threads_are_compiled(loop, monkeypatch):
     """At once, for each of these loops: two, and four where processors have registers for what these hold."""
     monkeypatch.setattr("vsim.engines.llvm.pipeline.jammed", lambda text, *_: text)
     plain = translate(dispatch_of(loop, 2), full=True).text
-    assert "%t.step = select i1 %t.all, i64 2, i64 1" in jam.jammed(plain, 512, 2, 50)
+    assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.jammed(plain, 512, 2, 50)
     most = 2 if loop == "a table" else 4  # of which two do enough between the steps of their chains
-    assert f"%t.step = select i1 %t.all, i64 {most}, i64 1" in jam.jammed(plain, 512, 4, 50)
-    assert "%t.step = select i1 %t.all, i64 2, i64 1" in jam.jammed(plain, 256, 4, 50)
-    monkeypatch.setattr(jam, "LINES_OF_FOUR", 0)
-    assert "%t.step = select i1 %t.all, i64 2, i64 1" in jam.jammed(plain, 512, 4, 10)  # Else compiling takes long.
+    assert f"%t.step = select i1 %t.all, i64 {most}, i64 1" in unroll_and_jam.jammed(plain, 512, 4, 50)
+    assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.jammed(plain, 256, 4, 50)
+    monkeypatch.setattr(unroll_and_jam, "LINES_OF_FOUR", 0)
+    assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.jammed(
+        plain, 512, 4, 10
+    )  # Else compiling takes long.
 
 
 def test_threads_of_a_group():
@@ -191,11 +193,11 @@ def test_what_must_stay_in_order_is_left_alone(monkeypatch):
     dispatch = dispatch_of("chain", 2)
     monkeypatch.setattr("vsim.engines.llvm.pipeline.jammed", lambda text, *_: text)
     plain = translate(dispatch, full=True).text
-    assert jam.jammed(plain, 512, 2, 50) != plain
-    assert jam.jammed(plain, 32, 2, 50) == plain  # of which a thread holds too many in the loop
-    for line in "fence seq_cst", "switch i32 0, label %next [ ]", "\n".join(["; many"] * jam.MAXIMUM_LINES):
+    assert unroll_and_jam.jammed(plain, 512, 2, 50) != plain
+    assert unroll_and_jam.jammed(plain, 32, 2, 50) == plain  # of which a thread holds too many in the loop
+    for line in "fence seq_cst", "switch i32 0, label %next [ ]", "\n".join(["; many"] * unroll_and_jam.MAXIMUM_LINES):
         other = plain.replace("block0:", f"block0:\n  {line}")
-        assert jam.jammed(other, 512, 2, 50) == other
+        assert unroll_and_jam.jammed(other, 512, 2, 50) == other
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from strategies import ENGINES
 
 import vsim
 from vasm.assembler import assemble_text
-from visakit import FormatError, SimulationError
+from visakit import FormatError, SimulationError, object_cache
 from visakit.binary import write_module
 from vlink.linker import Linker, LinkOptions
 from vsim.analysis.summary import summarize
-from vsim.engines.llvm.runtime import cache, summaries
+from vsim.engines.llvm.host import summaries
 
 SAXPY = Path(__file__).parent.parent / "samples" / "saxpy"
 TABLE = {
@@ -165,7 +165,7 @@ def test_nothing_is_kept_of_what_only_the_reference_engine_ran(saxpy, tmp_path):
 
 def test_an_entry_without_the_kernel_gets_it(saxpy):
     code = run(saxpy).image.code
-    cache.save(summaries._name(code, 32), b"{}")
+    object_cache.save(summaries._name(code, 32), b"{}")
     program = run(saxpy)
     assert program.signature("saxpy").known is None
     assert run(saxpy).signature("saxpy").known == program.signature("saxpy").summary

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from probe import Probe, same_on_both_engines
 from strategies import CHECKED, RUNNING
 
-from vsim.engines.llvm.runtime.helpers import lane_function
-from vsim.engines.llvm.runtime.native import compile_support
+from vsim.engines.llvm.host.native import compile_support
+from vsim.engines.llvm.support.helpers import lane_function
 
 WORD = 0xFFFFFFFF
 FLAT = {(size, count): f"svm_{{}}.{size}.{count} (M1, 16) ADDRESS.0 DATA.0" for size in (1, 4, 8) for count in (1, 2)}

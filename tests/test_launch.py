@@ -15,6 +15,7 @@ from vsim.program import Program
     ("text", "data"),
     [
         ("5", b"\5\0\0\0"), ("-1", b"\xff\xff\xff\xff"), ("0x1f:u8", b"\x1f"), ("007", b"\7\0\0\0"), ("1:f32", b"\0\0\x80?"), ("2f", b"\0\0\0@"),
+        ("[1,0x2]", b"\1\0\0\0\2\0\0\0"), ("[1:u8, 2:u16]", b"\1\0\2\0"), ("[1]:f4", b"\0\0\x80?"),
         (".5", b"\0\0\0?"), ("1e0:f64", b"\0\0\0\0\0\0\xf0?"),
     ],
 )  # fmt: skip
@@ -28,7 +29,23 @@ def test_local_argument():
 
 
 @pytest.mark.parametrize(
-    "text", ["x", "local:x", "local:0", "1.2.3", "300:u8", "nan:i32", "1.5:i32", "3:zz", "zeros:99999999999999:f32"]
+    "text",
+    [
+        "x",
+        "local:x",
+        "local:0",
+        "1.2.3",
+        "300:u8",
+        "nan:i32",
+        "1.5:i32",
+        "3:zz",
+        "[]",
+        "[1:u8,2]",
+        "[1,x]:f32",
+        "[1]:zz",
+        "[256]:u8",
+        "zeros:99999999999999:f32",
+    ],
 )
 def test_bad_argument(text):
     with pytest.raises((UsageError, LaunchError)) as caught:

@@ -14,7 +14,8 @@ from conftest import short_id
 
 from visakit.ctm.launch import GridLaunchFile
 from visakit.diagnostics import LaunchError
-from vsim.launch.launch import compare, image_launch, parse_launch
+from visakit.json_text import JsonPlaces
+from vsim.launch.launch import CALLED, compare, image_launch, parse_launch
 from vsim.launch.paths import LaunchPaths
 from vsim.launch.schema import ARGUMENTS as ARGUMENTS_OF_LAUNCHES
 from vsim.launch.schema import check_keys, json_schema
@@ -36,12 +37,11 @@ def folder(tmp_path, monkeypatch):
 def failure(entry, folder):
     """The message of a launch file with one launch."""
     with pytest.raises(LaunchError) as error:
-        parse_launch(
-            json.dumps({"launches": [{"global_size": 1, **entry}]}), str(folder), "launch.json", "", ["launch.json"]
-        ).launch(0)
+        text = json.dumps({"launches": [{"global_size": 1, **entry}]})
+        parse_launch(text, str(folder), "launch.json", "", ["launch.json"]).launch(0)
     found = error.value.diagnostics[0]
-    assert found.code == "S001"
-    return found.span.file, found.message
+    assert (found.code, found.span.line) == ("S001", 1)
+    return JsonPlaces(text, "launch.json", CALLED).words(found.span), found.message
 
 
 ARGUMENTS = {
@@ -165,7 +165,7 @@ def test_samples_and_cases_have_known_keys_alone():
 @pytest.mark.parametrize("value", [1 << 32, [HUGE], -1, "1", [1, 2, 3, 4], [], 1.5, {}, True, [True]], ids=short_id)
 def test_sizes(folder, key, value):
     place, message = failure({key: value}, folder)
-    assert place == "launch.json, launch 0" and message.startswith(f"{key} is a list of one to three numbers")
+    assert place == f"launch.json, launch 0, {key}" and message.startswith(f"{key} is a list of one to three numbers")
 
 
 def test_numbers_of_many_digits(folder):
@@ -312,8 +312,10 @@ def test_the_way_to_the_files_is_a_text(folder, way):
     ids=lambda v: repr(v)[:60],
 )
 def test_launches_of_the_second_target(folder, entry, place):
-    file = GridLaunchFile.parse(json.dumps({"launches": [entry]}), LaunchPaths(str(folder)), "launch.json")
+    text = json.dumps({"launches": [entry]})
+    file = GridLaunchFile.parse(text, LaunchPaths(str(folder)), "launch.json")
     with pytest.raises(LaunchError) as error:
         file.launch(0)
     found = error.value.diagnostics[0]
-    assert (found.code, found.span.file) == ("T062", f"launch.json, launch 0{place}") and len(found.message) < 200
+    words = JsonPlaces(text, "launch.json", CALLED).words(found.span)
+    assert (found.code, words) == ("T062", f"launch.json, launch 0{place}") and len(found.message) < 200

@@ -31,7 +31,7 @@ from visakit.objects.image import LinkedImage
 from vsim.command.command_arguments import argument_value, sizes
 from vsim.command.numbers import parse_numbers
 from vsim.engines.llvm import kernels, pipeline
-from vsim.engines.llvm.runtime import crew, workers
+from vsim.engines.llvm.host import thread_pool, workers
 from vsim.launch.launch import BufferArgument, Launch
 from vsim.launch.schedule import parse_schedule
 from vsim.memory.memory import RESTING_SLOTS
@@ -269,7 +269,7 @@ def test_an_interrupt_anywhere_leaves_the_pool_as_it_was(monkeypatch: pytest.Mon
         step += 1
         work = Work()
         steps = [step] if second is None else [step, step + second]
-        came = Interrupter((workers.__file__, crew.__file__), *steps).run(pool, work.run)
+        came = Interrupter((workers.__file__, thread_pool.__file__), *steps).run(pool, work.run)
         assert second is not None or not (work.run.left or work.running)
         work.run.settle()  # which the next launch does if interrupts came even there
         assert work.run.over and not work.running

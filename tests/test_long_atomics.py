@@ -9,7 +9,7 @@ from test_ocloc import needs_ocloc
 from test_opencl_sources import DEVICES
 
 import vsim
-from vsim.sources.ocloc import compile_source
+from visakit.compiler.ocloc import compile_source
 
 OPERATIONS = """
   atom_add(a + 0, v); atom_sub(a + 1, v); atom_inc(a + 2); atom_dec(a + 3);

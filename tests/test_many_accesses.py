@@ -7,8 +7,8 @@ from probe import Probe, same_on_both_engines
 from strategies import ENGINES
 
 from visakit import SimulationError
-from vsim.engines.llvm.memory import each_lane, together
-from vsim.engines.llvm.memory.each_lane import LaneCopies
+from vsim.engines.llvm.memory import common_buffer, scalarised
+from vsim.engines.llvm.memory.scalarised import LaneCopies
 from vsim.engines.llvm.memory.scatter import LaneLoops
 
 ROUNDS = 20
@@ -57,7 +57,7 @@ def test_gathers_and_scatters_without_a_pattern(size, count, running, out_of_lin
 @pytest.mark.parametrize(("stride", "count"), [(24, 2), (64, 2), (64, 4), (24, 4), (8, 4)])
 def test_lanes_at_a_distance(stride, count, running, out_of_line, monkeypatch):
     """Structures of some bytes, of which each lane reads and writes dwords: the distance is proved, and lanes may overlap."""
-    monkeypatch.setattr(each_lane, "INLINE_FOR_EACH", 1)
+    monkeypatch.setattr(scalarised, "INLINE_FOR_EACH", 1)
     probe = probe_of([0] * 16, running, 4)
     probe.fill(LANE=("uw", [0] * 16), WIDE=("uq", [0] * 16))
     for n in range(ROUNDS):
@@ -136,7 +136,7 @@ def test_the_last_element_of_one_lane_is_outside(lane):
 def test_what_is_emitted_for_good_counts_alone(monkeypatch):
     """A function is emitted twice, and the first time only shows what it stores: as many lanes as may be are inline."""
     monkeypatch.setenv("VISAKIT_CACHE", "off")
-    monkeypatch.setattr(together, "CHECKED_LANES", 64)
+    monkeypatch.setattr(common_buffer, "CHECKED_LANES", 64)
     load, rare = LaneLoops.load, []
     monkeypatch.setattr(LaneLoops, "load", lambda *a, **k: [rare.append(k["rare"]), load(*a, **k)][1])
     probe = probe_of([64 * (n * 5 % 16) for n in range(16)], 0xFFFF, 4)

@@ -8,9 +8,9 @@ from conftest import build_text
 from test_run import COPY
 
 from visakit.language.types import HF, F
+from vsim.engines.llvm import target
 from vsim.engines.llvm.ir import rounded
 from vsim.engines.llvm.pipeline import translate
-from vsim.engines.llvm.runtime import target
 from vsim.engines.numpy import algebra as numpy_algebra
 from vsim.engines.numpy.algebra import DTYPES, NumpyAlgebra, fma_double
 from vsim.launch.launch import Launch

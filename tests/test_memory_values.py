@@ -14,7 +14,7 @@ from strategies import CHECKED, ENGINES, RUNNING, numbers, randoms
 import visakit
 from visakit import SimulationError
 from visakit.language.platforms import find
-from vsim.engines.llvm.runtime import native
+from vsim.engines.llvm.host import native
 
 SPACE = 4096
 
@@ -251,10 +251,33 @@ def test_strided(data):
         assert found["FOUND"].tolist() == wanted and found["COPY"].view("u4").tolist() == stored, engine
 
 
+def raw_matrices(probe, way, size, how, moved, registers, stores):
+    """A prefetch, a load and perhaps a store by raw messages, which have the shape in their payload alone."""
+    descriptor = (size.bit_length() - 1) << 9 | (how == "v") << 7 | (how == "t") << 15
+    extended = 0xF | (moved[0] & 0x3FF) << 12 | (moved[1] & 0x3FF) << 22
+    load, store = descriptor | 1 << 25 | 3, descriptor | 1 << 25 | 7
+    length = min(registers, 31)
+    if way == "contiguous":
+        probe.variable("WHOLE", "ud", bytes(64) + bytes(probe.variables["DATA"][1]))
+        probe.lines += ["mov (M1_NM, 16) WHOLE(0,0)<1> PLACE(0,0)<1;1,0>"]
+        probe.lines += [f"mov (M1_NM, 16) WHOLE({n + 1},0)<1> DATA({n},0)<1;1,0>" for n in range(registers)]
+        messages = [f"raw_send (M1, 1) 0xf 1 {min(length, 16)} {load:#x}:ud PLACE.0 FOUND.0"]
+        return messages + [f"raw_send (M1_NM, 16) 0xf {registers + 1} 0 {store:#x}:ud WHOLE.0 %null.0"] * stores
+    messages = [
+        f"raw_sends.15.1.0.{n} (M1, {lanes}) {extended:#x}:ud {load:#x}:ud PLACE.0 %null.0 {to}.0"
+        for n, lanes, to in ((0, 16, "%null"), (length, 1, "FOUND"))
+    ]
+    return (
+        messages
+        + [f"raw_sends.15.1.{registers}.0 (M1_NM, 1) {extended:#x}:ud {store:#x}:ud PLACE.0 DATA.0 %null.0"] * stores
+    )
+
+
 @CHECKED
-@pytest.mark.parametrize("addressing", ["operands", "offsets", "payload"])
+@pytest.mark.parametrize("addressing", ["operands", "offsets", "payload", "raw", "contiguous"])
 @given(st.data(), st.sampled_from([("d32", 4, 16, 8, 1, ""), ("d16", 2, 16, 16, 1, ""), ("d8", 1, 32, 8, 1, ""), ("d16", 2, 16, 8, 2, ""), ("d32", 4, 8, 8, 1, "t"),
-                                   ("d16", 2, 16, 16, 1, "v"), ("d8", 1, 16, 16, 1, "v"), ("d32", 4, 5, 3, 1, "")]))  # fmt: skip
+                                   ("d16", 2, 16, 16, 1, "v"), ("d8", 1, 16, 16, 1, "v"), ("d32", 4, 5, 3, 1, ""), ("d64", 8, 4, 8, 1, "t"),
+                                   ("d64", 8, 8, 5, 1, ""), ("d8", 1, 12, 7, 2, "v"), ("d16", 2, 32, 32, 1, "v"), ("d8", 1, 8, 3, 4, "")]))  # fmt: skip
 def test_matrices(addressing, data, shape):
     """Blocks of a matrix, also across its rim: the address in operands, with offsets of x and y, or in a payload."""
     name, size, width, height, blocks, how = shape
@@ -272,21 +295,25 @@ def test_matrices(addressing, data, shape):
     payload = random.randbytes(each * blocks)
     probe = Probe("pvc")
     probe.buffer("MEM", memory)
-    across, down = (random.randrange(-2000, 2000) for _ in range(2)) if addressing != "operands" else (0, 0)
+    most = {"operands": 0, "contiguous": 0, "raw": 511}.get(addressing, 2000)
+    across, down = (random.randrange(-most, most + 1) for _ in range(2))
     limits = [columns * size - 1, rows - 1, pitch - 1]
     words = [0, 0, *limits, x - across, y - down, blocks - 1 << 16 | height - 1 << 8 | width - 1]
     probe.fill(PLACE=("d", words), DATA=("ud", payload), FOUND=("ud", payload))
     probe.declarations.append(".decl BASE v_type=G type=uq num_elts=1 alias=<PLACE,0>")
     probe.lines.append("mov (M1_NM, 1) BASE(0,0)<1> MEM(0,0)<0;1,0>")
-    if addressing == "payload":
+    if addressing in ("payload", "raw", "contiguous"):
         matrix = f"flat[PLACE+({across},{down})]"
     else:
         x_offset, y_offset = (f"{n:+}" if n else "" for n in (across, down))
         matrix = f"flat[BASE,{limits[0]:#x},{limits[1]:#x},{limits[2]:#x},PLACE(0,5){x_offset},PLACE(0,6){y_offset}]"
-    probe.lines.append(f"lsc_load_block2d.ugm (M1_NM, 1) %null:{text} {matrix}")
-    probe.lines.append(f"lsc_load_block2d.ugm (M1_NM, 1) FOUND:{text} {matrix}")
-    stores = blocks == 1 and not how
-    if stores:
+    stores, raw = blocks == 1 and not how, addressing in ("raw", "contiguous")
+    if raw:
+        probe.lines += raw_matrices(probe, addressing, size, how, (across, down), each * blocks // 64, stores)
+    else:
+        probe.lines.append(f"lsc_load_block2d.ugm (M1_NM, 1) %null:{text} {matrix}")
+        probe.lines.append(f"lsc_load_block2d.ugm (M1_NM, 1) FOUND:{text} {matrix}")
+    if stores and not raw:
         probe.lines.append(f"lsc_store_block2d.ugm (M1_NM, 1) {matrix} DATA:{text}")
     wanted, space = bytearray(payload), bytearray(memory)
     for b in range(blocks):
@@ -320,6 +347,39 @@ def test_payloads_describe_their_blocks(engine):
     probe.predicate("NONE", 0)
     probe.lines = [f"(NONE) {probe.lines[0].replace('M1_NM', 'M1')}"]
     assert probe.run(engine)["FOUND"].tolist() == [7] * 16
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_raw_messages_have_room_for_the_blocks_of_their_payload(engine):
+    """More registers than the message has are a fault, and none where the message does not execute."""
+    probe = Probe("pvc")
+    probe.buffer("MEM", bytes(64))
+    probe.fill(PLACE=("ud", [0, 0, 63, 0, 63, 0, 0, 0x1010F]), FOUND=("ud", [7] * 64))
+    probe.lines.append("raw_sends.15.1.0.3 (M1_NM, 1) 0xf:ud 0x2000403:ud PLACE.0 %null.0 FOUND.0")
+    with pytest.raises(visakit.SimulationError, match=r"blocks of 4 registers, the message has 3, by 'raw_sends"):
+        probe.run(engine)
+    probe.predicate("NONE", 0)
+    probe.lines = [f"(NONE) {probe.lines[0].replace('M1_NM', 'M1')}"]
+    assert probe.run(engine)["FOUND"].tolist() == [7] * 64
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("raw_sends.15.1.0.1 (M1, 1) 0xf:ud 0x2000803:ud", "a size that elements of a matrix do not have"),
+        ("raw_sends.15.1.0.1 (M1, 1) 0xf:ud 0x62000403:ud", "in flat memory"),
+        ("raw_sends.14.1.0.1 (M1, 1) 0xe:ud 0x2000403:ud", "in flat memory"),
+        ("raw_sends.15.1.0.1 (M1, 1) X(0,0)<0;1,0> 0x2000403:ud", "extended descriptor is not a constant"),
+        ("raw_sends.15.1.0.1 (M1, 1) 0xf:ud 0x2008283:ud", "transposed or in VNNI form"),
+        ("raw_sends.15.1.0.1 (M1, 1) 0xf:ud 0x2008407:ud", "stored as they are"),
+    ],
+)
+def test_raw_blocks_without_an_instruction(message, reason):
+    probe = Probe("pvc")
+    probe.fill(X=("ud", [0] * 16))
+    probe.lines.append(f"{message} X.0 X.0 X.0")
+    with pytest.raises(visakit.LaunchError, match=f"cannot be executed: .*{reason}"):
+        probe.run("numpy")
 
 
 @CHECKED

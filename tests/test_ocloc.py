@@ -10,8 +10,11 @@ from conftest import DATA
 from test_commands import said
 
 import visakit
-from vsim.sources.ocloc import SPIRV, compile_source, compiler_driver, dependencies
-from vsim.sources.ocloc import said as diagnostics
+import vsim
+from visakit.compiler.devices import compiler_driver, known_devices, preferred_device
+from visakit.compiler.ocloc import compile_source, dependencies
+from visakit.compiler.ocloc import said as diagnostics
+from visakit.file_kinds import BITCODE, SPIRV
 
 PROGRAM = DATA / "zebins" / "program.cl"
 SAXPY = "kernel void saxpy(global float *y, global const float *x, float a) {\n  size_t i = get_global_id(0);\n  y[i] += a * x[i];\n}\n"
@@ -247,10 +250,127 @@ def test_the_command_runs_a_source(driver, tmp_path, capsys):
     code, out, err = said(capsys, "vsim", source, "--platform", "tgllp", "--list")
     assert code == 0 and out.startswith("saxpy: SIMD32\n")
     assert err.splitlines()[:2] == [f"{source}:2:3: warning: hm [U003]", " 2 | int x;"]
-    code, _, err = said(capsys, "vsim", source)
-    assert code == 2 and "give --platform" in err
+    assert said(capsys, "vsim", source, "--list")[0] == 0
     code, _, err = said(capsys, "vsim", source, "--platform", "bmx")
     assert code == 2 and "'bmx' is not a platform" in err
+
+
+HELP = "-device <device_type>   Target device.\n  <device_type> can be: {}, version  or hexadecimal value\n\n"
+
+
+@pytest.mark.parametrize(
+    ("names", "known", "preferred"),
+    [
+        ("bdw, skl, dg1, acm-g10, gen9, xe-hpg", "skl dg1 acm-g10", "dg2"),
+        ("skl, tgllp, xe", "skl tgllp", "tgllp"),
+        ("pvc, bmg, bmg-g21, ptl-h, xe2", "pvc bmg bmg-g21 ptl-h", "bmg"),
+        ("", "", "bmg"),
+    ],
+)
+def test_the_device_is_the_newest_that_the_compiler_knows(driver, tmp_path, capsys, names, known, preferred):
+    calls = driver(HELP.format(names))
+    assert (known_devices(), preferred_device()) == (known.split(), preferred)
+    (tmp_path / "k.cl").write_text("kernel void k() {}")
+    assert said(capsys, "vsim", tmp_path / "k.cl", "--list")[0] == 0
+    compiled(device=None)
+    for words in calls():
+        assert "--help" in words or words[words.index("-device") + 1] in (preferred, "acm-g10")
+    text = " ".join(said(capsys, "vsim", "--list-platforms")[1].split())
+    shown = f"The installed ocloc compiles for {', '.join(known.split())}; for {preferred} where --platform is missing."
+    assert shown in text or (not known and "names no devices" in text)
+
+
+@pytest.mark.parametrize(
+    "message", ["Error: Cannot get HW Info for device bmg.", "Could not determine device target: bmg."]
+)
+def test_a_device_that_the_compiler_does_not_know(driver, message):
+    driver(f"{HELP.format('skl, tgllp')}{message}\nCommand was: ocloc\n", zebin="", code=1)
+    with pytest.raises(visakit.FormatError, match="does not compile for the device 'bmg'") as caught:
+        compiled(device="bmg")
+    (found,) = caught.value.diagnostics
+    assert found.code == "C017" and found.hint.startswith("it knows skl, tgllp; newer ones: https://")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "file", "option"),
+    [
+        ("k.cl", b"kernel void k() {}", "source.cl", None),
+        ("k", SPIRV + bytes(16), "source.spv", "-spirv_input"),
+        ("k.cl", BITCODE + bytes(16), "source.bc", "-llvm_input"),
+        ("k.ll", b"target triple = ...", "source.ll", "-llvm_input"),
+    ],
+)
+def test_the_compiler_is_told_the_language(driver, name, data, file, option):
+    calls = driver()
+    compiled(data, path=f"/nowhere/{name}")
+    (words,) = calls()
+    assert words[2] == file and [w for w in words if w.endswith("_input")] == ([option] if option else [])
+
+
+def test_a_compiler_that_takes_no_text_of_llvm(driver):
+    driver("Warning : file does not look like llvm bitcode (wrong magic numbers)error: no\n", zebin="", code=245)
+    with pytest.raises(visakit.FormatError, match="takes LLVM's bitcode, and not its text") as caught:
+        compiled(b"; ModuleID = '1'", path="k.ll")
+    assert "llvm-as" in caught.value.diagnostics[0].hint
+
+
+def test_the_disassembler_compiles(driver, tmp_path, capsys):
+    """The text is the compiler's; lines of the source take -g, once."""
+    calls, source = driver("1:2:3: warning: hm\nint x;\n  ^\n"), tmp_path / "k.cl"
+    source.write_text("// nothing\nint x;\n")
+    _, expected, _ = said(capsys, "vdis", DATA / "zebins" / "xelp.bin")
+    for words, options in (
+        ((), ""),
+        (("--source",), "-g"),
+        (("--source", "--build-options=-g -DN=1"), "-g -DN=1"),
+        (("--build-options=-DN=1", "--source"), "-DN=1 -g"),
+    ):
+        code, out, err = said(capsys, "vdis", source, "--platform", "dg1", *words)
+        assert code == 0 and err.startswith(f"{source}:2:3: warning: hm [U003]")
+        assert (out == expected) is ("--source" not in words)
+        given, device = calls()[-1][-1], calls()[-1][4]
+        assert device == "dg1" and given.partition(" -I ")[0].partition(" -s ")[0].removeprefix("-I").strip() in (
+            options,
+            str(tmp_path),
+        )
+    code, out, err = said(capsys, "vdis", source, "--kernel", "sxpy", "--platform", "dg1")
+    assert (code, out) == (1, "") and "there is no kernel or function 'sxpy' [C016]" in err
+    assert said(capsys, "vdis", source, "--split", tmp_path / "texts")[0] == 0
+    assert (tmp_path / "texts" / "saxpy.visaasm").read_text() in expected
+    code, _, err = said(capsys, "vdis", DATA / "zebins" / "xelp.bin", "--build-options=-g")
+    assert code == 2 and "--build-options is for the compiler of a source" in err
+
+
+@needs_ocloc
+def test_vISA_between_lines_of_the_source(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "k.cl").write_text(SAXPY + "kernel void twice(global float *y) {\n  y[get_global_id(0)] *= 2;\n}\n")
+    code, out, _ = said(capsys, "vdis", tmp_path / "k.cl", "--kernel", "twice", "--source")
+    assert code == 0 and '.kernel "twice"' in out and "saxpy" not in out
+    line, instruction = f"// {tmp_path}/k.cl:6: y[get_global_id(0)] *= 2;", "\n    mul "
+    assert line in out and out.index(line) < out.rindex(instruction)
+    assert "k.cl:6" not in said(capsys, "vdis", tmp_path / "k.cl")[1]
+
+
+def test_a_source_is_loaded_in_python(driver, tmp_path):
+    """As the command does; what the compiler warns of is a warning of Python's."""
+    calls, source = driver("1:1:1: warning: hm\nx\n^\n"), tmp_path / "k.cl"
+    source.write_text("kernel void k() {}")
+    with pytest.warns(visakit.VisaWarning, match="hm"):
+        program = vsim.load(source, platform="dg1", options="-DN=3")
+    assert program.kernels[0] == "saxpy" and calls()[-1][4] == "dg1" and calls()[-1][-1].startswith("-DN=3 ")
+    driver()
+    assert vsim.load(SPIRV + bytes(16)).kernels == program.kernels
+    assert vsim.load(program.image.to_bytes(), "tgl").kernels == program.kernels
+    for arguments, message in (
+        ((program.image.to_bytes(), "bmg"), "is an image for tgllp, not for bmg"),
+        ((program.image.to_bytes(), None, "-g"), "build options are for the compiler of a source"),
+        ((program.image, "tgllp"), "'platform' does not go with an image"),
+        ((source, "bgm"), "'bgm' is not a platform"),
+        ((source, None, b"-g"), "build options is a str"),
+    ):
+        with pytest.raises(visakit.UsageError, match=message):
+            vsim.load(*arguments)
 
 
 @needs_ocloc

@@ -672,6 +672,15 @@ def test_wrong_words_are_wrong_usage(capsys, monkeypatch):
         assert (code, text) == (0, "") and "Examples" in out and "--install-completion" not in out
 
 
+def test_a_file_that_is_no_program(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("visakit.opencl.library.icd_folder", lambda: "")
+    (tmp_path / "k.cl").write_text("kernel void k() {}")
+    code, _, text = said(capsys, "exec", str(tmp_path / "k.cl"))
+    assert (
+        code == 1 and "it cannot be run: Permission denied [F001]" in text and "this is OpenCL C: vsim runs it" in text
+    )
+
+
 def test_without_a_c_compiler_the_message_says_what_is_missing(tmp_path, monkeypatch):
     from visakit.opencl import library
 

@@ -10,11 +10,11 @@ from test_ocloc import needs_ocloc
 from test_opencl import function_address
 
 import vsim
+from visakit.compiler.ocloc import compile_source
 from visakit.diagnostics import FormatError
 from visakit.opencl import cl, compiler, kernels
 from visakit.opencl.specialisation import specialised
 from vsim.launch.schedule import Schedule
-from vsim.sources.ocloc import compile_source
 
 only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
 BUILT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)

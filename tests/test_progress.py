@@ -1,7 +1,9 @@
 """The bar of long launches: what it shows, where, and where it does not."""
 
 import io
+import os
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -9,10 +11,13 @@ from conftest import DATA
 
 import visakit
 import vsim
+from vasm.vdis_cli import app as vdis
+from visakit import waiting
+from visakit.commands import command
 from vsim.command import progress
 from vsim.command.progress import DELAY, Groups, ProgressWatch, watch_on_terminal
 from vsim.command.session import Results, Session
-from vsim.engines.llvm.runtime.workers import POOL
+from vsim.engines.llvm.host.workers import POOL
 
 ZEBIN = DATA / "zebins" / "xelp.bin"
 
@@ -56,7 +61,7 @@ def test_what_is_shown(terminal, monkeypatch):
     assert not terminal.getvalue() and watch.shown is None
     watch.look(started + DELAY)
     watch.shown.bar.refresh()
-    assert "[saxpy]" in plain(terminal) and "/?" in plain(terminal)
+    assert "[saxpy]: making native code, once" in plain(terminal) and "/?" in plain(terminal)
     for shown in ("3/8 groups", "8/8 groups"):
         watch.look(started + DELAY)
         watch.shown.bar.refresh()
@@ -70,6 +75,44 @@ def test_what_is_shown(terminal, monkeypatch):
     watch.begin("k")
     assert watch.thread is first
     watch.end()
+
+
+def test_long_work_has_a_line_that_goes_away(tmp_path, monkeypatch):
+    """Also where the work sends standard error elsewhere; short work has none."""
+    monkeypatch.setattr(waiting, "INTERVAL", 1e9)
+    told = threading.Event()
+    write = os.write
+    monkeypatch.setattr("os.write", lambda *words: (write(*words), told.set()))
+    with open(tmp_path / "terminal", "w") as stream, monkeypatch.context() as patched:
+        patched.setattr("sys.stderr", stream)
+        for delay in (1e9, 0.0):
+            monkeypatch.setattr(waiting, "DELAY", delay)
+            with pytest.raises(KeyError), waiting._shown("building\n" + "x" * 99):
+                assert delay or told.wait(60)
+                raise KeyError
+    cleared, shown, rest = (tmp_path / "terminal").read_bytes().decode().split("\r\x1b[2K")
+    assert (cleared, rest) == ("", "") and re.fullmatch(r"building\S+x{50,}: 0 s", shown) and len(shown) == 79
+
+
+@pytest.mark.parametrize(
+    ("style", "term", "is_shown"), [("human", "xterm", True), ("json", "xterm", False), ("human", "dumb", False)]
+)
+def test_only_people_at_a_terminal_are_told(terminal, monkeypatch, style, term, is_shown):
+    asked = []
+    monkeypatch.setattr(command, "show_waiting", asked.append)
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setattr("sys.stderr", terminal)
+    command.exit_code(vdis, "vdis", ["none", "--error-format", style])
+    assert asked == [is_shown]
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    command.exit_code(vdis, "vdis", ["none", "--error-format", style])
+    assert asked == [is_shown, False]
+
+
+def test_the_library_says_nothing(capfd):
+    with waiting.waiting("building, once"):
+        pass
+    assert capfd.readouterr() == ("", "")
 
 
 def test_only_a_terminal_has_a_bar(terminal, monkeypatch):

@@ -31,10 +31,11 @@ ERRORS = {n: c for n, c in PUBLIC.items() if inspect.isclass(c) and issubclass(c
 TREE = (visakit.Module, visakit.Function, visakit.Instruction)
 """The classes of the syntax tree, whose parts the page only names."""
 WRITERS = {
-    "vasm/cli.py", "vasm/vdis_cli.py", "vlink/cli.py", "vsim/command/cli.py", "visakit/__main__.py", "visakit/cli.py", "visakit/commands/command.py", "visakit/files.py", "visakit/commands/reporting.py",
+    "vasm/cli.py", "vasm/vdis_cli.py", "vlink/cli.py", "vsim/command/cli.py", "visakit/__main__.py", "visakit/cli.py", "visakit/waiting.py", "visakit/commands/help.py", "visakit/commands/command.py", "visakit/files.py", "visakit/commands/reporting.py",
     "vsim/observe/printf.py",
 }  # fmt: skip
-"""The files of the commands, which write to the standard streams, and what shows what kernels print."""
+"""The files of the commands, which write to the standard streams as the OpenCL driver does, and what shows the prints of
+kernels."""
 CHANGE = np.dtype([("factor", "f4"), ("shift", "i4")])
 TEXT = '.version 4.1\n.kernel "k"\nret (M1, 1)\n'
 
@@ -124,7 +125,8 @@ def test_the_library_prints_nothing():
     streams = re.compile(r"print|input|(?:sys\.)?(?:stdout|stderr)(?:\.\w+)*")
     for path in (p for package in ("vasm", "vlink", "vsim", "visakit") for p in (ROOT / package).rglob("*.py")):
         found = {c: line for c, line in calls(ast.parse(path.read_text())).items() if streams.fullmatch(c)}
-        assert not found or path.relative_to(ROOT).as_posix() in WRITERS, f"{path}: {found}"
+        where = path.relative_to(ROOT).as_posix()
+        assert not found or where in WRITERS or where.startswith("visakit/opencl/"), f"{path}: {found}"
 
 
 def test_commands_are_listed_with_their_exit_codes():

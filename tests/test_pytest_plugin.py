@@ -10,7 +10,7 @@ pytest_plugins = ["pytester"]
 
 ZEBIN = (DATA / "zebins" / "xe2.bin").read_bytes()
 """Has ``saxpy(global float *y, global const float *x, float a, uint n)``; with n of 0 it leaves y as it is."""
-HEAD = "import numpy as np, pytest\nfrom visakit import FileError\nfrom vsim import zebins\n"
+HEAD = "import numpy as np, pytest\nfrom visakit import FileError\nfrom vsim.sources import zebins\n"
 CALL = """
 def test_{}(visakit):
     program = visakit.load("program.bin")
@@ -107,7 +107,7 @@ def test_expectations_that_check_nothing_and_faults_without_inner_frames(tests):
     out.fnmatch_lines(["E *UsageError: 'expect' compares 'y' with its own memory: pass a copy*"])
     out.fnmatch_lines([">*visakit.run(program.saxpy*", "E *SimulationError: *outside *, which has 16 bytes*"])
     out.no_fnmatch_line("*program.py*")
-    out.no_fnmatch_line("*numpy_engine*")
+    out.no_fnmatch_line("*engines/numpy*")
 
 
 def test_inner_frames_of_mistakes_of_the_toolchain_and_on_request(tests):
@@ -120,7 +120,7 @@ def test_broken(visakit, monkeypatch):
 """
     tests(broken, "--visa-engines=numpy", failed=1).fnmatch_lines(["*zebins.py*TypeError*"])
     fault = CALL.format("fault", 16, "")
-    tests(fault, "--visa-engines=numpy", "--full-trace", failed=1).fnmatch_lines(["*numpy_engine*"])
+    tests(fault, "--visa-engines=numpy", "--full-trace", failed=1).fnmatch_lines(["*engines/numpy*"])
 
 
 def test_devices_and_engines_of_options_markers_and_settings(tests, pytester):

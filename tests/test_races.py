@@ -15,7 +15,8 @@ from vsim.checks import races
 from vsim.checks.accesses import ATOMIC, LOCAL, READ, WRITE, AccessLog
 from vsim.checks.findings import Findings
 from vsim.checks.selection import RACE, Checking
-from vsim.engines.llvm.runtime import race, race_runs
+from vsim.engines.llvm.host import race
+from vsim.engines.llvm.observers import race_runs
 from vsim.launch.launch import Launch
 from vsim.launch.schedule import parse_schedule
 from vsim.program import Program

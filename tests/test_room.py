@@ -3,13 +3,13 @@
 import subprocess
 import sys
 
-from vsim.engines.llvm.runtime.room import REACH, Gap, distant_gaps
+from vsim.engines.llvm.host.code_addresses import REACH, Gap, distant_gaps
 
 MIB = 1 << 20
 LOAD = """
 import mmap
 import llvmlite.binding as llvm
-from vsim.engines.llvm.runtime import native
+from vsim.engines.llvm.host import native
 held = mmap.mmap(-1, 3 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=mmap.PROT_READ)
 text = '''
 @large = internal constant [65536 x i64] [{numbers}]

@@ -12,7 +12,7 @@ import pytest
 from conftest import DATA, SHARED, build, build_text, needs_corpus, run_case, same
 from strategies import FUZZ
 
-from vsim.engines.llvm.runtime import native
+from vsim.engines.llvm.host import native
 from vsim.program import Program
 
 CASES = sorted(p for kind in ("cases", "unoptimised") for p in (DATA / kind).glob("*/*") if p.is_dir())

@@ -8,9 +8,9 @@ import pytest
 from conftest import build_text
 from strategies import ENGINES
 
-from vsim.engines.llvm.ir import strips
+from vsim.engines.llvm import target
+from vsim.engines.llvm.passes import strip_mine
 from vsim.engines.llvm.pipeline import translate
-from vsim.engines.llvm.runtime import target
 from vsim.launch.launch import Launch
 from vsim.program import Program
 
@@ -151,8 +151,8 @@ def test_memory_between(monkeypatch):
 
 def test_what_all_lanes_share_behind_the_loop(monkeypatch):
     """Values that are the same in all lanes are stored for twins, too."""
-    monkeypatch.setattr(strips, "LEAST_LINES", 3)
-    monkeypatch.setattr(strips, "REGISTERS", dict.fromkeys(strips.REGISTERS, 0))
+    monkeypatch.setattr(strip_mine, "LEAST_LINES", 3)
+    monkeypatch.setattr(strip_mine, "REGISTERS", dict.fromkeys(strip_mine.REGISTERS, 0))
     monkeypatch.setenv(target.VARIABLE, CPUS[1])
     module = """define void @group(ptr %p, i32 %x) {
 entry:
@@ -170,7 +170,7 @@ entry:
   ret void
 }
 """
-    found = strips.in_strips(module.replace("ONES", f"<{', '.join(['i32 1'] * 16)}>"), 256)
+    found = strip_mine.in_strips(module.replace("ONES", f"<{', '.join(['i32 1'] * 16)}>"), 256)
     assert re.findall(r"alloca <(\d+) x i32>", found) == ["32"] * 3
     assert "icmp ult i64 %strip.next, 4" in found and "%f.s = add <8 x i32> %c.s, splat (i32 1)" in found
 
@@ -179,5 +179,5 @@ def test_what_is_left_alone(monkeypatch):
     """Short code, and what fits into the registers."""
     monkeypatch.setenv(target.VARIABLE, CPUS[1])
     assert strips_of(text_of(1, False, count=60)) == (1, 0)
-    monkeypatch.setattr(strips, "REGISTERS", dict.fromkeys(strips.REGISTERS, 1 << 10))
+    monkeypatch.setattr(strip_mine, "REGISTERS", dict.fromkeys(strip_mine.REGISTERS, 1 << 10))
     assert strips_of(text_of(1, False)) == (1, 0)

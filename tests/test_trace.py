@@ -5,15 +5,16 @@ import re
 
 import numpy as np
 import pytest
-from conftest import DATA, build
+from conftest import DATA, build, build_text
 
 from visakit import SimulationError, UsageError
 from vsim.command.numbers import ALL_NUMBERS, parse_numbers
-from vsim.launch.launch import BufferArgument, ImageArgument, compare, parse_launch
+from vsim.launch.launch import BufferArgument, ImageArgument, Launch, compare, parse_launch
+from vsim.observe.selection import Selection
 from vsim.observe.trace import Trace, shown_values
 from vsim.program import Program
 
-LINE = re.compile(r"(g\d+|g\(\d+,\d+,\d+\)) t(\d+) (\S+)\+(\d+) ([0-9a-f]+) (.+)")
+LINE = re.compile(r"(g\d+|g\(\d+,\d+,\d+\)) t(\d+) (\S+)\+(\d+) (?:-|\S+:\d+) ([0-9a-f]+) (.+)")
 CASES = sorted(path for path in (DATA / "cases").iterdir() if path.is_dir())
 
 
@@ -27,7 +28,7 @@ def test_traced_launches_give_what_others_give(folder):
     file = parse_launch(launch.read_text(), str(launch.parent), str(launch))
     for index in range(len(file)):
         one, out = file.launch(index), io.StringIO()
-        result = program.run(one, trace=Trace(out, parse_numbers("0-1", ""), parse_numbers("0", "")))
+        result = program.run(one, trace=Trace(out, Selection(parse_numbers("0-1", ""), parse_numbers("0", ""))))
         for argument in one.args:
             if isinstance(argument, (BufferArgument, ImageArgument)) and argument.expect is not None:
                 assert not compare(argument.array, argument.expect, argument.rtol, argument.atol)
@@ -80,3 +81,27 @@ def test_a_trace_reaches_the_fault():
         program.run(one, trace=Trace(out))
     number = re.search(r"instruction (\d+) of", str(caught.value))[1]
     assert any(f"+{number} " in line for line in out.getvalue().splitlines()[-20:])
+
+
+def test_lanes_apply_to_payloads_and_blocks_are_whole():
+    """Of messages that are about lanes only the elements of the chosen ones are shown, of others all elements."""
+    body = """
+        .decl A v_type=G type=uq num_elts=1
+        .decl O v_type=G type=ud num_elts=16 align=GRF
+        .decl X v_type=G type=ud num_elts=16 align=GRF
+        .decl B v_type=G type=ud num_elts=32 align=GRF
+        .decl T6 v_type=T num_elts=1
+        .input A offset=64 size=8
+        .kernel_attr SimdSize=16
+        mov (M1, 16) O(0,0)<1> 5:ud
+        gather.4 (M1, 16) T6 0:ud O.0 X.0
+        svm_block_ld (8) A(0,0)<0;1,0> B.0
+        ret (M1, 1)
+    """
+    program = Program(build_text(f'.version 4.1\n.kernel "k"\n{body}'))
+    out = io.StringIO()
+    launch = Launch("k", (16,), args=[BufferArgument(np.arange(32, dtype="u4"))])
+    program.run(launch, trace=Trace(out, Selection(lanes=parse_numbers("2", ""))))
+    _, _, _, gather, block, _ = out.getvalue().splitlines()
+    assert gather.endswith("; O.0={5} A+{20} -> X.0={5}"), gather
+    assert block.endswith("B.0={0..31}"), block

@@ -10,7 +10,7 @@ import pytest
 from conftest import build_text
 from strategies import ENGINES, FUZZ
 
-from vsim.engines.llvm.ir.strided import BasePointer
+from vsim.engines.llvm.ir.affine import BasePointer
 from vsim.program import Program
 
 SOURCES = {

@@ -187,6 +187,15 @@ def test_bits_that_a_constant_chooses_under_a_mask(line, to):
         expect(probe, {to: ("ud", kept), "T": ("ud", [x ^ kept[1] for x in kept])})
 
 
+@pytest.mark.parametrize("op", ["max", "min"])
+def test_two_saturated_words_under_a_mask(op):
+    """LLVM 22 ends the process where it joins the saturation of a pair of dwords with the mask, unless it is told."""
+    probe = Probe("tgllp", 16, 0b01)
+    probe.fill(X=("b", [-100] * 4), Y=("w", [-32768, -7, 300, 5]), Z=("w", [9] * 4))
+    probe.lines.append(f"{op}.sat (M1, 2) Z(0,0)<1> X(0,0)<0;1,0> Y(0,0)<1;1,0>")
+    expect(probe, {"Z": ("w", [-100 if op == "max" else -32768, 9])})
+
+
 @pytest.mark.parametrize("size", [1, 8, 32])
 def test_rounding_of_few_and_many_lanes(size):
     """Vectors shorter and longer than those of the processor's instructions."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import ENGINES, effort
 
 from visakit import SimulationError
-from vsim.engines.llvm.runtime import report, tables
+from vsim.engines.llvm.host import report, tables
 from vsim.program import Program
 
 LANES, THREADS, GROUPS = 16, 4, 3

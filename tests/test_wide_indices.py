@@ -8,7 +8,7 @@ from probe import LANES, Probe
 from strategies import ENGINES, effort
 
 from visakit import SimulationError
-from vsim.engines.llvm.memory.together import UnprovedAccess
+from vsim.engines.llvm.memory.common_buffer import UnprovedAccess
 
 SIZE = 4096
 CONTENTS = np.random.default_rng(41).integers(0, 256, SIZE, "u1")

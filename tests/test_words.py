@@ -9,7 +9,7 @@ from probe import LANES, Probe
 from strategies import CHECKED, ENGINES, RUNNING
 
 from visakit import SimulationError
-from vsim.engines.llvm.ir import products as matrix_products
+from vsim.engines.llvm.ir import matrix_products as matrix_products
 from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import BufferArgument, ImageArgument, Launch
 from vsim.program import Program

@@ -16,7 +16,7 @@ from visakit.language.program import Module
 from visakit.objects.container import INDEX, LINES, VISA, Container
 from visakit.objects.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, ElfSymbol
 from visakit.objects.index import write_index
-from visakit.objects.lines import write_lines
+from visakit.objects.lines import lines_of, write_lines
 from visakit.text.parser import parse_module
 from visakit.usage import check_name, check_platform, check_text
 
@@ -41,6 +41,12 @@ class Assembly:
         names = ", ".join(f.name for f in self.module.all_functions)
         return f"<Assembly of {names}: {len(self.isa)} bytes, {len(self.warnings)} warnings>"
 
+    def _repr_html_(self) -> str:
+        from visakit import disassemble
+        from visakit.notebook import diagnostics, highlighted
+
+        return highlighted(disassemble(self.module)) + diagnostics(self.warnings)
+
     def object_bytes(self, debug: bool = False) -> bytes:
         """The ELF object; with ``debug`` it maps instructions to source lines."""
         container = Container(
@@ -52,9 +58,7 @@ class Assembly:
         if self.platform and (platform := find(self.platform)):
             container.grf_size = platform.grf_size
         if debug:
-            container.sections[LINES] = write_lines(
-                {f.name: (f.file, [i.line for i in f.instructions]) for f in self.module.all_functions}
-            )
+            container.sections[LINES] = write_lines({f.name: (f.file, lines_of(f)) for f in self.module.all_functions})
         return container.write()
 
 

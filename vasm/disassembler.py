@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 from vasm.annotation import Annotations
 from visakit.diagnostics import Diagnostic, FormatError, Span, UsageError, VisaError, did_you_mean
+from visakit.file_kinds import source_language
 from visakit.files import check_outputs, make_directory, read_bytes, write_bytes
 from visakit.language.program import Module
 from visakit.language.source_lines import printable
 from visakit.objects.elf import is_ctm
 from visakit.objects.lines import Lines, read_lines
+from visakit.usage import check_platform
 
 MAXIMUM_STEM = 200
 """Characters of a kernel's name that the name of its file has; file systems have room for 255."""
@@ -26,13 +28,16 @@ class Selection(NamedTuple):
         kernels: names of kernels and functions; empty for all.
         annotations: what stands beside the text.
         keep_going: whether what can be read of a damaged file is shown.
-        platform: which zebin of a container is meant; None for the only one.
+        platform: the device of a source, None for the newest that the compiler knows; which zebin of a container is
+            meant, None for the only one.
+        build_options: options for the compiler of a source.
     """
 
     kernels: Sequence[str] = ()
     annotations: Annotations = Annotations()
     keep_going: bool = False
     platform: str | None = None
+    build_options: str = ""
 
 
 class Disassembly(NamedTuple):
@@ -68,8 +73,8 @@ def disassemble_files(paths: Sequence[str], selection: Selection) -> tuple[bytes
         known |= dict.fromkeys(names)
         if text:
             texts.append(f"// {printable(path)}\n{text}" if len(paths) > 1 else text)
-    if not found:
-        found = [_unknown(name, known, paths) for name in selection.kernels if name not in known]
+    if all(d.severity == "warning" for d in found):
+        found += [_unknown(name, known, paths) for name in selection.kernels if name not in known]
     return "\n".join(texts).encode("utf-8", "surrogateescape"), found
 
 
@@ -85,14 +90,17 @@ def _shown(path: str) -> str:
 
 
 def disassemble_file(path: str, selection: Selection) -> Disassembly:
-    """Text of an object, an image or a bare module. The texts that a zebin has are shown as the compiler wrote them.
+    """Text of an object, an image or a bare module. Texts of a zebin are shown as the compiler wrote them.
+
+    A source is compiled; what the compiler warns of stands beside damage.
 
     Raises:
-        FormatError: the file is damaged.
+        FormatError: the file is damaged, or the source does not compile.
         AssemblyError: the texts of a zebin, of which offsets or bytes are wanted, have errors.
         UsageError: something is wanted that text of the CTM target does not have.
     """
-    data, name = read_bytes(path), _shown(path)
+    name = _shown(path)
+    data, damage = _compiled(read_bytes(path), name, selection)
     if is_ctm(data):
         from visakit.ctm import printer, program
 
@@ -103,14 +111,13 @@ def disassemble_file(path: str, selection: Selection) -> Disassembly:
         return Disassembly(printer.print_module(program.read_module(data, name)), [], [])
     from visakit.objects.zebin import find_zebin, read_zebin
 
-    zebin = find_zebin(data, name, selection.platform)
-    damage: list[Diagnostic] = []
+    zebin = find_zebin(data, name, check_platform(selection.platform))
     lines: Lines = {}
     if zebin is not None:
         found = read_zebin(*zebin)
         names = [t.name for t in found.texts]
         if not any(selection.annotations):
-            return Disassembly(found.text(selection.kernels), [], names)
+            return Disassembly(found.text(selection.kernels), damage, names)
         from vasm.assembler import assemble_text
 
         module = assemble_text(found.text(selection.kernels), name).module
@@ -119,6 +126,26 @@ def disassemble_file(path: str, selection: Selection) -> Disassembly:
         names = [f.name for f in module.all_functions]
     folders = ("", os.path.dirname(path))
     return Disassembly(_module_text(module, lines, folders, selection), damage, names)
+
+
+def _compiled(data: bytes, name: str, selection: Selection) -> tuple[bytes, list[Diagnostic]]:
+    """What the compiler makes of a source, and what it warns of; other files as they are.
+
+    Raises:
+        FormatError: it does not compile.
+        UsageError: there are build options, and the file is no source.
+    """
+    options = selection.build_options
+    if source_language(name, data) is None:
+        if options:
+            raise UsageError(f"--build-options is for the compiler of a source; '{name}' is none")
+        return data, []
+    from visakit.compiler.ocloc import compile_source
+
+    if selection.annotations.source and "-g" not in options.split():
+        options = f"{options} -g".strip()  # The lines are in the text then.
+    found = compile_source(name, data, selection.platform, options, None)
+    return found.zebin, found.warnings
 
 
 def _module_and_lines(data: bytes, name: str, damage: list[Diagnostic] | None) -> tuple[Module, Lines]:
@@ -149,20 +176,21 @@ def _module_text(module: Module, lines: Lines, folders: Sequence[str], selection
     return print_module(module, strict=not selection.keep_going)
 
 
-def split_file(path: str, directory: str, platform: str | None = None) -> list[str]:
-    """Write each text of a zebin into a file of its own, and the ze_info; the paths of the files.
+def split_file(path: str, directory: str, selection: Selection) -> list[Diagnostic]:
+    """Write each text of a zebin, or of what the compiler makes of a source, into a file of its own, and the ze_info.
 
-    Args:
-        platform: which zebin of a container is meant; None for the only one.
+    Returns:
+        What the compiler warns of.
 
     Raises:
-        FormatError: the file is no zebin, or damaged, or has no texts.
-        UsageError: a file would replace the zebin.
+        FormatError: the file is no zebin, or damaged, or has no texts; the source does not compile.
+        UsageError: a file would replace the input.
     """
     from visakit.objects.zebin import find_zebin, read_zebin
 
-    data, name = read_bytes(path), "<stdin>" if path == "-" else path
-    found = find_zebin(data, name, platform)
+    name = _shown(path)
+    data, warnings = _compiled(read_bytes(path), name, selection)
+    found = find_zebin(data, name, check_platform(selection.platform))
     if found is None:
         message = "this is no zebin, which has a text for each kernel and function"
         raise FormatError(Diagnostic("C010", message, Span(name, 0), "vdis prints objects and images without --split"))
@@ -180,4 +208,4 @@ def split_file(path: str, directory: str, platform: str | None = None) -> list[s
     make_directory(directory)
     for target, contents in zip(paths, files.values(), strict=True):
         write_bytes(target, contents)
-    return paths
+    return warnings

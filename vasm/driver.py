@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from visakit.diagnostics import QUIET, AssemblyError, Diagnostic, UsageError, VisaError, did_you_mean
+from visakit.diagnostics import QUIET, AssemblyError, Diagnostic, FileError, Span, UsageError, VisaError, did_you_mean
+from visakit.file_kinds import HEAD_BYTES, VISA_TEXT, kind_of
 from visakit.files import check_outputs, make_directory, read_text, write_bytes, write_text
 from visakit.usage import exclude
 
@@ -63,7 +64,9 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
         target = _target(file, options)
         if options.out_dir:
             make_directory(options.out_dir)
-        text = read_text(file)
+        text = read_text(file, VISA_TEXT)
+        if not options.inline:
+            _check_kind(file, text)
         check_outputs([target], [file])
         if is_ctm_text(file, text):
             from visakit.ctm.assembler import assemble
@@ -101,6 +104,18 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
     except VisaError as error:
         found += error.diagnostics
     return found
+
+
+def _check_kind(file: str, text: str) -> None:
+    """Refuse texts in other languages, of which each line would be an error.
+
+    Raises:
+        FileError: F006, it is one.
+    """
+    kind = None if file.endswith(".ctm") else kind_of(file, text[:HEAD_BYTES].encode())
+    if kind is not None and kind.title != VISA_TEXT:
+        name = "<stdin>" if file == "-" else file
+        raise FileError(Diagnostic("F006", f"this is {kind.title}, not {VISA_TEXT}", Span(name, 0), kind.cure))
 
 
 def _check_ctm(options: AssemblyOptions) -> None:

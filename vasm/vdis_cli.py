@@ -7,12 +7,14 @@ import typer
 from vasm.annotation import Annotations
 from vasm.disassembler import Selection, disassemble_files, split_file
 from visakit.commands.command import (
+    DEVICE_HELP,
     ErrorFormat,
     Explain,
     Json,
     ListPlatforms,
     Version,
     application,
+    device_name,
     flag,
     option,
     platform_option,
@@ -29,7 +31,8 @@ OUTPUT, SHOWN = "Output", "What is shown"
         ("vdis kernel.o", "text on standard output"),
         ("vdis image.bin -o image.visaasm", "text in a file"),
         ("vdis kernel.o --offsets --bytes", "with offsets and bytes as comments; it still assembles"),
-        ("vdis image.bin --kernel saxpy --source", "one kernel, and the lines that it was compiled from"),
+        ("vdis kernels.cl", "the vISA that Intel's compiler makes of OpenCL C, for the newest device that it knows"),
+        ("vdis kernels.cl --kernel saxpy --source", "one kernel, and the lines of OpenCL C between the instructions"),
         ("vdis damaged.isa --keep-going", "what can still be read"),
         ("vdis kernels.bin --split texts", "each text of the compiler's program binary, and its ze_info"),
     )
@@ -37,7 +40,10 @@ OUTPUT, SHOWN = "Output", "What is shown"
 def app(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Objects, images, zebins, bare .isa files; - for standard input."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Objects, images, zebins, bare .isa; OpenCL C (.cl), SPIR-V; - for input.",
+        ),
     ],
     output: Annotated[str, option("-o", "FILE", "Output file, - for standard output.", OUTPUT)] = "-",
     split: Annotated[
@@ -54,23 +60,29 @@ def app(
         bool, flag("--source", "The source lines that FILE and LOC name, or those of vasm -g.", SHOWN)
     ] = False,
     keep_going: Annotated[bool, flag("--keep-going", "Print what can be read of a damaged file.", SHOWN)] = False,
-    platform: Annotated[str | None, platform_option("Which zebin of a container.", SHOWN)] = None,
+    platform: Annotated[str | None, platform_option(DEVICE_HELP, SHOWN, device_name)] = None,
+    build_options: Annotated[
+        str, option("--build-options", "TEXT", "Options for the compiler of a source.", SHOWN, show_default=False)
+    ] = "",
     explain: Explain = None,
     error_format: ErrorFormat = "human",
     as_json: Json = False,
     list_platforms: ListPlatforms = False,
     version: Version = False,
 ) -> int:
-    """Disassemble to text that assembles to the same bytes."""
+    """Disassemble to text that assembles to the same bytes; of a source, show what Intel's compiler makes of it."""
     check_outputs([output], files)
-    selection = Selection(kernels or (), Annotations(offsets, show_bytes, source), keep_going, platform)
+    selection = Selection(kernels or (), Annotations(offsets, show_bytes, source), keep_going, platform, build_options)
     if split is not None:
-        if output != "-" or selection != Selection(platform=platform) or len(files) > 1:
-            raise UsageError("--split writes the texts of one zebin to files of their own; it takes --platform alone")
-        split_file(files[0], split, platform)
+        alone = Selection(platform=platform, build_options=build_options)
+        if output != "-" or selection != alone or len(files) > 1:
+            takes = "it takes --platform and --build-options alone"
+            raise UsageError(f"--split writes the texts of one zebin to files of their own; {takes}")
+        report(split_file(files[0], split, selection))
         return 0
     text, found = disassemble_files(files, selection)
-    if output == "-" or keep_going or not found:
+    is_wrong = any(d.severity == "error" for d in found)
+    if output == "-" or keep_going or not is_wrong:
         write_bytes(output, text)
     report(found)
-    return int(bool(found))
+    return int(is_wrong)

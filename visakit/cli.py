@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -11,8 +12,22 @@ from typing import Annotated, Literal
 import typer
 
 import visakit
-from visakit.commands.command import ErrorFormat, Version, application, device_name, option, platform_option, positive
+from visakit.commands.command import (
+    DIAGNOSTICS,
+    ErrorFormat,
+    Explain,
+    Json,
+    Version,
+    application,
+    device_name,
+    flag,
+    option,
+    platform_option,
+    positive,
+)
 from visakit.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageError, did_you_mean
+from visakit.file_kinds import HEAD_BYTES, kind_of
+from visakit.files import open_regular
 from visakit.language.platforms import find
 from visakit.opencl.settings import (
     CHECK_LIMIT_SETTING,
@@ -99,11 +114,13 @@ def exec_app(
     check_limit: LimitOption = None,
     suppressions: SuppressionsOption = None,
     error_format: ErrorFormat = "human",
+    as_json: Json = False,
+    explain: Explain = None,
     version: Version = False,
 ) -> int:
     """Run an OpenCL program on the simulated device."""
+    from visakit.compiler.devices import DRIVER_SETTING
     from visakit.opencl.library import icd_folder
-    from vsim.sources.ocloc import DRIVER_SETTING
 
     settings = {ENGINE_SETTING: engine, "OCL_ICD_VENDORS": icd_folder()}
     chosen = {PLATFORM_SETTING: platform, THREADS_SETTING: threads, TRACE_SETTING: trace and _absolute(trace)}
@@ -142,7 +159,17 @@ def _replace_process(words: Sequence[str], environment: Mapping[str, str]) -> No
         os.execvpe(words[0], list(words), dict(environment))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise FileError(Diagnostic("F001", f"it cannot be run: {reason}", Span(words[0], 0))) from None
+        raise FileError(Diagnostic("F001", f"it cannot be run: {reason}", Span(words[0], 0), _cure(words[0]))) from None
+
+
+def _cure(path: str) -> str:
+    """What takes a file that is no program; empty where nothing tells, or there is no such file."""
+    try:
+        with open_regular(path) as stream:
+            kind = kind_of(path, stream.read(HEAD_BYTES))
+    except (OSError, ValueError):
+        return ""
+    return f"this is {kind.title}: {kind.cure}" if kind else ""
 
 
 @application(
@@ -155,6 +182,8 @@ def _replace_process(words: Sequence[str], environment: Mapping[str, str]) -> No
 def opencl_app(
     install: Annotated[str, option("--install", "DIR", "Where the driver goes.", INSTALLATION)],
     error_format: ErrorFormat = "human",
+    as_json: Json = False,
+    explain: Explain = None,
     version: Version = False,
 ) -> int:
     """Write the OpenCL driver, and the file by which loaders find it, into a folder."""
@@ -165,16 +194,26 @@ def opencl_app(
 
 
 @application((("visakit doctor", "what is there, which version, what to install"),), completion=False)
-def doctor_app(error_format: ErrorFormat = "human", version: Version = False) -> int:
+def doctor_app(
+    error_format: ErrorFormat = "human",
+    as_json: Annotated[bool, flag("--json", "Report as JSON; diagnostics, too.", DIAGNOSTICS)] = False,
+    explain: Explain = None,
+    version: Version = False,
+) -> int:
     """Say what of compiler, loader and the rest is there for running OpenCL programs."""
     from visakit.doctor import findings
 
     rows = findings()
+    failed = int(any(row.is_needed and not row.found for row in rows))
+    if as_json:
+        tree = [{"name": r.what, "found": r.found, "needed": r.is_needed, "advice": r.advice} for r in rows]
+        print(json.dumps(tree, indent=1))
+        return failed
     width = max(len(row.what) for row in rows)
     for row in rows:
         state = "ok     " if row.found else "missing" if row.is_needed else "absent "
         print(f"{row.what:{width}}  {state}  {row.found or row.advice}")
-    return int(any(row.is_needed and not row.found for row in rows))
+    return failed
 
 
 APPS = {"exec": exec_app, "opencl": opencl_app, "doctor": doctor_app}
@@ -189,7 +228,8 @@ def summary() -> str:
     """What ``visakit --help`` shows."""
     lines = ["Usage: visakit COMMAND ...", ""]
     lines += [f"  {name:8}{what}" for name, what in SUMMARIES.items()]
-    return "\n".join([*lines, "", "visakit COMMAND --help shows options and examples."])
+    lines += ["", "visakit COMMAND --help shows options and examples,", "visakit --explain CODE what a message means."]
+    return "\n".join(lines)
 
 
 def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
@@ -203,6 +243,8 @@ def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
     if words[0] == "--version":
         return f"visakit (visakit) {visakit.__version__}"
     name, *rest = words
+    if name == "--explain":  # as of the other commands, without a command of its own
+        return APPS["doctor"], "visakit", list(words)
     if name not in APPS:
         hint = did_you_mean(name, APPS) or f"commands are {', '.join(APPS)}"
         raise UsageError(f"there is no command '{name}'; {hint}")
@@ -213,7 +255,7 @@ def _separated(words: Sequence[str]) -> list[str]:
     """The words of ``exec`` with ``--`` before the program: what follows is the program's own."""
     with_value = (
         *("--platform", "--engine", "--threads", "--schedule", "--ocloc", "--trace"),
-        *("--check", "--check-limit", "--suppressions", "--error-format"),
+        *("--check", "--check-limit", "--suppressions", "--error-format", "--explain"),
     )
     position = 0
     while position < len(words) and words[position].startswith("-") and words[position] not in ("-", "--"):

@@ -57,6 +57,11 @@ class Diagnostic:
     def __str__(self) -> str:
         return render_gnu(self)
 
+    def _repr_html_(self) -> str:
+        from visakit.notebook import diagnostics
+
+        return diagnostics([self])
+
 
 class VisaError(Exception):
     """Base of all errors that the library raises for faulty input; they go through pickle.
@@ -181,20 +186,36 @@ def printable(text: object) -> str:
     return re.sub(_COMMANDS, lambda match: match[0].encode("unicode_escape").decode(), str(text))
 
 
+_MOST_SAID, _MOST_SHOWN, _LEAD = 2000, 240, 80
+"""Characters of a message, and of a source line with those before the caret: names and lines may have a megabyte."""
+
+
+def _said(text: str) -> str:
+    """A message or hint, printable; of a long one the two ends."""
+    half = _MOST_SAID // 2
+    return printable(text if len(text) <= _MOST_SAID else f"{text[:half]} ... {text[-half:]}")
+
+
 def render_gnu(d: Diagnostic) -> str:
     """``file:line:column: severity: message [code]`` on one line."""
-    place = f"{d.span}: " if d.span else ""
-    hint = f" ({d.hint})" if d.hint else ""
-    return printable(f"{place}{d.severity}: {d.message} [{d.code}]{hint}")
+    place = printable(f"{d.span}: ") if d.span else ""
+    hint = f" ({_said(d.hint)})" if d.hint else ""
+    return f"{place}{d.severity}: {_said(d.message)} [{d.code}]{hint}"
 
 
 def _excerpt(span: Span) -> list[str]:
     if not span.text or not span.line:
         return []
     number = str(span.line)
-    text = re.sub(_COMMANDS, lambda match: match[0] if match[0] == "\t" else "\ufffd", span.text.rstrip("\r\n"))
-    lead = "".join("\t" if c == "\t" else " " for c in text[: span.column - 1])
-    width = max(1, min(span.length, len(text) - span.column + 1))
+    line, column = span.text.rstrip("\r\n"), span.column - 1
+    if len(line) > _MOST_SHOWN:
+        first = max(0, column - _LEAD)
+        last = first + _MOST_SHOWN
+        before, after = "..." * (first > 0), "..." * (last < len(line))
+        line, column = f"{before}{line[first:last]}{after}", column - first + len(before)
+    text = re.sub(_COMMANDS, lambda match: match[0] if match[0] == "\t" else "\ufffd", line)
+    lead = "".join("\t" if c == "\t" else " " for c in text[:column])
+    width = max(1, min(span.length, len(text) - column))
     return [f" {number} | {text}", f" {' ' * len(number)} | {lead}{'^' * width}"]
 
 
@@ -206,15 +227,15 @@ def render_human(d: Diagnostic, color: bool = False) -> str:
 
     tone = "1;31" if d.severity == "error" else "1;35"
     place = paint("1", printable(f"{d.span}: ")) if d.span else ""
-    lines = [f"{place}{paint(tone, d.severity + ':')} {printable(d.message)} [{d.code}]"]
+    lines = [f"{place}{paint(tone, d.severity + ':')} {_said(d.message)} [{d.code}]"]
     if d.span:
         lines += _excerpt(d.span)
     for label in d.labels:
         place = paint("1", printable(f"{label.span}:"))
-        lines.append(f"{place} {paint('1;36', 'note:')} {printable(label.message)}")
+        lines.append(f"{place} {paint('1;36', 'note:')} {_said(label.message)}")
         lines += _excerpt(label.span)
     if d.hint:
-        lines.append(f"  {paint('1;36', 'hint:')} {printable(d.hint)}")
+        lines.append(f"  {paint('1;36', 'hint:')} {_said(d.hint)}")
     return "\n".join(lines)
 
 

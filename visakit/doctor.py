@@ -31,10 +31,10 @@ class Finding(NamedTuple):
 
 def findings() -> list[Finding]:
     """All of them."""
-    from visakit.opencl.device import compiler, preferred_device
+    from visakit.compiler.devices import compiler_driver, known_devices, preferred_device
     from visakit.opencl.library import python_library
 
-    shared, driver = python_library(), compiler()
+    shared, driver = python_library(), compiler_driver()
     header = Path(sysconfig.get_paths()["include"], "Python.h")
     gcc = shutil.which("gcc") or shutil.which("cc")
     folder = cache.private_directory("opencl", create=True)
@@ -50,6 +50,7 @@ def findings() -> list[Finding]:
             "ocloc", _first_line([driver, "query", "OCL_DRIVER_VERSION"]) or driver if driver else "", _OCLOC, False
         ),
         Finding("device", preferred_device() if driver else "", "what the compiler knows decides", False),
+        Finding("devices of ocloc", ", ".join(known_devices()), "the compiler names them", False),
     ]
 
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import BinaryIO, NoReturn
 
 from visakit.diagnostics import Diagnostic, FileError, Span, UsageError, VisaError, did_you_mean
+from visakit.file_kinds import kind_of
 
 if sys.platform != "win32":
     import fcntl
@@ -85,8 +86,11 @@ def _contents(path: str, size: int) -> bytes:
         return f.read() if size else f.read(MAXIMUM_STREAM + 1)
 
 
-def read_text(path: str) -> str:
+def read_text(path: str, wanted: str = "text") -> str:
     """A UTF-8 text file, without the byte order mark that some editors put in front.
+
+    Args:
+        wanted: what messages call such a text.
 
     Raises:
         FileError: it cannot be read or is not text.
@@ -95,8 +99,10 @@ def read_text(path: str) -> str:
     if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         raise FileError(Diagnostic("F004", "this is UTF-16 text", Span(path, 1), "save it as UTF-8"))
     if b"\0" in data[:4096]:
+        kind = kind_of(path, data)
         hint = "this is an object; disassemble it with vdis" if data[:4] in (b"CISA", b"\x7fELF") else ""
-        raise FileError(Diagnostic("F003", "this is a binary file, not vISA text", Span(path, 0), hint))
+        message = f"this is {kind.title if kind else 'a binary file'}, not {wanted}"
+        raise FileError(Diagnostic("F003", message, Span(path, 0), kind.cure if kind else hint))
     try:
         return data.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 MARKER = "visakit(devices=[...], engines=[...]): the devices and engines that the fixture 'visakit' goes through"
 ENGINES = ("llvm", "numpy")
-DEFAULT_DEVICE = "tgllp"
-"""What sources are compiled for unless somebody says for what: all versions of ocloc know it."""
-SOURCES = (".cl", ".clcpp", ".spv")
 PACKAGES = ("vasm", "vlink", "vsim", "visakit")
 
 
@@ -149,47 +146,34 @@ class Device:
         changed = path.stat().st_mtime_ns if path.exists() else 0
         kept = self._programs.get(key)
         if kept is None or kept.changed != changed:
-            from vsim.program import Program
-
-            kept = self._programs[key] = Kept(changed, Program(self._image(path, options)))
+            kept = self._programs[key] = Kept(changed, self._loaded(path, options))
         return kept.program
 
-    def _image(self, path: Path, options: str) -> LinkedImage:
+    def _loaded(self, path: Path, options: str) -> Program:
+        from visakit.file_kinds import source_language
         from visakit.files import read_bytes
         from visakit.objects.archive import is_archive
         from visakit.usage import check_platform
-        from vsim.sources.zebins import read_program
+        from vsim import load
 
-        name, device = str(path), self.device
+        name, platform = str(path), check_platform(self.device)
+        if path.suffix in (".visaasm", ".asm"):
+            return load(self._assembled(name))
         data = read_bytes(name)
-        if path.suffix in SOURCES:
-            data, device = self._compiled(name, data, options), None
-        elif path.suffix in (".visaasm", ".asm"):
-            return self._assembled(name, data)
-        platform = check_platform(device)
-        image = read_program(data, name, platform if is_archive(data) else None)
-        if platform not in (None, image.platform):
-            pytest.skip(f"{path.name} is for {image.platform}, not for {device}")
-        return image
+        is_source = source_language(name, data) is not None
+        if is_source:
+            _skip_without_compiler()
+        program = load(path, self.device if is_source or is_archive(data) else None, options)
+        if platform not in (None, program.image.platform):
+            pytest.skip(f"{path.name} is for {program.image.platform}, not for {self.device}")
+        return program
 
-    def _compiled(self, name: str, data: bytes, options: str) -> bytes:
-        """What ocloc makes of a source; what it warns of is issued as warnings."""
-        from visakit.usage import warn
-        from vsim.sources.ocloc import compile_source, compiler_driver
-
-        if compiler_driver() is None:
-            pytest.skip("ocloc is not installed, which compiles OpenCL C and SPIR-V (Debian: intel-ocloc)")
-        found = compile_source(name, data, self.device or DEFAULT_DEVICE, options, None)
-        for warning in found.warnings:
-            warn(warning)
-        return found.zebin
-
-    def _assembled(self, name: str, data: bytes) -> LinkedImage:
+    def _assembled(self, name: str) -> LinkedImage:
         import vlink
         from vasm import assemble_text
+        from visakit.files import read_text
 
-        assembly = assemble_text(data.decode(), name, self.device)
-        return vlink.link([assembly.object_bytes(debug=True)])
+        return vlink.link([assemble_text(read_text(name), name, self.device).object_bytes(debug=True)])
 
     def run(
         self,
@@ -232,6 +216,13 @@ class Device:
 
             raise AssertionError(f"checks found something:\n{render(found)}")
         return result
+
+
+def _skip_without_compiler() -> None:
+    from visakit.compiler.devices import compiler_driver
+
+    if compiler_driver() is None:
+        pytest.skip("ocloc is not installed, which compiles OpenCL C and SPIR-V (Debian: intel-ocloc)")
 
 
 def _array_of(kernel: Kernel, given: Mapping[str, object], name: str, wanted: npt.ArrayLike) -> npt.ArrayLike:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from visakit.diagnostics import Diagnostic, FileError, LinkError, Span, UsageError
 from visakit.files import check_outputs, read_bytes, read_text, write_bytes, write_text
+from visakit.json_text import read_json
 from visakit.usage import exclude
 from vlink.linker import Linked, Linker, LinkOptions
 
@@ -205,10 +206,7 @@ def launch_text(path: str, output: str) -> str:
     Raises:
         LinkError: it is not a JSON object.
     """
-    try:
-        tree = json.loads(read_text(path))
-    except ValueError as error:
-        raise LinkError(Diagnostic("L023", f"the launch file is not JSON: {error}", Span(path, 0))) from None
+    tree = read_json(read_text(path), path, "L023", LinkError)
     if not isinstance(tree, dict):
         raise LinkError(Diagnostic("L023", "the launch file must be a JSON object", Span(path, 0)))
     image_directory = os.path.dirname(os.path.abspath(output)) if output != "-" else os.getcwd()

@@ -9,7 +9,7 @@ from functools import partial
 from visakit.binary import read_postponed
 from visakit.diagnostics import Diagnostic, FormatError, Span
 from visakit.language.program import Function, Module
-from visakit.objects.container import INDEX, LINES, VISA, read_container
+from visakit.objects.container import INDEX, LINES, VISA, not_taken, read_container
 from visakit.objects.index import Description, read_index
 from visakit.objects.lines import Lines, read_lines
 
@@ -78,10 +78,7 @@ def read_object(data: bytes, name: str) -> ObjectFile:
     if data[:4] == b"CISA":
         return ObjectFile(name, _read_whole(data, name))
     if data[:4] != b"\x7fELF":
-        hint = "assemble texts with vasm first" if b".version" in data[:4096] else ""
-        raise FormatError(
-            Diagnostic("L002", "this is neither an object, a CISA module nor an archive", Span(name, 0), hint)
-        )
+        raise FormatError(not_taken("L002", "an object, a CISA module nor an archive", data, name))
     container = read_container(data, name, with_symbols=False)
     if container.executable:
         hint = "link the objects that it was made of; vlink -r makes an object that can be linked again"

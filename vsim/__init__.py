@@ -42,14 +42,24 @@ __getattr__, __dir__ = lazy_attributes(
 )
 
 
-def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview | LinkedImage) -> Program:
-    """Load an image: a file, the bytes of one, or what the linker gave.
+def load(
+    source: str | os.PathLike[str] | bytes | bytearray | memoryview | LinkedImage,
+    platform: str | None = None,
+    options: str = "",
+) -> Program:
+    """Load a program: an image, a zebin with vISA texts, or a source (``.cl``, SPIR-V), which ``ocloc`` compiles.
+
+    Args:
+        source: a file, the bytes of one, or an image of the linker.
+        platform: the device of a source, None for the newest that the compiler knows; which zebin of a container.
+        options: build options of a source.
 
     Raises:
         FileError: the file cannot be read.
-        FormatError: it is not an image or is damaged.
-        UsageError: the source is none of these.
+        FormatError: it is none of these, is damaged, or does not compile.
+        LinkError: the texts of a zebin have errors or do not fit together.
+        UsageError: the argument is none of these; an image is for another platform; only sources have build options.
     """
     from vsim.program import load as load_program
 
-    return load_program(source)
+    return load_program(source, platform, options)

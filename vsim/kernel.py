@@ -32,6 +32,13 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<Kernel {self.name}({', '.join(self.argument_names)})>"
 
+    def _repr_html_(self) -> str:
+        from visakit.notebook import table
+
+        types, names = self.signature.argument_types, self.argument_names
+        rows = [(n, name, types.get(n, "").partition(";")[0]) for n, name in enumerate(names)]
+        return table(f"{self.name}: {self.signature.simd} work-items in a thread", ("", "argument", "type"), rows)
+
     @property
     def signature(self) -> KernelSignature:
         """What it wants of a launch."""

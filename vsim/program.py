@@ -18,8 +18,9 @@ import numpy as np
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, Span, UsageError, did_you_mean
 from visakit.files import read_bytes
 from visakit.language.platforms import find
+from visakit.notebook import table
 from visakit.objects.image import LinkedImage
-from visakit.usage import check_text, warn
+from visakit.usage import check_platform, check_text, exclude, warn
 from vsim.engines.llvm import InvalidCode, Overtaken, RefusedInstruction, Unsupported
 from vsim.launch.arrays import Array
 from vsim.launch.binding import bind
@@ -29,7 +30,7 @@ from vsim.launch.ndrange import NdRange, payload_template, range_of
 from vsim.launch.signature import KernelSignature, kernel_signature
 from vsim.memory.memory import AddressSpace, Buffer
 from vsim.result import LaunchResult
-from vsim.sources.zebins import read_program
+from vsim.sources.programs import linked, loaded
 
 if TYPE_CHECKING:  # The engines are loaded when something runs on them.
     from vsim.checks.selection import Wanted
@@ -66,8 +67,7 @@ class RunOptions(TypedDict, total=False):
 class Program:
     """An image ready to run. Arrays keep their addresses as long as they live.
 
-    Launches of one program wait for each other, and those of programs that share an address space; others may run side
-    by side.
+    Launches of one program wait for each other, and those of programs that share an address space; others do not.
 
     Args:
         image: of :func:`vlink.link` or :func:`visakit.objects.image.read_image`; :func:`vsim.load` takes files, too.
@@ -101,6 +101,9 @@ class Program:
             )
             for section in image.data
         ]
+
+    def _repr_html_(self) -> str:
+        return table(self.image.file, ("kernels and their arguments",), ([self[name]] for name in self.kernels))
 
     def __repr__(self) -> str:
         return f"<Program of {', '.join(self.kernels) or 'no kernels'} for {self.image.platform or 'any platform'}>"
@@ -578,20 +581,38 @@ def _bad_option(name: str, wanted: str, value: object) -> LaunchError:
     return LaunchError(Diagnostic("S002", f"'{name}' is {wanted}, found {value!r}", Span("<launch>", 0)))
 
 
-def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview | LinkedImage) -> Program:
-    """Load an image or a zebin with vISA texts: a file, the bytes of one, or what the linker gave.
+def load(
+    source: str | os.PathLike[str] | bytes | bytearray | memoryview | LinkedImage,
+    platform: str | None = None,
+    options: str = "",
+) -> Program:
+    """Load a program: an image, a zebin with vISA texts, or a source, which the installed compiler makes a zebin of.
+
+    Args:
+        source: a file, the bytes of one, or an image of the linker. OpenCL C is known by its name (``.cl``).
+        platform: the device of a source, None for the newest that the compiler knows; which zebin of a container.
+        options: build options of a source.
+
+    What the compiler warns of is issued as :class:`visakit.VisaWarning`.
 
     Raises:
         FileError: the file cannot be read.
-        FormatError: it is not an image or is damaged.
+        FormatError: it is none of these, is damaged, or does not compile.
         LinkError: the texts of a zebin have errors or do not fit together.
-        UsageError: the source is none of these.
+        UsageError: the argument is none of these; an image is for another platform; only sources have build options.
     """
+    check_platform(platform)
     if isinstance(source, LinkedImage):
+        exclude("an image", {"'platform'": platform, "'options'": check_text(options, "build options")})
         return Program(source)
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return Program(read_program(bytes(source), "<bytes>"))
-    if isinstance(source, (str, os.PathLike)):
-        path = os.fsdecode(source)
-        return Program(read_program(read_bytes(path), path))
-    raise UsageError(f"an image is a path, bytes or a LinkedImage, found {type(source).__name__}")
+        name, data = "<bytes>", bytes(source)
+    elif isinstance(source, (str, os.PathLike)):
+        name = os.fsdecode(source)
+        data = read_bytes(name)
+    else:
+        raise UsageError(f"an image is a path, bytes or a LinkedImage, found {type(source).__name__}")
+    found = loaded(name, data, platform, check_text(options, "build options"))
+    if found.warnings:
+        warn(found.warnings)
+    return Program(linked(found))

@@ -60,6 +60,18 @@ class LaunchResult:
     def __repr__(self) -> str:
         return f"<LaunchResult of '{self.kernel}': {self.seconds * 1e3:.3f} ms on {self.engine}>"
 
+    def _repr_html_(self) -> str:
+        from visakit.notebook import diagnostics, table
+
+        counters = self.counters._asdict()
+        rows = [
+            ("engine", self.engine),
+            ("seconds", f"{self.seconds:.6f}"),
+            ("compiled", f"{self.compile_seconds:.6f}"),
+        ]
+        rows += [(name.replace("_", " "), str(count)) for name, count in counters.items() if count is not None]
+        return table(self.kernel, ("", ""), rows) + diagnostics(self.diagnostics)
+
     @property
     def kernel(self) -> str:
         """The name of the kernel."""

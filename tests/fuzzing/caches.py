@@ -23,8 +23,8 @@ import visakit
 import vsim
 from fuzzing.mutation import mutate_bytes
 from fuzzing.target import SMALL_KERNEL, Finding, Target
+from visakit import object_cache as objects
 from visakit.text import tables
-from vsim.engines.llvm.runtime import cache as objects
 
 KEPT = b"code that would be executed" * 8
 SMALL = 1 << 20

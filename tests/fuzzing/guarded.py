@@ -68,6 +68,6 @@ def aligned(size: int, align: int = 64) -> Bytes:
 def guard_workers() -> None:
     """From now on the fast engine's memory lies between pages without access."""
     from vsim.engines.llvm import plan
-    from vsim.engines.llvm.runtime import tables
+    from vsim.engines.llvm.host import tables
 
     plan.aligned = tables.aligned = aligned

@@ -24,10 +24,11 @@ from fuzzing.guarded import Guarded
 from fuzzing.target import Finding
 from vasm.assembler import assemble_text
 from visakit import SimulationError, VisaError, VisaWarning
+from visakit.compiler.ocloc import compile_source
 from visakit.objects.image import LinkedImage, read_image
 from vlink.linker import Linker, LinkOptions
-from vsim.engines.llvm.runtime.target import VARIABLE as CPU
-from vsim.engines.llvm.runtime.target import possible
+from vsim.engines.llvm.target import VARIABLE as CPU
+from vsim.engines.llvm.target import possible
 from vsim.launch.launch import (
     Argument,
     BufferArgument,
@@ -38,7 +39,6 @@ from vsim.launch.launch import (
     ScalarArgument,
 )
 from vsim.program import Program
-from vsim.sources.ocloc import compile_source
 
 Json = dict[str, object]
 MARK = "// "

@@ -17,7 +17,7 @@ from fuzzing.guarded import guard_workers
 from fuzzing.launches import Execution, Json, execute, packed
 from fuzzing.loops import CPUS, MEMORY_BYTES, SCHEDULES
 from fuzzing.target import Target
-from vsim.sources.ocloc import compiler_driver
+from visakit.compiler.ocloc import compiler_driver
 
 Array = npt.NDArray[np.generic]
 PLATFORMS = ("tgllp", "tgllp", "skl", "icllp", "dg2", "dg2")

@@ -78,7 +78,9 @@ static void in_child(int runs)
     int status;
     pid_t child = fork();
     if (child == 0) {
-        if (runs)
+        if (runs == 2)
+            printf("finish %d\n", clFinish(queue));
+        else if (runs)
             run();
         exit(5);
     }
@@ -116,4 +118,6 @@ void act(const char *word)
         in_child(0);
     else if (strcmp(word, "fork-run") == 0)
         in_child(1);
+    else if (strcmp(word, "fork-finish") == 0)
+        in_child(2);
 }

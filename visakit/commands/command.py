@@ -1,8 +1,8 @@
 """What the commands share: types of options, and how a command ends.
 
-A command is a Typer application of one function, which takes typed parameters and gives the exit code. Help is for
-people and comes from rich; a mistake on the command line is one line that names the option, what was found and what
-is allowed.
+A command is a Typer application of one function, which takes typed parameters and gives the exit code. Help is plain
+text (:mod:`visakit.commands.help`); a mistake on the command line is one line that names the option, what was found
+and what is allowed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,21 @@ from typer.main import get_command
 
 import visakit
 import visakit.start
-from visakit.commands.reporting import Reporter, begin_report, show_warnings
+from visakit.commands.help import HelpfulCommand
+from visakit.commands.reporting import Reporter, begin_report, is_for_people, show_warnings
 from visakit.diagnostics import STYLES, UsageError, VisaError, did_you_mean
 from visakit.files import open_streams
 from visakit.language.platforms import PLATFORMS, platform_table
 from visakit.usage import check_platform
+from visakit.waiting import is_terminal, show_waiting
 
 DIAGNOSTICS = "Diagnostics"
 """Panel of the help with the options about errors and warnings."""
+
+DEVICE_HELP = (
+    "Device of a source, the newest that its compiler knows if missing (--list-platforms); which zebin of a container."
+)
+"""Of the option --platform where sources are taken."""
 
 
 def application(
@@ -43,7 +50,9 @@ def application(
         app = typer.Typer(rich_markup_mode="rich", add_completion=completion)
         lines = [f"{line}\n    [dim]{what}[/dim]" for line, what in examples]
         settings = {"help_option_names": ["-h", "--help"]}
-        app.command(epilog="\n".join(["[bold]Examples[/bold]", *lines]), context_settings=settings)(function)
+        app.command(cls=HelpfulCommand, epilog="\n".join(["[bold]Examples[/bold]", *lines]), context_settings=settings)(
+            function
+        )
         return app
 
     return decorate
@@ -75,6 +84,7 @@ def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
     """Run a command: 0 when done, 1 when the input is at fault, 2 on wrong usage, 130 when interrupted."""
     code = 0
     reporter = begin_report(tool, *_style(words))
+    show_waiting(is_for_people() and is_terminal(sys.stderr))
     try:
         code = _run(app, tool, words, reporter)
         sys.stdout.flush()
@@ -263,7 +273,9 @@ def platform_option(help: str, panel: str, parser: Callable[[str], str] = platfo
 
 def _list_platforms(wanted: bool) -> None:
     if wanted:
-        print(platform_table())
+        from visakit.compiler.devices import device_table
+
+        print(f"{platform_table()}\n\n{device_table()}")
         raise typer.Exit
 
 
@@ -312,6 +324,6 @@ ListPlatforms = Annotated[
         "--list-platforms",
         callback=_list_platforms,
         is_eager=True,
-        help="Show the platforms, and the compiler's names of devices that mean them, and exit.",
+        help="Show the platforms, their devices, and the devices of the installed compiler, and exit.",
     ),
 ]

@@ -48,6 +48,10 @@ class GridLaunchFile(LaunchEntries):
 
     def launch(self, index: int) -> GridLaunch:
         """The launch at an index; arrays are read now."""
+        with self.placed():
+            return self._launch(index)
+
+    def _launch(self, index: int) -> GridLaunch:
         where, entry = f"{self.name}, launch {index}", self.entries[index]
         self.read.clear()
         if not isinstance(entry, dict):

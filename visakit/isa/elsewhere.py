@@ -1,5 +1,7 @@
 """Names that other instruction sets and languages have for what vISA writes another way."""
 
+from typing import NamedTuple
+
 ELSEWHERE = {
     "sub": "there is none: write add with (-) before the second source, add ... A(0,0)<1;1,0> (-)B(0,0)<1;1,0>",
     "neg": "write mov with the source modifier (-)",
@@ -24,15 +26,31 @@ ELSEWHERE = {
     "iadd": "add takes every type",
     "imul": "mul takes every type",
     "rcp": "inv gives 1 / x",
-    "ld": "lsc_load, svm_gather and gather read memory",
-    "st": "lsc_store, svm_scatter and scatter write memory",
-    "store": "lsc_store, svm_scatter and scatter write memory",
     **dict.fromkeys(("if", "else", "endif", "while", "for", "do", "break", "continue"),
                     "there are no blocks: cmp writes a predicate, and (P1) goto (M1, 8) LABEL jumps in the lanes where it is set"),
     **dict.fromkeys(("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float", "double"),
                     "variables are declared with .decl NAME v_type=G type=d num_elts=8, a register of eight integers"),
 }  # fmt: skip
 """What to write instead."""
+
+
+class Family(NamedTuple):
+    """Instructions for one purpose, of which platforms have some, and the words of other languages for it."""
+
+    words: tuple[str, ...]
+    mnemonics: tuple[str, ...]
+    purpose: str
+
+
+FAMILIES = (
+    Family(("fence", "membar", "mem_fence"), ("lsc_fence", "fence_global", "fence_local"), "order memory accesses"),
+    Family(("ld", "load"), ("lsc_load", "svm_gather", "gather"), "read memory"),
+    Family(("st", "store"), ("lsc_store", "svm_scatter", "scatter"), "write memory"),
+)
+
+_LOCAL_ID = "it is computed: the thread's number within the group, the low byte of dword 2 of %r0, times the lanes of a thread, plus the lane (docs/tutorial.md)"
+_GLOBAL_ID = "a work-item has the number %thread_x times the lanes of a thread, plus its lane (docs/tutorial.md)"
+_SIZE = "a kernel gets it as an argument: declare an .input"
 
 TYPES_ELSEWHERE = {
     "char": "b", "uchar": "ub", "short": "w", "ushort": "uw", "int": "d", "uint": "ud", "unsigned": "ud", "long": "q", "ulong": "uq",
@@ -56,10 +74,11 @@ DIRECTIVES_ELSEWHERE = {
 
 FUNCTIONS_ELSEWHERE = {
     "get_group_id": "the number of the work-group is in %group_id_x, %group_id_y and %group_id_z",
-    "get_global_id": "a work-item has the number %thread_x times the lanes of a thread, plus its lane (docs/tutorial.md)",
-    "get_local_id": "it is computed from the thread within the group, in %r0, and the lane (docs/tutorial.md)",
-    "get_local_size": "a kernel gets it as an argument: declare an .input",
-    "get_global_size": "a kernel gets it as an argument: declare an .input",
-    "get_num_groups": "a kernel gets it as an argument: declare an .input",
-}
-"""What to do where OpenCL C has a function."""
+    "get_global_id": _GLOBAL_ID,
+    "get_local_id": _LOCAL_ID,
+    **dict.fromkeys(("get_local_size", "get_global_size", "get_num_groups"), _SIZE),
+    "global_id_x": _GLOBAL_ID,
+    **{f"{name}_{axis}": hint for axis in "xyz" for name, hint in (
+        ("local_id", _LOCAL_ID), ("local_size", _SIZE), ("global_size", _SIZE))},
+}  # fmt: skip
+"""What to do where OpenCL C has a function, and other assemblers a register; a ``%`` before the name does not count."""

@@ -40,9 +40,10 @@ PREDEFINED_VARIABLES: tuple[tuple[str, DataType, int], ...] = (
 )  # fmt: skip
 """Name, type and element count of the predefined variables V0, V1, ... (manual, chapter 4); the last is new in 4.2."""
 _WRITABLE = frozenset(
-    ("%null", "%arg", "%retval", "%sp", "%fp", "%cr0", "%dbg0", "%impl_arg_buf_ptr", "%local_id_buf_ptr")
+    ("%null", "%tsc", "%arg", "%retval", "%sp", "%fp", "%cr0", "%dbg0", "%impl_arg_buf_ptr", "%local_id_buf_ptr")
 )
-"""The predefined variables that kernels and functions may write, as the reference finalizer takes it."""
+"""The predefined variables that the reference finalizer lets kernels and functions write; in %tsc compilers write the
+pause of a loop that waits (element 4)."""
 READ_ONLY_VARIABLES = frozenset(n for n, (name, _, _) in enumerate(PREDEFINED_VARIABLES) if name not in _WRITABLE)
 """Numbers of the others."""
 ARGUMENT_REGISTERS, RESULT_REGISTERS = 32, 12

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from visakit.diagnostics import Span
 from visakit.isa.record import LINE
 from visakit.language.program import Function
 
@@ -61,6 +62,12 @@ class SourceFiles:
         lines = self._read(place.file)
         known = not isinstance(lines, str) and 0 < place.line <= len(lines)
         return lines[place.line - 1].rstrip() if known else ""
+
+    def span(self, place: SourcePlace) -> Span:
+        """A line without the blanks around it, with its contents if these are known."""
+        text = self.text(place)
+        shown = text.lstrip()
+        return Span(printable(place.file), place.line, 1 + len(text) - len(shown), len(shown) or 1, text)
 
     def problem(self, file: str) -> str:
         """Why a file is not shown; empty if it is."""

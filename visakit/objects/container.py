@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass, field
 
 from visakit.diagnostics import Diagnostic, FormatError, Span
+from visakit.file_kinds import kind_of
 from visakit.objects.elf import (
     EM_INTELGT,
     EM_NONE,
@@ -117,6 +118,17 @@ def module_bytes(data: bytes, name: str) -> bytes:
     if data[:4] == b"\x7fELF":
         return read_container(data, name).sections[VISA]
     what = "it is empty" if not data else "it begins with neither 'CISA' nor an ELF header"
-    hint = "this is a text: vasm makes an object of it" if b".version" in data[:4096] else ""
-    message = f"this is neither an object, an image nor a CISA module: {what}"
-    raise FormatError(Diagnostic("C010", message, Span(name, 0), hint))
+    raise FormatError(not_taken("C010", "an object, an image nor a CISA module", data, name, what))
+
+
+def not_taken(code: str, wanted: str, data: bytes, name: str, otherwise: str = "") -> Diagnostic:
+    """What is said of a file that is none of those that are wanted: what it is, and which command takes it.
+
+    Args:
+        wanted: behind "neither".
+        otherwise: what is said of a file of no kind that is known.
+    """
+    kind = kind_of(name, data)
+    if kind is None:
+        return Diagnostic(code, f"this is neither {wanted}{otherwise and ': '}{otherwise}", Span(name, 0))
+    return Diagnostic(code, f"this is {kind.title}, neither {wanted}", Span(name, 0), kind.cure)

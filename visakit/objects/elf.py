@@ -207,10 +207,7 @@ def read_elf(data: bytes, name: str, with_symbols: bool = True) -> Elf:
     try:
         return _Reader(data).elf(with_symbols)
     except (ValueError, struct.error, IndexError) as error:
-        is_text = data[:4] != b"\x7fELF" and b".version" in data[:4096]
-        hint = "this is a text: assemble it with vasm, and link the object with vlink" if is_text else ""
-        message = f"this is not a readable ELF file: {error}"
-        raise FormatError(Diagnostic("C010", message, Span(name, 0), hint)) from None
+        raise FormatError(Diagnostic("C010", f"this is not a readable ELF file: {error}", Span(name, 0))) from None
 
 
 def is_ctm(data: bytes) -> bool:

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from visakit.binary import read_postponed
 from visakit.diagnostics import Diagnostic, FormatError, Label, Span
-from visakit.language.program import Function, Instruction, Module
+from visakit.file_kinds import kind_of
+from visakit.language.program import FIRST_VARIABLE, Function, Instruction, Module
 from visakit.objects import yaml_tree, ze_info
-from visakit.objects.container import DATA_PREFIX, LAUNCH, LINES, VISA, ZE_INFO, Container, read_container
+from visakit.objects.container import DATA_PREFIX, LAUNCH, LINES, VISA, ZE_INFO, Container, not_taken, read_container
 from visakit.objects.elf import STT_FUNC, STT_OBJECT, ElfSymbol
 from visakit.objects.lines import Lines, read_lines, write_lines
 from visakit.objects.yaml_lines import Tree
@@ -89,6 +90,8 @@ class LinkedImage:
         lenient_reads: whether loads at one address give zeros behind the end of the buffer in which they begin, and
             reads of registers by address zeros where no variable lies, in launches that no check watches: compilers
             write both, and drop what they got. Files do not keep it.
+        compiled: whether a compiler made its texts, which can say lines of the program that was compiled. Files do not
+            keep it.
         approximate: whether sines, cosines, powers and logarithms of floats are only as exact as hardware must be,
             which is faster. Files do not keep it.
         code: the bytes that the module was read from; empty if it was made otherwise.
@@ -106,6 +109,7 @@ class LinkedImage:
     file: str = "<image>"
     register_overrun: bool = False
     lenient_reads: bool = False
+    compiled: bool = False
     approximate: bool = False
     code: bytes = field(default=b"", compare=False)
     summaries: Summaries | None = field(default=None, compare=False)
@@ -188,20 +192,38 @@ class LinkedImage:
     def place(self, function: Function, instruction: Instruction | None) -> tuple[Span, tuple[Label, ...]]:
         """Where an instruction of a function stands, and further places of it.
 
-        Where FILE and LOC tell, that is a line of the program that was compiled, with what stands there if the file
-        lies beside the image or in the working directory; else one of the text that was assembled.
+        Where FILE and LOC tell, that is a line of the program that was compiled, else one of the text that was
+        assembled. The contents of the line are known if the file lies beside the image or in the working directory.
         """
-        from visakit.language.source_lines import SourceFiles, printable, source_lines
+        from visakit.language.source_lines import SourceFiles, SourcePlace, source_lines
 
+        files = SourceFiles((os.path.dirname(self.file), ""), within=True)
         own = self.span(function, instruction.line if instruction else 0)
+        own = files.span(SourcePlace(own.file, own.line))
         number = next((n for n, i in enumerate(function.instructions) if i is instruction), None)
         origin = None if number is None else source_lines(function)[number]
         if origin is None:
             return own, ()
-        text = SourceFiles((os.path.dirname(self.file), ""), within=True).text(origin)
         labels = (Label(own, "the instruction is here"),) if own.line else ()
-        shown = text.lstrip()
-        return Span(printable(origin.file), origin.line, 1 + len(text) - len(shown), len(shown) or 1, text), labels
+        return files.span(origin), labels
+
+    def declaration(self, function: Function, variable: int) -> Span | None:
+        """Where a general variable of a function is declared; None if that is not known."""
+        from visakit.language.source_lines import SourceFiles, SourcePlace
+
+        file, numbers = self.lines.get(function.name, ("", []))
+        at = len(function.instructions) + variable - FIRST_VARIABLE
+        if variable < FIRST_VARIABLE or at >= len(numbers) or not numbers[at]:
+            return None
+        return SourceFiles((os.path.dirname(self.file), ""), within=True).span(SourcePlace(file, numbers[at]))
+
+    def line_hint(self, function: Function) -> str:
+        """How to see lines of the program that was compiled, of code of a compiler that does not say them."""
+        from visakit.language.source_lines import source_lines
+
+        if not self.compiled or any(source_lines(function)):
+            return ""
+        return "build with -g to see the OpenCL line"
 
     def ze_info_tree(self) -> ZeInfo:
         """``.ze_info`` as a tree.
@@ -244,6 +266,8 @@ def read_image(data: bytes, name: str = "<image>", known: Known | None = None) -
                 "C030", "this is a bare CISA module, not an image", Span(name, 0), f"link it: vlink {name} -o image.bin"
             )
         )
+    if kind_of(name, data):
+        raise FormatError(not_taken("C010", "an image nor the compiler's program binary", data, name))
     container = read_container(data, name)
     if not container.executable:
         raise FormatError(

@@ -1,13 +1,21 @@
-"""Section ``.visa.lines``: for each function its name, its file, and the source line of each instruction."""
+"""Section ``.visa.lines``: for each function its name, its file, and the source lines of its instructions and, in the
+objects of texts, of its general variables.
+"""
 
 from __future__ import annotations
 
 import struct
 
 from visakit.diagnostics import Diagnostic, FormatError, Span
+from visakit.language.program import Function
 
 Lines = dict[str, tuple[str, list[int]]]
-"""File and line numbers by function name."""
+"""File and line numbers by function name: of each instruction, then of each variable if they are known."""
+
+
+def lines_of(function: Function) -> list[int]:
+    """The lines of the instructions of a function, then those of its variables."""
+    return [item.line for items in (function.instructions, function.variables) for item in items]
 
 
 def write_lines(lines: Lines) -> bytes:

@@ -13,17 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from visakit import object_cache
+from visakit.compiler.ocloc import compile_source, dependencies, said
+from visakit.compiler.process import SERVICE, identity, variables
 from visakit.diagnostics import Diagnostic, VisaError, printable, render
+from visakit.file_kinds import BITCODE, SPIRV
 from visakit.objects.zebin import OPTION
 from visakit.opencl.device import Device, compiler
-from vsim.engines.llvm.runtime import cache
-from vsim.sources.compiler_process import SERVICE, identity, variables
-from vsim.sources.loading import SPIRV
-from vsim.sources.ocloc import compile_source, dependencies, said
 
 ARGUMENT_INFORMATION = "-cl-kernel-arg-info"
 UNKNOWN_OPTIONS = "Unrecognized build options"
-BITCODE = b"BC\xc0\xde"
 _LINK_OPTIONS = ("-create-library", "-enable-link-options")
 
 
@@ -75,13 +74,13 @@ def _kept(parts: Sequence[object], make: Callable[[], Made]) -> Made:
     driver = compiler()
     if driver is None:
         return make()
-    name = cache.key(*parts, variables(), *identity(driver))
-    kept = cache.load(name)
+    name = object_cache.key(*parts, variables(), *identity(driver))
+    kept = object_cache.load(name)
     if kept is not None:
         return Made(kept, "")
     made = make()
     if made.data and not made.log:
-        cache.save(name, made.data)
+        object_cache.save(name, made.data)
     return made
 
 

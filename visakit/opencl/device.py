@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import cache, cached_property
 
 import visakit
+from visakit.compiler.devices import compiler_driver, preferred_device
 from visakit.language.platforms import PLATFORMS, find
 from visakit.opencl import cl, info
 from visakit.opencl.errors import Refused
@@ -16,10 +17,7 @@ from visakit.opencl.models import MODELS
 from visakit.opencl.objects import ClObject
 from visakit.opencl.settings import PLATFORM_SETTING
 from vsim.command.driver import machine_memory
-from vsim.sources.ocloc import compiler_driver
 
-PREFERRED = ("bmg", "dg2", "tgllp", "skl")
-"""Which one is the device where nothing is said: the first that the compiler knows."""
 MAXIMUM_ALLOCATION = 0xFFFF_0000
 """Bytes of a buffer: what a slot of the simulated address space holds."""
 IMAGE_SIDE, VOLUME_SIDE, IMAGE_LAYERS, IMAGE_BUFFER = 16384, 2048, 2048, 1 << 27
@@ -109,28 +107,6 @@ def _wanted_devices() -> list[str]:
     wanted = os.environ.get(PLATFORM_SETTING, "")
     found = [p.name for word in wanted.split(",") if (p := find(word.strip())) and p.name in MODELS]
     return list(dict.fromkeys(found)) or [preferred_device()]
-
-
-def preferred_device() -> str:
-    """The newest device that the compiler makes kernels for, as far as it says."""
-    driver = compiler()
-    known = _devices_of(driver) if driver else frozenset()
-    return next((name for name in PREFERRED if name in known), PREFERRED[0])
-
-
-@cache
-def _devices_of(driver: str) -> frozenset[str]:
-    """The platforms among the devices that the help of a compiler driver names."""
-    import subprocess
-
-    try:
-        words = [driver, "compile", "--help"]
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return frozenset()
-    names = done.stdout.decode("utf-8", "replace").partition("<device_type> can be:")[2].partition("\n\n")[0]
-    words = names.partition("\n")[0].replace(",", " ").split()
-    return frozenset(p.name for word in words if not word.startswith("xe") and (p := find(word)) is not None)
 
 
 def _spirv_versions() -> tuple[tuple[int, int], ...]:

@@ -115,7 +115,8 @@ class _Trace:
         if stream is None:
             return
         try:
-            print(line, file=stream, flush=True)
+            stream.write(line + "\n")
+            stream.flush()
         except (OSError, ValueError) as error:  # ValueError: the program has closed its standard error.
             self.stream = None
             if stream is not sys.stderr:

@@ -18,13 +18,15 @@ After Python begins to finalise, no call enters it:
   was is refused or parked within milliseconds (so long does a thread wait for the lock before it looks).
 
 Where Python does not end with the program (the driver has begun it), the gate is closed by a function of ``atexit``,
-which is registered as soon as LLVM is loaded, and once more when something has been executed: it is called before what
-LLVM has registered. From then on no thread begins work in LLVM, those that are at work are waited for, threads that
-wait for commands are let go with a status, and queues run nothing more. A program in Python has the same done for LLVM
-by a function of Python's ``atexit``.
+which is registered as soon as LLVM is loaded, by the call that queues the first kernel, and once more when something
+has been executed: it is called before what LLVM has registered. From then on no thread begins work in LLVM, those that
+are at work are waited for, threads that wait for commands are let go with a status, and queues run nothing more. A
+program in Python has the same done for LLVM by a function of Python's ``atexit``.
 
 What is refused: releases succeed, as the memory goes with the process; all else gives CL_OUT_OF_RESOURCES. A fork that
 is not Python's own does what Python's does, so that the child can take Python's lock, and ends as its parent does.
+Commands that were not over then are the parent's: its threads run them. In the child they end with CL_OUT_OF_RESOURCES,
+so that nobody waits for them there.
 """
 
 from __future__ import annotations
@@ -32,12 +34,12 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from visakit.opencl import events
 from visakit.opencl.settings import engine
-from vsim.engines.llvm.runtime import making
+from vsim.engines.llvm.host import shutdown
 
 
 class Gate(Protocol):
@@ -65,7 +67,7 @@ def watch(gate: Gate, define: Callable[[Callable[[], None]], None]) -> None:
     """
     define(_process_ends)
     gate.visakit_watch_interpreter()
-    atexit.register(making.end)
+    atexit.register(shutdown.end)
     _waiting[:] = [gate.visakit_watch_end, gate.visakit_watch_end]
     os.register_at_fork(
         before=lambda: gate.visakit_python_forks(1), after_in_parent=lambda: gate.visakit_python_forks(0),
@@ -75,16 +77,29 @@ def watch(gate: Gate, define: Callable[[Callable[[], None]], None]) -> None:
 
 def _process_ends() -> None:
     events.let_go()
-    making.end()
+    shutdown.end()
+
+
+def load() -> None:
+    """Load LLVM, if it is used, and watch the end from now on.
+
+    A call that queues a kernel does that itself: while a thread of the queue did it, the program could end in the
+    midst. What LLVM has registered by then would go before the gate closes, and the thread would go on without it.
+    """
+    if len(_waiting) < 2:
+        return
+    if engine() == "llvm":
+        with suppress(ImportError, OSError, shutdown.ProcessEndsError), shutdown.in_llvm():  # The launch says so.
+            from vsim.engines.llvm.host import native
+
+            native.initialize()
+    _watch_once()
 
 
 @contextmanager
 def watched() -> Iterator[None]:
     """While something is executed: LLVM, if it is used, is there before and after that."""
-    if _waiting and engine() == "llvm":
-        from llvmlite import binding  # noqa: F401
-
-    _watch_once()
+    load()
     yield
     _watch_once()
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from visakit import cache
 from visakit.diagnostics import Diagnostic, FileError
 from visakit.opencl.interface import C_TYPES, ERROR_PARAMETER, IN_C, EntryPoint, entry_points, served_points
+from visakit.waiting import waiting
 
 FOLDER = "opencl"
 MODULE = "_visakit_opencl"
@@ -323,7 +324,7 @@ def python_library() -> Path | None:
 
 def site_folders() -> list[str]:
     """Where the modules of this environment are, this package first."""
-    own = str(Path(__file__).resolve().parent.parent)
+    own = str(Path(__file__).resolve().parents[2])
     paths = sysconfig.get_paths()
     user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
     return list(dict.fromkeys([own, paths["purelib"], paths["platlib"], *user]))
@@ -342,7 +343,8 @@ def library_path() -> Path:
     digest = hashlib.sha256(os.fsencode("\0".join(parts))).hexdigest()[:16]
     path = folder / f"libvisakit-opencl-{digest}.so"
     if not path.exists():
-        build(path)
+        with waiting("building the OpenCL driver, once"):
+            build(path)
     return path
 
 

@@ -27,7 +27,9 @@ _dispatch_table = 0
 _CELL = 32
 _CELLS = 1024
 """Cells that are made at once, and released ones that wait before one of them is used again."""
-_blocks: list[ctypes.Array[ctypes.c_char]] = []
+_calloc = ctypes.CDLL(None).calloc
+"""The C library's memory: the program may release an object after Python has freed all of its own."""
+_calloc.argtypes, _calloc.restype = (ctypes.c_size_t, ctypes.c_size_t), ctypes.c_void_p
 _free: collections.deque[int] = collections.deque()
 _MAKING = threading.RLock()
 
@@ -42,9 +44,9 @@ def _take_cell() -> int:
     """The address of bytes for a handle."""
     with _MAKING:
         if len(_free) <= _CELLS:
-            block = ctypes.create_string_buffer(_CELL * _CELLS)
-            _blocks.append(block)
-            start = ctypes.addressof(block)
+            start = _calloc(_CELLS, _CELL) or 0
+            if not start:
+                raise MemoryError
             _free.extendleft(range(start + _CELL * (_CELLS - 1), start - 1, -_CELL))
         cell = _free.popleft()
     host.write(cell, _dispatch_table.to_bytes(8, "little"))

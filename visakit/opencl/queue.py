@@ -17,7 +17,7 @@ from visakit.opencl.errors import Refused, interrupted
 from visakit.opencl.events import CHANGED, RUNNING, CommandQueue, Event, failed, has_ended
 from visakit.opencl.info import Answers
 from visakit.opencl.order import Turn
-from vsim.engines.llvm.runtime.making import ProcessEndsError
+from vsim.engines.llvm.host import shutdown
 
 FAULT_SETTING = "VISAKIT_OPENCL_ON_FAULT"
 """Environment variable: ``stop`` ends the program at the first command that fails, else it goes on."""
@@ -61,6 +61,7 @@ class Queue(CommandQueue):
         self.has_thread = False
         self.order = context.order.queue(self.is_in_order) if context.order is not None else None
         context.queues.add(self)
+        _QUEUES.add(self)
 
     @property
     def is_profiling(self) -> bool:
@@ -102,7 +103,7 @@ class Queue(CommandQueue):
                 CHANGED.notify_all()
             else:
                 self.has_thread = self._begin()
-        if not self.has_thread:
+        if not self.has_thread or shutdown.is_ending():
             self._run_what_can_run()
         return event
 
@@ -159,6 +160,16 @@ class Queue(CommandQueue):
         """The events of what is not over; nothing where the order says as much."""
         return [] if self.is_in_order else self.pending()
 
+    def forget_parent(self) -> None:
+        """In the child of a fork: the commands are its parent's, and so is the thread; here they end with a status."""
+        lost = self.pending()
+        for event in lost:
+            event.callbacks.clear()
+            event.advance(cl.CL_OUT_OF_RESOURCES)
+        self.commands.clear()
+        self.running, self.has_thread = None, False
+        self.failure = cl.CL_OUT_OF_RESOURCES if lost else self.failure
+
     def help_until(self, event: Event) -> None:
         """Run what can be run in the thread of the caller, until a command is over or another thread is at it."""
         while not event.is_over:
@@ -169,8 +180,11 @@ class Queue(CommandQueue):
             self.run(command)
 
     def take(self) -> Command | None:
-        """The next command that can run; None if there is none, or one is running. For who holds the lock."""
-        if self.running is not None or has_ended():
+        """The next command that can run here; None if there is none, or one is running. The caller holds the lock.
+
+        While a thread ends the process, it alone runs commands: the others may not begin work in LLVM.
+        """
+        if self.running is not None or has_ended() or not shutdown.may_begin():
             return None
         for command in self.commands:
             is_first = command is self.commands[0]
@@ -210,7 +224,7 @@ class Queue(CommandQueue):
             command.work()
         except Refused as problem:
             return problem.status
-        except ProcessEndsError:
+        except shutdown.ProcessEndsError:
             return cl.CL_OUT_OF_RESOURCES
         except MemoryError:
             return cl.CL_OUT_OF_HOST_MEMORY
@@ -227,6 +241,18 @@ class Queue(CommandQueue):
 
 _BUSY: set[Queue] = set()
 """Queues with commands, which live until they are done, whoever holds them."""
+
+_QUEUES: weakref.WeakSet[Queue] = weakref.WeakSet()
+
+
+def _forget_parent() -> None:
+    for queue in list(_QUEUES):
+        queue.forget_parent()
+    _BUSY.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parent)
 
 
 def _wake() -> None:

@@ -61,6 +61,11 @@ def shape_difference(found: int, wanted: int) -> str:
     return f"the payload describes {there} elements (blocks, columns, rows), the instruction {here},"
 
 
+def length_difference(needed: int, given: int) -> str:
+    """Says that the payload of a raw block message describes more registers than the message moves."""
+    return f"the payload describes blocks of {needed} registers, the message has {given},"
+
+
 def message_sizes(i: Instruction, grf_size: int) -> Sizes:
     """Bytes of the message operands of an instruction by field; 0 for those that do not count.
 

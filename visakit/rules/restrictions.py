@@ -51,7 +51,7 @@ def restrictions(type_of: TypeOf, i: Instruction, size: int, grf_size: int, plat
     desc, args = i.desc, i.args
     if args.get("rel_op") == UNDEFINED_RELATION:
         message = "the comparison has no condition, so its result is undefined"
-        yield Violation("W011", message, "write cmp.eq, .ne, .gt, .ge, .lt or .le")
+        yield Violation("W011", message, "write cmp.eq, cmp.ne, cmp.gt, cmp.ge, cmp.lt or cmp.le")
     if size not in desc.sizes and desc.has_exec:
         sizes = ", ".join(map(str, desc.sizes))
         yield Violation("V039", f"{desc.mnemonic} does not exist with execution size {size}", f"it takes {sizes}")

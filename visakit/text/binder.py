@@ -52,8 +52,8 @@ _DECLARATIONS = {"V": "v_type=G type=ud num_elts=16 align=GRF", "A": "v_type=A n
 
 def declaration_of(name: str, kinds: str) -> str:
     """How to declare a name that has no declaration, as something of one of the kinds."""
-    if name in FUNCTIONS_ELSEWHERE:
-        return FUNCTIONS_ELSEWHERE[name]
+    if (known := name.lstrip("%").lower()) in FUNCTIONS_ELSEWHERE:
+        return FUNCTIONS_ELSEWHERE[known]
     kind = next((k for k in "VAPST" if k in kinds), "V")
     settings = _DECLARATIONS.get(kind, f"v_type={kind} num_elts=1")
     return f"declare it: .decl {name} {settings}"
@@ -64,18 +64,13 @@ def _hint_for_kind(name: str, found: str, kinds: str) -> str:
     if found == "V" and "P" in kinds:
         register = "" if kinds == "P" else f"a register is written {name}(0,0)<1> or {name}(0,0)<1;1,0>, "
         return f"{register}a predicate is declared with v_type=P"
+    if found == "V" and kinds == "A":
+        return f"addr_add puts its address into an address variable: addr_add (M1, 1) A0(0)<1> &{name} 0:uw"
     return ""
 
 
-def _hint_for_operand(node: syntax.Node, text: str) -> str:
-    """What to write for an operand that is none; empty where the instruction's form says more."""
-    if isinstance(node, (int, syntax.NumberNode)):
-        is_whole = isinstance(node, int) or text.lstrip("-").isalnum()
-        first, second = ("d", "w" if text.startswith("-") else "uw") if is_whole else ("f", "df")
-        return f"numbers have their type behind them: {text}:{first}, {text}:{second}"
-    if re.fullmatch(r"%?\w+\[.*\]", text) and not text.startswith("r["):
-        return "registers are indexed through an address variable: addr_add, then r[A0(0),0]<0;1,0>:ud"
-    return ""
+_ELEMENT = re.compile(r"(%?\w+)\[(.*)\]")
+"""An operand such as ``X[3]``, as C writes an element of an array."""
 
 
 class Binder:
@@ -113,8 +108,8 @@ class Binder:
             if name in self.names.misdeclared:
                 raise FollowUp("V010", f"'{name}' is not declared")
             hint, similar = declaration_of(name, kinds), self.names.similar(name)
-            if similar:
-                hint = f"{similar} If not, {hint}" if hint.startswith("declare") else similar
+            if similar and hint.startswith("declare"):
+                hint = similar if name.startswith("%") else f"{similar} If not, {hint}"
             raise Problem("V010", f"'{name}' is not declared", hint)
         if found.kind not in kinds:
             hint = _hint_for_kind(name, found.kind, kinds)
@@ -150,14 +145,14 @@ class Binder:
         except ExpressionError as error:
             raise Problem("V020", str(error)) from None
 
-    def data_type(self, name: str) -> types.DataType:
-        """A type by its name, in any case."""
+    def data_type(self, name: str, text: str) -> types.DataType:
+        """A type by its name, in any case, at the end of an operand that is written so."""
         found = types.BY_NAME.get(name.lower())
         if found is None:
             raise Problem(
                 "V022",
                 f"'{name}' is not a data type",
-                f"write {TYPES_ELSEWHERE[name]}"
+                f"write {text.removesuffix(name)}{TYPES_ELSEWHERE[name]}"
                 if name in TYPES_ELSEWHERE
                 else did_you_mean(name, types.BY_NAME) or "types are " + " ".join(types.BY_NAME),
             )
@@ -207,9 +202,9 @@ class Binder:
         """A vector operand of any class; ``text`` is how it was written."""
         if isinstance(node, syntax.VectorNode):
             return self._register(node, text, destination)
+        if isinstance(node, (int, syntax.NumberNode)) and destination:
+            raise Problem("V013", "an immediate cannot be a destination")
         if isinstance(node, syntax.NumberNode) and node.type is not None:
-            if destination:
-                raise Problem("V013", "an immediate cannot be a destination")
             return self.immediate(node.value, node.type, text)
         if isinstance(node, syntax.NameNode):
             return self._name(node.name, destination)
@@ -223,7 +218,21 @@ class Binder:
                 f"'{text}' is a message operand, this instruction takes a region",
                 f"write {node.name}(0,0)<{'1' if destination else '1;1,0'}>",
             )
-        raise Problem("V012", f"'{text}' {_NOT_HERE}", _hint_for_operand(node, text))
+        raise Problem("V012", f"'{text}' {_NOT_HERE}", self._hint_for_operand(node, text, destination))
+
+    def _hint_for_operand(self, node: syntax.Node, text: str, destination: bool) -> str:
+        """What to write for an operand that is none; empty where the instruction's form says more."""
+        if isinstance(node, (int, syntax.NumberNode)):
+            return "numbers have their type behind them: 5:d, 5:uw, 1.5:f"
+        element = _ELEMENT.fullmatch(text)
+        if element is None or element[1] == "r":
+            return ""
+        symbol = self.names.find(element[1])
+        if symbol is None or symbol.kind != "V" or not element[2].isdecimal() or len(element[2]) > 5:
+            return "registers are indexed through an address variable: addr_add, then r[A0(0),0]<0;1,0>:ud"
+        size = self.function.variable_type(symbol.index).size
+        row, rest = divmod(int(element[2]) * size, self.grf_size)
+        return f"write {element[1]}({row},{rest // size})<{'1' if destination else '0;1,0'}>"
 
     def _name(self, name: str, destination: bool) -> VectorOperand:
         """A bare name as an operand: a predicate, surface or sampler."""
@@ -287,7 +296,7 @@ class Binder:
         element = self.integer(node.element, 0, 255, "element")
         offset = self.integer(node.offset, INDIRECT_OFFSETS[0], INDIRECT_OFFSETS[-1], "offset")
         region = self.region(node.region, destination, multi_address=True)
-        data_type = self.data_type(node.type)
+        data_type = self.data_type(node.type, text)
         if not data_type.is_element:
             raise Problem(
                 "V022",
@@ -331,7 +340,7 @@ class Binder:
 
     def immediate(self, value: syntax.Value, type_name: str, text: str) -> Immediate:
         """``number:type``; what does not fit into the type is an error."""
-        data_type = self.data_type(type_name)
+        data_type = self.data_type(type_name, text)
         if data_type is types.BOOL_TYPE:
             raise Problem("V022", "there are no numbers of type bool", "setp sets predicates from bits")
         written = text.rpartition(":")[0] or str(value)

@@ -74,7 +74,10 @@ def _integer(parser: FunctionParser, statement: DirectiveStatement, name: str, l
     """The value of a setting that must be there."""
     at = settings_of(statement).get(name)
     if at is None:
-        form = "write .input NAME offset=64 size=8" if statement.word == ".input" else f"write {name}=8"
+        form = f"write {name}=8"
+        if name == "offset":
+            is_input = statement.arguments and statement.word == ".input"
+            form = f"write {f'{_input_form(parser, statement)}' if is_input else 'offset=64'}"
         raise Problem("V009", f"{statement.word} needs {name}=", form)
     return _integer_value(parser, at, low, high, name)
 
@@ -319,12 +322,15 @@ def declare_input(parser: FunctionParser, source: Source, statement: DirectiveSt
     at = statement.arguments[0]
     name = text_of(at.node)
     assert name is not None
+    settings = settings_of(statement)
     try:
         symbol = parser.binder.symbol(name, "VST")
     except Problem as problem:
         problem.at = at
+        if "declare it: " in problem.hint:
+            similar = problem.hint.partition("declare it: ")[0]
+            problem.hint = f"{similar}declare it: {_declaration_of_input(name, settings)}"
         raise
-    settings = settings_of(statement)
     offset = 0 if statement.word == ".parameter" else _integer(parser, statement, "offset", 0, MAXIMUM_OFFSET)
     if "size" in settings:
         size = _integer(parser, statement, "size", 0, MAXIMUM_SIZE)
@@ -344,6 +350,25 @@ def declare_input(parser: FunctionParser, source: Source, statement: DirectiveSt
             raise Problem("V029", f"{statement.word} does not exist", "kinds of implicit arguments are 0 to 31")
         kind |= (int(m[1]) if m else _IMPLICIT_INPUT) << 3
     parser.function.inputs.append(Input(kind, symbol.index, offset, size, parser.line))
+
+
+def _input_form(parser: FunctionParser, statement: DirectiveStatement) -> str:
+    """How to write an input whose place is missing: behind those before it, with the size of its variable."""
+    name = statement.arguments[0].text
+    register = parser.platform.grf_size if parser.platform else SMALLEST_GRF_SIZE
+    size = parser.binder.size_of(name) or 8
+    end = max([2 * register, *(i.offset + i.size for i in parser.function.inputs)])
+    return f".input {name} offset={-(-end // 8) * 8} size={size}"
+
+
+def _declaration_of_input(name: str, settings: Settings) -> str:
+    """How to declare the variable of an input: it has as many bytes as the input."""
+    size = _value(settings["size"]) if "size" in settings else None
+    size = size if type(size) is int and size > 0 else 8
+    data_type = next(t for t in (types.UQ, types.UD, types.UW, types.UB) if size % t.size == 0 and size >= t.size)
+    if size > types.UQ.size:
+        data_type = types.UD if size % 4 == 0 else types.UB
+    return f".decl {name} v_type=G type={data_type} num_elts={size // data_type.size} align=GRF"
 
 
 Directive = Callable[[FunctionParser, Source, DirectiveStatement], None]

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import re
+
+from visakit.diagnostics import QUIET
 from visakit.isa import InstructionDesc, instruction_set
 from visakit.isa.record import Flow, target_outputs
+from visakit.language import types
 from visakit.language.operands import NULL, SAT, Execution, Predicate, PredicateControl, with_modifier
-from visakit.language.platforms import PLATFORMS, Platform
+from visakit.language.platforms import MAXIMUM_GRF_SIZE, PLATFORMS, Platform
 from visakit.language.program import Fields, Function, Instruction
+from visakit.rules.encodable import Rules
 from visakit.text.binder import Binder
 from visakit.text.instruction_syntax import is_pure, operands_of
 from visakit.text.operand_syntax import ExecutionSyntax, OperandSyntax, OptionalVectorSyntax, is_execution
 from visakit.text.problem import Problem
-from visakit.text.suffixes import resolve
-from visakit.text.syntax import InstructionStatement, NameNode, OpcodeNode, Placed, PredicationNode
+from visakit.text.suffixes import elsewhere, resolve
+from visakit.text.syntax import (
+    InstructionStatement,
+    NameNode,
+    NumberNode,
+    OpcodeNode,
+    Placed,
+    PredicationNode,
+    VectorNode,
+)
 
+_USUAL_TYPES = ("d", "ud", "f", "q", "uq", "w", "uw", "df", "hf")
+"""Types that are tried, in this order, for a number that does not say its own."""
 _EMPTY_EXEC = Execution(1, 8)
 _UNIFORM_EXEC = Execution(1, 0)
 
@@ -53,9 +68,22 @@ class FunctionParser:
         Raises:
             Problem: there is no such instruction, or an operand does not fit it.
         """
+        try:
+            desc, args = self._bound(statement, text)
+        except Problem as problem:
+            if problem.at is not None and _has_no_type(problem.at):
+                problem.hint = self._typed(statement, problem.at, text) or problem.hint
+            raise
+        made = Instruction(desc, args, self.line)
+        self.function.instructions.append(made)
+        if is_pure(desc):
+            self.equal[text] = made
+
+    def _bound(self, statement: InstructionStatement, text: str) -> tuple[InstructionDesc, Fields]:
+        """Record and fields of an instruction."""
         opcode = statement.opcode.node
         assert isinstance(opcode, OpcodeNode)
-        desc, fields, saturate = resolve(self.table, opcode.words, len(statement.operands))
+        desc, fields, saturate = resolve(self.table, opcode.words, len(statement.operands), self._name_of_platform)
         self._check_platform(desc)
         args: Fields = dict(fields)
         self._bind_operands(desc, statement.operands, args, text)
@@ -71,15 +99,43 @@ class FunctionParser:
                 statement.predication,
             )
         _complete(desc, args, saturate)
-        made = Instruction(desc, args, self.line)
-        self.function.instructions.append(made)
-        if is_pure(desc):
-            self.equal[text] = made
+        return desc, args
+
+    @property
+    def _name_of_platform(self) -> str:
+        return self.platform.name if self.platform else ""
+
+    def _typed(self, statement: InstructionStatement, at: Placed, text: str) -> str:
+        """How to write a number without a type: with the first type that the instruction takes, those beside it first.
+
+        Other numbers without a type get the same one, so that the hint of the first helps with the next.
+        """
+        row_size = self.platform.grf_size if self.platform else MAXIMUM_GRF_SIZE
+        rules = Rules(self.function, self.binder.registers, QUIET, row_size, self._name_of_platform)
+        end = at.column + len(at.text)  # a letter right behind it is C's way to say a type
+        operands = [o for o in statement.operands if o.column != end]
+        for name in dict.fromkeys((*self._types_beside(statement), *_USUAL_TYPES)):
+            typed = [_with_type(o, name) if _has_no_type(o) else o for o in operands]
+            try:
+                desc, args = self._bound(statement._replace(operands=typed), text)
+            except Problem:
+                continue
+            if not rules.check(Instruction(desc, args, self.line)):
+                return f"a number has its type behind it: write {_with_type(at, name).text}"
+        return ""
+
+    def _types_beside(self, statement: InstructionStatement) -> list[str]:
+        """Types of the registers of an instruction; the destination comes last."""
+        names = [o.node.name for o in statement.operands if isinstance(o.node, VectorNode)]
+        found = [symbol for name in names if (symbol := self.binder.names.find(name)) and symbol.kind == "V"]
+        return [str(self.function.variable_type(symbol.index)) for symbol in (*found[1:], *found[:1])]
 
     def _check_platform(self, desc: InstructionDesc) -> None:
         if self.platform is not None and self.platform.name not in desc.platforms:
-            having = ", ".join(n for n in PLATFORMS if n in desc.platforms)
-            raise Problem("V060", f"{desc.mnemonic} does not exist on {self.platform.name}", f"it exists on {having}")
+            platform, having = self.platform.name, ", ".join(n for n in PLATFORMS if n in desc.platforms)
+            also = elsewhere(self.table, desc.mnemonic, platform)
+            hint = f"{also}; {desc.mnemonic} exists on {having}" if also else f"it exists on {having}"
+            raise Problem("V060", f"{desc.mnemonic} does not exist on {platform}", hint)
 
     def _bind_attribute(self, desc: InstructionDesc, attribute: Placed, args: Fields) -> None:
         """``{NoMask}``, the manual's spelling of a mask."""
@@ -113,7 +169,9 @@ class FunctionParser:
                 if type(expected) is ExecutionSyntax and (at is None or not is_execution(at)):
                     if "optional-exec" not in desc.spelling:
                         message = f"{desc.mnemonic} needs a mask and an execution size"
-                        raise Problem("V047", message, f"its form is: {desc.syntax}", at)
+                        is_all = len(desc.text) == 1
+                        hint = f"write {desc.mnemonic} (M1, 1)" if is_all else f"its form is: {desc.syntax}"
+                        raise Problem("V047", message, hint, at)
                     args["exec"] = _EMPTY_EXEC
                     break
                 if _is_left_out(expected, at, args):
@@ -140,6 +198,20 @@ class FunctionParser:
             elif problem.code == "V010" and desc.flow is Flow.CALL_ADDRESS and isinstance(at.node, NameNode):
                 problem.hint = "fcall calls a function by its name, faddr puts its address into a variable"
             raise
+
+
+def _has_no_type(at: Placed) -> bool:
+    """Whether this is a number that does not say its type."""
+    return isinstance(at.node, NumberNode) and at.node.type is None
+
+
+def _with_type(at: Placed, name: str) -> Placed:
+    """A number with a type; a whole number gets a point before the type of a float, where it would be bits."""
+    assert isinstance(at.node, NumberNode)
+    value, text = at.node.value, at.text
+    if types.BY_NAME[name].is_float and re.fullmatch(r"-?\d{1,300}", text):
+        value, text = float(text), f"{text}.0"
+    return at._replace(node=NumberNode(value, name), text=f"{text}:{name}")
 
 
 def _is_left_out(expected: OperandSyntax, at: Placed | None, args: Fields) -> bool:

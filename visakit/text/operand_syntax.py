@@ -67,8 +67,10 @@ def execution(at: Placed) -> Execution:
     node = at.node
     mask, size = (node.mask, node.size) if isinstance(node, syntax.ExecutionNode) else ("M1", single_integer(node))
     if not isinstance(size, int):
-        is_name = isinstance(size, syntax.NameNode)
-        hint = f"a predicate stands before the instruction: {at.text} mov (M1, 16) ..." if is_name else "write (M1, 16)"
+        is_predicate = isinstance(size, syntax.NameNode) and size.name not in _MASKS
+        hint = "write (M1, 16)"
+        if is_predicate:
+            hint = f"a predicate stands before the instruction: {at.text} mov (M1, 16) ..."
         raise Problem("V040", f"'{at.text}' is not an execution mask and size", hint)
     return checked_execution(mask, size)
 
@@ -205,6 +207,14 @@ class AddressOfSyntax(VectorSyntax):
 
     def __init__(self, name: str) -> None:
         super().__init__(name, destination=False)
+
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
+        named = text_of(at.node) or at.text.partition("[")[0]
+        symbol = binder.names.find(named)
+        if symbol is not None and symbol.kind == "V" and at.text[len(named) :][:1] in ("", "["):
+            message = f"'{at.text}' is a general variable, and its address is meant"
+            raise Problem("V014", message, f"write &{at.text}")
+        super().bind(binder, at, args)
 
     def write(self, printer: OperandPrinter, args: Fields) -> str:
         op = args[self.name]

@@ -29,11 +29,12 @@ _SATURATES = "saturate"
 
 @functools.cache
 def resolve(
-    table: InstructionSet, words: tuple[str, ...], operands: int
+    table: InstructionSet, words: tuple[str, ...], operands: int, platform: str = ""
 ) -> tuple[InstructionDesc, dict[str, int], bool]:
     """Instruction, fields set by suffixes, and whether ``.sat`` was given, of words such as svm_atomic, add, 64.
 
-    Of several forms that take these suffixes it is the one with as many operands as the line has, or the first.
+    Of several forms that take these suffixes it is the one with as many operands as the line has, or the first. Hints
+    name what the platform has.
 
     Raises:
         Problem: there is no such instruction, or it does not take these suffixes.
@@ -58,8 +59,30 @@ def resolve(
     from visakit.isa.elsewhere import ELSEWHERE, FUNCTIONS_ELSEWHERE
 
     name = words[0].lower()
-    hint = ELSEWHERE.get(name) or FUNCTIONS_ELSEWHERE.get(name) or did_you_mean(name, table.by_mnemonic)
+    hint = ELSEWHERE.get(name) or FUNCTIONS_ELSEWHERE.get(name) or elsewhere(table, name, platform)
+    if not hint:
+        known = {n: d for n, d in table.by_mnemonic.items() if _exists(table, n, platform)}
+        fitting = [n for n, descs in known.items() if any(len(desc.text) == operands for desc in descs)]
+        hint = did_you_mean(name, fitting) or did_you_mean(name, known)
     raise Problem("V003", f"'{words[0]}' is not an instruction", hint)
+
+
+def elsewhere(table: InstructionSet, word: str, platform: str) -> str:
+    """The instructions that a platform has for the purpose of a word of another language, or of another platform's
+    instruction; an empty text if there are none. Without a platform it names those of all.
+    """
+    from visakit.isa.elsewhere import FAMILIES
+
+    family = next((f for f in FAMILIES if word in (*f.words, *f.mnemonics)), None)
+    names = [n for n in (family.mnemonics if family else ()) if n != word and _exists(table, n, platform)]
+    if family is None or not names:
+        return ""
+    shown = " and ".join([", ".join(names[:-1]), names[-1]] if names[:-1] else names)
+    return f"{f'on {platform} ' if platform else ''}{shown} {family.purpose}"
+
+
+def _exists(table: InstructionSet, name: str, platform: str) -> bool:
+    return any(not platform or platform in desc.platforms for desc in table.by_mnemonic.get(name, ()))
 
 
 def _without_end(table: InstructionSet, words: tuple[str, ...]) -> tuple[str, ...]:

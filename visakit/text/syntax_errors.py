@@ -88,6 +88,8 @@ def _unreadable(error: Unexpected, line: str, in_directive: bool, at: Placed) ->
     if mask and error.text.isdigit():
         hint = f"a comma stands between mask and execution size: ({mask[1]}, {error.text})"
         return Problem("V001", f"'{error.text}' cannot stand here", hint, at)
+    if not in_directive and (hint := _misplaced_sign(error, line)):
+        return Problem("V001", f"'{error.text[:1]}' cannot stand here", hint, at)
     if not in_directive and (hint := _of_other_languages(error)):
         what = error.text if error.text[0].isalnum() else error.text[0]
         return Problem("V001", f"'{what}' cannot stand here", hint, at)
@@ -97,6 +99,20 @@ def _unreadable(error: Unexpected, line: str, in_directive: bool, at: Placed) ->
     if error.text and not re.match(r"[\w.]", error.text):
         message = "this cannot be read"
     return Problem("V001", message, expected_text(error.expected, in_directive and len(error.before) > 1), at)
+
+
+def _misplaced_sign(error: Unexpected, line: str) -> str:
+    """What to write for a predicate, an index or an element whose brackets or signs are those of something else."""
+    before = line[: error.column]
+    inverted = re.match(r"\s*\([-~]\s*(\w+)((?:\.\w+)?)\)", line)
+    if inverted and len(error.before) <= 1:
+        return f"write (!{inverted[1]}{inverted[2]}): a predicate is inverted with !"
+    if (row := re.search(r"\br\[(\w+)\((\w+)$", before)) and error.text.startswith(","):
+        hint = "an element of an address variable has one number"
+        return f"{hint}: write r[{row[1]}({row[2]}),0]<0;1,0>:ud, where addr_add has put an address into {row[1]}"
+    if (element := re.search(r"(%?\w+)\[\w+\]$", before)) and element[1] != "r" and error.text.startswith("<"):
+        return f"an element is written by its row and column: {element[1]}(0,0){line[error.column :].split()[0]}"
+    return ""
 
 
 def _of_other_languages(error: Unexpected) -> str:

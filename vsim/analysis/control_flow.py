@@ -186,7 +186,7 @@ def control_flow(function: Function, barriers_end_blocks: bool = False) -> Contr
 
 
 MANY_BARRIERS = 32
-"""Beyond so many barriers, values lie in memory meanwhile (see ``llvm_engine/runtime/native.py``)."""
+"""Beyond so many barriers, values lie in memory meanwhile (see ``engines/llvm/host/native.py``)."""
 
 
 def has_many_barriers(function: Function) -> bool:

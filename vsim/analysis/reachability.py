@@ -5,7 +5,7 @@ What cannot be reached need not be executable.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from visakit.diagnostics import Diagnostic, LaunchError
@@ -33,10 +33,10 @@ class Reached:
         return ((function, n, function.instructions[n]) for function in self.functions for n in self.of(function))
 
 
-def _reached(function: Function) -> list[int]:
-    """Numbers of the instructions that control reaches from the function's beginning."""
+def _reached(function: Function, begin: Iterable[int] = (0,)) -> list[int]:
+    """Numbers of the instructions that control reaches from the function's beginning, or from others."""
     flow = control_flow(function)
-    seen, todo = set[int](), [0]
+    seen, todo = set[int](), list(begin)
     while todo:
         n = todo.pop()
         while n < flow.end and n not in seen:
@@ -75,6 +75,14 @@ def refusal(instruction: Instruction, grf_size: int) -> str:
     return REFUSED.get(instruction.desc.semantics, "")
 
 
+def _ends_callers(kernel: Function, function: Function, n: int) -> str:
+    """Why an instruction cannot end the thread, because it has callers to end; empty if it does not, or can."""
+    if function.instructions[n].desc.flow is not Flow.END:
+        return ""
+    called = function is not kernel or n in _reached(function, control_flow(function).subroutines)
+    return "a last message ends the thread in the kernel itself, not in subroutines and functions" if called else ""
+
+
 def check(image: LinkedImage, kernel: Function) -> None:
     """Refuse a kernel that can reach an instruction without a public functional definition, or its own fret.
 
@@ -83,7 +91,7 @@ def check(image: LinkedImage, kernel: Function) -> None:
     """
     found = []
     for function, n, i in reachable(image, kernel):
-        why = refusal(i, image.grf_size)
+        why = refusal(i, image.grf_size) or _ends_callers(kernel, function, n)
         lost = returns_to_nobody(function, i.desc)
         what = f"kernel '{kernel.name}' reaches {i.desc.mnemonic} (instruction {n} of '{function.name}')"
         if why:

@@ -95,6 +95,12 @@ class Finding:
     hint: str = ""
     count: int = 1
 
+    def _repr_html_(self) -> str:
+        from visakit.notebook import table
+
+        rows = [("check", self.check), ("memory", self.memory), ("seen", self.count), ("hint", self.hint)]
+        return table(f"{self.message} [{self.code}]", ("", ""), [row for row in rows if row[1]])
+
     @property
     def key(self) -> tuple[str, Site, Site | None, int, str]:
         """What findings are grouped by: the same defect at the same instructions (of the same program)."""

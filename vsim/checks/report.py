@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from visakit.diagnostics import Diagnostic, Label, Span
+from visakit.language.program import Function
 from visakit.text.printer import FunctionPrinter
+from vsim.analysis.origins import LOCAL, Origin, undefined_origins
 from vsim.checks.findings import MAPPED, Finding, OtherSide, Site, Who
 from vsim.checks.kinds import BY_ORDER
+from vsim.checks.selection import UNDEFINED
 from vsim.checks.suppressions import Described
+from vsim.checks.undefined import STORED
 from vsim.launch import threads
 from vsim.launch.dispatch import Dispatch
 
@@ -116,6 +120,7 @@ def diagnostic(dispatch: Dispatch, finding: Finding) -> Diagnostic:
     labels = at.labels
     if finding.other is not None:
         labels += (_other_side(dispatch, finding.other),)
+    labels += tuple(Label(origin.at.span, f"read here: {origin.words}") for origin in origins(dispatch, finding))
     asked_for = dispatch.findings is None or finding.check in dispatch.findings.checks
     severity = "error" if asked_for else "note"
     return Diagnostic(finding.code, message, at.span, finding.hint, labels, severity)
@@ -129,6 +134,50 @@ def _other_side(dispatch: Dispatch, other: OtherSide) -> Label:
     at = place(launch, other.site)
     of = f" in the launch of '{launch.kernel.name}'" if other.launch is not None else ""
     return Label(at.span, f"the other side{of}: {other.kind} at {at.shown[:-1]}, {who_in_words(launch, other.who)})")
+
+
+class ShownOrigin(NamedTuple):
+    """Something undefined that a value is made of.
+
+    Attributes:
+        name: of the variable, or of the memory.
+        declared: the line of its declaration; 0 where that is not known.
+        reason: why it is undefined.
+        at: where it is read first.
+    """
+
+    name: str
+    declared: int
+    reason: str
+    at: Place
+
+    @property
+    def words(self) -> str:
+        """As messages say it."""
+        declared = f", declared at {self.declared}" if self.declared else ""
+        return f"{self.name}{declared}, {self.reason}"
+
+
+def origins(dispatch: Dispatch, finding: Finding) -> list[ShownOrigin]:
+    """What the undefined value of a finding is made of, as far as its function shows (:mod:`vsim.analysis.origins`)."""
+    if finding.check != UNDEFINED:
+        return []
+    function = dispatch.image.module.all_functions[finding.site.function]
+    found = undefined_origins(function, dispatch.grf_size, finding.site.instruction, finding.code == STORED)
+    return [_shown_origin(dispatch, function, finding.site, origin) for origin in found]
+
+
+def _shown_origin(dispatch: Dispatch, function: Function, site: Site, origin: Origin) -> ShownOrigin:
+    at = place(dispatch, Site(site.function, origin.read))
+    if origin.variable < 0:
+        name = "local memory" if origin.variable == LOCAL else "memory"
+        return ShownOrigin(name, 0, "not written before", at)
+    declaration = dispatch.image.declaration(function, origin.variable)
+    reason = "not written on every path to here" if origin.is_written else "never written"
+    if origin.last:
+        reason = f"bytes {origin.first} to {origin.last} never written"
+    name = f"'{function.variable_name(origin.variable)}'"
+    return ShownOrigin(name, declaration.line if declaration else 0, reason, at)
 
 
 def trees(dispatch: Dispatch) -> list[dict[str, object]]:
@@ -147,6 +196,12 @@ def _tree(dispatch: Dispatch, finding: Finding) -> dict[str, object]:
         other = finding.other
         who = {"command": other.command} if other.command else _side(other.launch or dispatch, other.site, other.who)
         found["other"] = {"kind": other.kind} | who
+    if shown := origins(dispatch, finding):
+        found["origins"] = [
+            {"name": o.name.strip("'"), "declared": o.declared, "reason": o.reason, "instruction": o.at.number,
+             "text": o.at.text, "file": o.at.span.file, "line": o.at.span.line}
+            for o in shown
+        ]  # fmt: skip
     return found
 
 

@@ -101,16 +101,16 @@ def parse_suppressions(text: str, file: str) -> Suppressions:
 
 def _words(content: str) -> dict[str, str]:
     """What stands behind each key, up to the next one: texts of instructions have blanks."""
-    words: dict[str, str] = {}
+    words: dict[str, list[str]] = {}
     key = ""
     for word in content.split():
         name, equals, value = word.partition("=")
         if equals and name.isidentifier():
             key = name
-            words[key] = value
+            words[key] = [value]
         else:
-            words[key] = f"{words.get(key, '')} {word}".strip()
-    return words
+            words.setdefault(key, []).append(word)
+    return {key: " ".join(parts).strip() for key, parts in words.items()}
 
 
 def _problem(words: Mapping[str, str]) -> tuple[str, str]:

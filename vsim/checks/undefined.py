@@ -492,6 +492,10 @@ class UndefinedMachine:
         self._report(ADDRESS, self._undefined(found), mask)
         self.inner.require_shape(found.value, wanted, mask if mask is True else mask.value, instruction)
 
+    def require_length(self, needed: Tracked, given: int, mask: Tracked | Mask, instruction: Instruction) -> None:
+        self._report(ADDRESS, self._undefined(needed), mask)
+        self.inner.require_length(needed.value, given, mask if mask is True else mask.value, instruction)
+
     # -- images, which count as defined --------------------------------------------------------------------
 
     def pixel(self, execution: Execution) -> Callable[[], list[Tracked]]:

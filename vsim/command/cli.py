@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from visakit.commands.command import (
+    DEVICE_HELP,
     ErrorFormat,
     Explain,
     ListPlatforms,
@@ -22,6 +23,7 @@ from visakit.objects.elf import is_ctm
 from visakit.usage import exclude, refuse
 from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
 from vsim.checks.selection import CheckOptions
+from vsim.command import completion
 from vsim.command.trace_file import TraceOptions
 
 if TYPE_CHECKING:
@@ -76,8 +78,8 @@ def _list(program: "Program", as_json: bool) -> None:
         ("vsim image.bin --launch launch.json --json", "those of a file; how exact the instructions are that ran"),
         ("vsim image.bin --launch launch.json --arg x=random:256:f32", "the same with another array for x"),
         ("vsim image.bin --kernel scale --global-size 256 --arg 0=x.npy --arg 1=2.5f", "one launch, values by number"),
-        ("vsim kernels.cl --platform bmg --launch launch.json", "a source, which Intel's compiler makes a program of"),
-        ("vsim --replay Enqueue_42_saxpy --platform bmg", "an enqueue that the OpenCL Intercept Layer captured"),
+        ("vsim kernels.cl --launch launch.json", "a source, for the newest device that Intel's compiler knows"),
+        ("vsim --replay Enqueue_42_saxpy", "an enqueue that the OpenCL Intercept Layer captured"),
         ("vsim image.bin --engine numpy --schedule random:7", "the reference engine, groups in another order"),
     )
 )
@@ -98,7 +100,12 @@ def app(
     kernel: Annotated[
         str,
         option(
-            "--kernel", "NAME", "Kernel to run; of a launch file or an image, its launches.", LAUNCH, show_default=False
+            "--kernel",
+            "NAME",
+            "Kernel to run; of a launch file or an image, its launches.",
+            LAUNCH,
+            show_default=False,
+            autocompletion=completion.kernels,
         ),
     ] = "",
     global_size: Annotated[
@@ -110,13 +117,13 @@ def app(
         option(
             "--arg",
             "NAME=VALUE",
-            "By name or number: 5, 2.5f, 7:u64, FILE.npy, null, zeros:N:TYPE (ones, iota, random), local:BYTES.",
+            "By name or number: 5, 2.5f, 7:u64, [1,2]:f32 (a vector or structure), FILE.npy, null, "
+            "zeros:N:TYPE (ones, iota, random), local:BYTES.",
             LAUNCH,
+            autocompletion=completion.arguments,
         ),
     ] = None,
-    platform: Annotated[
-        str | None, platform_option("Device of a source; which zebin of a container.", LAUNCH, device_name)
-    ] = None,
+    platform: Annotated[str | None, platform_option(DEVICE_HELP, LAUNCH, device_name)] = None,
     build_options: Annotated[
         str, option("--build-options", "TEXT", "Options for the compiler of a source.", LAUNCH, show_default=False)
     ] = "",
@@ -176,11 +183,24 @@ def app(
         option("--out-dir", "DIR", "Where outputs go; all buffers that kernels may write go there, too.", REPORT),
     ] = None,
     save: Annotated[
-        list[str] | None, option("--save", "NAME=FILE", "Save a buffer by name or number of the argument.", REPORT)
+        list[str] | None,
+        option(
+            "--save",
+            "NAME=FILE",
+            "Save a buffer by name or number of the argument.",
+            REPORT,
+            autocompletion=completion.arguments,
+        ),
     ] = None,
     show: Annotated[
         list[str] | None,
-        option("--show", "NAME[SLICE]", "Show a part of an argument: y, y[3], y[:8], y[-4:], image[0,:4].", REPORT),
+        option(
+            "--show",
+            "NAME[SLICE]",
+            "Show a part of an argument: y, y[3], y[:8], y[-4:], image[0,:4].",
+            REPORT,
+            autocompletion=completion.parts,
+        ),
     ] = None,
     allow_paths: Annotated[
         bool, flag("--allow-paths", "Let the launch in the image use files anywhere.", REPORT)
@@ -218,7 +238,13 @@ def app(
         str | None, option("--capture", "DIR", "Write each launch as a capture: a folder in this one.", CAPTURES)
     ] = None,
     trace: Annotated[
-        str | None, option("--trace", "FILE", "A line for each instruction that threads execute, - to show it.", TRACE)
+        str | None,
+        option(
+            "--trace",
+            "FILE",
+            "A line for each instruction that threads execute, - to show it; FILE.jsonl for JSON.",
+            TRACE,
+        ),
     ] = None,
     trace_groups: Annotated[
         str | None, option("--trace-groups", "LIST", "Work-groups: 0,4,8-15 or all; 0 if missing.", TRACE)
@@ -227,6 +253,29 @@ def app(
         str | None, option("--trace-threads", "LIST", "Hardware threads of a group; all if missing.", TRACE)
     ] = None,
     trace_lanes: Annotated[str | None, option("--trace-lanes", "LIST", "Lanes; all if missing.", TRACE)] = None,
+    trace_item: Annotated[
+        list[str] | None,
+        option("--trace-item", "X,Y,Z", "A work-item by its global id, of any group; may be repeated.", TRACE),
+    ] = None,
+    trace_lines: Annotated[
+        str | None, option("--trace-lines", "LIST", "Source lines: 12,20-24 or sums.cl:12.", TRACE)
+    ] = None,
+    trace_variables: Annotated[
+        str | None, option("--trace-variables", "LIST", "Instructions that name these variables: V32,P1.", TRACE)
+    ] = None,
+    trace_instructions: Annotated[
+        str | None,
+        option("--trace-instructions", "LIST", "Mnemonics, or numbers in a function: svm_*,12-18,f+3.", TRACE),
+    ] = None,
+    trace_memory: Annotated[
+        str | None,
+        option(
+            "--trace-memory",
+            "LIST",
+            "Accesses by any group to y, y:64-127 (bytes), local:0-63, 0x10000-0x1ffff.",
+            TRACE,
+        ),
+    ] = None,
     check: CheckOption = None,
     guard: GuardOption = False,
     check_limit: LimitOption = None,
@@ -261,8 +310,11 @@ def app(
         {"--visa": visa, "--rtol": relative, "--atol": absolute},
         when_run | ({"--save": save} if list_kernels else {}),
     )
-    tracing = TraceOptions(trace, trace_groups, trace_threads, trace_lanes)
-    numbers = tracing.numbers(image, launch)
+    tracing = TraceOptions(
+        trace, trace_groups, trace_threads, trace_lanes, trace_item, trace_lines, trace_variables, trace_instructions,
+        trace_memory,
+    )  # fmt: skip
+    selection = tracing.selection(image, launch)
     captured, loaded = load_program(image or visa, replay, platform, build_options, max_seconds)
     if loaded.warnings:
         report(loaded.warnings)
@@ -272,9 +324,9 @@ def app(
         others: dict[str, object] = {name: value for name, value in said.items() if name not in ("IMAGE", "--launch")}
         others |= {name: value for name, value in when_run.items() if name not in ("--out-dir", "--trace")}
         others |= {"--platform": platform, "--max-memory": max_memory, "--save": save, "--visa": visa}
-        others |= {"--trace-threads": trace_threads, "--trace-lanes": trace_lanes, "--build-options": build_options}
+        others |= tracing.only_vector | {"--build-options": build_options, "--trace FILE.jsonl": tracing.as_json}
         refuse(others, "CTM")
-        settings = CtmSettings(group or 16, ctm or (), numbers[0], as_json, allow_paths, max_seconds)
+        settings = CtmSettings(group or 16, ctm or (), selection.groups, as_json, allow_paths, max_seconds)
         return int(run_ctm_image(loaded.name, launch, out_dir, settings, trace))
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
@@ -298,5 +350,5 @@ def app(
     elif make_launch:
         driver.write_launch(session, make_launch, line)
     else:
-        return int(driver.run_traced(session, loaded.name, line, trace, numbers))
+        return int(driver.run_traced(session, loaded.name, line, tracing, selection))
     return 0

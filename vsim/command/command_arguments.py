@@ -13,7 +13,7 @@ from visakit.diagnostics import Diagnostic, LaunchError, Span, UsageError, did_y
 from visakit.usage import whole_number
 from vsim.launch.array_files import ArrayFileError, Take, has_type, no_limit, read_array
 from vsim.launch.conversion import ArgumentConverter
-from vsim.launch.element_types import check_elements
+from vsim.launch.element_types import check_elements, our_type
 from vsim.launch.generated_arrays import form_hint, generated_array, is_generated
 from vsim.launch.launch import (
     SCALAR_TYPES,
@@ -207,11 +207,13 @@ def _index(name: str) -> int | str:
 
 
 def _as_wanted(signature: KernelSignature, index: int, argument: Argument) -> Argument:
-    """An argument as the kernel wants it: an array may be an image."""
+    """An argument as the kernel wants it: an array may be an image, elements without a type have the kernel's."""
     if isinstance(argument, BufferArgument) and index in signature.image_arguments:
         return ArgumentConverter(signature).argument(index, argument.array)
     if isinstance(argument, BufferArgument):
         check_elements(signature, index, argument)
+    if isinstance(argument, ScalarArgument) and argument.numbers is not None:
+        return ArgumentConverter(signature).argument(index, argument.numbers)
     return argument
 
 
@@ -243,6 +245,8 @@ def sizes(text: str, option: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
+MAXIMUM_ELEMENTS = 4096
+"""Of a vector or structure: more than the payload of a kernel has room for."""
 MAXIMUM_NUMBER_LENGTH = 400
 """Characters: no float has more before its point."""
 _NUMBER = r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|nan))(?::(\w+)|(f))?"
@@ -250,8 +254,10 @@ _NUMBER = r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|i
 
 
 def argument_value(text: str, wanted: str = "", take: Take = no_limit) -> Argument:
-    """What a value means: a number (``5``, ``2.5f``, ``7:u64``), ``FILE.npy``, ``null``, ``zeros:N:TYPE`` (also
-    ``ones``, ``iota`` and ``random``, :mod:`vsim.launch.generated_arrays`) or ``local:BYTES``.
+    """What a value means: a number (``5``, ``2.5f``, ``7:u64``), the elements of a vector or structure
+    (``[1,2,3,4]:f32``, ``[1:i32,2.5]``, each with a type of its own or that of all, laid out as in C), ``FILE.npy``,
+    ``null``, ``zeros:N:TYPE`` (also ``ones``, ``iota`` and ``random``, :mod:`vsim.launch.generated_arrays`) or
+    ``local:BYTES``.
 
     Args:
         wanted: the type of a number that says none, in the words of launch files; empty for i32, or f32 with a point.
@@ -270,7 +276,30 @@ def argument_value(text: str, wanted: str = "", take: Take = no_limit) -> Argume
         return BufferArgument(generated)
     if text.endswith(".npy") or os.path.exists(text):
         return _array_file(text, take)
+    if elements := re.fullmatch(r"\[(.*)\](?::(\w+))?", text):
+        return _elements(elements[1].split(","), our_type(elements[2] or ""))
     return _number(text, wanted)
+
+
+def _elements(texts: Sequence[str], type_name: str) -> ScalarArgument:
+    """A vector or structure: each element begins at a multiple of its size; the end is as they are.
+
+    Where nobody says a type, the kernel's own counts, as in launch files.
+    """
+    if len(texts) > MAXIMUM_ELEMENTS:
+        raise UsageError(f"a vector or structure has at most {MAXIMUM_ELEMENTS} elements, found {len(texts)}")
+    elements = [_read_number(text.strip()) for text in texts]
+    if not type_name and not any(element.type for element in elements):
+        values = [element.value for element in elements]
+        usual = "f32" if any(isinstance(value, float) for value in values) else "i32"
+        return ScalarArgument(scalar_bytes(values, usual, "--arg"), numbers=values)
+    if not type_name and not all(element.type for element in elements):
+        raise UsageError(f"some elements of '[{','.join(texts):.80}]' have a type and others none; write [1,2]:TYPE")
+    data = b""
+    for element in elements:
+        added = scalar_bytes(element.value, element.type or type_name, "--arg")
+        data += bytes(-len(data) % len(added)) + added
+    return ScalarArgument(data)
 
 
 def _array_file(path: str, take: Take) -> Argument:
@@ -281,16 +310,33 @@ def _array_file(path: str, take: Take) -> Argument:
         raise LaunchError(Diagnostic("S001", f"'{path}' cannot be read: {error}", Span(path, 0))) from None
 
 
-def _number(text: str, wanted: str) -> Argument:
+class _Number(NamedTuple):
+    """A number as it was written: its value, and its type if it says one."""
+
+    value: float
+    type: str
+
+    @property
+    def usual(self) -> str:
+        """The type of numbers that say none."""
+        return "i32" if isinstance(self.value, int) else "f32"
+
+
+def _read_number(text: str) -> _Number:
     m = re.fullmatch(_NUMBER, text) if len(text) <= MAXIMUM_NUMBER_LENGTH else None
     if not m:
-        known = "a number, an array file, zeros:N:TYPE, ones:N:TYPE, iota:N:TYPE, random:N:TYPE or local:BYTES"
+        known = "a number, a list such as [1,2,3]:f32, an array file, "
+        known += "zeros:N:TYPE, ones:N:TYPE, iota:N:TYPE, random:N:TYPE or local:BYTES"
         raise UsageError(f"'{text:.80}' is not {known}{form_hint(text)}")
     number, integer, type_name, suffix = m.groups()
-    if not type_name and not suffix and wanted and not integer and SCALAR_TYPES[wanted][0] != "f":
+    value = int(number, 16 if "x" in number.lower() else 10) if integer else float(number)
+    return _Number(value, "f32" if suffix else our_type(type_name or ""))
+
+
+def _number(text: str, wanted: str) -> ScalarArgument:
+    found = _read_number(text)
+    if not found.type and wanted and isinstance(found.value, float) and SCALAR_TYPES[wanted][0] != "f":
         raise UsageError(
             f"the kernel takes a whole number, of type {wanted}, found '{text}'; {text}:f32 passes its bits"
         )
-    type_name = type_name or ("f32" if suffix else wanted or ("i32" if integer else "f32"))
-    value = int(number, 16 if "x" in number.lower() else 10) if integer else float(number)
-    return ScalarArgument(scalar_bytes(value, type_name, "--arg"))
+    return ScalarArgument(scalar_bytes(found.value, found.type or wanted or found.usual, "--arg"))

@@ -9,18 +9,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from visakit.diagnostics import UsageError
-from visakit.language.platforms import find
 from visakit.usage import check_platform
 from vsim.command.session import Results, Session
-from vsim.command.trace_file import with_trace
+from vsim.command.trace_file import TraceOptions, with_trace
 from vsim.program import Program, RunOptions
-from vsim.sources.loading import Loaded
-from vsim.sources.zebins import is_compiled, read_program
+from vsim.sources.programs import Loaded, linked
+from vsim.sources.zebins import is_compiled
 
 if TYPE_CHECKING:
     from vsim.checks.selection import CheckOptions
-    from vsim.command.numbers import Numbers
     from vsim.launch.schedule import Schedule
+    from vsim.observe.selection import Selection
     from vsim.sources.capture_writer import CaptureWriter
     from vsim.sources.captures import Capture
 
@@ -30,16 +29,6 @@ def machine_memory() -> int:
     with contextlib.suppress(AttributeError, OSError, ValueError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return 16 << 30
-
-
-def _check_target(program: Program, loaded: Loaded) -> None:
-    """An image is for the platform that it was linked for, whatever the command line asks for."""
-    asked, own = find(loaded.platform) if loaded.platform else None, program.image.platform
-    if asked and own and asked.name != own and not is_compiled(loaded.data):
-        raise UsageError(
-            "--platform says what a source is compiled for, and which part of a zebin is meant; "
-            f"'{loaded.name}' is an image for {own}, not for {asked.name}"
-        )
 
 
 def open_session(
@@ -57,11 +46,11 @@ def open_session(
 
     Raises:
         FormatError: the bytes are not an image or are damaged.
+        UsageError: it is an image for another platform than the one that is wanted.
         LaunchError: there is no such cluster.
     """
     data = loaded.data
-    program = Program(read_program(data, loaded.name, check_platform(loaded.platform)))
-    _check_target(program, loaded)
+    program = Program(linked(loaded))
     program.memory.limit = max_memory or machine_memory()
     if not workers:
         return Session(program, results, output=sys.stdout, allow_paths=allow_paths, **options)
@@ -185,28 +174,30 @@ def run_launches(session: Session, image: str, line: CommandLine) -> None:
     session.check_found()
 
 
-def run_traced(
-    session: Session, image: str, line: CommandLine, trace: str | None, numbers: tuple[Numbers, Numbers, Numbers]
-) -> bool:
+def run_traced(session: Session, image: str, line: CommandLine, tracing: TraceOptions, selection: Selection) -> bool:
     """Run what a command line says, and report; whether a result was not as expected.
 
     Args:
-        trace: the file that gets a line for each instruction of these groups, threads and lanes; None for none.
+        tracing: names the file that gets a line for each instruction that is selected, if there is one.
 
     Raises:
         VisaError: as of :func:`run_launches`, or the trace cannot be written.
+        LaunchError: S015, nothing that has executed matches a part of the selection.
     """
 
     def run(out: TextIO | None) -> bool:
+        trace = None
         if out is not None:
             from vsim.observe.trace import Trace
 
-            session.options["trace"] = Trace(out, *numbers)
+            trace = session.options["trace"] = Trace(out, selection, tracing.as_json)
         run_launches(session, image, line)
         session.report()
+        if trace is not None:
+            trace.check(session.program.image.file)
         return session.failed
 
-    return with_trace(trace, run, session.read)
+    return with_trace(tracing.file, run, session.read)
 
 
 def write_launch(session: Session, path: str, line: CommandLine) -> None:

@@ -9,10 +9,14 @@ MAXIMUM_NUMBER = 1 << 32
 
 
 class Numbers:
-    """Some whole numbers: ranges, each with its end; none for all numbers there are."""
+    """Some whole numbers: ranges, each with its end; none for all numbers there are.
 
-    def __init__(self, ranges: tuple[range, ...] = ()) -> None:
-        self.ranges = ranges
+    Attributes:
+        text: the list that the command line has; empty where it has none.
+    """
+
+    def __init__(self, ranges: tuple[range, ...] = (), text: str = "") -> None:
+        self.ranges, self.text = ranges, text
 
     def __contains__(self, number: int) -> bool:
         return not self.ranges or any(number in r for r in self.ranges)
@@ -36,4 +40,4 @@ def parse_numbers(text: str, option: str) -> Numbers:
         if low is None or high is None or not low <= high < MAXIMUM_NUMBER:
             raise UsageError(f"{option} takes numbers such as 0,4,8-15 or all, found '{text}'")
         ranges.append(range(low, high + 1))
-    return Numbers(tuple(ranges))
+    return Numbers(tuple(ranges), text)

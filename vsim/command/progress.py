@@ -5,11 +5,12 @@ A thread of its own looks at counters that the engines have anyway, so a launch 
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
+
+from visakit.waiting import is_terminal
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -82,11 +83,12 @@ class ProgressWatch:
                 return
             if self.shown is None:
                 self.shown = _bar(self.current[0], self.stream)
-            groups = self.program.groups()
+            kernel, groups = self.current[0], self.program.groups()
+            bar, task = self.shown
             if groups is None:
-                self.shown.bar.update(self.shown.task, total=None)
+                bar.update(task, total=None, description=f"{kernel}: making native code, once")
             else:
-                self.shown.bar.update(self.shown.task, completed=groups.begun, total=groups.total)
+                bar.update(task, completed=groups.begun, total=groups.total, description=kernel)
 
 
 def _bar(kernel: str, stream: TextIO) -> Shown:
@@ -119,7 +121,4 @@ def _bar(kernel: str, stream: TextIO) -> Shown:
 
 def watch_on_terminal(program: HasGroups) -> ProgressWatch | None:
     """What shows a bar where somebody sees it: on a terminal that can move its cursor; else None."""
-    stream = sys.stderr
-    if not stream.isatty() or os.environ.get("TERM", "dumb") == "dumb":
-        return None
-    return ProgressWatch(program, stream)
+    return ProgressWatch(program, sys.stderr) if is_terminal(sys.stderr) else None

@@ -29,6 +29,7 @@ class LaunchRow(TypedDict):
     engine: NotRequired[str]
     engine_reason: NotRequired[str]
     seconds: NotRequired[float]
+    compile_seconds: NotRequired[float]
     checks: list[Check]
     fidelity: NotRequired[Mapping[str, object]]
     shown: NotRequired[dict[str, object]]
@@ -69,11 +70,19 @@ def report_text(rows: Sequence[LaunchRow], result: str = "argument") -> str:
     for row in rows:
         bad = [c for c in row["checks"] if not c["ok"]]
         state = "FAILED" if bad else "ok" if row["checks"] else "done"
-        checked = f"{len(row['checks'])} checked" if row["checks"] else "nothing expected"
-        time = f"{row['seconds'] * 1e3:.1f} ms, " if "seconds" in row else ""
+        said = _times(row) + ([f"{len(row['checks'])} checked"] if row["checks"] else [])
         if "findings" in row:
             count = len(row["findings"])
-            checked += f", {count or 'no'} finding{'' if count == 1 else 's'}"
-        lines.append(f"{row['kernel']}: {state} ({time}{checked})")
+            said.append(f"{count or 'no'} finding{'' if count == 1 else 's'}")
+        lines.append(f"{row['kernel']}: {state}" + (f" ({', '.join(said)})" if said else ""))
         lines += [f"  {result} {c['argument']}: {c['difference']}" for c in bad]
     return "\n".join(lines)
+
+
+def _times(row: LaunchRow) -> list[str]:
+    """How long a launch took: what the compiler took, if it worked, apart from the rest."""
+    if "seconds" not in row:
+        return []
+    compiled = min(row.get("compile_seconds", 0.0), row["seconds"])
+    shown = [f"compiled {compiled * 1e3:.1f} ms"] if compiled else []
+    return [*shown, f"ran {(row['seconds'] - compiled) * 1e3:.1f} ms"]

@@ -81,6 +81,8 @@ class Session:
         """What checks say of the launches so far."""
         self.not_found = dict.fromkeys(results.save, "--save") | {part.name: "--show" for part in results.show}
         """Arguments that were asked for and that no launch had yet, with the option that named them."""
+        self.array_names: dict[str, None] = {}
+        """What the arrays of the launches so far are called."""
         self.launched_names: dict[int, str] = {}
         self.read: set[str] = {program.image.file}
         """Files that no output replaces."""
@@ -193,7 +195,8 @@ class Session:
     def _finish(self, launch: Launch, result: LaunchResult, where: str, index: int, seconds: float) -> None:
         self.launched_names = _names_by_number(launch)
         row: LaunchRow = {
-            "launch": where, "kernel": result.kernel, "engine": result.engine, "seconds": seconds, "checks": []
+            "launch": where, "kernel": result.kernel, "engine": result.engine, "seconds": seconds,
+            "compile_seconds": result.compile_seconds, "checks": [],
         }  # fmt: skip
         if result.engine_reason:
             row["engine_reason"] = result.engine_reason
@@ -246,6 +249,7 @@ class Session:
         own = result.dispatch.signature.argument_names.get(number, "")
         bound = result.dispatch.arguments.inputs.get(number, "")
         found = {str(number), own, bound, self.launched_names.get(number, "")}
+        self.array_names |= dict.fromkeys(name for name in (own, bound, self.launched_names.get(number, "")) if name)
         for name in found:
             self.not_found.pop(name, None)
         return sorted(found)
@@ -273,10 +277,9 @@ class Session:
             LaunchError: S010, there is one.
         """
         if self.not_found:
-            kernels = self.program.signatures.values()
-            names = dict.fromkeys(n for k in kernels for n in (*k.argument_names.values(), *k.inputs))
             name = min(self.not_found)
-            hint = did_you_mean(name, names) or (f"arguments are {', '.join(names)}" if names else "")
+            names = self.array_names
+            hint = did_you_mean(name, names) or (f"buffers and images are {', '.join(names)}" if names else "")
             message = f"no launch has a buffer or image '{name}' that {self.not_found[name]} could "
             message += "write" if self.not_found[name] == "--save" else "show"
             raise LaunchError(Diagnostic("S010", message, Span(self.program.image.file, 0), hint))

@@ -3,37 +3,82 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from collections.abc import Callable, Collection
 from typing import BinaryIO, NamedTuple, TextIO
 
 from visakit.diagnostics import UsageError, VisaError
 from visakit.files import check_outputs, write_file
-from vsim.command.numbers import Numbers, parse_numbers
+from vsim.command.numbers import ALL_NUMBERS, Numbers, parse_numbers
 from vsim.launch.paths import check_overwriting
+from vsim.observe.selection import (
+    GROUPS,
+    INSTRUCTIONS,
+    ITEM,
+    LANES,
+    LINES,
+    MEMORY,
+    THREADS,
+    VARIABLES,
+    Selection,
+    parse_instructions,
+    parse_items,
+    parse_lines,
+    parse_memory,
+    parse_names,
+)
+
+JSON_LINES = ".jsonl"
+_FIRST = Numbers((range(1),))
 
 
 class TraceOptions(NamedTuple):
     """The options of a command line; of group 0 all, if it does not say more."""
 
     file: str | None
-    groups: str | None
-    threads: str | None
-    lanes: str | None
+    groups: str | None = None
+    threads: str | None = None
+    lanes: str | None = None
+    items: list[str] | None = None
+    lines: str | None = None
+    variables: str | None = None
+    instructions: str | None = None
+    memory: str | None = None
 
-    def numbers(self, *inputs: str | None) -> tuple[Numbers, Numbers, Numbers]:
-        """The groups, threads and lanes; the trace must not go to one of the inputs.
+    @property
+    def only_vector(self) -> dict[str, object]:
+        """The options that say something of lanes, variables or instructions, by name."""
+        return {
+            THREADS: self.threads, LANES: self.lanes, ITEM: self.items, LINES: self.lines, VARIABLES: self.variables,
+            INSTRUCTIONS: self.instructions, MEMORY: self.memory,
+        }  # fmt: skip
+
+    @property
+    def as_json(self) -> bool:
+        """Whether lines are JSON objects: the file is called so."""
+        return self.file is not None and self.file.endswith(JSON_LINES)
+
+    def selection(self, *inputs: str | None) -> Selection:
+        """What the trace is about; it must not go to one of the inputs.
 
         Raises:
             UsageError: an option makes no sense.
         """
-        if not self.file and (self.groups or self.threads or self.lanes):
-            raise UsageError("--trace-groups, --trace-threads and --trace-lanes go with --trace FILE")
+        given = [option for option, value in ({GROUPS: self.groups} | self.only_vector).items() if value]
+        if not self.file and given:
+            raise UsageError(f"{given[0]} goes with --trace FILE")
         check_outputs([self.file], [path for path in inputs if path])
-        return (
-            parse_numbers(self.groups or "0", "--trace-groups"),
-            parse_numbers(self.threads or "all", "--trace-threads"),
-            parse_numbers(self.lanes or "all", "--trace-lanes"),
+        groups = parse_numbers(self.groups, GROUPS) if self.groups else _FIRST
+        return Selection(
+            ALL_NUMBERS if groups is _FIRST and (self.items or self.memory) else groups,
+            parse_numbers(self.threads or "all", THREADS),
+            parse_numbers(self.lanes or "all", LANES),
+            parse_items(self.items or []),
+            parse_lines(self.lines) if self.lines else (),
+            parse_names(self.variables) if self.variables else (),
+            parse_instructions(self.instructions) if self.instructions else (),
+            parse_memory(self.memory) if self.memory else (),
         )
 
     def check(self, engine: str, workers: str | None) -> None:
@@ -71,7 +116,7 @@ def with_trace(path: str | None, run: Callable[[TextIO | None], bool], read: Col
         except BaseException as error:
             outcome.append(error)
             said = error.diagnostics[0].message if isinstance(error, VisaError) else "interrupted"
-            text.write(f"# {said}\n")
+            text.write((json.dumps({"error": said}) if path.endswith(JSON_LINES) else f"# {said}") + "\n")
         check_overwriting(path, read)
         text.flush()
         text.detach()

@@ -99,7 +99,13 @@ class ArgumentReader:
     def _mismatch(self, index: int, wanted: str) -> Exception:
         argument = self.launch.args[index]
         given = _TITLES.get(type(argument), f"a {type(argument).__name__}")
-        return self.signature.error(f"{self.signature.describe(index)} must be {wanted}, the launch gives {given}")
+        hint = ""
+        if wanted == _TITLES[LocalArgument]:
+            hint = 'write its bytes: local:BYTES on a command line, {"local": BYTES} in a launch file'
+            if isinstance(argument, ScalarArgument) and (size := int.from_bytes(argument.data, "little")) < 1 << 28:
+                hint = hint.replace("BYTES", str(size))
+        message = f"{self.signature.describe(index)} must be {wanted}, the launch gives {given}"
+        return self.signature.error(message, hint)
 
     def buffer(self, index: int) -> Buffer:
         """The buffer of an array, or what lies behind a pointer given as its eight bytes."""

@@ -13,6 +13,13 @@ from vsim.launch.signature import KernelSignature
 
 _WORDS = {code: word for word, code in reversed(SCALAR_TYPES.items())}
 """Types in the words of launch files by numpy's."""
+
+
+def our_type(word: str) -> str:
+    """A type in the words of launch files: ``f32`` also for numpy's ``f4``; other words as they are."""
+    return word if word in SCALAR_TYPES else _WORDS.get(word, word)
+
+
 _POINTER = re.compile(r"([a-z]+)\d*\*(?:;\d+)?")
 
 

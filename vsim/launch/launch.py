@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import operator
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypedDict
 
 import numpy as np
 
 from visakit.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
+from visakit.json_text import JsonPlaces, read_json
 from visakit.usage import shown
 from vsim.launch.array_files import ArrayFileError, Take, has_type, no_limit, read_array
 from vsim.launch.arrays import Array
@@ -30,6 +31,8 @@ SCALAR_TYPES = {
 }  # fmt: skip
 
 
+CALLED = {"launches": "launch", "args": "argument", "inputs": "input", "constants": "constant", "outputs": "output"}
+"""What messages call the entries of lists and objects of launch files."""
 MAXIMUM_SIZE = 1 << 32
 """What sizes and offsets of an ND-range stay below: kernels get them as dwords."""
 MAXIMUM_LOCAL = 1 << 28
@@ -247,6 +250,8 @@ class LaunchEntries:
             LaunchError: it has another shape.
         """
         self.paths, self.name = paths, name
+        self.placed: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Has errors about parts of the file show their lines, if it is a file of its own."""
         self.read: list[str] = []
         self.take: Take = no_limit
         self.check: Take = no_limit
@@ -269,7 +274,11 @@ class LaunchEntries:
         Raises:
             LaunchError: it is not JSON or has another shape.
         """
-        return cls(_json(text, name, cls.code), paths, name)
+        tree, places = read_json(text, name, cls.code, LaunchError), JsonPlaces(text, name, CALLED)
+        with places.shown():
+            found = cls(tree, paths, name)
+        found.placed = places.shown
+        return found
 
     @classmethod
     def parse_embedded(cls, text: str, image: str, out_dir: str | None, allow_paths: bool) -> Self:
@@ -280,7 +289,7 @@ class LaunchEntries:
         Raises:
             LaunchError: it is not JSON or has another shape.
         """
-        tree = _json(text, image, cls.code)
+        tree = read_json(text, image, cls.code, LaunchError)
         way = tree.get("directory", "") if isinstance(tree, dict) else ""
         if not isinstance(way, str) or "\0" in way:
             raise _fail(f"'directory' is the way to the files, found {way!r:.80}", image, code=cls.code)
@@ -379,12 +388,16 @@ class LaunchFile(LaunchEntries):
         Raises:
             LaunchError: S001, something in it is not what a launch has there, or an array cannot be read.
         """
+        with self.placed():
+            return self._launch(index)
+
+    def _launch(self, index: int) -> Launch:
         entry = self.entries[index]
         self.read.clear()
         where = f"{self.name}, launch {index}"
         items = entry.get("args", []) if isinstance(entry, dict) else None
         if not isinstance(entry, dict) or not isinstance(items, list):
-            raise _fail("a launch is a JSON object whose 'args' is a list", where)
+            raise _fail("a launch is a JSON object whose 'args' is a list", f"{where}, args")
         check_keys(entry, LAUNCH, where, self.fail)
         size = self._sizes(entry, "global_size", where)
         if size is None:
@@ -450,7 +463,9 @@ class LaunchFile(LaunchEntries):
         if "local" in item:
             size = item["local"]
             if type(size) is not int or not 0 < size < MAXIMUM_LOCAL:
-                raise _fail(f"'local' is a number of bytes below {MAXIMUM_LOCAL}, found {size!r:.80}", where)
+                raise _fail(
+                    f"'local' is a number of bytes below {MAXIMUM_LOCAL}, found {size!r:.80}", f"{where}, local"
+                )
             return LocalArgument(size)
         return self._sampler(item["sampler"], f"{where}, sampler")
 
@@ -458,9 +473,11 @@ class LaunchFile(LaunchEntries):
         """Numbers by value. Where the file does not say their type, the kernel may."""
         numbers = item["scalar"]
         if "type" in item:
-            return ScalarArgument(scalar_bytes(numbers, self.text(item, "type", "", where), where))
+            type_name = self.text(item, "type", "", where)
+            where = f"{where}, {'scalar' if type_name in SCALAR_TYPES else 'type'}"
+            return ScalarArgument(scalar_bytes(numbers, type_name, where))
         is_real = any(isinstance(n, float) for n in (numbers if isinstance(numbers, list) else [numbers]))
-        return ScalarArgument(scalar_bytes(numbers, "f32" if is_real else "i32", where), numbers=numbers)
+        return ScalarArgument(scalar_bytes(numbers, "f32" if is_real else "i32", f"{where}, scalar"), numbers=numbers)
 
     def _contents(self, item: Mapping[str, object], key: str, where: str) -> Array:
         """The array of a buffer or image: its own, or one that several launches share."""
@@ -480,7 +497,7 @@ class LaunchFile(LaunchEntries):
         first, count = (n if type(n) is int and n >= 0 else -1 for n in numbers)
         if first < 0 or count < 1 or first + count > array.size:
             words = f"'part' is [first element, how many] of {array.size} elements, found {part!r:.80}"
-            raise self.fail(words, where)
+            raise self.fail(words, f"{where}, part")
         return array.reshape(-1)[first : first + count]
 
     def _sampler(self, state: object, where: str) -> SamplerArgument:
@@ -509,7 +526,7 @@ def _sizes(entry: Mapping[str, object], key: str, where: str) -> tuple[int, ...]
         or not all(type(n) is int and 0 <= n < MAXIMUM_SIZE for n in numbers)
     ):
         wanted = f"{key} is a list of one to three numbers below {MAXIMUM_SIZE}"
-        raise _fail(f"{wanted}, found {numbers!r:.80}", where)
+        raise _fail(f"{wanted}, found {numbers!r:.80}", f"{where}, {key}")
     return tuple(numbers)
 
 
@@ -527,13 +544,6 @@ def parse_launch(text: str, directory: str, name: str, out_dir: str = "", source
 def image_launch(text: str, image: str, out_dir: str | None = None, allow_paths: bool = False) -> LaunchFile:
     """The launch file in a vISA image; see :meth:`LaunchEntries.parse_embedded`."""
     return LaunchFile.parse_embedded(text, image, out_dir, allow_paths)
-
-
-def _json(text: str, name: str, code: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _fail(f"the launch file is not JSON: {error}", name, code=code) from None
 
 
 def compare(got: Array, expected: Array, rtol: float, atol: float) -> str:

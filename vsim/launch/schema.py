@@ -210,7 +210,7 @@ def check_keys(item: Iterable[str], shape: str, where: str, fail: Fail) -> None:
     for key in item:
         if key not in known.keys:
             hint = did_you_mean(key, known.keys) or f"its keys are {', '.join(k for k in known.keys if k[0] != '$')}"
-            raise fail(f"{known.title} has no '{key:.80}'", where, hint)
+            raise fail(f"{known.title} has no '{key:.80}'", f"{where}, {key:.80}", hint)
 
 
 def json_schema() -> JsonSchema:

@@ -168,6 +168,21 @@ def work_item(dispatch: Dispatch, group: Group, thread: int, lane: int) -> tuple
     return ids[0], ids[1], ids[2]
 
 
+def place_of(dispatch: Dispatch, item: tuple[int, int, int]) -> tuple[int, int, int] | None:
+    """The linear number of the group, the thread and the lane of a work-item; None if there is none of this id."""
+    local, of_group = [], []
+    for n, first, count, size in zip(item, dispatch.offset, dispatch.global_size, dispatch.local_size, strict=True):
+        if not first <= n < first + count:
+            return None
+        of_group.append((n - first) // size)
+        local.append((n - first) % size)
+    columns, rows, _ = dispatch.group_counts
+    number = of_group[0] + columns * (of_group[1] + rows * of_group[2])
+    width, height, _ = dispatch.group(number).size
+    thread, lane = divmod(local[0] + width * (local[1] + height * local[2]), dispatch.simd)
+    return number, thread, lane
+
+
 def first_lane(instruction: Instruction) -> int:
     """The lane of a thread that is the first one of an instruction, which counts its own from 0."""
     from visakit.isa.record import Flow

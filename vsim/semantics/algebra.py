@@ -276,7 +276,9 @@ class Machine(Protocol):
         """
 
     def load(self, space: Space, address: Lanes, data_type: DataType, mask: Mask, instruction: Instruction) -> Lanes:
-        """Gather: one unsigned element for each lane at its byte address (type UQ); lanes outside the mask give 0.
+        """Gather: one unsigned element for each lane at its byte address (type UQ).
+
+        Lanes outside the mask give 0, or what other lanes load.
 
         Raises:
             SimulationError: an address lies outside its buffer.
@@ -319,6 +321,13 @@ class Machine(Protocol):
 
         Raises:
             SimulationError: it differs (:func:`visakit.rules.message_sizes.shape_difference`), and the lane executes.
+        """
+
+    def require_length(self, needed: Lanes, given: int, mask: Mask, instruction: Instruction) -> None:
+        """See that the registers which a payload asks for, one UD lane, are not more than its message has.
+
+        Raises:
+            SimulationError: they are (:func:`visakit.rules.message_sizes.length_difference`), and the lane executes.
         """
 
     def thread_mask(self) -> Mask:

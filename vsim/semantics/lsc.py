@@ -11,7 +11,10 @@ rows 2i and 2i + 1 in column c make dword (i, c), so that a row of dwords feeds 
 form, byte 10. The transposed form has columns in the place of rows.
 
 The operands can be a payload of eight dwords, too: base, sizes, pitch, x, y, and the shape of the block, which must be
-that of the instruction; offsets of the instruction are added to x and y.
+that of the instruction; offsets of the instruction are added to x and y. A raw message has no shape but that of its
+payload. So its semantics go the other way, from the places of the data to the elements of the matrix: word 3 of
+blocks with two columns is row 1, column 1 in the plain and in the VNNI form, word 1 is row 0, column 1, or row 1,
+column 0.
 """
 
 from __future__ import annotations
@@ -35,9 +38,10 @@ from visakit.language.operands import NULL, General, Immediate, Raw
 from visakit.language.program import Instruction
 from visakit.language.types import UQ, UW, D, DataType, Q
 from visakit.rules.message_sizes import BLOCK_SHAPE, block_shape
-from vsim.semantics.algebra import FindSpace, Lanes, Machine, Mask, Read, ReadMask, Step
+from vsim.semantics.algebra import FindSpace, Lanes, Machine, Mask, Read, ReadMask, Step, Write
 from vsim.semantics.core import SEMANTICS, both, mask_of, nothing, semantics, source
 from vsim.semantics.memory import ANY_ORDER, atomic, block, channels, data_of, is_store, transfer
+from vsim.semantics.registers import layout_of
 
 ELEMENTS_OF = {v: k for k, v in LSC_ELEMENTS.items()}
 """Elements of a lane, by their code."""
@@ -208,9 +212,12 @@ for _word, _op in LSC_ATOMICS.items():
 def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
     """Blocks of a matrix, side by side: outside the matrix loads give 0 and stores do nothing."""
     args, a, memory = instruction.args, m.algebra, lsc_types(instruction)[0]
-    raw, width, size, store = data_of(instruction), args["width"], memory.size, is_store(instruction)
+    raw, size, store = data_of(instruction), memory.size, is_store(instruction)
     if not store and raw == NULL:
         return nothing(m, instruction)  # it only warms caches, and prefetches do not fault
+    if "width" not in args:
+        return _block2d_of_payload(m, instruction)
+    width = args["width"]
     matrix, place = _matrix(m, instruction), _block2d_layout(instruction, size, m.grf_size)
     transfers = [
         (m.raw_reader(raw, at, 1, memory), m.raw_writer(raw, at, 1, memory), r, b * width + c)
@@ -220,20 +227,112 @@ def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
     mask = block_mask(m, instruction)
 
     def step() -> None:
-        active, zero = mask(), a.const(0, Q)
-        start, last_byte, last_row, last_pitch, x, y = matrix(active)
-        columns = a.cast(last_byte + a.const(1, types.UD), Q)
-        line = a.cast(last_pitch + a.const(1, types.UD), Q)
+        active = mask()
+        move = _mover(m, instruction, matrix(active))
         for read, write, r, c in transfers:
-            row, column = y + a.const(r, Q), (x + a.const(c, Q)) * a.const(size, Q)
-            inside = (row >= zero) & (row <= a.cast(last_row, Q)) & (column >= zero) & (column < columns)
-            lanes, address = both(active, inside), start + a.bitcast(row * line + column, UQ)
-            if store:
-                m.store(m.flat(), address, read(), lanes, instruction)
-            else:
-                write(m.load(m.flat(), address, memory, lanes, instruction), active)
+            move(read, write, a.const(r, Q), a.const(c, Q), active)
 
     return step
+
+
+def _mover(
+    m: Machine, instruction: Instruction, matrix: list[Lanes]
+) -> Callable[[Read, Write, Lanes, Lanes, Mask], None]:
+    """Loads or stores the elements in a row and a column (type Q) of a block of a matrix, in the lanes of a mask."""
+    a, memory = m.algebra, lsc_types(instruction)[0]
+    start, last_byte, last_row, last_pitch, x, y = matrix
+    zero, one, size = a.const(0, Q), a.const(1, types.UD), a.const(memory.size, Q)
+    columns, rows, line = a.cast(last_byte + one, Q), a.cast(last_row, Q), a.cast(last_pitch + one, Q)
+
+    def move(read: Read, write: Write, r: Lanes, c: Lanes, active: Mask) -> None:
+        row, column = y + r, (x + c) * size
+        inside = (row >= zero) & (row <= rows) & (column >= zero) & (column < columns)
+        lanes, address = both(active, inside), start + a.bitcast(row * line + column, UQ)
+        if is_store(instruction):
+            m.store(m.flat(), address, read(), lanes, instruction)
+        else:
+            found = m.load(m.flat(), address, memory, lanes, instruction)
+            write(a.select(inside, found, a.const(0, memory)), active)
+
+    return move
+
+
+class _Shape:
+    """The blocks that a payload describes, as UD lanes, and where in a message their elements lie."""
+
+    def __init__(self, m: Machine, instruction: Instruction, shape: Lanes) -> None:
+        a, args, size = m.algebra, instruction.args, lsc_types(instruction)[0].size
+        self.algebra, self.transposed = a, args["order"] == _TRANSPOSED
+        self.group = 4 // size if args["vnni"] and size < 4 and not self.transposed else 1
+        self.width, self.height, self.blocks = (
+            ((shape >> a.const(low, types.UD)) & a.const(mask, types.UD)) + a.const(1, types.UD)
+            for low, mask in ((0, 0xFF), (8, 0xFF), (16, 0xF))
+        )
+        rows, elements = (self.width, self.height) if self.transposed else (self.height, self.width)
+        rows = (rows + a.const(self.group - 1, types.UD)) & a.const(-self.group & 0xFFFFFFFF, types.UD)
+        self.log = a.const(0, types.UD)
+        for n in range(8):
+            self.log = self.log + a.mask_to_int(elements > a.const(1 << n, types.UD), types.UD)
+        used = (rows << self.log) * a.const(size, types.UD) + a.const(m.grf_size - 1, types.UD)
+        self.each = used >> a.const(m.grf_size.bit_length() - 1, types.UD)
+        self.registers = self.each * self.blocks
+        self.in_register = m.grf_size // size
+
+    def elements(self, register: int, first: int, count: int) -> tuple[Lanes, Lanes, Mask]:
+        """Row and column (type Q) of the elements from ``first`` on in a register of the data, and which there are."""
+        a = self.algebra
+        block = a.udiv(a.const(register, types.UD), self.each)
+        begin = (a.const(register, types.UD) - block * self.each) * a.const(self.in_register, types.UD)
+        number = begin + a.const(first, types.UD) + a.iota(count, types.UD)
+        group = a.const(self.group.bit_length() - 1, types.UD)
+        major, minor = (
+            number >> (self.log + group),
+            number & ((a.const(self.group, types.UD) << self.log) - a.const(1, types.UD)),
+        )
+        row = major * a.const(self.group, types.UD) + (minor & a.const(self.group - 1, types.UD))
+        column = minor >> group
+        if self.transposed:
+            row, column = column, row
+        there = (row < self.height) & (column < self.width) & (block < self.blocks)
+        return a.cast(row, Q), a.cast(block * self.width + column, Q), there
+
+
+_MOST_LANES = 16
+_LONGEST = 31, 32
+"""The length of a response has five bits; 32 registers are asked for as 31."""
+
+
+def _block2d_of_payload(m: Machine, instruction: Instruction) -> Step:
+    """The blocks that the payload alone describes, whose data are so many registers at most."""
+    args, memory, raw = instruction.args, lsc_types(instruction)[0], data_of(instruction)
+    registers, in_register = _registers(m, raw, args["registers"]), m.grf_size // memory.size
+    count = min(in_register, _MOST_LANES)
+    places = [
+        (n, first, n * m.grf_size + first * memory.size)
+        for n in range(registers)
+        for first in range(0, in_register, count)
+    ]
+    moved = [(m.raw_reader(raw, at, count, memory), m.raw_writer(raw, at, count, memory)) for _, _, at in places]
+    matrix, mask = _matrix(m, instruction), block_mask(m, instruction)
+    described = m.raw_reader(_raw_of(m, args["base"]), 28, 1, types.UD)
+
+    def step() -> None:
+        active = mask()
+        shape = _Shape(m, instruction, described())
+        m.require_length(shape.registers, registers, active, instruction)
+        move = _mover(m, instruction, matrix(active))
+        for (register, first, _), (read, write) in zip(places, moved, strict=True):
+            row, column, there = shape.elements(register, first, count)
+            move(read, write, row, column, both(active, there))
+
+    return step
+
+
+def _registers(m: Machine, raw: Raw, given: int) -> int:
+    """How many registers of data a message moves."""
+    root, at = layout_of(m.function, m.grf_size).root(raw.var)
+    room = layout_of(m.function, m.grf_size).room(root) - at - raw.offset
+    return _LONGEST[1] if given == _LONGEST[0] and room >= _LONGEST[1] * m.grf_size else given
 
 
 def _matrix(m: Machine, instruction: Instruction) -> Callable[[Mask], list[Lanes]]:
@@ -245,12 +344,12 @@ def _matrix(m: Machine, instruction: Instruction) -> Callable[[Mask], list[Lanes
     if payload:
         at = _raw_of(m, args["base"])
         reads = [m.raw_reader(at, offset, 1, t) for offset, t in zip((0, 8, 12, 16, 20, 24), kinds, strict=True)]
-        shape, wanted = m.raw_reader(at, 28, 1, types.UD), block_shape(args)
+        shape, wanted = m.raw_reader(at, 28, 1, types.UD), block_shape(args) if "width" in args else None
     else:
         reads = [source(m, args[n], 1, t) for n, t in zip(names, kinds, strict=True)]
 
     def read(active: Mask) -> list[Lanes]:
-        if payload:
+        if payload and wanted is not None:
             m.require_shape(shape() & a.const(BLOCK_SHAPE, types.UD), wanted, active, instruction)
         *where, x, y = [r() for r in reads]
         return [*where, a.cast(x, Q) + moved[0], a.cast(y, Q) + moved[1]]
@@ -258,9 +357,9 @@ def _matrix(m: Machine, instruction: Instruction) -> Callable[[Mask], list[Lanes
     return read
 
 
-def _raw_of(m: Machine, op: General) -> Raw:
+def _raw_of(m: Machine, op: General | Raw) -> Raw:
     """A register operand as the message that begins with it."""
-    return Raw(op.var, op.row * m.grf_size + op.col * m.type_of(op).size)
+    return op if isinstance(op, Raw) else Raw(op.var, op.row * m.grf_size + op.col * m.type_of(op).size)
 
 
 def power_of_two(count: int) -> int:

@@ -127,6 +127,20 @@ def _runs(offsets: list[int], size: int) -> list[tuple[int, int]]:
     return found
 
 
+def execution_of(instruction: Instruction) -> Execution | None:
+    """The lanes that an instruction is for, also of messages whose execution size and mask are one byte; None if it has
+    none.
+    """
+    if instruction.desc.semantics in ("gather", "scatter"):
+        return _old_execution(instruction)
+    found: Execution | None = instruction.args.get("exec")
+    return found
+
+
+def _old_execution(instruction: Instruction) -> Execution:
+    return Execution({0: 8, 1: 16, 2: 1}[instruction.args["num_elts"]], instruction.args["mask"])
+
+
 def _surface(m: Machine, instruction: Instruction) -> FindSpace:
     """The surface that a message names."""
     return lambda: m.surface(instruction.args["surface"])
@@ -175,7 +189,7 @@ def qw_gather(m: Machine, instruction: Instruction) -> Step:
 def gather(m: Machine, instruction: Instruction) -> Step:
     """The old form: offsets in elements, execution size and mask in one byte."""
     args, a = instruction.args, m.algebra
-    execution = Execution({0: 8, 1: 16, 2: 1}[args["num_elts"]], args["mask"])
+    execution = _old_execution(instruction)
     plain = Instruction(instruction.desc, args | {"exec": execution}, instruction.line)
     space, memory = _surface(m, instruction), unsigned_of(1 << args["elt_size"])
     scale = a.const(memory.size, types.UD)

@@ -20,6 +20,7 @@ from visakit.isa.enums import (
     LSC_ELEMENTS,
     LSC_ORDERS,
     LSC_SFIDS,
+    MATRIX_OFFSETS,
 )
 from visakit.isa.record import Access, Flow, InstructionDesc
 from visakit.language import types
@@ -40,6 +41,8 @@ LSC_FENCE = 0x1F
 NAMED_BARRIER_GRF_SIZE = 64
 """Bytes of a register of the platforms that have named barriers: those since pvc."""
 HEADER = 1 << 19
+RAW_MESSAGE = "raw"
+"""The field of an equivalent that has the raw message."""
 _STATELESS, _SLM = (253, 255), 254
 _FLAT: Space = ("flat", 0)
 
@@ -87,9 +90,12 @@ class Message:
             first, self.second = args["src0"], args["src1"]
             self.extended = args["ex_desc"].bits if isinstance(args["ex_desc"], Immediate) else None
             self.unit = args.get("sfid") or (self.extended or 0) & 15
+            self.stored = args["src1_grfs"]
         else:
             first, self.second = args["src"], None
             self.extended, self.unit = args["ex_desc"], args["ex_desc"] & 15
+            self.stored = args["src_grfs"] - 1
+        self.loaded = args["dst_grfs"]
         self.first: Raw = first
         self.address = Raw(first.var, first.offset + grf_size) if self.descriptor & HEADER else first
 
@@ -188,6 +194,7 @@ def _atomic(m: Message, space: Space, address_size: str, data_size: str, names: 
 # -- units -----------------------------------------------------------------------------------------------------
 
 _BYTE_SCATTERED = {4: "lsc_load", 12: "lsc_store"}
+_BLOCKS_OF_MATRICES = {3: "lsc_load_block2d", 7: "lsc_store_block2d"}
 _MEMORY_FENCE = 7
 _UNTYPED = {1: "lsc_load_quad", 9: "lsc_store_quad"}
 _A64_UNTYPED = {0x11: "lsc_load_quad", 0x19: "lsc_store_quad"}
@@ -240,6 +247,8 @@ def _load_store_unit(m: Message) -> Lsc:
     """LSC messages, whose descriptor says what their text does."""
     if m.field(0, 6) == LSC_FENCE:
         return _fence(m, LSC_UNITS[m.unit])
+    if m.field(0, 6) in _BLOCKS_OF_MATRICES:
+        return _block2d(m, _desc(_BLOCKS_OF_MATRICES[m.field(0, 6)]))
     desc, space = _lsc_operation(m.field(0, 6)), _lsc_space(m)
     address_size, data_size = _ADDRESS_SIZES.get(m.field(7, 2)), _DATA_SIZES.get(m.field(9, 3) + 1)
     if address_size is None or data_size is None:
@@ -250,6 +259,45 @@ def _load_store_unit(m: Message) -> Lsc:
     lanes = 1 if transposed else m.execution.size
     _, fields = _lsc(m, desc, space, address_size, data_size, elements, lanes)
     return desc, fields | {"order": LSC_ORDERS["t" if transposed else "n"]}
+
+
+def _block2d(m: Message, desc: InstructionDesc) -> Lsc:
+    """A block of a matrix, whose payload has its shape.
+
+    Bit 7 asks for the VNNI form, bits 9 to 11 are the size of elements, bit 15 transposes. What is added to x is in
+    bits 12 to 21 of the extended descriptor, what is added to y in bits 22 to 31.
+    """
+    store, vnni, transposed = desc.access is Access.STORE, m.field(7, 1), m.field(15, 1)
+    size = _DATA_SIZES.get(m.field(9, 3) + 1)
+    if LSC_UNITS[m.unit] == "slm" or m.field(29, 2):
+        raise NoEquivalent("blocks of a matrix are in flat memory")
+    if size not in ("d8", "d16", "d32", "d64"):
+        raise NoEquivalent("its descriptor has a size that elements of a matrix do not have")
+    if m.extended is None:
+        raise NoEquivalent("its extended descriptor is not a constant")
+    if (vnni or transposed) if store else (vnni and transposed):
+        raise NoEquivalent("blocks are stored as they are, and loaded transposed or in VNNI form")
+    data, length = (m.data(m.grf_size), m.stored) if store else (m.dst, m.loaded)
+    return desc, {
+        "sfid": LSC_SFIDS[LSC_UNITS[m.unit]],
+        "l1": 0,
+        "l3": 0,
+        "data_size": LSC_DATA_SIZES[size],
+        "order": LSC_ORDERS["t" if transposed else "n"],
+        "vnni": vnni,
+        "registers": length,
+        "dst": NULL if store or not length else data,
+        "addressing": MATRIX_OFFSETS,
+        "base": m.address,
+        "x_offset": _signed(m.extended >> 12),
+        "y_offset": _signed(m.extended >> 22),
+        "src1": data if store else NULL,
+    }
+
+
+def _signed(bits: int) -> int:
+    """The low ten bits as a number with a sign."""
+    return (bits & 0x1FF) - (bits & 0x200)
 
 
 def _fence(m: Message, unit: str) -> Lsc:
@@ -307,7 +355,8 @@ def equivalent(instruction: Instruction, grf_size: int) -> Instruction | None:
     if found is None:
         return None
     desc, fields = found
-    return Instruction(desc, fields | {"exec": m.execution, "pred": instruction.args["pred"]}, instruction.line)
+    fields |= {"exec": m.execution, "pred": instruction.args["pred"], RAW_MESSAGE: instruction}
+    return Instruction(desc, fields, instruction.line)
 
 
 def _only_ends(m: Message, instruction: Instruction) -> bool:

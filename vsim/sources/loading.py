@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from visakit.diagnostics import Diagnostic, UsageError
+from visakit.diagnostics import UsageError
+from visakit.file_kinds import is_visa_text, source_language
 from visakit.files import read_bytes
 from visakit.usage import exclude
+from vsim.sources.programs import Loaded, loaded
 
 if TYPE_CHECKING:
     from vsim.sources.captures import Capture
-
-_TEXT = rb"(?m)^[ \t]*\.(?:version|kernel|global_function|function)\b"
-_HEAD_BYTES = 4096
-"""Where a vISA text begins as such; comments may stand in front."""
-SPIRV = b"\x03\x02\x23\x07"
-
-
-class Loaded(NamedTuple):
-    """A program to be run.
-
-    Attributes:
-        name: what messages call it.
-        platform: which zebin of a container is meant; None for the only one.
-        warnings: what the compiler warned of.
-        files: what it was made of, and it itself, by the names that a capture has for them.
-    """
-
-    data: bytes
-    name: str
-    platform: str | None = None
-    warnings: Sequence[Diagnostic] = ()
-    files: Mapping[str, bytes] = MappingProxyType({})
 
 
 def check_together(
@@ -69,11 +47,6 @@ def check_together(
         raise UsageError(f"--capture captures what runs here; {other} does not go with it")
 
 
-def is_source(name: str, data: bytes) -> bool:
-    """Whether a file goes to the compiler: OpenCL C by its name, SPIR-V by its contents."""
-    return name.endswith((".cl", ".clcpp")) or data.startswith(SPIRV)
-
-
 def load_program(
     file: str | None, replay: str | None, platform: str | None, build_options: str, max_seconds: float | None
 ) -> tuple[Capture | None, Loaded]:
@@ -100,15 +73,11 @@ def load_program(
     if file is None:
         raise UsageError("IMAGE is missing; see vsim --help")
     data = read_bytes(file)
-    if build_options and not is_source(file, data):
-        raise UsageError(f"--build-options is for the compiler of a source; '{file}' is none")
-    if capture is not None and re.search(_TEXT, data[:_HEAD_BYTES]):
+    if capture is None:
+        return None, loaded(file, data, platform, build_options, max_seconds)
+    if is_visa_text(data):
         from vsim.sources.replay import text_program
 
         return capture, text_program(capture, file, data)
-    if not is_source(file, data):
-        return capture, Loaded(data, file, platform)
-    from vsim.sources.ocloc import compiled_program
-
-    options = f"{capture.options} {build_options}".strip() if capture else build_options
-    return capture, compiled_program(file, data, platform, options, max_seconds)
+    own = f"{capture.options} {build_options}".strip() if source_language(file, data) else build_options
+    return capture, loaded(file, data, platform, own, max_seconds)

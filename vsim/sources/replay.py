@@ -21,8 +21,7 @@ from vsim.launch.launch import Argument, BufferArgument, Checked, ImageArgument,
 from vsim.memory.images import AXES
 from vsim.program import Program
 from vsim.sources.captures import SOURCE, Capture, contents
-from vsim.sources.loading import Loaded
-from vsim.sources.ocloc import compiled_program
+from vsim.sources.programs import Loaded, compiled_program
 from vsim.sources.zebins import is_compiled
 
 Item = TypeVar("Item")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from visakit.objects.image import LinkedImage, read_image
-from vsim.engines.llvm.runtime.summaries import known
+from vsim.engines.llvm.host.summaries import known
 
 
 def is_compiled(data: bytes) -> bool:
@@ -41,5 +41,5 @@ def read_program(
     linker = Linker(LinkOptions(platform=platform, first_data_slot=first_data_slot))
     linker.add_bytes(data, name)
     image = linker.run().image
-    image.file = name
+    image.file, image.compiled = name, True
     return image

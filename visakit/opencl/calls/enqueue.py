@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from visakit.opencl import cl, host
+from visakit.opencl import cl, ending, host
 from visakit.opencl.calls import entry
 from visakit.opencl.calls.contexts import give_event
 from visakit.opencl.context import Context
@@ -364,6 +364,8 @@ def _enqueue(
     if 0 in whole[0]:  # OpenCL 2.1: nothing to do, in its turn.
         submit(queue, command_type, lambda: None, waits, event)
         return
+
+    ending.load()
 
     def work() -> None:
         command = queue.running

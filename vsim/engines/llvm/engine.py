@@ -9,6 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.objects.image import LinkedImage
 from vsim.checks.selection import GUARD, RACE
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.host.surfaces import made_for
+from vsim.engines.llvm.host.tables import (
+    SlotTable,
+    WorkerMemory,
+    address,
+    arena_bytes,
+    fill_surfaces,
+    local_id_table,
+    worker_memory,
+)
+from vsim.engines.llvm.host.workers import POOL, Run
 from vsim.engines.llvm.kernels import KernelCache
 from vsim.engines.llvm.plan import (
     Geometry,
@@ -20,18 +32,6 @@ from vsim.engines.llvm.plan import (
     turned_row_of,
     work,
 )
-from vsim.engines.llvm.runtime import context as cx
-from vsim.engines.llvm.runtime.surfaces import made_for
-from vsim.engines.llvm.runtime.tables import (
-    SlotTable,
-    WorkerMemory,
-    address,
-    arena_bytes,
-    fill_surfaces,
-    local_id_table,
-    worker_memory,
-)
-from vsim.engines.llvm.runtime.workers import POOL, Run
 from vsim.launch import threads
 from vsim.launch.arrays import Array, Bytes, Words
 from vsim.launch.dispatch import Dispatch
@@ -39,11 +39,11 @@ from vsim.launch.ndrange import Group
 
 if TYPE_CHECKING:
     from vsim.command.progress import Groups
-    from vsim.engines.llvm.runtime.coverage import ExecutedBlocks
-    from vsim.engines.llvm.runtime.findings import FoundRecords
-    from vsim.engines.llvm.runtime.race_runs import RaceRun, SavedMemory
-    from vsim.engines.llvm.runtime.undefined import UndefinedMemory
-    from vsim.engines.llvm.runtime.watch import Watch
+    from vsim.engines.llvm.host.coverage import ExecutedBlocks
+    from vsim.engines.llvm.host.findings import FoundRecords
+    from vsim.engines.llvm.observers.race_runs import RaceRun, SavedMemory
+    from vsim.engines.llvm.observers.sanitizer import Watch
+    from vsim.engines.llvm.observers.shadow_memory import UndefinedMemory
 
 MAXIMUM_PLANS = 64
 RunMeanwhile = Callable[[Dispatch, float | None, Callable[[], bool]], bool]
@@ -99,7 +99,7 @@ class Engine:
         if RACE not in dispatch.checks:
             self._run(dispatch, thread_count, max_seconds, held, meanwhile)
             return
-        from vsim.engines.llvm.runtime import race_runs
+        from vsim.engines.llvm.observers import race_runs
 
         self.saved = self.saved or race_runs.SavedMemory()
         race_runs.run(
@@ -146,12 +146,12 @@ class Engine:
         if executed or found:
             _write_notes(dispatch, plan, executed, found, undefined)
         if context[cx.FAULT // 8]:
-            from vsim.engines.llvm.runtime.report import fault  # which most launches do without
+            from vsim.engines.llvm.host.report import fault  # which most launches do without
 
             raise fault(dispatch, plan.kernel.functions, context, plan.kernel.turned)
         if not in_time:
             assert max_seconds is not None
-            from vsim.engines.llvm.runtime.report import positions
+            from vsim.engines.llvm.host.report import positions
 
             places = positions(dispatch, plan.kernel.functions, [w.block for w in plan.workers])
             forget_places(plan.workers)
@@ -182,7 +182,7 @@ class Engine:
         undefined: UndefinedMemory | None,
     ) -> Watch:
         """Tell code that checks itself what belongs to the launch."""
-        from vsim.engines.llvm.runtime.watch import Watch
+        from vsim.engines.llvm.observers.sanitizer import Watch
 
         return Watch(dispatch, plan, self.slots.words, executed, found, races, ranges, undefined)
 
@@ -305,7 +305,7 @@ def _watched(dispatch: Dispatch, context: Words) -> ExecutedBlocks | None:
     """Where the launch notes which blocks executed, if somebody asked."""
     if dispatch.coverage is None:
         return None
-    from vsim.engines.llvm.runtime.coverage import ExecutedBlocks
+    from vsim.engines.llvm.host.coverage import ExecutedBlocks
 
     executed = ExecutedBlocks(dispatch.image.module)
     context[cx.COVERAGE // 8] = address(executed.words)
@@ -316,7 +316,7 @@ def _checked(dispatch: Dispatch, context: Words) -> FoundRecords | None:
     """Where the launch notes what checks find, if any watch it."""
     if dispatch.findings is None:
         return None
-    from vsim.engines.llvm.runtime.findings import FoundRecords
+    from vsim.engines.llvm.host.findings import FoundRecords
 
     found = FoundRecords(dispatch.image.module)
     context[cx.FINDINGS // 8] = address(found.words)
@@ -327,7 +327,7 @@ def _guarded(dispatch: Dispatch, plan: LaunchPlan) -> Words | None:
     """Where the arguments of the launch end, if accesses outside them are looked for."""
     if GUARD not in dispatch.checks:
         return None
-    from vsim.engines.llvm.runtime.arguments import argument_table
+    from vsim.engines.llvm.host.arguments import argument_table
 
     return argument_table(dispatch, plan.context, plan.surfaces)
 
@@ -336,7 +336,7 @@ def _shadowed(dispatch: Dispatch, plan: LaunchPlan) -> UndefinedMemory | None:
     """The shadows of the launch's memory, if it is checked for undefined values."""
     if not dispatch.watches_undefined:
         return None
-    from vsim.engines.llvm.runtime.undefined import UndefinedMemory
+    from vsim.engines.llvm.observers.shadow_memory import UndefinedMemory
 
     found = UndefinedMemory(dispatch)
     found.write_to(plan.context, plan.surfaces)

@@ -11,13 +11,14 @@ from itertools import pairwise
 from time import perf_counter
 from typing import NamedTuple
 
+from visakit import object_cache
 from visakit.diagnostics import Diagnostic, SimulationError
 from visakit.language.program import Function
 from visakit.objects.image import LinkedImage
 from vsim.engines.llvm import Overtaken, Unsupported
-from vsim.engines.llvm.runtime import cache, native, summaries
-from vsim.engines.llvm.runtime.surfaces import made_for
-from vsim.engines.llvm.runtime.target import is_guarded
+from vsim.engines.llvm.host import native, summaries
+from vsim.engines.llvm.host.surfaces import made_for
+from vsim.engines.llvm.target import is_guarded
 from vsim.launch.dispatch import LIMIT_HINT, Dispatch
 from vsim.launch.threads import begins_rows, threads_in_flight, threads_together
 
@@ -123,10 +124,10 @@ class KernelCache:
         guarded = is_guarded()
         addresses = [(s.name, s.value) for s in image.symbols if s.section]
         modes = image.register_overrun, image.lenient_reads
-        key = cache.key(self.module, image.ze_info, *target, guarded, *modes, addresses)
+        key = object_cache.key(self.module, image.ze_info, *target, guarded, *modes, addresses)
         functions = image.module.all_functions
         compilation = self.unfinished.pop(variant, None)
-        stored = cache.load(key) if compilation is None else None
+        stored = object_cache.load(key) if compilation is None else None
         if stored is not None:
             numbers, turned, objects = _unpacked(stored)
             summaries.keep(image, dispatch.signature, self.module)
@@ -138,7 +139,7 @@ class KernelCache:
 
             found = pipeline.translate(dispatch, full, row, turned_row)
             objects = pipeline.compile_objects(found)
-            cache.save(key, _packed([functions.index(f) for f in found.functions], found.turned, objects))
+            object_cache.save(key, _packed([functions.index(f) for f in found.functions], found.turned, objects))
             summaries.keep(image, dispatch.signature, self.module)
             return CompiledKernel(native.Native(objects, guarded), found.functions, found.turned)
 

@@ -2,20 +2,20 @@
 
 * **analyse** (:mod:`vsim.analysis`, ``lower/state.py``): blocks, uniform predicates,
   reconvergence points, converged blocks.
-* **turn**: of kernels whose lanes may run any work-item of their group, what follows is done along x and along y.
-* **discover** (``lower/discovery.py``): a first emission tells which registers blocks read and write; from that follow
+* **transpose**: kernels whose lanes may run any work-item of their group are lowered along x and along y.
+* **dry run** (``lower/dry_run.py``): a first emission tells which registers blocks read and write; from that follow
   liveness, the sizes of stack slots, and values that serve in dominated blocks.
 * **lower** (``lower/``, ``memory/``, ``ir/``): every instruction's semantics emit IR, with value numbering, invariants
   in preheaders, strided lanes and bounds checks.
-* **jam** (``ir/jam.py``, ``ir/abreast.py``): of kernels with loops that wait for their own results, several threads run
-  at once; of kernels with barriers, several from one barrier to the next.
-* **strips** (``ir/strips.py``): long straight code of integers that holds more than the registers do is run for some
-  lanes at a time.
-* **guard** (``ir/guard.py``): with ``VISAKIT_GUARD`` set, and only then, a check of its own in front of every access.
-* **optimise** (``runtime/native.py``): LLVM's promotion of stack slots, combining of instructions, simplification of
+* **unroll and jam** (``passes/unroll_and_jam.py``): loops that wait for their own results run for several threads.
+* **coarsen** (``passes/coarsen.py``): several threads of kernels with barriers run from one barrier to the next.
+* **strip-mine** (``passes/strip_mine.py``): long straight code of integers whose live values exceed the registers
+  runs for some lanes at a time.
+* **sanitize** (``passes/sanitize.py``): with ``VISAKIT_GUARD`` set, and only then, every access is checked once more.
+* **optimise** (``host/native.py``): LLVM's promotion of stack slots, combining of instructions, simplification of
   control flow, elimination of dead stores, splitting of coroutines.
-* **emit** (``runtime/native.py``): LLVM's code generator makes an object.
-* **link** (``runtime/native.py``): the object, with the driver and helper functions that were compiled apart.
+* **emit** (``host/native.py``): LLVM's code generator makes an object.
+* **link** (``host/native.py``): the object, with the driver and helper functions that were compiled apart.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import touches_memory
 from vsim.checks.selection import GUARD, RACE
 from vsim.engines.llvm import Unsupported
-from vsim.engines.llvm.ir import guard
-from vsim.engines.llvm.ir.abreast import abreast
-from vsim.engines.llvm.ir.jam import jammed
+from vsim.engines.llvm.host import arguments, cooperative, driver, findings, native, race
+from vsim.engines.llvm.host.race import FINE, LARGEST_UNIT, RECORDING
+from vsim.engines.llvm.host.workers import LARGEST_FRAME, frame_bytes
 from vsim.engines.llvm.ir.module import module
-from vsim.engines.llvm.ir.strips import in_strips
 from vsim.engines.llvm.lower.function import lower
 from vsim.engines.llvm.lower.module import ModuleState
-from vsim.engines.llvm.runtime import arguments, driver, findings, native, race, turns
-from vsim.engines.llvm.runtime.race import FINE, LARGEST_UNIT, RECORDING
-from vsim.engines.llvm.runtime.target import is_guarded, vector_bits
-from vsim.engines.llvm.runtime.workers import LARGEST_FRAME, frame_bytes
+from vsim.engines.llvm.passes import sanitize
+from vsim.engines.llvm.passes.coarsen import abreast
+from vsim.engines.llvm.passes.strip_mine import in_strips
+from vsim.engines.llvm.passes.unroll_and_jam import jammed
+from vsim.engines.llvm.target import is_guarded, vector_bits
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.threads import id_row_bytes, threads_in_flight, threads_together
 
@@ -116,8 +116,8 @@ def _translated(state: ModuleState) -> Translation:
     state.declarations["record_fault"] = driver.RECORD_FAULT
     ordered = dispatch.schedule is not None
     if state.takes_turns:
-        state.declarations |= {"coroutines": driver.coroutine_declarations(), **turns.KERNEL_DECLARATIONS}
-        around = turns.driver(ordered, dispatch.is_round_robin, bool(dispatch.checks), dispatch.watches_undefined)
+        state.declarations |= {"coroutines": driver.coroutine_declarations(), **cooperative.KERNEL_DECLARATIONS}
+        around = cooperative.driver(ordered, dispatch.is_round_robin, bool(dispatch.checks), dispatch.watches_undefined)
     else:
         if dispatch.has_barrier:
             state.declarations["coroutines"] = driver.coroutine_declarations()
@@ -169,7 +169,7 @@ def compile_objects(translation: Translation) -> list[bytes]:
     """
     kernel, support = translation.text, translation.support
     if is_guarded():
-        kernel, support = guard.guarded(kernel), [*map(guard.guarded, support), driver.guard()]
+        kernel, support = sanitize.guarded(kernel), [*map(sanitize.guarded, support), driver.guard()]
     return [native.compile_object(kernel), *map(driver.compiled, support)]
 
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.host.tables import WorkerMemory, address, aligned
+from vsim.engines.llvm.host.workers import CALLERS_FRAME, default_threads, frame_bytes
 from vsim.engines.llvm.kernels import CompiledKernel
-from vsim.engines.llvm.runtime import context as cx
-from vsim.engines.llvm.runtime.tables import WorkerMemory, address, aligned
-from vsim.engines.llvm.runtime.workers import CALLERS_FRAME, default_threads, frame_bytes
 from vsim.launch.arrays import Array, Bytes, Words
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.ndrange import Group

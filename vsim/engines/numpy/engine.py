@@ -20,7 +20,7 @@ from vsim.engines.numpy.threads import HardwareThreads
 from vsim.launch import threads
 from vsim.launch.arrays import Array, Bools, Bytes, Dwords
 from vsim.launch.dispatch import TIMEOUT, Dispatch
-from vsim.launch.ndrange import Group
+from vsim.launch.ndrange import Group, Size
 from vsim.launch.payload import SCRATCH_HANDLE
 from vsim.launch.schedule import PRIVATE_TURN_THREADS, TURN_THREADS
 from vsim.memory.memory import SLM_ADDRESS_MASK
@@ -141,7 +141,7 @@ def refusal(dispatch: Dispatch, function: Function, number: int) -> SimulationEr
 def _is_traced(dispatch: Dispatch, groups: list[Group]) -> bool:
     """Whether a trace is about one of the groups."""
     trace = dispatch.trace
-    return trace is not None and any(group_number(dispatch.nd_range, g) in trace.groups for g in groups)
+    return trace is not None and any(trace.is_about(dispatch, g) for g in groups)
 
 
 @dataclass
@@ -188,7 +188,7 @@ class GroupBatch:
         self.one_by_one = log is not None and log.one_by_one
         """Whether groups begin where those before them have ended, or wait."""
         self.execution = BatchExecution(dispatch, self.threads, self.group_numbers, payloads.private_address)
-        self.chosen_rows: Bools | None = None
+        self.chosen_lanes: Bools | None = None
         if log is not None:
             self.execution.watch = BatchRaces(log, self)
         if dispatch.trace is not None and _is_traced(dispatch, groups):
@@ -221,7 +221,7 @@ class GroupBatch:
 
     def run(self, groups: list[Group], check_deadline: Callable[[], None] | None) -> None:
         """Run groups of these sizes to their end."""
-        self.groups, self.chosen_rows = groups, None
+        self.groups, self.chosen_lanes = groups, None
         activation = self.execution.start(self.dispatch.kernel, self.lanes)
         self._fill_inputs(activation.registers)
         self._fill_states(activation.registers)
@@ -307,12 +307,16 @@ class GroupBatch:
         """The lanes of all threads that are work-items."""
         return self.lanes
 
+    def member(self, row: int) -> tuple[Size, int]:
+        """The id of the group, and the thread, of a row."""
+        n, t = self.members[row]
+        return self.groups[n].id, t
+
     def chosen(self, trace: Trace) -> Bools:
-        """Which rows a trace is about."""
-        if self.chosen_rows is None:
-            wanted = [group_number(self.dispatch.nd_range, g) in trace.groups for g in self.groups]
-            self.chosen_rows = np.array([wanted[n] and t in trace.threads for n, t in self.members])
-        return self.chosen_rows
+        """The lanes that a trace is about, threads x 32."""
+        if self.chosen_lanes is None:
+            self.chosen_lanes = np.array([trace.lanes_of(self.dispatch, self.groups[n], t) for n, t in self.members])
+        return self.chosen_lanes
 
     def describe(self, row: int, lane: int) -> str:
         """Lane, thread and work-item of a row."""

@@ -10,6 +10,7 @@ from vsim.engines.numpy.memory import READ_ONLY
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.threads import first_lane
 from vsim.memory.memory import Buffer, shown_offset
+from vsim.semantics.messages import RAW_MESSAGE
 
 
 class Faults:
@@ -20,7 +21,8 @@ class Faults:
         self.image = dispatch.image
 
     def _described(self, instruction: Instruction) -> tuple[str, str]:
-        """The text of an instruction, and "instruction 5 of ": empty for one that stands for a raw message."""
+        """The text of an instruction, and "instruction 5 of "; of one that stands for a raw message that message's."""
+        instruction = instruction.args.get(RAW_MESSAGE, instruction)
         numbers = (n for n, i in enumerate(self.function.instructions) if i is instruction)
         number = next((f"instruction {n} of " for n in numbers), "")
         return FunctionPrinter(self.function).instruction(instruction), number
@@ -29,9 +31,8 @@ class Faults:
         """The error that an instruction cannot be executed, raised when it is to be."""
         shown, number = self._described(instruction)
         span, labels = self.image.place(self.function, instruction)
-        return SimulationError(
-            Diagnostic("S020", f"{text} in '{shown}' ({number}'{self.function.name}')", span, labels=labels)
-        )
+        message, hint = f"{text} in '{shown}' ({number}'{self.function.name}')", self.image.line_hint(self.function)
+        return SimulationError(Diagnostic("S020", message, span, hint, labels))
 
     def at(self, row: int, lane: int, message: str, instruction: Instruction | None = None) -> SimulationError:
         """The error for a lane of an instruction, of a thread without one."""
@@ -40,7 +41,8 @@ class Faults:
         by = f" by '{shown}'" if instruction else ""
         where = f"{number}'{self.function.name}', {self.running.threads.describe(row, lane)}"
         span, labels = self.image.place(self.function, instruction)
-        return SimulationError(Diagnostic("S030", f"{message}{by} ({where})", span, labels=labels))
+        hint = self.image.line_hint(self.function)
+        return SimulationError(Diagnostic("S030", f"{message}{by} ({where})", span, hint, labels))
 
     def outside(
         self,

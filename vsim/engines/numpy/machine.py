@@ -75,7 +75,7 @@ class NumpyMachine:
         self.load, self.store = messages.load, messages.store
         self.load_elements, self.store_elements = messages.load_elements, messages.store_elements
         self.atomic, self.mapped = messages.atomic, messages.mapped
-        self.require_shape = messages.require_shape
+        self.require_shape, self.require_length = messages.require_shape, messages.require_length
 
         modes = dispatch.float_modes
         spins = dispatch.signature.summary.spins

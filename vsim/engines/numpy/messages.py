@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -12,7 +12,7 @@ import numpy as np
 from visakit.diagnostics import SimulationError
 from visakit.language.program import Function, Instruction
 from visakit.language.types import DataType
-from visakit.rules.message_sizes import shape_difference
+from visakit.rules.message_sizes import length_difference, shape_difference
 from vsim.engines.numpy import memory
 from vsim.engines.numpy.activation import Running
 from vsim.engines.numpy.algebra import DTYPES, Mask
@@ -104,10 +104,17 @@ class BatchMessages:
 
     def require_shape(self, found: Array, wanted: int, mask: Mask, instruction: Instruction) -> None:
         """See that the payload of a block message has the shape of its instruction."""
-        wrong = (found != wanted) & mask
+        self._refuse((found != wanted) & mask, found, lambda shown: shape_difference(shown, wanted), instruction)
+
+    def require_length(self, needed: Array, given: int, mask: Mask, instruction: Instruction) -> None:
+        """See that a message has the registers that its payload asks for."""
+        self._refuse((needed > given) & mask, needed, lambda shown: length_difference(shown, given), instruction)
+
+    def _refuse(self, wrong: Bools, found: Array, text: Callable[[int], str], instruction: Instruction) -> None:
+        """A fault of the first lane of a mask, with a text about what was found there."""
         for row, lane in zip(*np.nonzero(wrong), strict=True):
             shown = int(np.broadcast_to(found, wrong.shape)[row, lane])
-            raise self.faults.at(int(row), int(lane), shape_difference(shown, wanted), instruction)
+            raise self.faults.at(int(row), int(lane), text(shown), instruction)
 
     def mapped(self, space: Space, address: Array, size: int, mask: Mask) -> Bools:
         """The lanes of a mask that could read at their address."""

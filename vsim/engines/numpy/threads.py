@@ -11,6 +11,7 @@ from visakit.language.platforms import MAXIMUM_GRF_SIZE
 from visakit.language.program import predefined_size
 from vsim.engines.numpy.memory import PartitionedSpace
 from vsim.launch.arrays import Array, Bools, Bytes
+from vsim.launch.ndrange import Size
 from vsim.observe.trace import Trace
 
 
@@ -23,6 +24,9 @@ class WorkItems(Protocol):
     def name(self, row: int) -> str:
         """Group and thread of a row, for traces."""
 
+    def member(self, row: int) -> tuple[Size, int]:
+        """The id of the group, and the thread, of a row."""
+
     def numbers(self) -> tuple[Array, Array]:
         """The linear number of the group and the thread of each row."""
 
@@ -30,7 +34,7 @@ class WorkItems(Protocol):
         """The lanes of all threads that are work-items, threads x 32."""
 
     def chosen(self, trace: Trace) -> Bools:
-        """Which rows a trace is about."""
+        """The lanes that a trace is about, threads x 32."""
 
     def pixels(self) -> list[Array]:
         """x and y of the work-items of all threads, threads x 32 each."""
@@ -77,6 +81,10 @@ class HardwareThreads:
         """Group and thread of a row, for traces."""
         return self.items.name(row if self.rows is None else int(self.rows[row]))
 
+    def member(self, row: int) -> tuple[Size, int]:
+        """The id of the group, and the thread, of a row."""
+        return self.items.member(row if self.rows is None else int(self.rows[row]))
+
     def numbers(self) -> tuple[Array, Array]:
         """The linear number of the group and the thread of each of them."""
         groups, threads = self.items.numbers()
@@ -88,7 +96,7 @@ class HardwareThreads:
         return lanes if self.rows is None else lanes[self.rows]
 
     def chosen(self, trace: Trace) -> Bools:
-        """Which of them a trace is about."""
+        """Their lanes that a trace is about, threads x 32."""
         found = self.items.chosen(trace)
         return found if self.rows is None else found[self.rows]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from visakit.isa.record import Rule
 from visakit.language.operands import (
     SURFACE,
     Address,
@@ -24,6 +25,7 @@ from vsim.engines.numpy.operands import Read, Write
 from vsim.engines.numpy.prepared import PreparedFunction
 from vsim.engines.numpy.tracing import Notebook, StepRecorder
 from vsim.launch.arrays import Array, Bools
+from vsim.semantics.memory import execution_of
 
 
 class TracedMachine(NumpyMachine):
@@ -65,11 +67,23 @@ class TracedMachine(NumpyMachine):
 
     def _raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Read:
         read, book = self.plain.raw_reader(op, offset, count, data_type, by_lane), self.notebook
-        return book.read(book.raw_name(op, offset), read, by_lane, book.raw_type(op, data_type)) if op.var else read
+        if not op.var:
+            return read
+        name, shown_as = book.raw_name(op, offset), book.raw_type(op, data_type)
+        is_systolic = Rule.SYSTOLIC in self.prepared.instruction.desc.rules
+        is_of_lanes = by_lane or (self._is_of_lanes(count) and not is_systolic)
+        return book.read(name, read, is_of_lanes, shown_as)
 
     def _raw_writer(self, op: Raw, offset: int, count: int, data_type: DataType) -> Write:
         write, book = self.plain.raw_writer(op, offset, count, data_type), self.notebook
-        return book.write(book.raw_name(op, offset), write, book.raw_type(op, data_type)) if op.var else write
+        if not op.var:
+            return write
+        return book.write(book.raw_name(op, offset), write, self._is_of_lanes(count), book.raw_type(op, data_type))
+
+    def _is_of_lanes(self, count: int) -> bool:
+        """Whether so many elements of the instruction that is prepared are one for each of its lanes."""
+        execution = execution_of(self.prepared.instruction)
+        return execution is not None and execution.size == count
 
     # -- masks, predicates and states ----------------------------------------------------------------------
 
@@ -119,23 +133,23 @@ class TracedMachine(NumpyMachine):
     # -- memory --------------------------------------------------------------------------------------------
 
     def _load(self, space: Space, address: Array, data_type: DataType, mask: Mask, instruction: Instruction) -> Array:
-        self.notebook.note_memory(space, address, mask, False)
+        self.notebook.note_memory(space, address, data_type.size, mask, False)
         return self.plain.load(space, address, data_type, mask, instruction)
 
     def _load_elements(
         self, space: Space, address: Array, data_type: DataType, count: int, mask: Mask, instruction: Instruction
     ) -> list[Array]:
-        self.notebook.note_memory(space, address, mask, False)
+        self.notebook.note_memory(space, address, count * data_type.size, mask, False)
         return self.plain.load_elements(space, address, data_type, count, mask, instruction)
 
     def _store(self, space: Space, address: Array, value: Array, mask: Mask, instruction: Instruction) -> None:
-        self.notebook.note_memory(space, address, mask, True)
+        self.notebook.note_memory(space, address, value.dtype.itemsize, mask, True)
         self.plain.store(space, address, value, mask, instruction)
 
     def _store_elements(
         self, space: Space, address: Array, values: list[Array], mask: Mask, instruction: Instruction
     ) -> None:
-        self.notebook.note_memory(space, address, mask, True)
+        self.notebook.note_memory(space, address, len(values) * values[0].dtype.itemsize, mask, True)
         self.plain.store_elements(space, address, values, mask, instruction)
 
     def _atomic(
@@ -148,7 +162,7 @@ class TracedMachine(NumpyMachine):
         mask: Mask,
         instruction: Instruction,
     ) -> Array:
-        self.notebook.note_memory(space, address, mask, True)
+        self.notebook.note_memory(space, address, data_type.size, mask, True)
         return self.plain.atomic(space, op, address, data_type, sources, mask, instruction)
 
 

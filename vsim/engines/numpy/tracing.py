@@ -6,15 +6,18 @@ it. So a line shows what the semantics did, and nothing is said twice about an i
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from visakit.diagnostics import Span
 from visakit.language.operands import Execution, Raw
 from visakit.language.program import Function
 from visakit.language.types import DataType
 from visakit.text.printer import FunctionPrinter
+from vsim.command.shown import shown_tree
 from vsim.engines.numpy.activation import Running
 from vsim.engines.numpy.algebra import DTYPES, Mask
 from vsim.engines.numpy.memory import FlatSpace, Space, SurfaceSpace
@@ -22,8 +25,9 @@ from vsim.engines.numpy.operands import Read, Write
 from vsim.launch.arrays import Array, Bools
 from vsim.launch.dispatch import Dispatch
 from vsim.memory.memory import Buffer
-from vsim.observe.trace import Trace, shown_values
+from vsim.observe.trace import Trace, instruction_places, shown_place, shown_values
 from vsim.semantics.algebra import Step
+from vsim.semantics.memory import execution_of
 
 LANES = 32
 
@@ -39,12 +43,26 @@ class Transfer(NamedTuple):
 
 
 class MessageNote(NamedTuple):
-    """An access of lanes to memory: names or bases of it by thread, addresses and lanes, threads x lanes."""
+    """An access of lanes to memory: names or bases of it by thread, addresses and lanes, threads x lanes; how many
+    bytes each lane accesses.
+    """
 
     space: Space
     surfaces: Array | None
     address: Array
     mask: Array
+    size: int
+
+
+class Accessed(NamedTuple):
+    """A byte of memory: its name, its offset there, and its address, -1 where it has none."""
+
+    name: str
+    offset: int
+    address: int
+
+
+Item = Transfer | MessageNote
 
 
 @dataclass(eq=False)
@@ -53,8 +71,8 @@ class Note:
 
     rows: list[int]
     active: Bools
-    reads: list[Transfer | MessageNote] = field(default_factory=list)
-    writes: list[Transfer | MessageNote] = field(default_factory=list)
+    reads: list[Item] = field(default_factory=list)
+    writes: list[Item] = field(default_factory=list)
     mask: Array | None = None
     """The lanes in which it takes effect, from ``first`` on; None for those that run."""
     first: int = 0
@@ -71,22 +89,33 @@ class StepRecorder:
         self.dispatch, self.running, self.trace = dispatch, running, trace
         self.note: Note | None = None
         """That of the step which runs, if one of its threads is chosen."""
+        self.functions: dict[int, tuple[list[Span], Bools]] = {}
 
     def begin(self) -> None:
         """Threads start; nothing is noted yet."""
+        self.running.threads.chosen(self.trace)  # Groups and lanes match although no instruction is chosen.
+
+    def _instructions(self, function: Function) -> tuple[list[Span], Bools]:
+        """Where the instructions of a function stand, and which of them are chosen."""
+        found = self.functions.get(id(function))
+        if found is None:
+            places = instruction_places(self.dispatch.image, function)
+            found = self.functions[id(function)] = places, self.trace.instructions_of(function, places)
+        return found
 
     def traced(self, function: Function, number: int, step: Step) -> Step:
         """A step that writes lines about itself."""
         instruction = function.instructions[number]
-        if instruction.desc.is_directive:
+        places, chosen = self._instructions(function)
+        if instruction.desc.is_directive or not chosen[number]:
             return step
-        head = f"{function.name}+{number}"
-        text = FunctionPrinter(function).instruction(instruction)
-        execution: Execution | None = instruction.args.get("exec")
+        shown = Shown(function.name, number, FunctionPrinter(function).instruction(instruction), places[number])
+        execution = execution_of(instruction)
 
         def run() -> object:
             activation, threads = self.running.activation, self.running.threads
-            rows = np.flatnonzero(activation.active_rows & threads.chosen(self.trace)).tolist()
+            lanes = threads.chosen(self.trace)
+            rows = np.flatnonzero(activation.active_rows & lanes.any(axis=1)).tolist()
             if not rows:
                 return step()
             outer = self.note
@@ -96,18 +125,49 @@ class StepRecorder:
             finally:
                 self.note = outer
                 for n, row in enumerate(rows):
-                    self._write(threads.name(row), head, text, _Line(self.dispatch, note, n, execution))
+                    self._write(row, shown, _Line(self.dispatch, note, n, execution), lanes[row])
 
         return run
 
-    def _write(self, name: str, head: str, text: str, line: _Line) -> None:
-        lanes = line.lanes & [lane in self.trace.lanes for lane in range(LANES)] if line.is_by_lane else line.lanes
+    def _write(self, row: int, shown: Shown, line: _Line, chosen: Bools) -> None:
+        """A line for a thread, if lanes of it are chosen in which the instruction takes effect, and touch the memory
+        that is chosen.
+        """
+        lanes = line.lanes & chosen if line.is_by_lane else line.lanes
         if not lanes.any() and line.is_by_lane and line.lanes.any():
             return  # Other lanes than the chosen ones.
-        mask = sum(1 << int(lane) for lane in np.flatnonzero(lanes))
+        if self.trace.selection.memory:
+            touching = line.touching(self.trace, lanes)
+            if touching is None:
+                return
+            lanes = touching
+        self.trace.written = True
+        numbers = np.flatnonzero(lanes).tolist()
+        if self.trace.as_json:
+            group, thread = self.running.threads.member(row)
+            self.trace.write_json({"group": group, "thread": thread} | shown.tree(numbers) | line.tree(lanes))
+            return
+        mask = sum(1 << lane for lane in numbers)
         read, written = (" ".join(line.shown(item, lanes) for item in items) for items in line.items)
-        out = f"{name} {head} {mask:0{max(1, self.dispatch.lanes // 4)}x} {text}"
+        out = f"{self.running.threads.name(row)} {shown.function}+{shown.number} {shown_place(shown.place)} "
+        out += f"{mask:0{max(1, self.dispatch.lanes // 4)}x} {shown.text}"
         self.trace.write(out + (f" ; {read}" if read else "") + (f" -> {written}" if written else ""))
+
+
+class Shown(NamedTuple):
+    """An instruction, as each line about it shows it."""
+
+    function: str
+    number: int
+    text: str
+    place: Span
+
+    def tree(self, lanes: list[int]) -> dict[str, object]:
+        """The fields of a line that is JSON."""
+        return {
+            "function": self.function, "instruction": self.number, "text": self.text,
+            "file": self.place.file, "line": self.place.line, "lanes": lanes,
+        }  # fmt: skip
 
 
 class _Line:
@@ -131,33 +191,79 @@ class _Line:
         own: Array = values[self.n if len(values) > 1 else 0]
         return own
 
-    def shown(self, item: Transfer | MessageNote, lanes: Bools) -> str:
-        """What the thread read or wrote: of elements by lane those of the lanes."""
-        part = lanes[self.part]
-        if isinstance(item, MessageNote):
-            return self._memory(item, part)
-        values = self._own(item.values)
-        if item.by_lane and values.size == part.size and values.dtype != bool:
-            values = values[part]
-        return f"{item.name}={shown_values(values)}"
+    def _values(self, item: Transfer, lanes: Bools) -> Array:
+        """The elements of a transfer that belong to lanes, or all of them."""
+        values, part = self._own(item.values), lanes[self.part]
+        is_by_lane = item.by_lane and values.size == part.size and values.dtype != bool
+        return values[part] if is_by_lane else values
 
-    def _memory(self, item: MessageNote, part: Bools) -> str:
-        """Where in memory the lanes were: offsets in a buffer, or addresses of several."""
-        address, mask = np.broadcast_arrays(self._own(item.address), self._own(item.mask))
-        at = address[mask & part] if mask.size == part.size else address[mask]
+    def shown(self, item: Item, lanes: Bools) -> str:
+        """What the thread read or wrote: of elements by lane those of the lanes."""
+        if isinstance(item, Transfer):
+            return f"{item.name}={shown_values(self._values(item, lanes))}"
+        places = self._accessed(item, self._lanes_of(item, lanes))
+        names = {place.name for place in places}
+        name = names.pop() if len(names) == 1 else "memory"
+        at = np.array([place.address if name == "memory" else place.offset for place in places], np.int64)
+        return f"{name}+{shown_values(at)}" if name != "memory" else f"memory{shown_values(at.astype(np.uint64))}"
+
+    def tree(self, lanes: Bools) -> dict[str, object]:
+        """What the thread read and wrote, as JSON."""
+        reads, writes = ([self._tree(item, lanes) for item in items] for items in self.items)
+        return {"reads": reads, "writes": writes}
+
+    def _tree(self, item: Item, lanes: Bools) -> dict[str, object]:
+        if isinstance(item, Transfer):
+            return {"name": item.name, "type": item.values.dtype.name, "values": shown_tree(self._values(item, lanes))}
+        places = self._accessed(item, self._lanes_of(item, lanes))
+        memory = [place.name for place in places]
+        return {"memory": memory, "offsets": [place.offset for place in places], "size": item.size}
+
+    def touching(self, trace: Trace, lanes: Bools) -> Bools | None:
+        """The lanes that access memory which a trace is about, all where a message is none of lanes; None if no part of
+        the instruction does so.
+        """
+        found, by_lane = np.zeros(LANES, bool), True
+        is_any = False
+        for item in itertools.chain(*self.items):
+            if not isinstance(item, MessageNote):
+                continue
+            own = self._lanes_of(item, lanes)
+            touched = trace.memory_lanes(self._accessed(item, own), item.size)
+            is_any |= bool(touched.any())
+            numbers = np.flatnonzero(own)[touched]
+            if own.size == lanes[self.part].size:
+                found[numbers + self.part.start] = True
+            else:
+                by_lane = False
+        return None if not is_any else found if by_lane else lanes
+
+    def _lanes_of(self, item: MessageNote, lanes: Bools) -> Bools:
+        """Which of the addresses of an access belong to lanes; of a message that is none of lanes all that it uses."""
+        _, mask = np.broadcast_arrays(self._own(item.address), self._own(item.mask))
+        part = lanes[self.part]
+        return mask & part if mask.size == part.size else mask
+
+    def _accessed(self, item: MessageNote, lanes: Bools) -> list[Accessed]:
+        """Where in memory lanes were."""
+        address, _ = np.broadcast_arrays(self._own(item.address), lanes)
+        at: list[int] = address[lanes].tolist()
         if isinstance(item.space, FlatSpace):
-            slots = {int(a) >> 32 for a in at}
-            found = item.space.memory.slots.get(slots.pop()) if len(slots) == 1 else None
-            if found is None:
-                return f"memory{shown_values(at)}"
-            name, at = self.dispatch.name_of(found), at - np.uint64(found.address)
-        elif isinstance(item.space, SurfaceSpace) and item.surfaces is not None:
+            return [self._flat(item.space, a) for a in at]
+        if isinstance(item.space, SurfaceSpace) and item.surfaces is not None:
             number = int(self._own(item.surfaces)[0])
             surface = item.space.table.get(number)
             name = self.dispatch.name_of(surface) if isinstance(surface, Buffer) else f"surface {number}"
         else:
             name = getattr(item.space, "name", "memory")
-        return f"{name}+{shown_values(at.astype(np.int64))}"
+        return [Accessed(name, a, -1) for a in at]
+
+    def _flat(self, space: FlatSpace, address: int) -> Accessed:
+        """A place of the address space: in the buffer that has it."""
+        found = space.memory.slots.get(address >> 32)
+        if found is None:
+            return Accessed("memory", address, address)
+        return Accessed(self.dispatch.name_of(found), address - found.address, address)
 
 
 class Notebook:
@@ -178,13 +284,13 @@ class Notebook:
 
         return noted
 
-    def write(self, name: str, write: Write, shown_as: DataType | None = None) -> Write:
+    def write(self, name: str, write: Write, by_lane: bool = True, shown_as: DataType | None = None) -> Write:
         """A writer that notes what it gets."""
         recorder = self.recorder
 
         def noted(value: Array, mask: Mask) -> None:
             if recorder.note is not None:
-                recorder.note.writes.append(Transfer(name, _as(recorder.note.of_rows(value), shown_as), True))
+                recorder.note.writes.append(Transfer(name, _as(recorder.note.of_rows(value), shown_as), by_lane))
             write(value, mask)
 
         return noted
@@ -207,14 +313,15 @@ class Notebook:
         note.mask = np.broadcast_to(lanes, (len(lanes), execution.size))
         note.first = execution.offset
 
-    def note_memory(self, space: Space, address: Array, mask: Mask, writes: bool) -> None:
+    def note_memory(self, space: Space, address: Array, size: int, mask: Mask, writes: bool) -> None:
         """An access of lanes to memory."""
         note = self.recorder.note
         if note is None:
             return
         surfaces = note.of_rows(space.number) if isinstance(space, SurfaceSpace) else None
         lanes = np.array([[True]]) if mask is True else note.of_rows(mask)
-        (note.writes if writes else note.reads).append(MessageNote(space, surfaces, note.of_rows(address), lanes))
+        found = MessageNote(space, surfaces, note.of_rows(address), lanes, size)
+        (note.writes if writes else note.reads).append(found)
 
 
 def _as(values: Array, data_type: DataType | None) -> Array:

@@ -11,19 +11,19 @@ from functools import partial
 
 from visakit.language import types
 from visakit.language.types import DataType
+from vsim.engines.llvm.ir.affine import StridedLanes, mask_further, strided_conversion, strided_pair
 from vsim.engines.llvm.ir.constant_masks import constant_lanes
-from vsim.engines.llvm.ir.directed import directed, embedded
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD, Emitter
-from vsim.engines.llvm.ir.half import half_fma, rounded_to_odd
+from vsim.engines.llvm.ir.half_fma import half_fma, rounded_to_odd
 from vsim.engines.llvm.ir.index import WideIndex
+from vsim.engines.llvm.ir.matrix_products import products, products_of_bytes
 from vsim.engines.llvm.ir.pairs import of_a_half, repeated_pair
-from vsim.engines.llvm.ir.products import products, products_of_bytes
 from vsim.engines.llvm.ir.rounded import rounded_once
-from vsim.engines.llvm.ir.strided import StridedLanes, mask_further, strided_conversion, strided_pair
+from vsim.engines.llvm.ir.rounding_modes import directed, embedded
 from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value, Zipped
-from vsim.engines.llvm.runtime.target import fuses
+from vsim.engines.llvm.target import fuses
 
 
 class Builder(Emitter):
@@ -342,7 +342,7 @@ class Builder(Emitter):
         return rounded_once(self, compute, data_type, operands)
 
     def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Value) -> Value:
-        """An operation on floats or doubles in a rounding mode of the processor (see :mod:`directed`)."""
+        """An operation on floats or doubles in a rounding mode of the processor (see :mod:`rounding_modes`)."""
         lanes = max(x.lanes for x in operands)
         given = [self.broadcast(x, lanes) for x in operands]
         found = embedded(self, op, mode, data_type, given)

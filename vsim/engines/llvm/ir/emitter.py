@@ -43,9 +43,9 @@ class Emitter:
         self.counter = 0
         self.scratch_bytes = 0
         self.inline_lanes = 0
-        """Lanes that have code of their own (``memory/each_lane.py``)."""
+        """Lanes that have code of their own (``memory/scalarised.py``)."""
         self.checked_lanes = 0
-        """Lanes of accesses of which nothing was proved (``memory/together.py``)."""
+        """Lanes of accesses of which nothing was proved (``memory/common_buffer.py``)."""
         self.assigned = False
         """Whether something was assigned since somebody reset this."""
         self.has_floats = False

@@ -11,7 +11,7 @@ from visakit import cache
 from visakit.language.types import DF, DataType
 from vsim.engines.llvm.ir.joins import if_any
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.runtime.target import fuses
+from vsim.engines.llvm.target import fuses
 from vsim.semantics.algebra import LARGEST_CHANGE, product_and_sum
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
 from visakit.language import types
 from visakit.language.types import DataType
-from vsim.engines.llvm.ir.apart import Apart, apart_sum
+from vsim.engines.llvm.ir.affine import BasePointer, StridedLanes, same_in_rows, strided_product, strided_sum
+from vsim.engines.llvm.ir.base_offset import Apart, apart_sum
 from vsim.engines.llvm.ir.index import WideIndex
-from vsim.engines.llvm.ir.strided import BasePointer, StridedLanes, same_in_rows, strided_product, strided_sum
 from vsim.engines.llvm.ir.types import MASK, ir_type, splat
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, field
 
+from vsim.engines.llvm.host import cooperative, driver
 from vsim.engines.llvm.ir.emitter import GROUP, LAUNCH, THREAD
 from vsim.engines.llvm.ir.types import splat
-from vsim.engines.llvm.lower.coverage import CoverageMarks
+from vsim.engines.llvm.lower.checks.coverage import CoverageMarks
 from vsim.engines.llvm.lower.recursion import Recursion
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import SHARED_SIZE, Key, is_shadow
-from vsim.engines.llvm.runtime import driver, turns
 
 LARGEST_ZERO_STORE = 2048
 """Bytes of a stack slot up to which one store clears it."""
@@ -64,7 +64,7 @@ def _waiting_function(state: FunctionState, slots: Slots, code: list[str]) -> st
         arguments = f"ptr noalias %ctx, ptr %worker, ptr %shared, {bits}"
         signature = f"define internal ptr {state.module.symbol(state.function)}({arguments}) #0 presplitcoroutine {{"
         entrance = [f"  %mask = bitcast {bits} to {state.mask_ir}"]
-    begin, suspend = turns.function_begin(), turns.function_first_suspend()
+    begin, suspend = cooperative.function_begin(), cooperative.function_first_suspend()
     return "\n".join([signature, "entry:", *slots.made, begin, *slots.cleared, suspend, *entrance, *code, "}"])
 
 

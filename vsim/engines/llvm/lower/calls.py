@@ -7,17 +7,17 @@ from collections.abc import Callable
 from visakit.language.calls import size_difference
 from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import takes_all
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.host.workers import MAXIMUM_DEPTH, NESTED_BYTES
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.lower.call_checks import CallChecks
+from vsim.engines.llvm.lower.checks.calls import CallChecks
 from vsim.engines.llvm.lower.control_flow import ControlFlowLowering, Lanes, Step
 from vsim.engines.llvm.lower.faults import FaultExits
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.suspension import Suspension
 from vsim.engines.llvm.memory.bounds import Where
-from vsim.engines.llvm.runtime import context as cx
-from vsim.engines.llvm.runtime.workers import MAXIMUM_DEPTH, NESTED_BYTES
 
 
 def stack_address(b: Builder) -> str:

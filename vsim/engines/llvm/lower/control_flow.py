@@ -16,15 +16,15 @@ from collections.abc import Callable
 from visakit.language.program import Instruction
 from vsim.analysis.control_flow import takes_all
 from vsim.analysis.uniformity import takes_one_way
+from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.constant_masks import constant_mask
 from vsim.engines.llvm.ir.values import Mask, Value
+from vsim.engines.llvm.lower.checks.divergence import LanesLeft
 from vsim.engines.llvm.lower.faults import FaultExits
-from vsim.engines.llvm.lower.lanes_left import LanesLeft
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.recursion import Recursion
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.suspension import Suspension
-from vsim.engines.llvm.runtime import context as cx
 from vsim.semantics.flow import has_followers, reach
 
 Step = Callable[[], None]

@@ -8,7 +8,7 @@ from visakit.language import types
 from visakit.language.types import DataType
 from vsim.analysis.rounding import UNKNOWN, ZEROS, Bits, after, control_bits, rounding_mode
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.discovery import emitted_graph
+from vsim.engines.llvm.lower.dry_run import emitted_graph
 from vsim.engines.llvm.lower.state import ENTRY, FunctionState
 from vsim.engines.llvm.lower.storage import VARIABLE
 from vsim.semantics.registers import CR0

@@ -1,6 +1,6 @@
 """Lowers one function: block by block, twice where values flow between blocks.
 
-The first emission is thrown away; :mod:`discovery` learns from it what each block needs of the others. What prepares an
+The first emission is thrown away; :mod:`dry_run` learns from it what each block needs of the others. What prepares an
 instruction is kept for the second one, unless it emitted something. A function of one block is emitted once.
 """
 
@@ -14,18 +14,19 @@ from visakit.language.program import Function
 from vsim.analysis.quiet_loops import leaves_memory_alone
 from vsim.analysis.waiting import touches_memory
 from vsim.engines.llvm import CannotExecute, Unsupported
-from vsim.engines.llvm.ir import guard
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.host import cooperative, driver
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
+from vsim.engines.llvm.lower.affine_registers import LaneShapes, Places
 from vsim.engines.llvm.lower.assembly import assemble
 from vsim.engines.llvm.lower.calls import stack_address
+from vsim.engines.llvm.lower.checks.coverage import CoverageMarks
+from vsim.engines.llvm.lower.checks.divergence import LanesLeft
+from vsim.engines.llvm.lower.checks.findings import FindingExits
 from vsim.engines.llvm.lower.control_flow import ControlFlowLowering
-from vsim.engines.llvm.lower.coverage import CoverageMarks
-from vsim.engines.llvm.lower.discovery import StorageUse, storage_use
+from vsim.engines.llvm.lower.dry_run import StorageUse, storage_use
 from vsim.engines.llvm.lower.faults import FaultExits
-from vsim.engines.llvm.lower.findings import FindingExits
-from vsim.engines.llvm.lower.lane_shapes import LaneShapes, Places
-from vsim.engines.llvm.lower.lanes_left import LanesLeft
 from vsim.engines.llvm.lower.machine import LoweringMachine
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.module import ModuleState
@@ -33,9 +34,8 @@ from vsim.engines.llvm.lower.prologue import Prologue
 from vsim.engines.llvm.lower.registers import NOTHING_NEEDED, BlockNeeds, BlockUse
 from vsim.engines.llvm.lower.state import ENTRY, FunctionState, Position
 from vsim.engines.llvm.lower.storage import VARIABLE, Key
-from vsim.engines.llvm.runtime import context as cx
-from vsim.engines.llvm.runtime import driver, turns
-from vsim.engines.llvm.runtime.target import is_guarded
+from vsim.engines.llvm.passes import sanitize
+from vsim.engines.llvm.target import is_guarded
 from vsim.semantics import SEMANTICS
 from vsim.semantics.registers import CE0, reads_lanes
 
@@ -80,7 +80,7 @@ class FunctionLowering:
     def _checked_machine(self) -> UndefinedMachine:
         """The machine that checks for undefined values."""
         from vsim.checks.undefined import UndefinedMachine
-        from vsim.engines.llvm.lower.shadows import CompiledShadows
+        from vsim.engines.llvm.lower.checks.shadows import CompiledShadows
 
         shadows = CompiledShadows(self.state, self.masks, self.exits, self.findings)
         return UndefinedMachine(self.machine, shadows)
@@ -207,7 +207,7 @@ class FunctionLowering:
     def _instruction(self, pc: int, keep: bool) -> None:
         """Prepare an instruction, unless that was done, and emit it; one that cannot be prepared is a fault."""
         if self.guarded:
-            self.state.b.lines.append(guard.marker(pc))
+            self.state.b.lines.append(sanitize.marker(pc))
         instruction = self.state.function.instructions[pc]
         emit = self.prepared.get(pc)
         if emit is None:
@@ -277,7 +277,7 @@ class FunctionLowering:
         if self.state.is_coroutine and not self.state.is_kernel:
             self.state.storage.carry_out()
         if self.state.is_coroutine:
-            b.lines.append(turns.function_end() if self.state.module.takes_turns else driver.coroutine_exit())
+            b.lines.append(cooperative.function_end() if self.state.module.takes_turns else driver.coroutine_exit())
         elif self.state.is_kernel:
             b.jump("next")
         else:

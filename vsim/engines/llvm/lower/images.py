@@ -13,6 +13,8 @@ from visakit.language import types
 from visakit.language.operands import SAMPLER, Execution
 from visakit.language.program import BINDLESS, NAMED_SAMPLER
 from vsim.engines.llvm import Unsupported
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.host.surfaces import kinds, table_index
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD
 from vsim.engines.llvm.ir.joins import first_of
 from vsim.engines.llvm.ir.values import Value
@@ -21,8 +23,6 @@ from vsim.engines.llvm.lower.spaces import Spaces
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import state_key
 from vsim.engines.llvm.memory.space import MemorySpace
-from vsim.engines.llvm.runtime import context as cx
-from vsim.engines.llvm.runtime.surfaces import kinds, table_index
 from vsim.launch import threads
 from vsim.launch.payload import SAMPLER_HANDLE_SHIFT, SURFACE_HANDLE_STEP
 from vsim.memory.images import ImageFormat, ImageKind

@@ -13,26 +13,26 @@ from visakit.language.program import Instruction
 from visakit.language.types import DataType
 from vsim.checks.selection import RACE
 from vsim.engines.llvm import CannotExecute
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.host.race import RECORDING
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.argument_checks import ArgumentChecks
-from vsim.engines.llvm.lower.call_checks import CallChecks
 from vsim.engines.llvm.lower.calls import Calls
+from vsim.engines.llvm.lower.checks.arguments import ArgumentChecks
+from vsim.engines.llvm.lower.checks.calls import CallChecks
+from vsim.engines.llvm.lower.checks.findings import FindingExits
+from vsim.engines.llvm.lower.checks.race import RaceWatch
 from vsim.engines.llvm.lower.control_flow import ControlFlowLowering
 from vsim.engines.llvm.lower.faults import FaultExits
-from vsim.engines.llvm.lower.findings import FindingExits
 from vsim.engines.llvm.lower.float_controls import FloatControls
 from vsim.engines.llvm.lower.images import ImageNumber, Images
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.operands import Operands
-from vsim.engines.llvm.lower.race import RaceWatch
 from vsim.engines.llvm.lower.spaces import Spaces
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.waiting import ThreadWaits
 from vsim.engines.llvm.memory.access import MemoryAccess
 from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.engines.llvm.memory.texels import TexelAccess
-from vsim.engines.llvm.runtime import context as cx
-from vsim.engines.llvm.runtime.race import RECORDING
 from vsim.memory.memory import SamplerState
 from vsim.semantics.algebra import ImageView
 
@@ -97,10 +97,16 @@ class LoweringMachine:
 
     def require_shape(self, found: Value, wanted: int, mask: Mask, instruction: Instruction) -> None:
         """Leave the function where the payload of a block message has another shape than its instruction."""
+        self._refuse(found != self.state.b.const(wanted, types.UD), mask, cx.SHAPE, found, wanted)
+
+    def require_length(self, needed: Value, given: int, mask: Mask, instruction: Instruction) -> None:
+        """Leave the function where a payload asks for more registers than its message has."""
+        self._refuse(needed > self.state.b.const(given, types.UD), mask, cx.LENGTH, needed, given)
+
+    def _refuse(self, wrong: Value, mask: Mask, kind: int, found: Value, wanted: int) -> None:
         b = self.state.b
-        wrong = found != b.const(wanted, types.UD)
         some = b.any(wrong if mask is True else mask & wrong)
-        self.exits.leave_if(some, cx.SHAPE, b.cast(found, types.UQ).text, str(wanted), lambda: ("0", 0, 0, "0"))
+        self.exits.leave_if(some, kind, b.cast(found, types.UQ).text, str(wanted), lambda: ("0", 0, 0, "0"))
 
     def symbol_address(self, instruction: Instruction) -> int | None:
         """Address of the function or data symbol that faddr names; None if it is not defined."""

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from visakit.language import types
 from visakit.language.operands import Execution, PredicateControl
+from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.constant_masks import constant_mask
 from vsim.engines.llvm.ir.types import MASK, ir_type
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import PREDICATE, Key
-from vsim.engines.llvm.runtime import context as cx
 
 Read = Callable[[], Value]
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from visakit.language.program import Function
 from vsim.analysis.waiting import waiting_functions
-from vsim.engines.llvm.runtime.race import Traits, traits
+from vsim.engines.llvm.host.race import Traits, traits
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.threads import begins_rows
 
@@ -37,7 +37,7 @@ class ModuleState:
     touched: int = 0
     """To how many places lanes go that access memory, of what was lowered (``memory/pattern.py``)."""
     takes_turns: bool = field(init=False)
-    """Whether threads wait elsewhere than at the group's barrier in the kernel (``runtime/turns.py``)."""
+    """Whether threads wait elsewhere than at the group's barrier in the kernel (``host/cooperative.py``)."""
     waiting: frozenset[int] = field(init=False)
     """Functions in which a thread can wait, where threads take turns."""
 

@@ -21,10 +21,11 @@ from visakit.language.operands import (
 )
 from visakit.language.types import DataType
 from vsim.engines.llvm import CannotExecute
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.ir.affine import StridedLanes
 from vsim.engines.llvm.ir.constant_masks import only_lane
 from vsim.engines.llvm.ir.intrinsics import opaque
 from vsim.engines.llvm.ir.joins import if_any
-from vsim.engines.llvm.ir.strided import StridedLanes
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal
 from vsim.engines.llvm.ir.values import Mask, Value, Zipped
 from vsim.engines.llvm.lower.masks import Masks
@@ -33,7 +34,6 @@ from vsim.engines.llvm.lower.storage import ADDRESS, PREDICATE, VARIABLE, Key, f
 from vsim.engines.llvm.memory.access import MemoryAccess
 from vsim.engines.llvm.memory.part import first_active
 from vsim.engines.llvm.memory.space import MemorySpace
-from vsim.engines.llvm.runtime import context as cx
 from vsim.semantics.operands import indirect_elements, packed_elements
 from vsim.semantics.registers import operand_type
 

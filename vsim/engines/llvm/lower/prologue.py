@@ -14,14 +14,14 @@ from visakit.binary.references import references
 from visakit.language import types
 from visakit.language.types import DataType
 from vsim.analysis.scratch import touches_scratch
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.ir.affine import BasePointer, StridedLanes
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD
-from vsim.engines.llvm.ir.strided import BasePointer, StridedLanes
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import UNDEFINED_BITS, state_key
 from vsim.engines.llvm.lower.storage import VARIABLE as REGISTER
-from vsim.engines.llvm.runtime import context as cx
 from vsim.launch import threads
 from vsim.launch.launch import dimensions
 from vsim.launch.ndrange import MAXIMUM_GROUP_ITEMS

@@ -8,10 +8,10 @@ already puts the contents of these slots into a frame, and its return takes them
 from __future__ import annotations
 
 from vsim.engines.llvm import Unsupported
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.host.workers import LARGEST_FRAME, MAXIMUM_DEPTH
 from vsim.engines.llvm.lower.faults import FaultExits
 from vsim.engines.llvm.lower.state import FunctionState
-from vsim.engines.llvm.runtime import context as cx
-from vsim.engines.llvm.runtime.workers import LARGEST_FRAME, MAXIMUM_DEPTH
 
 CELL = 8
 """Bytes of a slot in a frame."""

@@ -21,7 +21,7 @@ from visakit.language.types import DataType
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.lane_shapes import LaneShapes
+from vsim.engines.llvm.lower.affine_registers import LaneShapes
 from vsim.engines.llvm.lower.storage import Key, Storage, is_predicate, is_variable
 from vsim.semantics.core import unsigned_of
 

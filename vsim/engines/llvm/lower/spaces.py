@@ -9,13 +9,13 @@ from visakit.language.operands import SURFACE
 from visakit.language.program import BINDLESS, SCRATCH, SLM, STATELESS
 from vsim.checks.selection import GUARD
 from vsim.engines.llvm import Unsupported
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.host.surfaces import table_index
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import state_key
 from vsim.engines.llvm.memory.space import MemorySpace
-from vsim.engines.llvm.runtime import context as cx
-from vsim.engines.llvm.runtime.surfaces import table_index
 from vsim.launch.arguments import URB
 from vsim.launch.payload import SCRATCH_HANDLE, SURFACE_HANDLE_STEP
 from vsim.memory.memory import SLM_ADDRESS_MASK, SLM_STEP

@@ -16,17 +16,17 @@ from vsim.analysis.quiet_loops import quiet_places
 from vsim.analysis.reconvergence import reconvergence
 from vsim.analysis.spin_loops import spin_branches
 from vsim.analysis.uniformity import uniform_predicates
+from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.emitter import GROUP, LAUNCH
 from vsim.engines.llvm.ir.types import MASK, ir_type
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.lane_shapes import LaneShapes, Places
+from vsim.engines.llvm.lower.affine_registers import LaneShapes, Places
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.lower.registers import Registers
 from vsim.engines.llvm.lower.storage import Key, Storage
-from vsim.engines.llvm.memory.counted import CountedLanes
-from vsim.engines.llvm.memory.walks import LaneWalks
-from vsim.engines.llvm.runtime import context as cx
+from vsim.engines.llvm.memory.induction import CountedLanes
+from vsim.engines.llvm.memory.stream_prefetch import LaneWalks
 from vsim.semantics.registers import layout_of
 
 ENTRY = -1

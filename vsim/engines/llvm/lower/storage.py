@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 
 from visakit.language.platforms import MAXIMUM_GRF_SIZE
 from visakit.language.program import FIRST_VARIABLE, PREDEFINED_VARIABLES, Function, predefined_size
+from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.builder import Builder
-from vsim.engines.llvm.runtime import context as cx
 from vsim.semantics.registers import Layout
 
 Key = tuple[str, int]
@@ -23,7 +23,7 @@ Key = tuple[str, int]
 VARIABLE, ADDRESS, STATE, PREDICATE = "V", "A", "S", "P"
 """Kinds: general variables (by root), address variables, elements of surface and sampler variables, predicates."""
 LANE_SHAPE = "L"
-"""With a place behind it, the kind of the scalars that stand for lanes (see :mod:`lane_shapes`)."""
+"""With a place behind it, the kind of the scalars that stand for lanes (see :mod:`affine_registers`)."""
 UNDEFINED_BITS, UNDEFINED_LANES = "v", "p"
 """In launches that are checked for undefined values: the shadows of general variables, and of predicates."""
 

@@ -1,12 +1,12 @@
 """How a thread lets others run, in the middle of a function.
 
-Where threads take turns (``runtime/turns.ll``) it says in its record why it stops, and where.
+Where threads take turns (``support/cooperative.ll``) it says in its record why it stops, and where.
 """
 
 from __future__ import annotations
 
+from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.lower.state import FunctionState
-from vsim.engines.llvm.runtime import context as cx
 
 
 class Suspension:

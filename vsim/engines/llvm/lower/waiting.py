@@ -11,14 +11,14 @@ from visakit.language.program import Instruction
 from vsim.analysis.waiting import group_barriers
 from vsim.checks.findings import Site
 from vsim.checks.selection import DIVERGENCE
+from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.values import Value
+from vsim.engines.llvm.lower.checks.findings import Details, FindingExits
+from vsim.engines.llvm.lower.checks.race import RaceWatch
 from vsim.engines.llvm.lower.control_flow import ControlFlowLowering
-from vsim.engines.llvm.lower.findings import Details, FindingExits
 from vsim.engines.llvm.lower.masks import Masks
-from vsim.engines.llvm.lower.race import RaceWatch
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.suspension import Suspension
-from vsim.engines.llvm.runtime import context as cx
 
 Step = Callable[[], None]
 

@@ -16,22 +16,22 @@ from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.memory.atomics import OwnAtomics
 from vsim.engines.llvm.memory.blocks import BlockLoads
 from vsim.engines.llvm.memory.bounds import Bounds, CheckedBounds, FaultExit
-from vsim.engines.llvm.memory.each_lane import LaneCopies
+from vsim.engines.llvm.memory.common_buffer import UnprovedAccess
 from vsim.engines.llvm.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
 from vsim.engines.llvm.memory.pattern import AccessPattern, is_apart, pattern_of, places_of, stride_of
+from vsim.engines.llvm.memory.scalarised import LaneCopies
 from vsim.engines.llvm.memory.scatter import LaneLoops, Scatter
 from vsim.engines.llvm.memory.space import MemorySpace
+from vsim.engines.llvm.memory.stream_prefetch import LaneWalks
 from vsim.engines.llvm.memory.stride import StridedAccess
-from vsim.engines.llvm.memory.together import UnprovedAccess
 from vsim.engines.llvm.memory.vector import load_elements, load_row, store_row
-from vsim.engines.llvm.memory.walks import LaneWalks
 from vsim.engines.llvm.memory.watch import AccessWatch
 
 
 class LanePartAccess:
     """Loads and stores the lanes of a part, in the way in which they lie.
 
-    ``unproved`` handles lanes of which nothing is proved, ``strided`` those at another constant distance than their
+    ``unproved`` handles lanes of which nothing is proved, ``affine`` those at another constant distance than their
     size; without these they are tested for a row, else scattered. ``blocks`` loads what has zeros behind it.
     """
 

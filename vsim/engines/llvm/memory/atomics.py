@@ -12,17 +12,17 @@ from collections.abc import Callable
 from functools import partial
 
 from visakit.language.types import DataType
+from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.joins import first_of
 from vsim.engines.llvm.ir.types import ir_type
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.memory.each_lane import LaneCopies, place
+from vsim.engines.llvm.memory.common_buffer import Together, UnprovedAccess
 from vsim.engines.llvm.memory.part import LanePart, mask_bits, widened
+from vsim.engines.llvm.memory.scalarised import LaneCopies, place
 from vsim.engines.llvm.memory.scatter import LaneLoops, room
-from vsim.engines.llvm.memory.together import Together, UnprovedAccess
-from vsim.engines.llvm.runtime import context as cx
-from vsim.engines.llvm.runtime.helpers import ORDERS, READ_MODIFY_WRITE
+from vsim.engines.llvm.support.helpers import ORDERS, READ_MODIFY_WRITE
 from vsim.semantics.core import unsigned_of
 
 _ONE = ("inc", "dec")

@@ -15,7 +15,7 @@ from vsim.engines.llvm.memory.bounds import CheckedBounds
 from vsim.engines.llvm.memory.part import LanePart, scalar_offset
 from vsim.engines.llvm.memory.pattern import pattern_of
 from vsim.engines.llvm.memory.vector import load_elements, load_row
-from vsim.engines.llvm.runtime.helpers import block_function
+from vsim.engines.llvm.support.helpers import block_function
 
 
 class BlockLoads:

@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.ir.affine import BasePointer
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD, UNLIKELY
-from vsim.engines.llvm.ir.strided import BasePointer
 from vsim.engines.llvm.ir.types import ir_type
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.part import LanePart, mask_bits, scalar_offset
 from vsim.engines.llvm.memory.pattern import AccessPattern
 from vsim.engines.llvm.memory.space import MemorySpace
-from vsim.engines.llvm.runtime import context as cx
-from vsim.engines.llvm.runtime.helpers import row_function
+from vsim.engines.llvm.support.helpers import row_function
 
 NEVER = "false"
 """A condition that is known not to hold."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.intrinsics import masked_read, masked_write
 from vsim.engines.llvm.ir.types import ir_type
@@ -13,8 +14,7 @@ from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.bounds import CheckedBounds
 from vsim.engines.llvm.memory.part import LanePart, mask_bits, widened
 from vsim.engines.llvm.memory.watch import AccessWatch
-from vsim.engines.llvm.runtime import context as cx
-from vsim.engines.llvm.runtime.helpers import elements_function, lane_function, widened_function
+from vsim.engines.llvm.support.helpers import elements_function, lane_function, widened_function
 
 
 class Scatter(Protocol):

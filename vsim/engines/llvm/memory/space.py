@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from vsim.engines.llvm.runtime import context as cx
+from vsim.engines.llvm import abi as cx
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class MemorySpace:
     surface's, for faults; ``address_mask`` says which bits of an address count. With ``checked_elsewhere`` whoever
     accesses it has made sure that addresses are inside. ``writable`` is the size as writes see it, 0 where the memory
     is read-only, less than the size where there are zeros behind its end; None where that is the same. In launches that
-    are checked for undefined values ``undefined`` and ``origins`` are the first bytes of the memory's shadow and of
+    are checked for undefined values ``shadow_memory`` and ``origins`` are the first bytes of the memory's shadow and of
     where it is noted who left undefined bytes. Where accesses outside arguments are looked for, ``address`` is what the
     first byte of a surface has in the flat space. ``least`` bytes the memory has at least, whatever its size is. With
     ``zeros_behind`` all bytes are read of which the first is inside; those behind the end of its memory are zeros.

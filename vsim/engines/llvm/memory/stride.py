@@ -17,9 +17,9 @@ from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.joins import Emit, first_of
 from vsim.engines.llvm.ir.values import Value, Zipped
 from vsim.engines.llvm.memory.bounds import CheckedBounds
-from vsim.engines.llvm.memory.each_lane import LaneCopies
 from vsim.engines.llvm.memory.part import LanePart, masked
 from vsim.engines.llvm.memory.pattern import stride_of
+from vsim.engines.llvm.memory.scalarised import LaneCopies
 from vsim.engines.llvm.memory.scatter import LaneLoops
 from vsim.engines.llvm.memory.vector import load_row, store_masked, whole_or_masked
 from vsim.engines.llvm.memory.watch import AccessWatch

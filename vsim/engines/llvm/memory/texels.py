@@ -11,6 +11,7 @@ from functools import partial
 
 from visakit.language import types
 from visakit.language.types import DataType
+from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.joins import if_any
 from vsim.engines.llvm.ir.module import module
@@ -22,7 +23,6 @@ from vsim.engines.llvm.memory.part import LanePart, rows
 from vsim.engines.llvm.memory.scatter import GatherScatter, LaneLoops
 from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.engines.llvm.memory.watch import AccessWatch
-from vsim.engines.llvm.runtime import context as cx
 
 SMALLEST_GATHERED = 4
 """Bytes of an element from which on the host's gathers can load it."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.memory.each_lane import Offsets
 from vsim.engines.llvm.memory.part import LanePart
+from vsim.engines.llvm.memory.scalarised import Offsets
 
 OnlyRead = Callable[[], Value | None]
 

@@ -1,0 +1,202 @@
+"""OpenCL C, SPIR-V and LLVM IR to program binaries: Intel's compiler driver ``ocloc``, a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from visakit import object_cache
+from visakit.compiler.devices import DRIVER_SETTING, compiler_driver, known_devices, preferred_device
+from visakit.compiler.includes import FOLDER, Place, Unknown, folders_of, texts_behind
+from visakit.compiler.process import SERVICE, identity, run_once, variables
+from visakit.diagnostics import Diagnostic, FormatError, Label, Span
+from visakit.file_kinds import SPIRV, SourceLanguage, source_language
+from visakit.objects.zebin import OPTION
+from visakit.waiting import waiting
+
+_INPUT_OPTIONS: dict[SourceLanguage, list[str]] = {
+    "cl": [], "spv": ["-spirv_input"], "bc": ["-llvm_input"], "ll": ["-llvm_input"],
+}  # fmt: skip
+_DEVICES = {
+    "dg2": "acm-g10", "xehp": "xe-hp", "icl": "icllp", "tgl": "tgllp", "adl": "adl-s", "rpl": "rpl-s", "arl": "arl-h",
+    "acm": "acm-g10", "ats-m": "ats-m150", "lnl": "lnl-m",
+}  # fmt: skip
+"""Names that not every version of the driver knows, or none, and those of devices that they mean."""
+_LINE = re.compile(r"^(.+?):(\d{1,9}):(\d{1,9}): (fatal error|error|warning|note): (.+)$")
+_BARE = re.compile(r"^(?:fatal )?(error|warning): (.+)$")
+_FAILED = "backend compiler failed build."
+_UNKNOWN_DEVICE = re.compile(r"Cannot get HW Info for device|Could not determine device target", re.IGNORECASE)
+RELEASES = "https://github.com/intel/compute-runtime/releases"
+_NO_BITCODE = "does not look like llvm bitcode"
+_CHATTER = ("Command was: ", "Build failed with error code: ", "Compilation from IR", "Build succeeded")
+"""What lines of the driver begin with that say nothing of the source."""
+
+
+class Compiled(NamedTuple):
+    """What the compiler made of a source: a zebin, and what it warned of."""
+
+    zebin: bytes
+    warnings: list[Diagnostic]
+
+
+def compile_source(path: str, data: bytes, device: str | None, options: str, max_seconds: float | None) -> Compiled:
+    """The zebin of a source for a device, with vISA texts.
+
+    What the compiler made without a warning is kept in the user's cache, if it is known which headers it depends on.
+
+    Args:
+        device: a platform, or a device in the compiler's words; None for the newest that the compiler knows.
+        options: build options, as ``clBuildProgram`` takes them.
+        max_seconds: when to give up; None for never.
+
+    Raises:
+        FormatError: the compiler is not there, does not know the device, or finds errors; they are those of the source.
+    """
+    driver = compiler_driver()
+    if driver is None:
+        named = os.environ.get(DRIVER_SETTING)
+        if named:
+            raise _failed("C014", f"there is no compiler driver '{named}', which {DRIVER_SETTING} names", path)
+        hint = "Debian and Ubuntu have it as intel-ocloc; or compile elsewhere and run the zebin"
+        raise _failed("C014", "the compiler driver ocloc is not installed", path, hint)
+    device = (device or preferred_device()).lower()
+    device = _DEVICES.get(device, device)
+    language = source_language(path, data) or "cl"
+    options = _with_source_name(options, path, language)
+    name = ""
+    behind = dependencies(data, options, [os.path.dirname(os.path.abspath(path))]) if language == "cl" else []
+    if behind is not None:
+        name = object_cache.key(data, language, device, options, variables(), *identity(driver), *behind)
+        kept = object_cache.load(name)
+        if kept is not None:
+            return Compiled(kept, [])
+    with waiting(f"compiling {path} for {device}"):
+        found = _run(driver, path, data, device, options, max_seconds)
+    if name and not found.warnings:
+        object_cache.save(name, found.zebin)
+    return found
+
+
+def dependencies(source: bytes, options: str, places: Sequence[Place]) -> list[str | bytes] | None:
+    """What the compiler makes of a source depends on besides it and the options: headers; None where nobody knows.
+
+    Args:
+        places: where headers are looked for behind the folders of the options.
+    """
+    if source.startswith(SPIRV):
+        return []
+    try:
+        searched: list[Place] = [*folders_of(options), *places]
+        headers = texts_behind(source, searched)
+    except Unknown:
+        return None
+    return [*headers, *(place for place in searched if isinstance(place, str))] if headers else []
+
+
+def _with_source_name(options: str, path: str, language: SourceLanguage) -> str:
+    """Build options that have the compiler write where the source lies into what it says of lines (``-g``)."""
+    words, place = options.split(), os.path.abspath(path)
+    if "-g" not in words or "-s" in words or '"' in place or language != "cl":
+        return options
+    return f'{options} -s "{place}"'
+
+
+def _failed(code: str, message: str, path: str, hint: str = "") -> FormatError:
+    return FormatError(Diagnostic(code, message, Span(path, 0), hint))
+
+
+def _folder(place: str) -> str:
+    """The option that has a folder searched for includes; none for one that the driver's options cannot name."""
+    return "" if '"' in place else f'-I "{place}"' if " " in place else f"-I {place}"
+
+
+def _from_here(option: re.Match[str]) -> str:
+    """The same with a folder that is named from the working directory of the user, where the driver does not run."""
+    return _folder(os.path.abspath(option[1] or option[2])) or option[0]
+
+
+def _words(path: str, data: bytes, device: str, options: str) -> list[str]:
+    """What the driver is told; the source lies where it runs, and includes are looked for beside the original."""
+    language = source_language(path, data) or "cl"
+    words = ["compile", "-file", f"source.{language}", "-device", device, "--format", "zebin"]
+    words += ["-internal_options", OPTION, "-output", "program", "-output_no_suffix", *_INPUT_OPTIONS[language]]
+    if language == "cl":
+        folder = os.path.dirname(os.path.abspath(path))
+        options = f"{FOLDER.sub(_from_here, options)} {_folder(folder)}".strip()
+    return [*words, *(["-options", options] if options else [])]
+
+
+def _run(driver: str, path: str, data: bytes, device: str, options: str, max_seconds: float | None) -> Compiled:
+    """One run of the driver, in a folder of its own: it leaves files where it runs."""
+    with tempfile.TemporaryDirectory(prefix="visakit-") as folder:
+        words = _words(path, data, device, options)
+        Path(folder, words[2]).write_bytes(data)
+        try:
+            if max_seconds is None:
+                code, output = SERVICE.run(driver, words, folder)
+            else:
+                code, output = run_once(driver, words, folder, max_seconds)
+        except subprocess.TimeoutExpired:
+            raise _failed("C015", f"the compiler took more than {max_seconds:g} seconds", path) from None
+        except OSError as error:
+            raise _failed("C014", f"the compiler driver cannot be run: {error.strerror}", path) from None
+        items = list(said(output, path))
+        program = next((p for n in ("program.bin", "program") if (p := Path(folder, n)).is_file()), None)
+        if code or program is None:
+            errors = [d for d in items if d.severity == "error"]
+            if errors:
+                raise FormatError(errors)
+            raise _no_program(path, words[2], device, output, code)
+        return Compiled(program.read_bytes(), [d for d in items if d.severity == "warning"])
+
+
+def said(output: str, path: str) -> Iterator[Diagnostic]:
+    """The errors and warnings in what the compiler wrote, with the notes behind each; a number is the source itself.
+
+    What its later parts say has no place, but at times the kernel's name, in a line of its own. That they failed is
+    left out where they say why.
+    """
+    found: list[Diagnostic] = []
+    lines = output.splitlines()
+    for line, following in zip(lines, [*lines, ""][1:], strict=True):
+        if match := _LINE.match(line):
+            file, row, column, kind, message = match.groups()
+            excerpt = "" if _LINE.match(following) else following
+            place = Span(path if file.isdigit() or file == "source.cl" else file, int(row), int(column), text=excerpt)
+            if kind != "note":
+                found.append(_diagnostic(kind, message, place))
+            elif found:
+                found[-1] = replace(found[-1], labels=(*found[-1].labels, Label(place, message)))
+        elif match := _BARE.match(line):
+            more = following.strip() if following.startswith(("in kernel", "near line")) else ""
+            message = f"{match[2].rstrip(':')}{', ' if more else ''}{more}"
+            hint = f"vasm --scan {path} shows where it stands" if "inline assembly" in message else ""
+            found.append(_diagnostic(match[1], message, Span(path, 0), hint))
+    reasons = [d for d in found if d.message != _FAILED]
+    yield from dict.fromkeys(reasons if any(d.severity == "error" for d in reasons) else found)
+
+
+def _diagnostic(kind: str, message: str, place: Span, hint: str = "") -> Diagnostic:
+    is_error = kind != "warning"
+    return Diagnostic("C015" if is_error else "U003", message, place, hint, severity="error" if is_error else "warning")
+
+
+def _no_program(path: str, file: str, device: str, output: str, code: int) -> FormatError:
+    """Why there is no program, in what the driver wrote besides errors of the source."""
+    if _UNKNOWN_DEVICE.search(output):
+        known = ", ".join(known_devices())
+        hint = f"it knows {known}; newer ones: {RELEASES}" if known else f"a newer one may know it: {RELEASES}"
+        return _failed("C017", f"the installed ocloc does not compile for the device '{device}'", path, hint)
+    if file.endswith(".ll") and _NO_BITCODE in output:
+        hint = "llvm-as makes bitcode of it, which vsim and vdis take; its version of LLVM is that of the compiler"
+        return _failed("C015", "the installed ocloc takes LLVM's bitcode, and not its text", path, hint)
+    lines = [line.strip() for line in output.splitlines()]
+    reasons = [line.removeprefix("Error: ") for line in lines if line and not line.startswith(_CHATTER)]
+    message = f"the compiler says: {reasons[0]}" if reasons else f"the compiler gives no reason, and ended with {code}"
+    return _failed("C015", message, path)

@@ -1,0 +1,78 @@
+"""A process that runs Intel's compiler driver for source after source: see :mod:`visakit.compiler.process`.
+
+It is a script that imports nothing of this package: ``python server.py LIBRARY SOCKET`` leaves a process behind that
+answers on the socket, and ends. For each line, a list of JSON with a folder and the words of a command, it runs the
+driver there, with what that says in a file of the folder, and answers with the exit status in a line.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+
+SAID = "said.txt"
+"""The file with what the driver said."""
+IDLE_SECONDS = 60
+"""After so long without a question the process ends: it takes 170 MB."""
+MAXIMUM_KIBIBYTES = 1 << 20
+"""A process that took more memory than that ends after its answer, so that nothing is kept of large programs."""
+
+
+def say_to(path: str) -> None:
+    """Have what the driver says go to a file."""
+    said = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    os.close(said)
+
+
+def run(invoke: Callable[..., int], folder: str, words: list[str]) -> int:
+    """The driver's exit status; what it says goes to a file, as it does to standard output otherwise."""
+    os.chdir(folder)
+    say_to(SAID)
+    argv = (ctypes.c_char_p * len(words))(*(word.encode("utf-8", "surrogateescape") for word in words))
+    nothing = (None,) * 3
+    code = invoke(len(words), argv, 0, *nothing, 0, *nothing, None, *nothing)
+    ctypes.CDLL(None).fflush(None)
+    os.chdir("/")
+    say_to(os.devnull)
+    return int(code) & 0xFF
+
+
+def watch(link: socket.socket) -> None:
+    """End the process as soon as the other side is gone, also while it compiles."""
+    events = select.poll()
+    events.register(link, 0)  # the end of the other side is always an event
+    events.poll()
+    os._exit(0)
+
+
+def serve(library: str, link: socket.socket) -> None:
+    """Answer until the other side is gone, or asks no more."""
+    threading.Thread(target=watch, args=(link,), daemon=True).start()
+    link.settimeout(IDLE_SECONDS)
+    invoke = ctypes.CDLL(library).oclocInvoke
+    with link.makefile("rb", buffering=1 << 16) as questions:
+        for line in questions:
+            folder, *words = json.loads(line)
+            link.sendall(b"%d\n" % run(invoke, folder, words))
+            if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MAXIMUM_KIBIBYTES:
+                break
+
+
+if __name__ == "__main__":
+    if os.fork():
+        os._exit(0)  # So that it is nobody's child: programs may wait for all of theirs.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        serve(sys.argv[1], socket.socket(fileno=int(sys.argv[2])))
+    finally:  # Nobody asks; what the library does at its end is of no use to anybody.
+        os._exit(0)

@@ -1,0 +1,96 @@
+"""What a file is by its first bytes and by its name, for messages about a file that a command does not take."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Literal, NamedTuple
+
+SPIRV, BITCODE = b"\x03\x02\x23\x07", b"BC\xc0\xde"
+SourceLanguage = Literal["cl", "spv", "bc", "ll"]
+"""What the compiler driver makes programs of: OpenCL C, SPIR-V, LLVM's bitcode and its text."""
+HEAD_BYTES = 4096
+"""Where a text begins as such; comments may stand in front."""
+VISA_TEXT = "vISA text"
+_BODY = re.compile(rb"(?m)^[ \t]*\.(?:kernel|global_function|function)\b")
+_VERSION = re.compile(rb"(?m)^[ \t]*\.version[ \t]+[34]\.\d+\s*$")
+_PTX = re.compile(rb"(?m)^[ \t]*\.target[ \t]+sm_\d")
+_OPENCL_KERNEL = re.compile(rb"(?m)^[ \t]*(?:__)?kernel[ \t\r\n]+(?:void|__attribute__)\b")
+_CUDA_KERNEL = re.compile(rb"(?m)^[^/\n]*\b__global__[ \t]+(?:void|__launch_bounds__)\b")
+
+
+class Kind(NamedTuple):
+    """What a file is, in words, and which command takes it."""
+
+    title: str
+    cure: str
+
+
+_COMPILED = "vsim runs it, and vdis shows the vISA that Intel's compiler makes of it"
+_SCANNED = "vasm --scan checks the inline vISA in it"
+_FOREIGN = "no command takes it; OpenCL C (.cl), SPIR-V and program binaries of Intel's compiler run on vsim"
+_SOURCES: dict[SourceLanguage, Kind] = {
+    "cl": Kind("OpenCL C", _COMPILED),
+    "spv": Kind("SPIR-V", _COMPILED),
+    "bc": Kind("LLVM bitcode", _COMPILED),
+    "ll": Kind("LLVM IR", f"{_SCANNED}; vsim and vdis give it to Intel's compiler"),
+}
+_VISA = Kind(VISA_TEXT, "vasm makes an object of it, and vlink an image of objects")
+_NAMELESS = Kind("OpenCL C", "vsim and vdis compile it if the name of the file ends with .cl")
+_CUDA = Kind("CUDA C++", _FOREIGN)
+_FOR_NVIDIA = Kind("a binary for NVIDIA's GPUs", _FOREIGN)
+_CPP = Kind("C or C++", f"{_SCANNED}; visakit exec runs OpenCL programs, compiled by the host's compiler")
+_YAML = Kind("YAML", "ze_info goes with objects: vlink OBJECT... --ze-info FILE")
+_ARCHIVE = Kind("an archive", "vlink takes one of objects; vdis and vsim take one of the compiler's program binaries")
+_BY_SUFFIX = {
+    ".cu": _CUDA, ".cuh": _CUDA, ".ptx": Kind("NVIDIA PTX", _FOREIGN), ".cubin": _FOR_NVIDIA, ".fatbin": _FOR_NVIDIA,
+    ".hip": Kind("HIP C++", _FOREIGN), ".metal": Kind("Metal", _FOREIGN), ".wgsl": Kind("WGSL", _FOREIGN),
+    ".hlsl": Kind("HLSL", _FOREIGN), ".glsl": Kind("GLSL", _FOREIGN), ".comp": Kind("GLSL", _FOREIGN),
+    ".ispc": Kind("ISPC", _FOREIGN), ".py": Kind("Python", f"{_SCANNED}; python3 runs it"),
+    ".c": _CPP, ".cc": _CPP, ".cpp": _CPP, ".cxx": _CPP, ".h": _CPP, ".hpp": _CPP, ".sycl": _CPP,
+    ".ctm": Kind("text for the CTM target", "vasm makes an image of it"),
+    ".json": Kind("JSON", "a launch file goes with an image: vsim IMAGE --launch FILE"), ".yaml": _YAML, ".yml": _YAML,
+    ".npy": Kind("an array of numpy", "arrays are arguments: vsim IMAGE --arg NAME=FILE"),
+}  # fmt: skip
+
+
+def source_language(name: str, data: bytes) -> SourceLanguage | None:
+    """The language of a file that goes to the compiler; None for another file.
+
+    OpenCL C and LLVM IR are known by the name, SPIR-V and bitcode by their contents.
+    """
+    if data.startswith(SPIRV):
+        return "spv"
+    if data.startswith(BITCODE):
+        return "bc"
+    if name.endswith((".cl", ".clcpp")):
+        return "cl"
+    return "ll" if name.endswith(".ll") else None
+
+
+def is_visa_text(data: bytes) -> bool:
+    """Whether a file begins as vISA text does."""
+    head = data[:HEAD_BYTES]
+    return not _PTX.search(head) and bool(_BODY.search(head) or _VERSION.search(head))
+
+
+def kind_of(name: str, data: bytes) -> Kind | None:
+    """What a file is that has neither the form of an object nor that of an image; None where nothing tells."""
+    head, language = data[:HEAD_BYTES], source_language("", data)
+    if language:
+        return _SOURCES[language]
+    if head.startswith(b"!<arch>\n"):
+        return _ARCHIVE
+    if not head or head.startswith((b"CISA", b"\x7fELF")):
+        return None
+    by_name = _BY_SUFFIX.get(os.path.splitext(name)[1].lower())
+    if b"\0" in head:
+        return by_name
+    if is_visa_text(head):
+        return _VISA
+    if language := source_language(name.lower(), data):
+        return _SOURCES[language]
+    if _PTX.search(head):
+        return _BY_SUFFIX[".ptx"]
+    by_contents = _NAMELESS if _OPENCL_KERNEL.search(head) else _CUDA if _CUDA_KERNEL.search(head) else None
+    return by_name or by_contents

@@ -1,0 +1,133 @@
+"""JSON that people write: syntax errors in our words, and where each part of the text stands."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+
+from visakit.diagnostics import Diagnostic, Span, VisaError
+
+LONGEST_LINE = 160
+"""Characters of a line that messages show; files of programs have all in one."""
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_WORDS = {
+    "Expecting value": "a value is missing",
+    "Expecting property name": "a key in double quotes is missing",
+    "Expecting ',' delimiter": "a comma, or the end of a list or object, is missing",
+    "Expecting ':' delimiter": "a colon is missing behind the key",
+    "Extra data": "text follows the end",
+    "Unterminated string": "this string does not end",
+    "Invalid control character": "this string does not end in its line",
+    "Invalid \\": "a backslash begins no escape sequence",
+}
+"""What Python says, which differs from version to version, in words of our own."""
+
+
+def read_json(text: str, file: str, code: str, error_type: type[VisaError]) -> object:
+    """The value of a launch file.
+
+    Raises:
+        VisaError: of this code and type: it is no JSON; the message shows the line.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        place, end = error.pos, len(text[: error.pos].rstrip())
+        message = next((words for said, words in _WORDS.items() if error.msg.startswith(said)), error.msg)
+        hint = (
+            "JSON has no comments" if text[place : place + 2] in ("//", "/*") or text[place : place + 1] == "#" else ""
+        )
+        if text[end - 1 : end] == "," and text[place : place + 1] in ("}", "]"):
+            place = end - 1  # as later Pythons have it
+        if text[place : place + 1] == "," and text[place + 1 :].lstrip()[:1] in ("}", "]"):
+            message, hint = "a comma stands behind the last part", "leave out the comma"
+        elif text[place : place + 1] == "'":
+            hint = "JSON has double quotes"
+        span = span_in(text, file, place, place + 1)
+    except (ValueError, RecursionError) as error:
+        message, span, hint = str(error), Span(file, 0), ""
+    raise error_type(Diagnostic(code, f"the launch file is not JSON: {message}", span, hint))
+
+
+def span_in(text: str, file: str, start: int, end: int) -> Span:
+    """The span of a part of a text from one character to before another, as far as it lies in one line."""
+    line = text.count("\n", 0, start) + 1
+    first = text.rfind("\n", 0, start) + 1
+    shown = text[first:].partition("\n")[0]
+    return Span(file, line, start - first + 1, max(1, end - start), shown if len(shown) <= LONGEST_LINE else "")
+
+
+class JsonPlaces:
+    """Where the parts of a valid JSON text stand, by the words that messages have for them.
+
+    Args:
+        names: what entries of the lists and objects at a key are called: ``{"args": "argument"}`` makes the second
+            entry at ``args`` ``FILE, argument 1``. Others go by their keys.
+    """
+
+    def __init__(self, text: str, file: str, names: Mapping[str, str]) -> None:
+        self.text, self.file, self.names = text, file, names
+
+    @cached_property
+    def _parts(self) -> dict[str, tuple[int, int]]:
+        """Beginnings and ends by words; found when they are first needed."""
+        found: dict[str, tuple[int, int]] = {}
+        pending = [(self._behind_blanks(0), self.file, "")]
+        while pending:
+            start, words, key = pending.pop()
+            for begin, value, end, name in self._entries(start):
+                child = f"{words}, {f'{self.names[key]} {name}' if key in self.names else name}"
+                found.setdefault(child, (begin, end))
+                pending.append((value, words if name in self.names else child, str(name)))
+        return found
+
+    def _entries(self, start: int) -> Iterator[tuple[int, int, int, int | str]]:
+        """The entries of a list or object: where the entry, its value and what follows begin; its number or key."""
+        text, opened = self.text, self.text[start : start + 1]
+        if opened not in ("{", "["):
+            return
+        at, number, decoder = self._behind_blanks(start + 1), 0, json.JSONDecoder()
+        while text[at] not in "]}":
+            begin, name = at, number
+            if opened == "{":
+                key, at = decoder.raw_decode(text, at)
+                at = self._behind_blanks(self._behind_blanks(at) + 1)
+            end = decoder.raw_decode(text, at)[1]
+            yield begin, at, end, key if opened == "{" else name
+            at, number = self._behind_blanks(end), number + 1
+            if text[at] == ",":
+                at = self._behind_blanks(at + 1)
+
+    def _behind_blanks(self, at: int) -> int:
+        found = _BLANKS.match(self.text, at)
+        assert found is not None
+        return found.end()
+
+    def words(self, span: Span) -> str:
+        """The words for the part that a span is; those of the file where it is none."""
+        spans = {span_in(self.text, self.file, *ends): words for words, ends in self._parts.items()}
+        return spans.get(span, self.file)
+
+    def span(self, words: str) -> Span | None:
+        """The span of a part, or of the smallest one known around it; None if there is none."""
+        while words not in self._parts:
+            words, comma, _ = words.rpartition(", ")
+            if not comma:
+                return None
+        return span_in(self.text, self.file, *self._parts[words])
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Have errors about parts of the text show their lines."""
+        try:
+            yield
+        except VisaError as error:
+            raise type(error)([self._placed(d) for d in error.diagnostics]) from None
+
+    def _placed(self, d: Diagnostic) -> Diagnostic:
+        span = self.span(d.span.file) if d.span and not d.span.line and d.span.file.startswith(self.file) else None
+        return replace(d, span=span) if span else d

@@ -1,0 +1,240 @@
+"""The structures that compiled code and Python share: offsets in bytes, all fields 8 bytes wide."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# One for each launch.
+NEXT_GROUP, GROUP_COUNT, SLOT_TABLE, SLOT_COUNT, SURFACES, FAULT, STOP = range(0, 56, 8)
+COUNTS, VARIANTS, SLM_SIZE, SCRATCH_SIZE, LOCAL_ITEMS, PARTIAL, OFFSETS = 56, 80, 88, 96, 104, 112, 136
+LOCAL_SIZE, CHUNK = 160, 184
+COVERAGE, GROUP_ORDER, FAULT_INFO = 192, 200, 208
+FINDINGS = 312
+"""In launches that checks watch the block of their findings, else 0."""
+PRIVATE, RACE = 320, 328
+"""Address of the private memory of all threads, 0 where the kernel has none; in launches that the race check watches
+its block, else 0.
+"""
+ARGUMENTS, ARGUMENTS_COUNT = 336, 344
+"""In launches whose accesses outside arguments are looked for, the table of arguments by slot, and its entries."""
+CONTEXT_SIZE = 384
+
+
+class FaultRecord(NamedTuple):
+    """What went wrong, in the context's order: what, who, and of which memory."""
+
+    kind: int
+    function: int
+    instruction: int
+    lane: int
+    """Of an access the first lane."""
+    step: int
+    """How far apart the addresses of lanes are that follow each other; else 0."""
+    bytes: int
+    """Of each lane."""
+    address: int
+    """Of the first lane."""
+    number: int
+    size: int
+    """Number and size of the memory."""
+    thread: int
+    group_x: int
+    group_y: int
+    group_z: int
+
+
+FAULT_FIELDS = FaultRecord._fields
+FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE, CALL_SIZES, SHAPE = range(12)
+"""Kinds of faults."""
+FLAT_WRITTEN, SURFACE_WRITTEN = 12, 13
+"""Those of writes in a launch with read-only arrays."""
+REFUSED, UNDEFINED = 14, 15
+"""An instruction that cannot be executed; a call of a function that is not there."""
+BINDLESS_NUMBER = 1 << 32
+"""What is added to the handle of a bindless surface in a record, so that it is not the number of another."""
+STOPPED = 16
+"""No fault: a thread that leaves because the run is to stop; its place goes to the worker."""
+LENGTH = 17
+"""A payload that asks for more registers than its message has."""
+
+# One for each worker thread.
+(
+    WORKER_SLM,
+    WORKER_SCRATCH,
+    WORKER_SLOT,
+    WORKER_ARENA,
+    WORKER_HANDLES,
+    WORKER_ARENA_SIZE,
+    WORKER_FRAME_SIZE,
+    WORKER_FRAME_ALIGN,
+) = range(0, 64, 8)
+MAXIMUM_THREADS = 1024
+"""Threads of a work-group."""
+HANDLE_SITES = 8 * MAXIMUM_THREADS
+"""Behind the handles of coroutines: the instruction at which each thread waits, by the thread's number."""
+WORKER_GROUP = 64
+"""The work-group that the worker runs now: its three ids."""
+WORKER_RECORDS, WORKER_THREAD, WORKER_NEXT, WORKER_NAMED, WORKER_LIVE, WORKER_COUNT = range(88, 136, 8)
+"""Where threads take turns: their records, that of the one that runs, the structure of the next group that is under way
+at the same time, its named barriers, how many threads have not ended, and how many there are.
+"""
+WORKER_MEETING, WORKER_SITES = 184, 192
+"""In launches that checks watch: how often the group's threads have come to its barrier, and for each of them where the
+last time.
+"""
+WORKER_SIZE = WORKER_SITES + 8 * MAXIMUM_THREADS
+
+# Threads that wait for jobs (thread_pool.ll): a crew, each of its members, and a job. Semaphores have 64 bytes.
+CREW_LEFT, CREW_JOBS, CREW_ENDED, CREW_SIZE = 0, 8, 64, 128
+"""How many jobs of the run have not ended, where the jobs are, and what is raised when none is left."""
+MEMBER_CREW, MEMBER_JOB, MEMBER_BEGIN, MEMBER_SIZE = 0, 8, 64, 128
+"""The member's crew, the offset of its job among those of a run, and what is raised when it is to begin."""
+JOB_CODE, JOB_CONTEXT, JOB_WORKER, JOB_SIZE = range(0, 32, 8)
+"""A function, and what it is called with: the launch's context and the worker's structure."""
+
+# Where threads take turns, one for each of them.
+(
+    RECORD_CURRENT,
+    RECORD_STATE,
+    RECORD_SITE,
+    RECORD_ARRIVALS,
+    RECORD_DEPARTURES,
+    RECORD_NUMBER,
+    RECORD_ENDED,
+    RECORD_ENDED_SIZE,
+) = range(0, 64, 8)
+"""The function that is to run on, why it stopped and where (number of the function, instruction), how often the thread
+has come to the group's barrier and gone on behind it, its number, and the frame of a function that has ended.
+"""
+RECORD_WAITS = 64
+"""How often the thread has waited for each named barrier."""
+NAMED_BARRIERS = 32
+RECORD_SIZE = RECORD_WAITS + 8 * NAMED_BARRIERS
+GO_ON, TURN, GROUP_BARRIER, FIRST_NAMED = range(4)
+"""Why a function stopped: its thread goes on in another one, lets others run, waits at the group's barrier, or at the
+named one with a number.
+"""
+NAMED_OPENINGS = 8 * NAMED_BARRIERS
+"""Named barriers: how many have arrived at each, then how often each has opened."""
+NAMED_SIZE = 2 * NAMED_OPENINGS
+
+ARENA_END, ARENA_FREE, ARENA_FIRST = 8, 64, 1024
+"""Memory for frames where threads take turns begins with where it is unused, where it ends, and for each power of two a
+list of frames that are free.
+"""
+WORKER_STOPPED, WORKER_STOPPED_FUNCTION, WORKER_STOPPED_THREAD = 136, 144, 152
+"""Where the thread was that the worker ran when the run was stopped: the number of an instruction and 1; 0 for none."""
+WORKER_EPOCH = 160
+"""In launches that checks watch: how often the group's threads have gone on behind a barrier, where they run in phases.
+"""
+
+WORKER_SLM_UNDEFINED, WORKER_SCRATCH_UNDEFINED = 168, 176
+"""In launches that are checked for undefined values the shadows of local memory and of scratch."""
+
+ARENA_ALIGN = 512
+"""Alignment of the memory for frames of suspended threads: that of the largest value, 64 lanes of 8 bytes.
+
+LLVM relies on it when it addresses a frame.
+"""
+
+# One for each combination of partial dimensions of a group.
+VARIANT_PAYLOAD, VARIANT_IDS, VARIANT_ITEMS, VARIANT_THREADS, VARIANT_ORDER = range(0, 40, 8)
+VARIANT_SIZE = 40
+
+SLOT_ENTRY = 24
+"""Slot table: base address, host pointer, size. Behind it another one, for writes, without read-only buffers."""
+SURFACE_ENTRY, SURFACE_SIZES = 32, 16
+"""Surface table: host pointer, size; of images width, height and depth (4 bytes each) from the second number on.
+
+Behind it stands another one for writes, of which only sizes count, in launches with read-only arrays."""
+SURFACE_LIMIT = 256
+WRITTEN_SURFACES = 2 * SURFACE_LIMIT * SURFACE_ENTRY
+"""Where the table for writes begins."""
+
+UNDEFINED_SURFACES = 2 * WRITTEN_SURFACES
+"""Where a third one begins, which is used in launches that are checked for undefined values: shadows, then origins."""
+SURFACE_ADDRESSES = UNDEFINED_SURFACES + 16
+"""In its entries there is room for the addresses of surfaces, in launches whose accesses outside arguments are looked
+for.
+"""
+SURFACES_SIZE = 3 * WRITTEN_SURFACES
+UNDEFINED_SLOTS, ORIGIN_SLOTS = 1 << 16, 2 << 16
+"""In such launches the slots so far behind those of buffers have their shadows, and which instruction left undefined
+bytes.
+"""
+
+# With VISAKIT_GUARD: number and place of ranges (start, bytes, writable), the launch's context, where forbidden
+# accesses go; and of the first one whether there was one, where, bytes, whether it writes, and whose it is.
+(
+    GUARD_COUNT,
+    GUARD_RANGES,
+    GUARD_CONTEXT,
+    GUARD_SINK,
+    GUARD_FLAG,
+    GUARD_ADDRESS,
+    GUARD_SIZE,
+    GUARD_WRITE,
+    GUARD_SITE,
+) = range(0, 72, 8)
+GUARD_WORDS = 9
+GUARD_RANGE = 24
+
+# The findings of a launch that checks watch: how many records there are, what their places are masked with, at how many
+# there are to be no more, and how many instances have none; then a hash table of records.
+FINDINGS_COUNT, FINDINGS_MASK, FINDINGS_LIMIT, FINDINGS_LEFT_OUT = range(0, 32, 8)
+FINDINGS_RECORDS = 64
+(
+    FINDING_CODE,
+    FINDING_SITE,
+    FINDING_GROUP,
+    FINDING_ORDER,
+    FINDING_COUNT,
+    FINDING_THREAD,
+    FINDING_LANE,
+    FINDING_EPOCH,
+    FINDING_ADDRESS,
+    FINDING_OTHER,
+) = range(0, 80, 8)
+"""The code's number (0: there is no record), the instruction (number of the function times 2**32, and its own), the
+group's linear number, thread, lane and epoch in one number that grows with each of them in this order, how often it
+was seen; then of the first instance thread, lane, epoch and two numbers, whose meaning depends on the code.
+"""
+FINDING_SIZE = 80
+
+# The race check: where the summaries of accesses begin, and the marks of suspicious units; which bits of the
+# host's addresses choose among them. Then how ids are made (race.py), and a list: of the units that were marked, or of
+# records, with how many there were and how many it has room for; whether parts of units were suspicious; and the
+# window: where the global memory begins whose words are kept, and its bytes, and where the words of other memory go;
+# and how often each thread has ordered its work-items.
+(
+    RACE_WORDS,
+    RACE_MARKS,
+    RACE_MASK,
+    RACE_FIRST_ID,
+    RACE_SPAN,
+    RACE_SHIFT,
+    RACE_EPOCHS,
+    RACE_FLAGS,
+    RACE_HALF,
+    RACE_ALL_ID,
+    RACE_LIST,
+    RACE_LIST_SIZE,
+    RACE_COUNT,
+    RACE_SEQUENCE,
+    RACE_ATOMICS,
+    RACE_UNIT_BITS,
+    RACE_NARROW,
+    RACE_WINDOW,
+    RACE_WINDOW_SIZE,
+    RACE_SINK,
+    RACE_STEPS,
+) = range(0, 168, 8)
+RACE_SIZE = 192
+RECORD_BYTES = 68
+"""Of a record of :data:`vsim.checks.accesses.RECORD`."""
+
+# Registers that all functions of a thread share, behind its number, how deep calls are nested, where on the stack its
+# kernel is, and (where checks watch the launch) which of its lanes are work-items, which block of private memory is its
+# stack, from 1 on, and its id in the race check.
+SHARED_THREAD, SHARED_DEPTH, SHARED_STACK, SHARED_ITEMS, SHARED_BLOCK, SHARED_RACE = range(0, 48, 8)
+SHARED_REGISTERS = 64

@@ -1,0 +1,250 @@
+"""IR to native code: LLVM's passes, and objects that can be kept on disk and loaded again."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from llvmlite import __version__ as version
+from llvmlite import binding as llvm
+
+from visakit.diagnostics import UsageError
+from vsim.engines.llvm import InvalidCode
+from vsim.engines.llvm.host.code_addresses import room_for
+from vsim.engines.llvm.host.shutdown import in_llvm
+from vsim.engines.llvm.target import converts_halves, has_feature, target
+
+_INITIALIZED = False
+HALF_CONVERSIONS = ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2")
+"""What LLVM calls to convert halves where the processor has no instruction for that."""
+
+
+def initialize() -> None:
+    """Make LLVM ready for the host."""
+    global _INITIALIZED
+    if not _INITIALIZED:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        # The pass that makes interleaved stores of shuffles takes a part of the mask without a value for the element
+        # -1 (LLVM 22, x86-64-v3 and above). test_fuzzed has the program that showed it.
+        llvm.set_option("", "-lower-interleaved-accesses=false")
+        # Of how many edges between blocks the register allocator takes account while it looks for a region in which a
+        # value has a register. What it does there grows faster than the code, and more gains nothing (page 29).
+        llvm.set_option("", "-grow-region-complexity-budget=200")
+        _INITIALIZED = True
+
+
+def made_for() -> str:
+    """The CPU and LLVM that code is made for and by.
+
+    Raises:
+        UsageError: ``VISAKIT_CPU`` names no CPU, or one that this machine cannot stand for.
+    """
+    return " ".join((*target(), version))
+
+
+@cache
+def _bind_conversions(missing: tuple[str, ...]) -> None:
+    """Tell LLVM where functions are that code for the target calls: of libgcc, which Python does not have open.
+
+    Raises:
+        UsageError: this machine has them nowhere, and native code would jump to nowhere.
+    """
+    for name in missing:
+        for library in (None, "libgcc_s.so.1"):
+            with contextlib.suppress(OSError, AttributeError):
+                place = ctypes.cast(getattr(ctypes.CDLL(library), name), ctypes.c_void_p).value
+                llvm.add_symbol(name, place)
+                break
+        else:
+            raise UsageError(f"code for processors without F16C needs '{name}' of libgcc 12 or newer, which is missing")
+
+
+def target_machine(level: int) -> llvm.TargetMachine:
+    """A target machine for the host, or what ``VISAKIT_CPU`` names."""
+    initialize()
+    cpu, features = target()
+    _bind_conversions(() if converts_halves() else HALF_CONVERSIONS)
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=cpu,
+        features=features,
+        opt=level,
+        reloc="pic",
+        codemodel="small",
+    )
+
+
+LARGE_LINES = 4_000
+"""Of a module of more lines than this, most of which are one block, instructions are not combined: that costs more than
+it gains, as the builder has found what is equal; only sums are reordered. Between blocks it has not, and what is left
+costs code generation more (shuffles of doubles ten times as much).
+"""
+HUGE_BLOCKS, HUGE_JOINS = 5_000, 400
+"""Promotion of stack slots, coalescing and register allocation grow faster than the number of blocks, and sooner where
+so many of these are places at which lanes meet that whatever lives there is joined. Beyond either, code is selected
+block by block and slots stay in memory: a fourth of the time and less, for code that takes up to twice as long.
+"""
+# What pays for itself; between the two halves the coroutines are split. Where there are many barriers they are split
+# first, so that slots which live across one stay in memory: of promoted ones LLVM computes anew behind each barrier
+# whatever it can, and what that was computed from, which grows with the square of their number. (NewGVN would pay too,
+# but it miscompiles: it is no production pass. test_run has the kernel that showed it. LLVM's whole pipeline takes up
+# to twice the time of everything else, for code that is at most a few percent faster.)
+_BEFORE_SPLIT = ("sroa", "instruction_combine", "simplify_cfg", "dead_store_elimination")
+# Straight code is one chain of sums, of which the order of the text has the latest operand nearly anywhere. Where it
+# comes last, code waits less: a vector instruction has its result after two cycles, in which eight could begin.
+_BEFORE_STRAIGHT = ("sroa", "reassociate", "simplify_cfg", "dead_store_elimination")
+_AFTER_SPLIT = ("simplify_cfg",)
+
+
+def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, names: tuple[str, ...]) -> None:
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+    manager = llvm.create_new_module_pass_manager()
+    for name in names:
+        getattr(manager, f"add_{name}_pass")()
+    manager.run(module, builder)
+
+
+def _run_pipeline(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+
+
+def _is_straight(text: str) -> bool:
+    """Whether a module is large, and most of its lines are those of one block."""
+    lines = text.count("\n")
+    return lines > LARGE_LINES and max(block.count("\n") for block in text.split(":\n")) > lines // 2
+
+
+@in_llvm()
+def compile_object(text: str) -> bytes:
+    """Native object code of a module, which goes through a short pipeline of our own; a huge
+    one through nearly none, and so one that our pipeline breaks.
+
+    What goes into the passes and into the code generator is verified, which takes a few thousandths of the time that
+    these take: LLVM ends the process when it finds a module broken.
+
+    Raises:
+        InvalidCode: the module is invalid.
+    """
+    from vsim.analysis.control_flow import MANY_BARRIERS
+
+    huge = text.count(":\n") > HUGE_BLOCKS or text.count("\ncheck") > HUGE_JOINS
+    machine = target_machine(0 if huge else 1)
+    module = _verified(text)
+    if huge:
+        _run_pipeline(module, machine, 0)
+        return bytes(machine.emit_object(module))
+    before = _BEFORE_STRAIGHT if _is_straight(text) else _BEFORE_SPLIT
+    late = text.count("@llvm.coro.suspend(") > MANY_BARRIERS
+    if not late:
+        _run_passes(module, machine, before)
+    if _is_valid(module):
+        _run_pipeline(module, machine, 0)
+        _run_passes(module, machine, (*(before if late else ()), *_AFTER_SPLIT))
+    if not _is_valid(module):
+        module = _verified(text)
+        _run_pipeline(module, machine, 0)
+    return bytes(machine.emit_object(_worked_around(text, module)))
+
+
+def _worked_around(text: str, module: llvm.ModuleRef) -> llvm.ModuleRef:
+    """A module, made from a text by the passes, as LLVM's code generator is right about it."""
+    from vsim.engines.llvm.host.workarounds import (
+        with_bytes_apart,
+        with_halves_apart,
+        with_loads_in_order,
+        with_pairs_apart,
+        with_selects_apart,
+    )
+
+    needed = [
+        work_around
+        for work_around, is_needed in (
+            (with_halves_apart, "@llvm.coro.suspend(" in text and "half" in text),
+            (with_bytes_apart, " x i8>" in text),
+            (with_pairs_apart, "<2 x i16>" in text and has_feature("avx512f")),
+            (with_loads_in_order, "= shufflevector <" in text),
+            (with_selects_apart, "= select <" in text and "= and <" in text and has_feature("avx512f")),
+        )
+        if is_needed
+    ]
+    if needed:
+        passed = kept = str(module)
+        for work_around in needed:
+            kept = work_around(kept)
+        return module if kept == passed else _verified(kept)
+    return module
+
+
+def _verified(text: str) -> llvm.ModuleRef:
+    """A module that LLVM's verifier has no objection to.
+
+    Raises:
+        InvalidCode: it has some, or the text is none.
+    """
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise InvalidCode(" ".join(str(error).split()), text) from error
+    return module
+
+
+def _is_valid(module: llvm.ModuleRef) -> bool:
+    """Whether passes left a module that code can be generated for."""
+    try:
+        module.verify()
+    except RuntimeError:
+        return False
+    return True
+
+
+@in_llvm()
+def compile_support(text: str) -> bytes:
+    """Native object code of functions that are written as they are to be."""
+    machine = target_machine(1)  # Below that, functions that leave all registers as they are lose their result.
+    module = llvm.parse_assembly(text)
+    if "@llvm.coro" in text:
+        _run_pipeline(module, machine, 0)
+    return bytes(machine.emit_object(module))
+
+
+class _Engine(llvm.ExecutionEngine):  # type: ignore[misc] # llvmlite has no types.
+    """An engine that stays where Python ends: modules that its destructor needs may be gone by then."""
+
+    def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not ends():
+            self.close()
+
+
+@in_llvm()
+def loaded(codes: Sequence[bytes]) -> llvm.ExecutionEngine:
+    """Object code in memory, linked together."""
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(0))
+    with room_for(sum(map(len, codes))):
+        for code in codes:
+            engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+    engine.__class__ = _Engine
+    return engine
+
+
+class Native:
+    """Loaded object code, linked together; keeps LLVM's memory alive."""
+
+    def __init__(self, codes: Sequence[bytes], guarded: bool = False) -> None:
+        self.engine = loaded(codes)
+        address = self.engine.get_function_address("run")
+        self.address = address
+        """Of the function below."""
+        self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)
+        self.guard: Callable[[int], None] | None = None
+        """Tells code that checks itself where the state of a launch is (``sanitizer.py``)."""
+        if guarded:
+            self.guard = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.engine.get_function_address("guard_set"))

@@ -1,0 +1,336 @@
+"""The race check of compiled code: summaries of what was done to each unit of memory, ids, and the run that records.
+
+**Summaries.** For each unit of memory (a dword) a word of 32 bits says who accessed it last, and how. They lie in
+address space that is reserved once for the process, at a place that follows from the host's address of the unit:
+whoever has a pointer to memory finds the words beside it by two additions.
+
+**Ids.** A word is the id of a thread in a launch with the barriers behind it, ``first + group * span + thread <<
+shift + epoch << flags``, and flags. Ids of a launch are greater than those of all earlier ones, so that words need no
+clearing. One more number than threads stands for *many threads of the group*, one more group for *many groups*. Epochs
+are counted modulo :data:`EPOCHS`.
+
+**Flags.** One word is enough, as a barrier orders all that a group did before it: for its own group, only the accesses
+of the newest epoch count, and these are reads (no flag), atomics (:data:`ATOMICS`), or a write or both
+(:data:`WRITTEN`), whoever's they are. Other groups race with all of it, and :data:`MIXED` says that the earlier epochs
+had something else. Where barriers are split, a thread that has arrived may be an epoch behind others: :data:`BEHIND`
+says that the epoch before had something else. Kernels have the flags that they need.
+
+What a word has lost only makes it more suspicious, never less. Where an access meets a word that it may conflict with,
+the unit is marked. If there are marks after the launch, it runs again, from the same memory, in code that records each
+access to marked units, and the exact analysis (:mod:`vsim.checks.races`) has the word.
+
+Threads that access different bytes of a dword are suspicious, too. Where that is so of more dwords than can be
+recorded, the launch runs again before that, in code whose units are what the kernel writes at once (:data:`FINE`).
+Words of small units take many times the memory that they are about. So it runs once for each window of the memory
+that it writes, and keeps words for that alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from visakit.isa.record import Access
+from vsim.analysis.reachability import reachable
+from vsim.checks.accesses import RECORD, Records, fence_of
+from vsim.engines.llvm import Unsupported
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.host.code_addresses import set_aside
+from vsim.engines.llvm.host.tables import address
+from vsim.engines.llvm.ir.module import module
+from vsim.engines.llvm.support.templates import fill
+from vsim.launch.arrays import Array, Dwords, Words
+from vsim.launch.dispatch import Dispatch
+from vsim.launch.signature import KernelSignature
+from vsim.semantics.messages import meaning
+
+RECORDING = "race recording"
+"""In the place of checks: the launch runs again, and records accesses to marked units."""
+FINE = "fine race units"
+"""Beside the check: units are as small as what the kernel writes at once, and of a window of memory."""
+PLACE_BITS = 42
+"""Bits of a host address that choose its words."""
+LARGEST_UNIT = 4
+"""Bytes of a unit, but for code with smaller ones (:data:`FINE`)."""
+Window = tuple[int, int]
+"""The global memory whose words are kept: its first place, and bytes."""
+WHOLE: Window = (0, 1 << PLACE_BITS)
+EPOCHS, EPOCHS_OF_ITEMS = 64, 8
+"""Epochs are counted modulo this; fewer where each work-item has an id."""
+WRITTEN, MIXED, ATOMICS, BEHIND = 1, 2, 4, 8
+"""Flags of a word."""
+_ALIGNMENT = EPOCHS * 2 * BEHIND
+"""Of the first id of a launch: epochs and flags are bits of their own."""
+_NO_RESERVE, _NO_REPLACE, _HUGE_PAGES = 0x4000, 0x100000, 14
+"""Of Linux; not all versions of Python have names for these."""
+_FIRST_PLACE = 1 << 44
+"""Where words begin: far from where the system puts memory by itself, as what is linked must lie close together."""
+LISTED, RECORDED = 1 << 20, 1 << 22
+"""Units of one launch that are noted where they are marked, and records of one run."""
+CHOSEN = 1 << 15
+"""Units whose accesses are recorded: if more are marked, the lowest ones and as many evenly from the others."""
+_CTTZ = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)"}
+CHECK_ARGUMENTS = ("unit_bits", "kind", "me.w", "waits", "local", "id_step")
+LOG_ARGUMENTS = ("unit_bits", "kind", "me.w", "signals", "waits", "local", "site", "lane0", "lost", "items")
+EVENT_ARGUMENTS = ("kind", "me.w", "signals", "waits", "site", "named", "opening")
+_FIELDS = {
+    "words": cx.RACE_WORDS, "marks": cx.RACE_MARKS, "mask": cx.RACE_MASK,
+    "first_id": cx.RACE_FIRST_ID, "span": cx.RACE_SPAN, "shift": cx.RACE_SHIFT, "epochs": cx.RACE_EPOCHS,
+    "flags": cx.RACE_FLAGS, "half": cx.RACE_HALF, "all_id": cx.RACE_ALL_ID, "list": cx.RACE_LIST,
+    "list_size": cx.RACE_LIST_SIZE, "sequence": cx.RACE_SEQUENCE, "atomics": cx.RACE_ATOMICS, "window": cx.RACE_WINDOW,
+    "window_size": cx.RACE_WINDOW_SIZE, "steps": cx.RACE_STEPS,
+}  # fmt: skip
+
+
+# -- what code calls -------------------------------------------------------------------------------------------
+
+
+@cache
+def helpers(recording: bool) -> str:
+    """The module of what compiled code calls: to check an access, or to record one and events."""
+    if not recording:
+        check = fill("race", "who") + "\n" + fill("race", "check")
+        return module([_helper("race_check", CHECK_ARGUMENTS, "", check)], _CTTZ)
+    begin = fill("race", "begin_log") + "\n" + fill("race", "who_of_record")
+    accessed = {
+        "address": "shown",
+        "size": "size",
+        "lane": "lane.k",
+        "kind": "kind.k",
+        "space": "space",
+        "lost": "lost.b",
+        "items": "items.k",
+    }
+    ends = fill("race", "ends_of_log", stores=_stores(accessed))
+    log = _helper("race_log", LOG_ARGUMENTS, begin, fill("race", "log"), ends)
+    events = {"kind": "kind", "lane": "no_lane", "number": "named", "opening": "opening"}
+    who = fill("race", "who_of_record") + "\n  %no_lane = add i64 255, 0"
+    event = fill("race", "event", arguments=_typed(EVENT_ARGUMENTS), fields=_fields(), who=who, stores=_stores(events))
+    ordered = fill("race", "ordered", fields=_fields())
+    return module([log, event, ordered], _CTTZ)
+
+
+def _helper(name: str, arguments: tuple[str, ...], begin: str, act: str, ends: str = "") -> str:
+    ends = ends or fill("race", "no_ends")
+    return fill(
+        "race", "helper", name=name, arguments=_typed(arguments), fields=_fields(), begin=begin, act=act, ends=ends
+    )
+
+
+def _typed(arguments: tuple[str, ...]) -> str:
+    return ", ".join(f"i64 %{a}" for a in arguments)
+
+
+def _fields() -> str:
+    return "\n".join(fill("race", "field", name=name, offset=offset) for name, offset in _FIELDS.items())
+
+
+def _stores(values: dict[str, str]) -> str:
+    """Stores of the columns of a record."""
+    values = {"sequence": "sequence1", "signals": "signals", "waits": "waits", "steps": "step", **values}
+    values |= {n: n for n in ("function", "instruction", "group", "thread")}
+    assert RECORD.fields is not None
+    texts = []
+    for name, value in values.items():
+        ty, offset = f"i{8 * RECORD.fields[name][0].itemsize}", RECORD.fields[name][1]
+        narrow = f"or i64 %{value}, 0" if ty == "i64" else f"trunc i64 %{value} to {ty}"
+        texts.append(fill("race", "store", name=f"r.{name}", narrow=narrow, ty=ty, offset=offset))
+    return "\n".join(texts)
+
+
+# -- memory ----------------------------------------------------------------------------------------------------
+
+
+class ShadowMemory:
+    """Address space for words and marks, which the system gives memory as it is touched, and the ids not used yet."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.next_id = 1 << 10
+        room = 4 << PLACE_BITS
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE | _NO_REPLACE
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+        libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        self.size = room + (1 << PLACE_BITS)
+        found = libc.mmap(_FIRST_PLACE, self.size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+        if found != _FIRST_PLACE:
+            raise Unsupported("the check 'race', as the system does not give it enough address space")
+        set_aside(self.size)
+        self.start, self.marks = found, found + room
+        libc.madvise(found, room, _HUGE_PAGES)
+        self._libc = libc
+
+    def ids(self, count: int) -> int:
+        """The first of so many ids that no launch has had; of old ones nothing is left.
+
+        Raises:
+            Unsupported: there are not so many.
+        """
+        with self.lock:
+            first = -(-self.next_id // _ALIGNMENT) * _ALIGNMENT
+            if first + count >= 1 << 32:
+                self._libc.madvise(self.start, self.size, mmap.MADV_DONTNEED)
+                first = 1 << 10
+            if first + count >= 1 << 32:
+                raise Unsupported("the check 'race' of so many threads")
+            self.next_id = first + count
+            return first
+
+    def words(self, first: int, count: int) -> Dwords:
+        """So many words of units from a number on."""
+        return np.ctypeslib.as_array((ctypes.c_uint32 * count).from_address(self.start + 4 * first))
+
+    def set_marks(self, units: Words, value: int) -> None:
+        """Mark units, or take their marks away."""
+        whole = (ctypes.c_uint8 * (1 << PLACE_BITS)).from_address(self.marks)
+        np.ctypeslib.as_array(whole)[units] = value
+
+    def forget(self) -> None:
+        """Give the memory of all words back: those of smaller units take many times that of others."""
+        self._libc.madvise(self.start, self.marks - self.start, mmap.MADV_DONTNEED)
+
+
+@cache
+def shadow() -> ShadowMemory:
+    """That of the process."""
+    return ShadowMemory()
+
+
+# -- launches --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a kernel's code depends on: whether it waits at barriers, plain or other ones, has atomics, and fences; how
+    many lanes of a thread have ids of their own, 0 where the thread has one.
+    """
+
+    barriers: bool
+    split: bool
+    atomics: bool
+    fences: bool
+    lanes: int
+
+    @property
+    def epochs(self) -> int:
+        """Epochs are counted modulo this."""
+        return EPOCHS_OF_ITEMS if self.lanes else EPOCHS
+
+    @property
+    def ids(self) -> int:
+        """Numbers of a thread: one, or one for each lane, one for all, and one for atomics of all."""
+        return self.lanes + 2 if self.lanes else 1
+
+    @property
+    def flags(self) -> int:
+        """Bits of a word below the epoch: those of the flags that the kernel needs."""
+        if self.split:
+            return BEHIND.bit_length()
+        return (ATOMICS if self.atomics else MIXED if self.barriers else WRITTEN).bit_length()
+
+    @property
+    def shift(self) -> int:
+        """Bits of a word below the thread."""
+        return self.flags + (self.epochs.bit_length() - 1 if self.barriers else 0)
+
+
+def _once_for_a_kernel(find: Callable[[Dispatch], Traits]) -> Callable[[Dispatch], Traits]:
+    """What is found for a kernel is kept with its signature: to look takes longer than many a launch."""
+    known: WeakKeyDictionary[KernelSignature, dict[tuple[bool, int], Traits]] = WeakKeyDictionary()
+
+    def found(dispatch: Dispatch) -> Traits:
+        own, key = known.setdefault(dispatch.signature, {}), (dispatch.takes_turns, _lanes_with_ids(dispatch))
+        if key not in own:
+            own[key] = find(dispatch)
+        return own[key]
+
+    return found
+
+
+def _lanes_with_ids(dispatch: Dispatch) -> int:
+    """The lanes of a thread whose accesses are told apart; 0 if none are."""
+    return dispatch.simd if dispatch.races_of_items and RECORDING not in dispatch.checks else 0
+
+
+@_once_for_a_kernel
+def traits(dispatch: Dispatch) -> Traits:
+    """Those of a launch's kernel with all that it can call."""
+    reached = reachable(dispatch.image, dispatch.kernel)
+    found = [meaning(instruction, dispatch.grf_size) for _, _, instruction in reached]
+    return Traits(
+        dispatch.has_barrier or dispatch.takes_turns,
+        dispatch.takes_turns,
+        any(i.desc.access is Access.ATOMIC for i in found),
+        any(fence_of(i) is not None for i in found),
+        _lanes_with_ids(dispatch),
+    )
+
+
+class RaceBlock:
+    """What compiled code finds in a launch that is checked, or that records."""
+
+    def __init__(self, dispatch: Dispatch, recording: bool = False, window: Window = WHOLE) -> None:
+        memory, known = shadow(), traits(dispatch)
+        slots = dispatch.threads_of(dispatch.group(0)) * known.ids + 1
+        span = slots << known.shift
+        first = memory.ids((dispatch.group_count + 1) * span)
+        self.recording = recording
+        self.list: Array = np.empty(RECORDED, RECORD) if recording else np.empty(LISTED, np.uint64)
+        self.steps: Dwords = np.zeros((dispatch.group_count + 1) * slots if recording else 0, np.uint32)
+        """How often each thread has ordered its work-items."""
+        self.words: Words = np.zeros(cx.RACE_SIZE // 8, np.uint64)
+        for field, value in {
+            cx.RACE_WORDS: memory.start,
+            cx.RACE_MARKS: memory.marks,
+            cx.RACE_MASK: (1 << PLACE_BITS) - 1,
+            cx.RACE_FIRST_ID: first,
+            cx.RACE_SPAN: span,
+            cx.RACE_SHIFT: known.shift,
+            cx.RACE_EPOCHS: (known.epochs - 1) << known.flags if known.barriers else 0,
+            cx.RACE_FLAGS: known.flags,
+            cx.RACE_HALF: known.epochs // 2 if known.split else 0,
+            cx.RACE_ALL_ID: first + dispatch.group_count * span,
+            cx.RACE_LIST: address(self.list),
+            cx.RACE_LIST_SIZE: self.list.size,
+            cx.RACE_ATOMICS: known.fences,
+            cx.RACE_WINDOW: window[0],
+            cx.RACE_WINDOW_SIZE: window[1],
+            cx.RACE_STEPS: address(self.steps),
+        }.items():
+            self.words[field // 8] = value
+
+    @property
+    def count(self) -> int:
+        """Units that were marked, or records."""
+        return int(self.words[cx.RACE_COUNT // 8])
+
+    @property
+    def unit_bits(self) -> int:
+        """The size of a unit, as the bits of an address within it; 0 if none was marked."""
+        return int(self.words[cx.RACE_UNIT_BITS // 8])
+
+    @property
+    def has_narrow(self) -> bool:
+        """Whether accesses to parts of units were suspicious."""
+        return bool(self.words[cx.RACE_NARROW // 8])
+
+    @property
+    def listed(self) -> Words:
+        """The units that were marked, in ascending order, as far as there was room for them."""
+        found: Words = np.sort(self.list[: min(self.count, self.list.size)])
+        return found
+
+    @property
+    def records(self) -> Records:
+        """What was recorded, as far as there was room."""
+        found: Records = self.list[: min(self.count, self.list.size)]
+        return found

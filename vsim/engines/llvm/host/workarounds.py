@@ -1,0 +1,128 @@
+"""What LLVM 22 gets wrong, and how the text of a module avoids it: after its passes, in front of code generation."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+
+_HALF_SPILL = re.compile(r"^  store half (?=%[\w.]+, ptr %[\w.]+\.spill\.addr)", re.MULTILINE)
+_EXTRACTED_BYTE = re.compile(r"extractelement <\d+ x i8> (%[\w.]+),")
+_SHUFFLED_BYTES = re.compile(r"^  (%[\w.]+) = shufflevector <\d+ x i8> ([^,]+), <\d+ x i8> ([^,]+),", re.MULTILINE)
+_LOADED_BYTES = re.compile(r"^  (%[\w.]+) = load (?=<\d+ x i8>)", re.MULTILINE)
+_NAME = re.compile(r"%[\w.]+")
+_BITWISE = re.compile(r"^  (%[\w.]+) = (?:and|xor|or)(?: disjoint)? <\d+ x i(?:32|64)> ([^,]+), (.+)$", re.MULTILINE)
+_BITCAST = re.compile(r"^  (%[\w.]+) = bitcast <[^>]+> (%[\w.]+) to <", re.MULTILINE)
+_SELECT = re.compile(
+    r"^(  %[\w.]+ = select <\d+ x i1> [^,]+, )(<(\d+) x (?:i32|i64|float|double)>) (%[\w.]+), <[^>]+> (%[\w.]+)$",
+    re.MULTILINE,
+)
+_NARROWED_PAIR = re.compile(r"^  (%[\w.]+) = trunc (?:nuw |nsw )*<2 x i32> (%[\w.]+) to <2 x i16>$", re.MULTILINE)
+_TAKEN = re.compile(
+    r"= shufflevector <\d+ x (?:i32|float)> (%[\w.]+), <\d+ x \w+> [^,]+, <2 x i32>"
+    r"|= shufflevector <\d+ x (?:i16|half)> (%[\w.]+), <\d+ x \w+> [^,]+, <4 x i32>"
+)
+_LOADED = re.compile(r"^  (%[\w.]+) = load (?=<\d+ x (?:i32|float|i16|half)>)", re.MULTILINE)
+_DEEPEST = 6
+"""How many operations on bits become one instruction, and some more, as a few of them may be nothing in the end."""
+
+
+def with_halves_apart(text: str) -> str:
+    """A module in which halves that live across a suspension of a coroutine are not joined with others on their way
+    into the frame.
+
+    Where a mask of 16 lanes lies beside one, LLVM joins the two stores to one of masks, cannot select the cast that
+    this takes, and ends the process; volatile stores are never joined.
+    """
+    return _HALF_SPILL.sub("  store volatile half ", text)
+
+
+def with_bytes_apart(text: str) -> str:
+    """A module in which nothing is joined with loads of vectors of which single bytes are taken.
+
+    LLVM makes one load of bytes that follow each other in memory and are put together the other way round, and begins
+    it at the vector's first byte, whichever byte of it was wanted; volatile loads are never joined.
+    """
+    names = set(_EXTRACTED_BYTE.findall(text))
+    if not names:
+        return text
+    for name, one, other in reversed(_SHUFFLED_BYTES.findall(text)):
+        if name in names:
+            names |= {one, other}
+    return _LOADED_BYTES.sub(lambda m: f"  {m[1]} = load volatile " if m[1] in names else m[0], text)
+
+
+def with_pairs_apart(text: str) -> str:
+    """A module in which two dwords become words by their place, not by a truncation.
+
+    With AVX-512 LLVM makes one masked instruction (``vpmovsdw``) of a saturated pair and of what the other lanes keep,
+    widens the pair, which is less than a register, in a way that it does not know itself, and ends the process.
+    """
+    return _NARROWED_PAIR.sub(
+        r"  \1.words = bitcast <2 x i32> \2 to <4 x i16>\n"
+        r"  \1 = shufflevector <4 x i16> \1.words, <4 x i16> poison, <2 x i32> <i32 0, i32 2>",
+        text,
+    )
+
+
+def with_loads_in_order(text: str) -> str:
+    """A module in which no vector is loaded behind a store that stands behind its load.
+
+    Where eight bytes of a vector are wanted, and others besides, LLVM loads the eight once more by themselves, and
+    forgets that the load of the vector comes before the stores that follow it; volatile loads stay where they are.
+    """
+    taken = {name for names in _TAKEN.findall(text) for name in names if name}
+    uses = Counter(_NAME.findall(text)) if taken else Counter[str]()
+    return _LOADED.sub(lambda m: f"  {m[1]} = load volatile " if m[1] in taken and uses[m[1]] > 2 else m[0], text)
+
+
+def with_selects_apart(text: str) -> str:
+    """A module in which no operation on bits gets a mask if one of its sources is what the other lanes keep, and one is
+    a constant.
+
+    With AVX-512 LLVM makes one masked instruction of both (``vpternlog``). Where the constant chooses between what is
+    kept and something else, it exchanges these two in half of the cases. A fence of arithmetic, which is no
+    instruction, hides what is kept.
+    """
+    bitwise = {name: sources for name, *sources in _BITWISE.findall(text)}
+    casts = dict(_BITCAST.findall(text))
+    numbers, fences = count(), set[str]()
+
+    def root(name: str) -> str:
+        while name in casts:
+            name = casts[name]
+        return name
+
+    def sources(name: str, depth: int = _DEEPEST) -> Iterator[str]:
+        """What an operation is made of; an empty name for a constant."""
+        for source in bitwise.get(name, ()) if depth else ():
+            inner = root(source) if _NAME.fullmatch(source) else ""
+            yield inner
+            yield from sources(inner, depth - 1)
+
+    def is_joined(made: str, kept: str) -> bool:
+        return {"", root(kept)} <= set(sources(root(made)))
+
+    def apart(found: re.Match[str]) -> str:
+        start, kind, lanes, one, other = found.groups()
+        if is_joined(one, other):
+            kept = other
+        elif is_joined(other, one):
+            kept = one
+        else:
+            return found[0]
+        bits, suffix = ("double", "f64") if "64" in kind or "double" in kind else ("float", "f32")
+        vector, intrinsic = f"<{lanes} x {bits}>", f"@llvm.arithmetic.fence.v{lanes}{suffix}"
+        fences.add(f"declare {vector} {intrinsic}({vector})")
+        name = f"%apart{next(numbers)}"
+        fence = (
+            f"  {name}.bits = bitcast {kind} {kept} to {vector}\n"
+            f"  {name}.fence = call {vector} {intrinsic}({vector} {name}.bits)\n"
+            f"  {name} = bitcast {vector} {name}.fence to {kind}\n"
+        )
+        one, other = (name if n == kept else n for n in (one, other))
+        return f"{fence}{start}{kind} {one}, {kind} {other}"
+
+    found = _SELECT.sub(apart, text) if bitwise else text
+    return "\n".join([found, *sorted(fences)])

@@ -1,0 +1,186 @@
+"""Worker threads that run native code: made once, spread over the CPUs, woken for each launch.
+
+An interrupt may come between any two steps of the thread that waits for a run (Ctrl-C in the main thread). So what
+decides whether code still runs is counted by the workers, and whoever leaves a run early ends it first.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from visakit.diagnostics import Diagnostic, LaunchError, Span
+from visakit.language.program import Function
+from vsim.engines.llvm.abi import JOB_SIZE
+from vsim.launch.arrays import Words
+
+if TYPE_CHECKING:
+    from vsim.engines.llvm.host.thread_pool import Crew
+
+STACK_BYTES = 256 << 20
+MAXIMUM_DEPTH = 1000
+"""How deep calls of functions may be nested."""
+NESTED_BYTES = 160 << 20
+"""Bytes of stack that nested calls may take before the next one is refused."""
+LARGEST_FRAME = 16 << 20
+"""Bytes of variables of one function. Two frames of twice as much fit behind nested calls."""
+CALLERS_FRAME = 1 << 20
+"""Bytes of variables for which the stack of the caller's thread has room."""
+SETTLE_SECONDS = 0.01
+"""How long one who ends a run waits before it is told to stop once more."""
+
+
+Kept = TypeVar("Kept", covariant=True)
+
+
+class Run(Generic[Kept]):
+    """Jobs that run side by side.
+
+    Args:
+        jobs: native functions and what each is called with (:data:`vsim.engines.llvm.abi.JOB_CODE`).
+        stop: tells running jobs to end soon.
+        keep: what must live as long as one of them runs.
+    """
+
+    def __init__(self, jobs: Words, stop: Callable[[], None], keep: Kept) -> None:
+        self.jobs, self.stop, self.keep = jobs, stop, keep
+        self.count = jobs.size * 8 // JOB_SIZE
+        self.closed = False
+        """No job begins any more."""
+        self.crew: Crew | None = None
+        """Who runs them, once that is certain; nobody else then has the crew until this is over."""
+        self.process = os.getpid()
+
+    @property
+    def left(self) -> int:
+        """How many jobs are under way."""
+        return 0 if self.crew is None else self.crew.left
+
+    @property
+    def over(self) -> bool:
+        """Whether no job runs, and none will."""
+        return self.closed and not self.left
+
+    def work(self, max_seconds: float | None) -> bool:
+        """Run the jobs to their end; False if they were stopped because time was up."""
+        assert self.crew is not None
+        end = None if max_seconds is None else monotonic() + max_seconds
+        in_time = True
+        self.crew.run(self.jobs.ctypes.data, self.count, max_seconds)
+        while self.left:
+            left = None if end is None else end - monotonic()
+            if left is not None and left <= 0:
+                in_time, end, left = False, None, None
+                self.stop()
+            self.crew.wait(left)
+        self.closed = True
+        return in_time
+
+    def settle(self) -> None:
+        """End it: when this returns no job runs, and none will. Interrupts are raised again afterwards."""
+        if os.getpid() != self.process:
+            return  # A fork leaves the threads behind.
+        interrupt: BaseException | None = None
+        while not self.over:
+            try:
+                self.closed = True
+                self.stop()
+                if self.crew is not None:
+                    self.crew.wait(SETTLE_SECONDS)
+            except BaseException as caught:
+                interrupt = caught
+        if interrupt is not None:
+            raise interrupt
+
+
+def frame_bytes(function: Function) -> int:
+    """Bytes of the variables of a function, which its frame has at most besides what the compiler adds."""
+    return sum(v.size for v in function.variables if v.alias is None)
+
+
+class Pool:
+    """Crews of threads with large stacks, for recursion in kernels: one for each run of those that are under way at the
+    same time.
+    """
+
+    def __init__(self) -> None:
+        self.choosing = threading.RLock()
+        """Its holder may take it again: if an interrupt came before it was given back, the next run must not wait."""
+        self.crews: list[tuple[Crew, list[Run[object]]]] = []
+        """With the run that each works at, if any."""
+        try:
+            self.cpus = sorted(os.sched_getaffinity(0))
+        except AttributeError:
+            self.cpus = list(range(os.cpu_count() or 1))
+
+    def forget_workers(self) -> None:
+        """In a forked process, which has none of the threads: new ones are made when they are wanted."""
+        self.choosing = threading.RLock()
+        self.crews = []
+
+    def _hire(self, run: Run[object]) -> None:
+        """Give a run a crew that is large enough."""
+        with self.choosing:
+            for hired, works_at in self.crews:
+                if not works_at or works_at[0].over:
+                    crew = hired
+                    break
+            else:
+                from vsim.engines.llvm.host.thread_pool import Crew
+
+                crew, works_at = Crew(self.cpus), []
+                self.crews.append((crew, works_at))
+            works_at[:] = [run]
+            if crew.size(run.count) < run.count:
+                _grow(crew, run.count)
+            run.crew = crew
+
+    def _dismiss(self, run: Run[object]) -> None:
+        """Forget a run that is over."""
+        with self.choosing:
+            for _, works_at in self.crews:
+                if works_at and works_at[0] is run and run.over:
+                    works_at.clear()
+
+    def run(self, run: Run[object], max_seconds: float | None) -> bool:
+        """Run jobs side by side; False if they were stopped because time was up.
+
+        Ctrl-C stops them and is raised again.
+        """
+        try:
+            self._hire(run)
+            return run.work(max_seconds)
+        except BaseException:
+            run.settle()
+            raise
+        finally:
+            self._dismiss(run)
+
+
+def _grow(crew: Crew, count: int) -> None:
+    """Make a crew larger.
+
+    Raises:
+        LaunchError: S002, the system does not let this process have so many threads.
+    """
+    previous = threading.stack_size(STACK_BYTES)
+    try:
+        crew.grow(count)
+    except RuntimeError:
+        message = f"a launch wants {count} worker threads, the system lets this process have {crew.size(count)}"
+        raise LaunchError(Diagnostic("S002", message, Span("<launch>", 0), "ask for fewer with 'threads'")) from None
+    finally:
+        threading.stack_size(previous)
+
+
+POOL = Pool()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=POOL.forget_workers)
+
+
+def default_threads() -> int:
+    """One worker for each CPU that this process may use."""
+    return len(POOL.cpus)

@@ -1,0 +1,1 @@
+"""Checks in compiled code: what is emitted beside instructions where a launch is watched."""

@@ -1,0 +1,55 @@
+"""The check of accesses outside arguments, in compiled code: behind each access by address or to a surface a function
+out of line compares the lanes' addresses with the argument whose they are (``host/arguments.py``).
+"""
+
+from __future__ import annotations
+
+from visakit.language import types
+from vsim.checks.kinds import OUTSIDE, number_of
+from vsim.checks.selection import GUARD
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.host.arguments import ARGUMENTS
+from vsim.engines.llvm.ir.values import Mask, Value
+from vsim.engines.llvm.lower.checks.findings import FindingExits
+from vsim.engines.llvm.lower.state import FunctionState
+from vsim.engines.llvm.memory.part import mask_bits
+from vsim.engines.llvm.memory.space import MemorySpace
+from vsim.memory.memory import SLM_ADDRESS_MASK
+
+
+class ArgumentChecks:
+    """What is looked at behind the accesses of one function; nothing is emitted where the check does not run."""
+
+    def __init__(self, state: FunctionState, findings: FindingExits) -> None:
+        self.state, self.findings = state, findings
+        self.wanted = GUARD in state.dispatch.checks
+
+    def look(self, space: MemorySpace, address: Value, size: int, mask: Mask, writes: bool) -> None:
+        """Report the lanes of a mask whose ``size`` bytes at their addresses are not all of their argument."""
+        is_local = space.kind == cx.LOCAL and space.writable is not None
+        if not self.wanted or (space.address is None and not space.is_flat and not is_local):
+            return
+        state, b = self.state, self.state.b
+        address = b.cast(address, types.UQ)
+        if is_local:  # Its table entry is that of addresses below 4 GiB.
+            address = address & b.const(SLM_ADDRESS_MASK, types.UQ)
+        if space.address is not None:
+            address = address + Value(b, types.UQ, 1, space.address)
+        lanes, first = max(address.lanes, 1 if mask is True else mask.lanes), "-1"
+        execution = state.at.execution
+        if execution is not None and lanes in (1, execution.size):  # One address may stand for all lanes.
+            lanes, first = execution.size, str(execution.offset)
+        places = b.scratch(8 * lanes + 64)
+        b.store(b.broadcast(address, lanes), places, 8)
+        values = {
+            "active": mask_bits(b, None if mask is True else b.broadcast(mask, lanes), lanes),
+            "size": str(size),
+            "code": str(number_of(OUTSIDE[writes])),
+            "site": str((state.module.number(state.function) << 32) + state.at.pc),
+            "thread": state.thread,
+            "lane0": first,
+            "epoch": self.findings.epoch(),
+        }
+        b.declare("within_arguments", "void", ", ".join(["ptr", "ptr", "ptr", *["i64"] * len(ARGUMENTS)]))
+        texts = ", ".join(f"i64 {values[name]}" for name in ARGUMENTS)
+        b.emit(f"call void @within_arguments(ptr %ctx, ptr %worker, ptr {places}, {texts}) #2")

@@ -1,0 +1,61 @@
+"""The check of calls: what callees must leave as it was, and the stack, which stays in its block of private memory."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from visakit.language import types
+from visakit.language.program import Instruction
+from vsim.checks.kept_registers import KEPT, MISPLACED_STACK, STACK_POINTER, KeptRegister, moves_stack
+from vsim.checks.selection import CALLS
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.lower.checks.findings import Details, FindingExits
+from vsim.engines.llvm.lower.state import FunctionState
+from vsim.engines.llvm.lower.storage import VARIABLE
+
+
+class CallChecks:
+    """What is looked at around the calls of one function; nothing is emitted where the check does not run."""
+
+    def __init__(self, state: FunctionState, findings: FindingExits) -> None:
+        self.state, self.findings = state, findings
+        self.wanted = CALLS in state.dispatch.checks
+        self.stack_size = state.dispatch.private_size if state.shares else 0
+
+    def before(self) -> list[str]:
+        """In front of a call, when the shared registers are stored: what they hold."""
+        return [self._load(register) for register in KEPT] if self.wanted else []
+
+    def after(self, before: list[str]) -> None:
+        """Behind a call: report what is not as it was; ``before`` is what :meth:`before` gave."""
+        b = self.state.b
+        for register, old in zip(KEPT, before, strict=False):
+            new = self._load(register)
+            lanes = register.size // 4
+            unequal = b.assign(f"icmp ne <{lanes} x i32> {old}, {new}")
+            bits = b.assign(f"bitcast <{lanes} x i1> {unequal} to i{lanes}")
+            differs = b.assign(f"icmp ne i{lanes} {bits}, 0")
+            self.findings.report_if(differs, register.code, partial(Details, address=str(register.number)))
+
+    def _load(self, register: KeptRegister) -> str:
+        pointer = self.state.storage.pointer_to_shared(register.number)
+        return self.state.b.assign(f"load <{register.size // 4} x i32>, ptr {pointer}, align 4")
+
+    def behind(self, instruction: Instruction) -> None:
+        """Behind an instruction: if it has moved the stack pointer, report one that leaves the thread's block."""
+        state, b = self.state, self.state.b
+        if not (self.wanted and self.stack_size and moves_stack(state.function, state.layout, instruction)):
+            return
+        value = state.registers.read((VARIABLE, STACK_POINTER), 0, 1, types.UQ)
+        base = b.field("%ctx", cx.PRIVATE)
+        offset = b.assign(f"sub i64 {value.text}, {base}")
+        place = b.offset("%shared", cx.SHARED_BLOCK)
+        known = b.assign(f"load i64, ptr {place}, align 8")
+        fresh = b.assign(f"icmp eq i64 {known}, 0")
+        first = b.assign(f"add i64 {b.assign(f'udiv i64 {offset}, {self.stack_size}')}, 1")
+        block = b.assign(f"select i1 {fresh}, i64 {first}, i64 {known}")
+        b.emit(f"store i64 {block}, ptr {place}, align 8")
+        start = b.assign(f"mul i64 {b.assign(f'sub i64 {block}, 1')}, {self.stack_size}")
+        used = b.assign(f"sub i64 {offset}, {start}")
+        outside = b.assign(f"icmp ugt i64 {used}, {self.stack_size}")
+        self.findings.report_if(outside, MISPLACED_STACK, lambda: Details(address=str(STACK_POINTER), other=used))

@@ -1,0 +1,82 @@
+"""Vectors that each round of a loop counts up: how much by is a scalar, as long as all lanes that count are active.
+
+Of a vector ``k`` of a loop, to which one instruction adds a constant in each round and nothing else is done there, a
+stack slot counts along. Two places of the loop at which ``k`` is read are then known to be as far from each other in
+each lane as their scalars are, for lanes that were active whenever it was counted up between them; and nobody has
+written ``k`` outside of the loop meanwhile. Who relies on that keeps the *active* lanes, and forgets what it has when
+somebody else writes ``k``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from vsim.analysis.counters import Counter
+from vsim.engines.llvm.ir.base_offset import Apart
+from vsim.engines.llvm.ir.builder import Builder
+from vsim.engines.llvm.ir.types import ir_type
+from vsim.engines.llvm.ir.values import Value
+
+
+@dataclass(frozen=True)
+class CountingSlot:
+    """A stack slot that counts along with a counter."""
+
+    name: str
+    counter: Counter
+
+    @property
+    def ir(self) -> str:
+        return ir_type(self.counter.data_type, 1)
+
+
+class CountedLanes:
+    """What the loops of a function count up, known from its first emission on."""
+
+    def __init__(self, b: Builder, counters: Sequence[Counter]) -> None:
+        self.b, self.counters = b, counters
+        self.slots: dict[int, CountingSlot] = {}
+        """By the instruction that counts up."""
+        self.writers: set[int] = set()
+        """Instructions that write what is counted up, outside of its loop."""
+
+    def forget(self) -> None:
+        """Forget what was learned."""
+        self.slots, self.writers = {}, set()
+
+    def learn(self, writers: Mapping[int, Set[int]]) -> None:
+        """Learn which instructions write which root variables."""
+        for n, counter in enumerate(self.counters):
+            wrote = writers.get(counter.root, frozenset[int]())
+            if wrote & set(counter.loop) == {counter.pc}:
+                self.slots[counter.pc] = CountingSlot(f"%count{n}", counter)
+                self.writers |= wrote - {counter.pc}
+
+    def known(self, loop: range | None, root: int, low: int, value: Value) -> Value:
+        """A value that was read from a variable in a loop, with the scalar by which it was counted up, if it was."""
+        b = self.b
+        for slot in self.slots.values():
+            counter = slot.counter
+            if (counter.loop, counter.root, counter.low, counter.count) != (loop, root, low, value.lanes):
+                continue
+            if value.type.size == counter.data_type.size and not (value.apart or value.strided or value.zipped):
+                scalar = Value(b, value.type, 1, b.assign(f"load {slot.ir}, ptr {slot.name}, align 8"))
+                found = value.copy(value.type)
+                found.apart = Apart(None, scalar, loop)
+                return found
+        return value
+
+    def count_up(self, pc: int) -> None:
+        """Count along with an instruction."""
+        b, slot = self.b, self.slots[pc]
+        before = b.assign(f"load {slot.ir}, ptr {slot.name}, align 8")
+        b.emit(f"store {slot.ir} {b.assign(f'add {slot.ir} {before}, {slot.counter.step}')}, ptr {slot.name}, align 8")
+
+    def made(self) -> list[str]:
+        """Lines that make the slots."""
+        return [f"  {slot.name} = alloca {slot.ir}, align 8" for slot in self.slots.values()]
+
+    def cleared(self) -> list[str]:
+        """Lines at the beginning of the function."""
+        return [f"  store {slot.ir} 0, ptr {slot.name}, align 8" for slot in self.slots.values()]

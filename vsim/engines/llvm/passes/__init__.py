@@ -1,0 +1,1 @@
+"""Passes over the text of a lowered function: coarsening, unroll-and-jam, strip-mining, the sanitizer."""

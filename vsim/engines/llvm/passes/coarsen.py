@@ -1,0 +1,184 @@
+"""Threads of a group abreast: kernels with barriers whose coroutine runs several threads at once.
+
+A kernel with barriers is a coroutine for each thread, resumed in turn (``lower/assembly.py``). Here it gets a second
+form, a coroutine for several threads that stop at barriers together (:mod:`thread_copies`), line by line: the chains of
+dependent instructions of one thread fill the gaps of another's, and a barrier costs one return for all of them. Where
+a thread could wait in what is run for one after the other, there is no second form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+
+from vsim.engines.llvm.passes.blocks import JUMP, blocks_of
+from vsim.engines.llvm.passes.thread_copies import ORDERED, Code, Copies, Impossible
+
+MAXIMUM_LINES = {2: 1700, 4: 1300}
+"""Lines of a thread's code up to which so many threads run abreast: all of it may be compiled so many times."""
+LINES_FOR_EACH = 14
+"""Lines of a thread's code for each instruction of the kernel. Where there are more, most are those of lanes that are
+accessed one by one, of which several threads are no faster, and an instruction takes a millisecond to compile.
+"""
+LINES_IN_TURN = 60
+"""Lines for each barrier that are run for one thread after the other, up to which more than two threads run abreast:
+such lines gain nothing from the others.
+"""
+MOST_VECTORS = 8
+"""What a value of all lanes may take, for all threads, in vectors of the processor."""
+_EXIT, _STOP = "exit", "stop"
+"""The label behind the code of a thread, and a name for it where a fault leads there."""
+_SUSPEND = re.compile(r"  (%[\w.]+) = call i8 @llvm\.coro\.suspend\(token none, i1 false\)")
+_RESUMED = re.compile(r"  switch i8 %[\w.]+, label %suspend \[ i8 0, label %([\w.]+) i8 1, label %cleanup \]")
+
+
+class PhasedCode(Code):
+    """The code of a thread that waits at barriers.
+
+    Args:
+        head: lines in front of it.
+        lines: the code, from its first label on.
+    """
+
+    def __init__(self, head: Sequence[str], lines: Sequence[str]) -> None:
+        self.waits: set[str] = set()
+        """Blocks that end with a barrier."""
+        blocks = blocks_of(self._plain(lines))
+        if blocks is None:
+            raise Impossible
+        super().__init__(head, blocks, "%thread", (_EXIT, _STOP))
+
+    @property
+    def lines_in_turn(self) -> int:
+        """Lines that are run for one thread after the other."""
+        return sum(len(self.blocks[name].body) for name in self.inside)
+
+    def _plain(self, lines: Sequence[str]) -> list[str]:
+        """Barriers as jumps, and faults that lead elsewhere than where a thread ends."""
+        found, here = list[str](), ""
+        for line in lines:
+            if line.endswith(":"):
+                here = line[:-1]
+            if resumed := _RESUMED.fullmatch(line):
+                if not _SUSPEND.fullmatch(found.pop()):
+                    raise Impossible
+                self.waits.add(here)
+                line = f"  br label %{resumed[1]}"
+            elif here == "faults" and line == f"  br label %{_EXIT}":
+                line = f"  br label %{_STOP}"
+            found.append(line)
+        return found
+
+    def part_behind(self, name: str) -> None:
+        """What stands there is run for one thread after the other.
+
+        Raises:
+            Impossible: one could wait there, or what stands there is entered elsewhere, too.
+        """
+        meeting = self.meeting.get(name, _EXIT)
+        inside = self.between(name, meeting)
+        if name in inside:  # A loop, each of whose rounds may be the last one of a thread: all of it.
+            entries = self.entered(inside) - inside
+            name = entries.pop()
+            if entries or not JUMP.fullmatch(self.blocks[name].end):
+                raise Impossible
+        if not self.entered(inside) <= inside | {name} or inside & self.waits or name in inside or name in self.waits:
+            raise Impossible
+        if self.has_loop(inside):
+            raise Impossible
+        self.add_region(name, meeting, inside)
+
+    def has_loop(self, inside: Set[str]) -> bool:
+        """Whether blocks have a loop: the time of a thread is spent in it then, and not at barriers."""
+        ways = {name: [o for o in self.blocks[name].likely_successors() if o in inside] for name in inside}
+        while ends := [name for name, others in ways.items() if not others]:
+            for name in ends:
+                del ways[name]
+            ways = {name: [o for o in others if o not in ends] for name, others in ways.items()}
+        return bool(ways)
+
+
+class Abreast(Copies):
+    """The text of a coroutine for several threads."""
+
+    code: PhasedCode
+
+    def lines(self) -> list[str]:
+        """The code of all threads."""
+        lines: list[str] = []
+        together = [block.name for block in self.code.without_faults() if block.name not in self.code.inside]
+        for name in together:
+            self.ways[name] = self.ways_behind(name)
+        for name in together:
+            lines += self._block(name)
+        return [*lines, *self.faults(together)]
+
+    def numbers(self) -> list[str]:
+        """The numbers of the other threads."""
+        return [f"  %thread.t{thread} = add i64 %thread, {thread}" for thread in self.threads[1:]]
+
+    def head(self) -> list[str]:
+        """What stands in front of the code."""
+        return [new for line in self.code.head for new in self.line(line)]
+
+    def _block(self, name: str) -> list[str]:
+        block = self.blocks[name]
+        lines = [f"w.{name}:"]
+        for phi in block.phis:
+            lines += self.phi(block, phi)
+        for line in block.body:
+            lines += self.line(line)
+        if name in self.code.regions:
+            return lines + self.in_turn(block)
+        if name in self.code.waits:
+            (other,) = self.ways[name]
+            return [
+                *lines,
+                f"  %s.{name} = call i8 @llvm.coro.suspend(token none, i1 false)",
+                f"  switch i8 %s.{name}, label %suspend [ i8 0, label %w.{other} i8 1, label %cleanup ]",
+            ]
+        return lines + self.end(block)
+
+
+def abreast(text: str, most: int, vectors: int, instructions: int) -> tuple[str, int]:
+    """A module whose ``kernel``, a coroutine, runs several threads from one on, and how many; the text as it is and 1
+    if that is not possible, or would be too much.
+
+    Args:
+        most: threads; fewer are a divisor of it.
+        vectors: of the processor, that a value of all lanes takes.
+        instructions: of the kernel.
+    """
+    lines = text.split("\n")
+    start = next(n for n, line in enumerate(lines) if line.startswith("define ptr @kernel("))
+    setup = next(n for n in range(start, len(lines)) if lines[n].startswith("  %handle = call")) + 1
+    begun = next(n for n in range(setup, len(lines)) if lines[n].startswith("  %begin = call i8 @llvm.coro.suspend("))
+    first, end = lines.index("started:", begun), lines.index(f"{_EXIT}:", begun)
+    behind = lines.index("  ret ptr %handle", end) + 1
+    finish = lines.index("}", behind)
+    code_lines = [*lines[first:end], *lines[behind:finish]]
+    count = most
+    while count > 1 and (len(code_lines) > MAXIMUM_LINES[count] or count * vectors > MOST_VECTORS):
+        count //= 2
+    if count == 1 or len(code_lines) > LINES_FOR_EACH * instructions or any(ORDERED.match(line) for line in code_lines):
+        return text, 1
+    try:
+        code = PhasedCode(lines[setup:begun], code_lines)
+    except Impossible:
+        return text, 1
+    if code.lines_in_turn > LINES_IN_TURN * len(code.waits):
+        count = 2
+    form = Abreast(code, count)
+    body = form.lines()
+    found = [
+        *lines[: start + 2],
+        *form.numbers(),
+        *lines[start + 2 : setup],
+        *form.head(),
+        *lines[begun : first + 1],
+        f"  br label %w.{code.first}",
+        *body,
+        *lines[end:behind],
+        *lines[finish:],
+    ]
+    return "\n".join(found), count

@@ -1,0 +1,141 @@
+"""What bounds the time of a loop: the latency of its recurrences, or the number of its instructions.
+
+In the terms of modulo scheduling: the recurrence-constrained and the resource-constrained minimum initiation interval,
+in cycles of processors of today (Zen 5, Golden Cove), roughly. Where the former is not small beside the latter, the
+processor waits, and a second thread fills the gaps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Set
+from typing import NamedTuple
+
+from vsim.engines.llvm.passes.blocks import NAME, RESULT, VECTOR, bits_of
+
+_STORE = re.compile(r"  store (?:volatile )?(?:<\d+ x \w+>|\w+) (.*), ptr (%[\w.]+), align")
+_LOAD = re.compile(r"load (?:volatile )?(<\d+ x \w+>|\w+), ptr (%[\w.]+), align")
+_LATENCIES = {
+    operation: cycles
+    for cycles, operations in (
+        (3, "extractelement"),
+        (4, "fadd fsub fmul fma mul sitofp uitofp fptosi fptoui fpext fptrunc icmp fcmp"),
+        (6, "load"),
+        (12, "udiv sdiv urem srem"),
+        (13, "fdiv"),
+        (15, "sqrt"),
+        (20, "gather"),
+    )
+    for operation in operations.split()
+}
+"""Cycles from operands to result; of anything else 1."""
+_QWORD_PRODUCT, _LATENCY_OF_QWORD_PRODUCTS = re.compile(r"mul <\d+ x i64>"), 10
+_ELSEWHERE = frozenset(("bitcast", "getelementptr", "freeze", "insertelement", "extractvalue"))
+"""What becomes part of other instructions."""
+_OCCUPIED = dict.fromkeys(("fdiv", "sqrt"), 5.0) | dict.fromkeys(("udiv", "sdiv", "urem", "srem"), 6.0)
+"""Cycles for a vector until the next of the kind can begin; of anything else half a one."""
+REGISTERS = {128: 16, 256: 16, 512: 32}
+"""Vector registers of a processor, by the bits of each."""
+_ROUNDS = 4
+"""Rounds of a loop of which the last one is measured."""
+
+
+class Bounds(NamedTuple):
+    """Cycles for a round of a loop, and the processor's vectors that its stack slots hold."""
+
+    recurrence: float
+    resources: float
+    vectors: int
+
+
+def bounds(lines: Iterable[str], slots: Set[str], bits: int) -> Bounds:
+    """Bounds of a loop whose lines are given in the order in which they run.
+
+    Args:
+        slots: stack slots, through which values come from the round before.
+        bits: of the processor's vectors.
+    """
+    steps = [step for line in lines if (step := _step(line, slots, bits))]
+    written = {step.slot for step in steps if step.slot and not step.name}
+    ready: dict[str, float] = {}
+    """When what changes from round to round is there, by its name."""
+    held, before = dict[str, float](), dict[str, float]()
+    resources = 0.0
+    for _ in range(_ROUNDS):
+        before, resources = dict(held), 0.0
+        for step in steps:
+            operands = [ready[n] for n in step.operands if n in ready]
+            if step.slot and not step.name:
+                held[step.slot] = max(operands, default=0.0)
+            elif step.slot:
+                if step.slot in written:
+                    ready[step.name] = held.get(step.slot, 0.0)
+            elif operands or step.changes:  # Anything else is the same in every round.
+                resources += step.occupied
+                if step.name:
+                    ready[step.name] = max(operands, default=0.0) + step.latency
+    growth = max((held[slot] - before.get(slot, 0.0) for slot in held), default=0.0)
+    vectors = {step.slot: step.vectors for step in steps if step.slot and step.name}
+    return Bounds(growth, resources, sum(vectors.values()))
+
+
+class _Step(NamedTuple):
+    """What bounds depend on of a line: one that is computed, or loads or stores a slot."""
+
+    name: str
+    operands: list[str]
+    slot: str = ""
+    vectors: int = 0
+    latency: float = 0
+    occupied: float = 0
+    changes: bool = False
+    """Whether it counts whatever its operands are."""
+
+
+def _step(line: str, slots: Set[str], bits: int) -> _Step | None:
+    if store := _STORE.match(line):
+        if store[2] in slots:
+            return _Step("", NAME.findall(store[1]), store[2])
+        return _Step("", [], occupied=1, changes=True)
+    if not (result := RESULT.fullmatch(line)):
+        return None
+    name, text = result.groups()
+    if (load := _LOAD.match(text)) and load[2] in slots:
+        return _Step(name, [], load[2], vectors_of(load[1], bits))
+    operation = _operation(text)
+    costs = _latency(text, operation), _occupied(text, operation, bits)
+    return _Step(name, NAME.findall(text), "", 0, *costs, operation == "load")
+
+
+def _operation(text: str) -> str:
+    """What an instruction is called in the tables above."""
+    word = text.split(None, 1)[0]
+    if word != "call":
+        return word
+    intrinsic = text.partition("@llvm.")[2].partition("(")[0]
+    return "gather" if intrinsic.startswith("masked.gather") else intrinsic.partition(".")[0]
+
+
+def _latency(text: str, operation: str) -> float:
+    if operation in _ELSEWHERE or operation in ("shufflevector", "zext"):
+        return 0
+    if _QWORD_PRODUCT.match(text):
+        return _LATENCY_OF_QWORD_PRODUCTS
+    return _LATENCIES.get(operation, 1)
+
+
+def _occupied(text: str, operation: str, bits: int) -> float:
+    """Cycles that an instruction takes of the processor's."""
+    if operation in _ELSEWHERE:
+        return 0
+    vector = VECTOR.search(text)
+    if not vector:
+        return 0.25
+    if operation == "gather":
+        return float(vector[1])
+    return vectors_of(vector[0], bits) * _OCCUPIED.get(operation, 0.5)
+
+
+def vectors_of(kind: str, bits: int) -> int:
+    """How many of the processor's vectors a value is; none if it is a scalar."""
+    return -(-bits_of(kind) // bits) if VECTOR.match(kind) else 0

@@ -1,0 +1,406 @@
+"""Long straight code in strips: lanes go through it some at a time, in a loop.
+
+A value of 32 dwords takes four vectors of 256 bits. Code that holds more values than the processor has registers for
+is full of moves to the stack and back then, and four times as long as it has to be, which caches of instructions and
+compilation feel. The part of a long block that treats all lanes alike (``shl``, ``add``, ``select``...) becomes a loop
+over strips; what lies in front of it and behind meets it in memory. A strip has two vectors, as the instructions of one
+fill the time that those of the other wait for each other; it has one where two would not nearly fit into registers.
+
+Compilers split instructions of 32 lanes for processors that have none: two of 16 lanes follow each other, which are
+the same but for what they are made of. Where all of a block come in such twins, each pair is taken as one.
+
+Only integers: they do not depend on the rounding mode, which a block may change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from vsim.engines.llvm.passes.blocks import NAME, RESULT, Block, bits_of, blocks_of, result_type
+from vsim.engines.llvm.passes.recurrence import REGISTERS
+
+LEAST_LINES = 300
+"""Lines of a part, from which on it is worth a loop."""
+LEAST_LANES = 8
+"""Lanes of a strip at least, so that its part of a mask begins at a byte."""
+MOST_LANES = 32
+"""Lanes of a thread at most."""
+TRIED = 200
+"""Lines of a part, a fourth of which must have twins so that they are looked for in the others."""
+ATTEMPTS = 4
+"""How often what has no twin leaves a part."""
+_GROUP = "define void @group("
+_EQUAL = re.compile(r"<(\w+ [^,<>]+)(?:, \1)+>")
+"""A constant whose elements are equal."""
+_LANEWISE = re.compile(
+    r"(?:add|sub|mul|and|or|xor|shl|lshr|ashr|icmp|select(?= <)|zext|sext|trunc|bitcast|freeze"
+    r"|call <\d+ x \w+> @llvm\.(?:fsh[lr]|[us]m(?:in|ax)|[us](?:add|sub)\.sat|ctpop|bswap|bitreverse))\b"
+)
+_SPLAT = re.compile(r"insertelement <\d+ x \w+> poison, \w+ \S+, i64 0$|shufflevector .* zeroinitializer$")
+_TYPE = re.compile(r"<(\d+) x \w+>")
+_FLOATS = re.compile(r" x (?:half|bfloat|float|double|ptr)>")
+_OPERAND = re.compile(r"(%[\w.]+|<(?:\w+ [\w.+-]+, )+\w+ [\w.+-]+>)")
+_MEMORY = re.compile(
+    r"  (?:%[\w.]+ = )?(?:load|store|call(?! \w+ @llvm\.[us](?:min|max|add|sub))|fence|atomic|cmpxchg)"
+)
+
+
+def in_strips(text: str, bits: int) -> str:
+    """A module in which long straight code of ``group`` is run in strips, where that pays; else the text as it is.
+
+    Args:
+        bits: of the processor's vectors.
+    """
+    start = text.find(_GROUP)
+    if start < 0 or "@llvm.coro.suspend(" in text:
+        return text
+    sections = text[start : text.index("\n}", start)].split(":\n")
+    if max(section.count("\n") for section in sections) < LEAST_LINES:
+        return text
+    lines = _EQUAL.sub(r"splat (\1)", text).split("\n")
+    start = next(n for n, line in enumerate(lines) if line.startswith(_GROUP))
+    blocks = blocks_of(lines[start + 1 : lines.index("}", start)])
+    if blocks is None:
+        return text
+    longest = max(blocks.values(), key=lambda b: len(b.body))
+    part = _Part(longest)
+    strip = part.strip(bits)
+    if not strip:
+        return text
+    loop = _Loop(part, strip, _used_elsewhere(blocks, longest))
+    first = lines.index(f"{longest.name}:", start) + 1 + len(longest.phis)
+    last = lines.index(longest.end, first)
+    head, tail = lines[:first], lines[last:]
+    head[start + 2 : start + 2] = loop.slots_in_memory()
+    arm, new = f", %{longest.name} ]", f", %{longest.name}.behind ]"
+    head, tail = ([x.replace(arm, new) if " = phi " in x else x for x in some] for some in (head, tail))
+    return "\n".join([*_declared(text, part.lanes, strip), *head, *loop.lines(), *tail])
+
+
+def _used_elsewhere(blocks: Mapping[str, Block], block: Block) -> set[str]:
+    """Names that other blocks, phis and the end of a block use."""
+    found = set(NAME.findall(block.end))
+    for other in blocks.values():
+        for _, values in other.phis.values():
+            found.update(values.values())
+        if other is not block:
+            found.update(name for line in (*other.body, other.end) for name in NAME.findall(line))
+    return found
+
+
+def _declared(text: str, lanes: int, strip: int) -> list[str]:
+    """Declarations for a strip of the intrinsics of vectors of ``lanes`` lanes."""
+    found = re.findall(rf"^declare <{lanes} x .*@llvm\..*", text, re.MULTILINE)
+    return [new for line in found if (new := _of_lanes(line, lanes, strip)) not in text]
+
+
+def _of_lanes(line: str, lanes: int, strip: int) -> str:
+    return line.replace(f"<{lanes} x ", f"<{strip} x ").replace(f".v{lanes}", f".v{strip}")
+
+
+def _element(kind: str) -> str:
+    return kind.split(" x ")[1][:-1]
+
+
+@dataclass
+class _Value:
+    """A line of a part: its text behind ``=``, of which every other piece is an operand that may differ from lane to
+    lane.
+    """
+
+    name: str
+    kind: str
+    pieces: list[str]
+    uniform: bool
+    """Whether all lanes have the same."""
+    twin: str = ""
+    """The line for the other half of the lanes, of the first of both."""
+
+    @property
+    def sources(self) -> list[str]:
+        return self.pieces[1::2]
+
+
+class _Part:
+    """What of a block treats all lanes alike."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.values: dict[str, _Value] = {}
+        """Lines of the part by name, in their order."""
+        self.uniform: set[str] = set()
+        """Names of those that are the same in all lanes."""
+        self.before: list[str] = []
+        self.behind: list[str] = []
+        """The other lines of the block."""
+        self.lanes = self._most_lanes()
+        self._divide(set())
+        self.first_of: dict[str, str] = {}
+        """The first of twins by the second."""
+        self.halves = 2 if self.lanes < MOST_LANES and self._has_twins() else 1
+
+    def _most_lanes(self) -> int:
+        """The number of lanes of most lines."""
+        counts: dict[int, int] = defaultdict(int)
+        for line in self.block.body:
+            if found := _TYPE.search(line):
+                counts[int(found[1])] += 1
+        return max(counts, key=lambda n: counts[n], default=0)
+
+    def _divide(self, without: set[str]) -> None:
+        """Say which lines belong to the part, and which of the others must stand behind it.
+
+        Accesses to memory keep their order. Those of the part have none.
+
+        Args:
+            without: what does not belong to it.
+        """
+        self.values, self.uniform, self.before, self.behind = {}, set(), [], []
+        late, touched = set[str](), False
+        for line in self.block.body:
+            result = RESULT.fullmatch(line)
+            names = NAME.findall(result[2] if result else line)
+            is_late = not late.isdisjoint(names)
+            taken = result and not is_late and result[1] not in without
+            if result and taken and (value := self._value(result[1], result[2])):
+                self.values[value.name] = value
+                if value.uniform:
+                    self.uniform.add(value.name)
+                continue
+            memory = bool(_MEMORY.match(line))
+            if is_late or not self.values.keys().isdisjoint(names) or (memory and touched):
+                self.behind.append(line)
+                touched |= memory
+                if result:
+                    late.add(result[1])
+            else:
+                self.before.append(line)
+
+    def _value(self, name: str, text: str) -> _Value | None:
+        """A line that treats lanes alike."""
+        splat = text.startswith(("insert", "shuffle"))
+        if not (_SPLAT if splat else _LANEWISE).match(text) or _FLOATS.search(text):
+            return None
+        if text.count("<") != text.count(f"<{self.lanes} x ") + text.count("<i"):
+            return None
+        kind = result_type(text)
+        if kind is None or kind[0] != "<":
+            return None
+        pieces = _OPERAND.split(text)
+        if not splat and "<" not in pieces[0]:
+            return None
+        if not splat:
+            return _Value(name, kind, pieces, self.uniform.issuperset(pieces[1::2]))
+        if text.startswith("shuffle"):
+            element = self.values.get(pieces[1])
+            if element is None or not element.pieces[0].startswith("insert"):
+                return None
+        elif pieces[1] in self.values:
+            return None
+        return _Value(name, kind, pieces, True)
+
+    def _has_twins(self) -> bool:
+        """Whether all lines have twins, or all but a few, which leave the part then."""
+        without = set[str]()
+        for _ in range(ATTEMPTS):
+            alone = self._find_twins()
+            if not alone:
+                for second, first in self.first_of.items():
+                    self.values[first].twin = second
+                return bool(self.first_of)
+            if len(alone) > len(self.first_of) // 4:
+                break
+            without |= alone
+            self._divide(without)
+        if without:
+            self._divide(set())
+        self.first_of = {}
+        return False
+
+    def _find_twins(self) -> set[str]:
+        """Pair lines with those of the other half of the lanes; the names of those that remain."""
+        waiting: dict[tuple[str, ...], list[_Value]] = defaultdict(list)
+        varying = [value for value in self.values.values() if not value.uniform]
+        self.first_of = {}
+        for n, value in enumerate(varying):
+            if n == TRIED and 4 * len(self.first_of) < n:
+                return {value.name for value in varying}
+            if found := waiting.get(self._key(value, True)):
+                self.first_of[value.name] = found.pop(0).name
+            else:
+                waiting[self._key(value, False)].append(value)
+        return {value.name for values in waiting.values() for value in values}
+
+    def _key(self, value: _Value, second: bool) -> tuple[str, ...]:
+        """What twins have in common.
+
+        Args:
+            second: take the value as the second of two.
+        """
+        found = list(value.pieces)
+        for n in range(1, len(found), 2):
+            inner = self.values.get(found[n])
+            if inner is None:
+                found[n] = "from outside"
+            elif second and not inner.uniform:
+                found[n] = self.first_of.get(inner.name, "none")
+        return tuple(found)
+
+    def strip(self, bits: int) -> int:
+        """Lanes of a strip; 0 if the block stays as it is."""
+        room, vector, all_lanes = REGISTERS[bits] * bits, bits // 32, self.lanes * self.halves
+        if len(self.values) < LEAST_LINES * self.halves or all_lanes % vector or all_lanes % LEAST_LANES:
+            return 0
+        live = self._live_bits()
+        if live <= room:
+            return 0
+        one, two = max(vector, LEAST_LANES), min(2 * vector, all_lanes)
+        lanes = one if live * two > 2 * room * all_lanes else two
+        return 0 if (self.halves, lanes) == (1, all_lanes) else lanes
+
+    def _live_bits(self) -> int:
+        """The most bits that values of the part take at once, in its order."""
+        sizes = {kind: bits_of(kind) for kind in {value.kind for value in self.values.values()}}
+        bits = {value.name: sizes[value.kind] for value in self.values.values() if not value.uniform}
+        live = most = 0
+        alive = set[str]()
+        for value in reversed(self.values.values()):
+            if value.name in alive:
+                live -= bits[value.name]
+                alive.remove(value.name)
+            for x in value.sources:
+                if x in bits and x not in alive:
+                    alive.add(x)
+                    live += bits[x]
+            most = max(most, live)
+        return most
+
+
+@dataclass
+class _Slot:
+    """Memory for values of all lanes: of one name, or of two that are twins."""
+
+    address: str
+    kind: str
+    names: tuple[str, ...]
+
+
+class _Loop:
+    """The loop over the strips of a part.
+
+    Args:
+        strip: lanes.
+        used: names that stand outside of the block.
+    """
+
+    def __init__(self, part: _Part, strip: int, used: set[str]) -> None:
+        self.part, self.strip = part, strip
+        self.slots: dict[tuple[str, ...], _Slot] = {}
+        self.wanted = used | {name for line in part.behind for name in NAME.findall(line)}
+        """Names that are used behind the loop."""
+        self.body: list[str] = []
+        self.loads: list[str] = []
+        """Lines behind the loop that read what it leaves."""
+        for value in self._in_order():
+            self._emit(value)
+            names = (value.name, value.twin) if value.twin else (value.name,)
+            if not self.wanted.isdisjoint(names):
+                self._leave(value, names)
+
+    def slots_in_memory(self) -> list[str]:
+        """Lines for the beginning of the function."""
+        lanes = self.part.lanes * self.part.halves
+        return [f"  {s.address} = alloca <{lanes} x {_element(s.kind)}>, align 64" for s in self.slots.values()]
+
+    def lines(self) -> list[str]:
+        """What stands in the place of the block's body."""
+        part, name = self.part, self.part.block.name
+        count = part.lanes * part.halves // self.strip
+        if count == 1:
+            around = ["  %strip = add i64 0, 0"], [f"  br label %{name}.behind", f"{name}.behind:"]
+        else:
+            around = (
+                [
+                    f"  br label %{name}.strips",
+                    f"{name}.strips:",
+                    f"  %strip = phi i64 [ 0, %{name} ], [ %strip.next, %{name}.strips ]",
+                ],
+                [
+                    "  %strip.next = add i64 %strip, 1",
+                    f"  %strip.more = icmp ult i64 %strip.next, {count}",
+                    f"  br i1 %strip.more, label %{name}.strips, label %{name}.behind",
+                    f"{name}.behind:",
+                ],
+            )
+        return [*part.before, *self._stores(), *around[0], *self.body, *around[1], *self.loads, *part.behind]
+
+    def _in_order(self) -> Iterable[_Value]:
+        """Lines for one strip: of two that are twins the first, at the place of the second."""
+        part = self.part
+        for value in part.values.values():
+            if part.halves == 1 or value.uniform:
+                yield value
+            elif value.name in part.first_of:
+                yield part.values[part.first_of[value.name]]
+
+    def _emit(self, value: _Value) -> None:
+        """A line for the lanes of a strip, with loads of what comes from outside."""
+        part, pieces = self.part, list(value.pieces)
+        twin = part.values[value.twin].sources if value.twin else []
+        for n in range(1, len(pieces), 2):
+            source = pieces[n]
+            if source in part.values:
+                pieces[n] = f"{source}.s"
+            elif not pieces[0].startswith("insert"):
+                kind = [m[0] for m in _TYPE.finditer("".join(value.pieces[:n]))][-1]
+                names = (source, *islice(twin, n // 2, n // 2 + 1))
+                address = f"{value.name}.from{n}"
+                self.body += [
+                    self._place(self._slot(names, kind), address),
+                    f"  {address}.s = load {self._kind(kind)}, ptr {address}, align 1",
+                ]
+                pieces[n] = f"{address}.s"
+        self.body.append(f"  {value.name}.s = {_of_lanes(''.join(pieces), part.lanes, self.strip)}")
+
+    def _leave(self, value: _Value, names: tuple[str, ...]) -> None:
+        """Keep a value for what stands behind the loop."""
+        slot, address = self._slot(names, value.kind), f"{value.name}.to"
+        self.body += [
+            self._place(slot, address),
+            f"  store {self._kind(value.kind)} {value.name}.s, ptr {address}, align 1",
+        ]
+        for half, name in enumerate(names):
+            line, address = self._half(slot, half)
+            self.loads += [line, f"  {name} = load {slot.kind}, ptr {address}, align 1"]
+
+    def _stores(self) -> list[str]:
+        """Lines in front of the loop that write what it reads."""
+        found = []
+        for names, slot in self.slots.items():
+            if names[0] not in self.part.values:
+                for half, name in enumerate(names):
+                    line, address = self._half(slot, half)
+                    found += [line, f"  store {slot.kind} {name}, ptr {address}, align 1"]
+        return found
+
+    def _kind(self, kind: str) -> str:
+        return f"<{self.strip} x {_element(kind)}>"
+
+    def _slot(self, names: Sequence[str], kind: str) -> _Slot:
+        key = tuple(names)
+        if key not in self.slots:
+            self.slots[key] = _Slot(f"%strip.slot{len(self.slots)}", kind, key)
+        return self.slots[key]
+
+    def _place(self, slot: _Slot, name: str) -> str:
+        """The address of a strip in a slot."""
+        return f"  {name} = getelementptr [{bits_of(self._kind(slot.kind)) // 8} x i8], ptr {slot.address}, i64 %strip"
+
+    def _half(self, slot: _Slot, half: int) -> tuple[str, str]:
+        """The address of one of the values in a slot, and its name."""
+        name = f"{slot.address}.half{half}"
+        return f"  {name} = getelementptr i8, ptr {slot.address}, i64 {half * bits_of(slot.kind) // 8}", name

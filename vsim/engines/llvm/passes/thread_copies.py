@@ -1,0 +1,412 @@
+"""Code for several threads at once, out of the text of a thread's: what ``unroll_and_jam.py`` and ``coarsen.py`` share.
+
+What is the same for all threads of a group (arguments, limits, counters of loops, what lies at such addresses) stands
+once; anything else once for each of them. All of them go the same way from block to block:
+
+* Where one way of a branch leads to a fault, the first of the threads that takes it goes there.
+* What stands between a branch that threads may take differently and the block at which its ways meet again is run for
+  one after the other: a *region*.
+* What happens at any other such branch is up to those who use this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from vsim.engines.llvm.passes.blocks import BRANCH, NAME, RESULT, Block, postdominators, reaching
+
+ORDERED = re.compile(r"  (?:%[\w.]+ = )?(?:atomicrmw|cmpxchg|fence|call [^@]*@function\d)")
+"""What threads must not do in another order, or is too much to do several times."""
+ALLOCA = re.compile(r"  (%[\w.]+) = alloca (.*), align \d+")
+_STORE = re.compile(r"  store (?:volatile )?(<\d+ x \w+>|\w+) (.+), ptr (%[\w.]+), align \d+")
+_LOAD = re.compile(r"load (?:volatile )?(<\d+ x \w+>|\w+), ptr (%[\w.]+), align \d+.*")
+_TARGET = re.compile(r"label %([\w.]+)")
+_PURE_CALL = re.compile(r"call (?:<\d+ x \w+>|\{[^{}]*\}|\w+) @llvm\.(?!masked)[^(]*\((?!.*\bptr\b)")
+
+
+class Line(NamedTuple):
+    """What a line of a block does."""
+
+    text: str
+    result: str = ""
+    """The name that it defines."""
+    names: tuple[str, ...] = ()
+    """What it uses; of a load or store without the place."""
+    place: str = ""
+    """What it loads or stores."""
+    kind: str = ""
+    """The type of that."""
+    is_store: bool = False
+    is_repeatable: bool = False
+    """Whether it has one result for all threads with the same operands."""
+    is_volatile: bool = False
+
+
+def parsed(text: str) -> Line:
+    """What a line does."""
+    if store := _STORE.fullmatch(text):
+        return Line(text, "", tuple(NAME.findall(store[2])), store[3], store[1], is_store=True)
+    if not (result := RESULT.fullmatch(text)):
+        return Line(text, "", tuple(NAME.findall(text)))
+    name, operation = result.groups()
+    if load := _LOAD.fullmatch(operation):
+        return Line(text, name, (), load[2], load[1], False, True, operation.startswith("load volatile "))
+    repeatable = not operation.startswith("call ") or bool(_PURE_CALL.match(operation))
+    return Line(text, name, tuple(NAME.findall(operation)), is_repeatable=repeatable)
+
+
+@dataclass
+class Region:
+    """What is run for one thread after the other: the blocks behind one, up to the block at which all ways meet."""
+
+    meeting: str
+    inside: Set[str]
+
+
+class Impossible(Exception):
+    """Several threads cannot run at once."""
+
+
+class Code:
+    """The code of a thread, as blocks, and what is known of it.
+
+    Args:
+        head: lines in front of it.
+        blocks: of the thread.
+        number: the name of the thread's number.
+        exits: labels behind it, first the one at which a thread ends.
+    """
+
+    def __init__(self, head: Sequence[str], blocks: dict[str, Block], number: str, exits: Sequence[str]) -> None:
+        self.head, self.exits = head, exits
+        self.exit = exits[0]
+        self._lines: dict[str, Line] = {}
+        self.blocks = _with_edges_split(blocks)
+        self.first = next(iter(self.blocks))
+        self.slots = self._slots()
+        """Stack slots that are only loaded and stored."""
+        self._drop_unused()
+        self.fatal = self.blocks.keys() - reaching(self.blocks, self.exit)
+        """Blocks from which no way leads to the end of a thread."""
+        if any(block.successors()[1:2] and block.successors()[1] in self.fatal for block in self.without_faults()):
+            raise Impossible  # A branch leads to a fault if its condition does not hold, which none does here.
+        self.meeting = postdominators(self.blocks, self.exit, self.fatal | {*exits[1:]})
+        self.regions: dict[str, Region] = {}
+        """Where threads may take different ways, by the block in front."""
+        self.inside: set[str] = set()
+        """Blocks of regions."""
+        self.own = {number}
+        """What is of one thread: values that another may have otherwise, and slots with such."""
+        self._find_own()
+
+    def without_faults(self) -> list[Block]:
+        """The blocks that are on a way to the end of a thread."""
+        return [block for name, block in self.blocks.items() if name not in self.fatal]
+
+    def line(self, text: str) -> Line:
+        """What a line does."""
+        found = self._lines.get(text)
+        if found is None:
+            found = self._lines[text] = parsed(text)
+        return found
+
+    def _slots(self) -> set[str]:
+        slots = {slot[1] for line in self.head if (slot := ALLOCA.fullmatch(line))}
+        for text in [*self.head, *(text for block in self.blocks.values() for text in block.body)]:
+            slots.difference_update(self.line(text).names)
+        return slots
+
+    def _drop_unused(self) -> None:
+        """Leave out what nothing needs: results that are not used, and slots that only keep such.
+
+        What a loop adds to a slot that is read nowhere else is of no use, though each round reads it.
+        """
+        needed, waiting = set[str](), list[str]()
+        sources: dict[str, list[str]] = {}
+        """What is needed for a name, or for what a slot has."""
+        for block in self.blocks.values():
+            waiting += NAME.findall(block.end)
+            for phi, (_, values) in block.phis.items():
+                sources[phi] = list(values.values())
+            for line in map(self.line, block.body):
+                if target := self._only_sets(line):
+                    sources.setdefault(target, []).extend((*line.names, "" if line.is_store else line.place))
+                else:
+                    waiting += (*line.names, line.place)
+        while waiting:
+            name = waiting.pop()
+            if name not in needed:
+                needed.add(name)
+                waiting += sources.get(name, ())
+        for block in self.blocks.values():
+            block.phis = {phi: values for phi, values in block.phis.items() if phi in needed}
+            block.body = [t for t in block.body if not (target := self._only_sets(self.line(t))) or target in needed]
+
+    def _only_sets(self, line: Line) -> str:
+        """The name or slot that a line sets and does nothing else; none if it does."""
+        if line.is_store:
+            return line.place if line.place in self.slots else ""
+        return line.result if line.is_repeatable and not line.is_volatile else ""
+
+    # -- what is of one thread -----------------------------------------------------------------------------
+
+    def _find_own(self) -> None:
+        before = -1
+        self.own |= {slot[1] for line in self.head if (slot := ALLOCA.fullmatch(line))} - self.slots
+        while before != self._known():
+            before = self._known()
+            for line in self.head:
+                self._look_at(self.line(line), False)
+            for name, block in self.blocks.items():
+                self._look_into(name, block)
+
+    def _known(self) -> int:
+        return len(self.own) + len(self.regions) + len(self.inside)
+
+    def _look_into(self, name: str, block: Block) -> None:
+        """What of a block is of one thread, and whether threads may go different ways behind it."""
+        parted = name in self.inside or name in self.fatal
+        joined = any(region.meeting == name for region in self.regions.values())
+        for phi, (_, values) in block.phis.items():
+            if parted or joined or not self.own.isdisjoint(values.values()):
+                self.own.add(phi)
+        for line in block.body:
+            self._look_at(self.line(line), parted)
+        branch = BRANCH.fullmatch(block.end)
+        if parted or not branch or branch[1] not in self.own or not self.fatal.isdisjoint(block.successors()):
+            return
+        self.part_behind(name)
+
+    def _look_at(self, line: Line, parted: bool) -> None:
+        if line.is_store:
+            if line.place in self.slots and (parted or not self.own.isdisjoint(line.names)):
+                self.own.add(line.place)
+        elif line.result and line.result not in self.own:
+            differs = parted or not line.is_repeatable or line.place in self.own
+            if differs or not self.own.isdisjoint(line.names):
+                self.own.add(line.result)
+
+    def is_own(self, line: Line) -> bool:
+        """Whether a line has to do with something of one thread."""
+        return line.result in self.own or line.place in self.own or not self.own.isdisjoint(line.names)
+
+    def part_behind(self, name: str) -> None:
+        """Threads may take different ways behind a block."""
+        raise NotImplementedError
+
+    def add_region(self, name: str, meeting: str, inside: Set[str]) -> None:
+        """What stands behind a block is run for one thread after the other, up to a meeting."""
+        self.inside |= inside
+        self.regions[name] = Region(meeting, inside)
+        for other in self.regions.keys() & self.inside:
+            del self.regions[other]
+
+    def between(self, name: str, meeting: str) -> set[str]:
+        """The blocks behind one, up to a meeting."""
+        inside, waiting = set[str](), self.blocks[name].successors()
+        while waiting:
+            other = waiting.pop()
+            if other != meeting and other not in self.fatal and other not in inside and other in self.blocks:
+                inside.add(other)
+                waiting += self.blocks[other].successors()
+        return inside
+
+    def entered(self, inside: Iterable[str]) -> set[str]:
+        """The blocks from which some are reached."""
+        return {other for block in inside for other in self.blocks[block].before}
+
+
+def _with_edges_split(blocks: dict[str, Block]) -> dict[str, Block]:
+    """The blocks, with one of its own between a branch and a block that is reached from elsewhere, too."""
+    found: dict[str, Block] = {}
+    for name, block in blocks.items():
+        found[name] = block
+        branch = BRANCH.fullmatch(block.end)
+        if not branch:
+            continue
+        for n in 2, 3:
+            other = blocks.get(branch[n])
+            if other is None or len(other.before) == 1:
+                continue
+            edge = f"{name}.to.{branch[n]}"
+            block.end = re.sub(rf"label %{re.escape(branch[n])}\b(?![\w.])", f"label %{edge}", block.end)
+            found[edge] = Block(edge, end=f"  br label %{branch[n]}", before=[name])
+            other.before[other.before.index(name)] = edge
+            for _, values in other.phis.values():
+                values[edge] = values.pop(name)
+    return found
+
+
+class Copies:
+    """The text of a thread's code for several threads.
+
+    Args:
+        named: what the first thread has under another name, too, as the text has the code of a single thread besides.
+    """
+
+    def __init__(self, code: Code, count: int, named: Set[str] = frozenset()) -> None:
+        self.code, self.count, self.named = code, count, named
+        self.threads = range(count)
+        self.blocks = code.blocks
+        self.ways: dict[str, dict[str, str]] = {}
+        """Of each block that is run together: the labels by which blocks behind it are reached."""
+
+    # -- names ---------------------------------------------------------------------------------------------
+
+    def renamed(self, text: str, thread: int) -> str:
+        """A text for one of the threads."""
+        own, named = self.code.own, self.named
+        if not thread and not named:
+            return text
+
+        def name(found: re.Match[str]) -> str:
+            old = found[0]
+            number = thread if old in own else 0
+            return f"{old}.t{number}" if number or old in named else old
+
+        return NAME.sub(name, text)
+
+    def line(self, text: str) -> list[str]:
+        """A line for all threads."""
+        if self._is_repeated(self.code.line(text)):
+            return [self.renamed(text, thread) for thread in self.threads]
+        return [self.renamed(text, 0)]
+
+    def _is_repeated(self, line: Line) -> bool:
+        """Whether a line is of one thread, or does something each time."""
+        return self.code.is_own(line) or (not line.result and line.place not in self.code.slots)
+
+    def label(self, name: str) -> str:
+        """The label of a block that threads run together."""
+        return self.code.exit if name == self.code.exit else f"w.{name}"
+
+    # -- blocks that are run together ----------------------------------------------------------------------
+
+    def ways_behind(self, name: str) -> dict[str, str]:
+        """Blocks behind one that is run together, with the labels by which they are reached."""
+        if region := self.code.regions.get(name):
+            return {region.meeting: f"joined.{name}"}
+        return {other: f"w.{name}" for other in self.blocks[name].successors() if other not in self.code.fatal}
+
+    def phi(self, block: Block, phi: str) -> list[str]:
+        """A phi, for each thread if it is of one."""
+        kind, values = block.phis[phi]
+        lines = []
+        for thread in self.threads if phi in self.code.own else (0,):
+            arms = []
+            for before, ways in self.ways.items():
+                if label := ways.get(block.name):
+                    joined = before in self.code.regions
+                    value = f"{phi}.{before}.t{thread}" if joined else self.renamed(values[before], thread)
+                    arms.append(f"[ {value}, %{label} ]")
+            lines.append(f"  {self.renamed(phi, thread)} = phi {kind} {', '.join(arms)}")
+        return lines
+
+    def end(self, block: Block) -> list[str]:
+        """The end of a block behind which all threads go the same way, or one to a fault."""
+        branch = BRANCH.fullmatch(block.end)
+        if not branch:
+            return [_TARGET.sub(lambda m: f"label %{self.label(m[1])}", block.end)]
+        condition, one, other, weights = branch.groups()
+        here, good = block.name, self.label(other)
+        if one not in self.code.fatal:
+            return [f"  br i1 {self.renamed(condition, 0)}, label %{self.label(one)}, label %{good}{weights}"]
+        if condition not in self.code.own:
+            first = self.renamed(condition, 0)
+            return [f"  br i1 {first}, label %f0.{here}, label %{good}{weights}", *self._to_fault(here, one, 0)]
+        lines, any_of = self.over_threads("or", condition, f"any{{}}.{here}")
+        lines.append(f"  br i1 {any_of}, label %which0.{here}, label %{good}{weights}")
+        for thread in self.threads[:-1]:
+            behind = f"which{thread + 1}" if thread + 2 < self.count else f"f{thread + 1}"
+            lines.append(f"which{thread}.{here}:")
+            lines.append(f"  br i1 {self.renamed(condition, thread)}, label %f{thread}.{here}, label %{behind}.{here}")
+        return lines + [line for thread in self.threads for line in self._to_fault(here, one, thread)]
+
+    def over_threads(self, operation: str, condition: str, names: str) -> tuple[list[str], str]:
+        """The conjunction or disjunction of the threads' conditions: its lines, and its name."""
+        lines, found = list[str](), self.renamed(condition, 0)
+        for thread in self.threads[1:]:
+            name = f"%{names.format(thread)}"
+            lines.append(f"  {name} = {operation} i1 {found}, {self.renamed(condition, thread)}")
+            found = name
+        return lines, found
+
+    def _to_fault(self, here: str, fault: str, thread: int) -> list[str]:
+        return [f"f{thread}.{here}:", f"  br label %t{thread}.{fault}"]
+
+    # -- blocks that are run for one thread ----------------------------------------------------------------
+
+    def in_turn(self, block: Block) -> list[str]:
+        """What stands between a block and the one at which the ways behind it meet: for one thread after the other."""
+        here, region = block.name, self.code.regions[block.name]
+        lines: list[str] = []
+        label = f"w.{here}"
+        for thread in self.threads:
+            leave = f"turn{thread + 1}.{here}" if thread + 1 < self.count else f"joined.{here}"
+            labels = {here: label} | {name: f"t{thread}.{name}" for name in self.blocks if name in region.inside}
+            lines.append(self._solo_end(block.end, thread, {region.meeting: leave}))
+            for name, inner in self.blocks.items():
+                if name in region.inside:
+                    lines += self._solo(inner, thread, labels, {region.meeting: leave})
+            lines.append(f"{leave}:")
+            if region.meeting != self.code.exit:
+                for phi, (kind, values) in self.blocks[region.meeting].phis.items():
+                    arms = [f"[ {self.renamed(values[b], thread)}, %{at} ]" for b, at in labels.items() if b in values]
+                    lines.append(f"  {phi}.{here}.t{thread} = phi {kind} {', '.join(arms)}")
+            label = leave
+        return [*lines, f"  br label %{self.label(region.meeting)}"]
+
+    def _solo(self, block: Block, thread: int, before: Mapping[str, str], labels: Mapping[str, str]) -> list[str]:
+        """A block for one of the threads.
+
+        Args:
+            before: labels of blocks in front.
+            labels: of blocks behind that are not the thread's own.
+        """
+        lines = [f"t{thread}.{block.name}:"]
+        for phi, (kind, values) in block.phis.items():
+            arms = [f"[ {self.renamed(values[b], thread)}, %{before[b]} ]" for b in block.before if b in before]
+            lines.append(f"  {self.renamed(phi, thread)} = phi {kind} {', '.join(arms)}")
+        lines += [self.renamed(line, thread) for line in block.body]
+        return [*lines, self._solo_end(block.end, thread, labels)]
+
+    def _solo_end(self, text: str, thread: int, labels: Mapping[str, str]) -> str:
+        def label(found: re.Match[str]) -> str:
+            name = self.code.exit if found[1] in self.code.exits else f"t{thread}.{found[1]}"
+            return f"label %{labels.get(found[1], name)}"
+
+        return _TARGET.sub(label, self.renamed(text, thread))
+
+    def _entries(self, together: Sequence[str], thread: int) -> dict[str, str]:
+        """The blocks from which a thread goes to a fault while others are with it, and where to."""
+        found = {}
+        for name in together:
+            branch = BRANCH.fullmatch(self.blocks[name].end)
+            leaves = branch and branch[2] in self.code.fatal and name not in self.code.regions
+            if branch and leaves and (thread == 0 or branch[1] in self.code.own):
+                found[name] = branch[2]
+        return found
+
+    def faults(self, together: Sequence[str]) -> list[str]:
+        """The blocks from which no way leads to the end of a thread, for each one that enters them."""
+        lines: list[str] = []
+        solo = {name for before in together if (r := self.code.regions.get(before)) for name in r.inside}
+        for thread in self.threads:
+            entries = self._entries(together, thread)
+            waiting = list(entries.values())
+            waiting += [b for name in solo for b in self.blocks[name].successors() if b in self.code.fatal]
+            reached: set[str] = set()
+            while waiting:
+                name = waiting.pop()
+                if name in self.blocks and name not in reached:
+                    reached.add(name)
+                    waiting += self.blocks[name].successors()
+            for name in self.blocks:
+                if name in reached:
+                    labels = {other: f"t{thread}.{other}" for other in solo | reached}
+                    labels |= {other: f"f{thread}.{other}" for other, entry in entries.items() if entry == name}
+                    lines += self._solo(self.blocks[name], thread, labels, {})
+        return lines

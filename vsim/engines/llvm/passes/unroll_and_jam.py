@@ -1,0 +1,486 @@
+"""Unroll-and-jam of the loop over the threads of a group: several threads in flight.
+
+A thread whose loop is one chain of dependent instructions waits for each of them; the instructions of other threads
+fill these gaps. The text of ``group`` (``lower/assembly.py``) gets a second body, for two or four threads
+(:mod:`thread_copies`). Branches of the loops that are worth it are taken together while all threads go the same way.
+Where they part, the first one goes on alone in the body for one thread, to its end; then the next does, from the place
+that it had reached, which waits in memory meanwhile.
+
+What is live where a thread enters that body goes through stack slots, of which LLVM makes SSA values again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Set
+
+from vsim.engines.llvm.passes.blocks import (
+    BRANCH,
+    NAME,
+    RESULT,
+    Block,
+    bits_of,
+    blocks_of,
+    innermost_loops,
+    result_type,
+)
+from vsim.engines.llvm.passes.recurrence import REGISTERS, bounds, vectors_of
+from vsim.engines.llvm.passes.thread_copies import ALLOCA, ORDERED, Code, Copies, Impossible
+
+LEAST_WAITING = 0.3
+"""Of the time that a loop's instructions take what its recurrences must take, so that two threads run at once."""
+LEAST_WAITING_OF_TWO = 0.45
+"""Of the time that the instructions of two threads take, so that four run at once."""
+MAXIMUM_LINES = 2000
+"""Lines of a thread's code, of which one copy more is compiled than threads run at once."""
+LINES_OF_FOUR, LINES_FOR_EACH = 450, 14
+"""Lines of what four threads are compiled to up to which they run at once, and so many more for each instruction of
+the kernel: a hundred take 5 to 6 ms to compile, and an instruction is to take less than one.
+"""
+MOST_VECTORS = 8
+"""What a thread may hold in a loop, in vectors of the processor, so that two are run at once."""
+MOST_REGISTERS = 0.75
+"""Of the processor's registers what four threads may hold in a loop; the others are for what lives shortly."""
+_NEXT = "next"
+"""The label behind the code of a thread (``support/driver.ll``)."""
+_ARRAY = re.compile(r"\[(\d+) x i8\]")
+_LINE = 64
+"""What a value that waits in memory is aligned to, in bytes."""
+_COPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+
+
+def jammed(text: str, bits: int, threads: int, instructions: int) -> str:
+    """A module whose ``group`` runs several threads at once, if that may pay; else the text as it is.
+
+    Args:
+        bits: of the processor's vectors.
+        threads: that may run at once.
+        instructions: of the kernel.
+    """
+    lines = text.split("\n")
+    start = next(n for n, line in enumerate(lines) if line.startswith("define void @group("))
+    begin, end = lines.index("begin:", start), lines.index(f"{_NEXT}:", start)
+    if threads < 2 or end - begin > MAXIMUM_LINES or any(ORDERED.match(line) for line in lines[begin:end]):
+        return text
+    blocks = blocks_of([lines[begin], *lines[begin + 2 : end]])  # without the thread's number
+    if blocks is None:
+        return text
+    head = lines[start + 2 : begin]
+    headers = _worthy(blocks, {m[1] for line in head if (m := ALLOCA.fullmatch(line))}, bits)
+    if not headers:
+        return text
+    try:
+        code = JammedCode(head, blocks, headers)
+    except Impossible:
+        return text
+    may_be_four = threads >= 4 and code.lines_of(4) <= LINES_OF_FOUR + LINES_FOR_EACH * instructions
+    count = 4 if may_be_four and _waits_for_two(code, bits) else 2
+    found = "\n".join([*lines[: start + 2], *Jam(code, count).lines(), *lines[end:]])
+    found = found.replace("  %t1 = add i64 %t, 1\n", "  %t1 = add i64 %t, %t.step\n")
+    return found if _COPY in found else f"{_COPY}\n{found}"
+
+
+def _worthy(blocks: Mapping[str, Block], slots: Set[str], bits: int) -> set[str]:
+    """Headers of the innermost loops that two threads run at once: all that hold little, if one of them waits."""
+    headers, waits = set[str](), False
+    for header, loop in innermost_loops({name: block.likely_successors() for name, block in blocks.items()}).items():
+        found = bounds((line for name in loop for line in blocks[name].body), slots, bits)
+        if found.vectors <= MOST_VECTORS:
+            headers.add(header)
+            waits |= found.recurrence >= LEAST_WAITING * found.resources
+    return headers if waits else set()
+
+
+def _waits_for_two(code: JammedCode, bits: int) -> bool:
+    """Whether one of the loops waits even when two threads run at once, and what four hold finds place in registers."""
+    waits = False
+    for header, loop in innermost_loops({n: block.likely_successors() for n, block in code.blocks.items()}).items():
+        if header in code.inside:
+            continue
+        lines = [code.line(text) for name in loop for text in code.blocks[name].body]
+        own = [line.text for line in lines if code.is_own(line)]
+        found, every = bounds(own, code.bytes.keys(), bits), bounds((x.text for x in lines), code.bytes.keys(), bits)
+        used = {name for line in lines for name in line.names}
+        outside = {x for x in used & code.own if code.home.get(x, header) not in loop}
+        held = found.vectors + sum(vectors_of(code.type_of(x), bits) for x in outside)
+        if 4 * held > MOST_REGISTERS * REGISTERS[bits]:
+            return False
+        waits |= found.recurrence >= LEAST_WAITING_OF_TWO * (every.resources + found.resources)
+    return waits
+
+
+class JammedCode(Code):
+    """The code of a thread with loops that wait for their own results.
+
+    Args:
+        head: lines in front of the loop over threads.
+        blocks: those of a thread, whose number is ``%t``.
+        headers: of loops that several threads are to run at once.
+
+    Raises:
+        Impossible: threads run nothing together, slots are used in front of the loop, a pointer to one is kept, or the
+            type of something that is kept is not known.
+    """
+
+    def __init__(self, head: list[str], blocks: dict[str, Block], headers: Set[str]) -> None:
+        self.headers = headers
+        self.partings: set[str] = set()
+        """Blocks behind which threads part."""
+        super().__init__(head, blocks, "%t", (_NEXT,))
+        self.home: dict[str, str] = {}
+        """The block in which what is computed in the code of a thread is."""
+        self.types: dict[str, str] = {}
+        """Of what of it was asked for."""
+        self._find_names()
+        self.used = {name: self._used(block) for name, block in self.blocks.items()}
+        self.live = self._live()
+        self.bytes = self._slot_bytes()
+        """Stack slots with their bytes, as far as they are used."""
+        self.live_slots = self._live_slots()
+        targets = [o for name in self.blocks if name in self.partings for o in self.blocks[name].successors()]
+        self.targets = {name: number for number, name in enumerate(targets, 1)}
+        """Blocks at which the body for one thread is entered, by numbers from 1."""
+        self.kept = sorted(set[str]().union(*(self.live[name] for name in self.targets)))
+        """What is live where a thread enters."""
+        self._check()
+
+    def part_behind(self, name: str) -> None:
+        """What stands there is run in turn, if it has no loop that threads are to run at once; else they part."""
+        meeting = self.meeting.get(name, _NEXT)
+        inside = self.between(name, meeting)
+        entered = self.entered(inside)
+        if meeting == _NEXT or name in inside or inside & self.headers or not entered <= inside | {name}:
+            self.partings.add(name)
+        else:
+            self.add_region(name, meeting, inside)
+            self.partings -= inside
+
+    def _find_names(self) -> None:
+        for block in self.blocks.values():
+            for name in block.phis:
+                self.home[name] = block.name
+            for line in map(self.line, block.body):
+                if line.result:
+                    self.home[line.result] = block.name
+
+    def lines_of(self, count: int) -> int:
+        """How many lines both bodies have, that for one thread and that for several, but those that all have."""
+        lines = [self.line(text) for block in self.blocks.values() for text in (*block.phis, *block.body)]
+        waiting = sum(len(self.live[name]) + len(self.live_slots[name]) for name in self.targets)
+        return 2 * len(lines) + (count - 1) * (sum(map(self.is_own, lines)) + waiting)
+
+    def type_of(self, name: str) -> str:
+        """The type of a value that is computed in the code of a thread; nothing if that is not known."""
+        found = self.types.get(name)
+        if found is None:
+            block = self.blocks[self.home[name]]
+            lines = () if name in block.phis else map(self.line, block.body)
+            operation = next((line.text.partition(" = ")[2] for line in lines if line.result == name), "")
+            found = (result_type(operation) if operation else block.phis[name][0]) or ""
+            self.types[name] = found
+        return found
+
+    def _used(self, block: Block) -> set[str]:
+        """What of the thread a block uses, for the phis of those behind it, too."""
+        found = {name for text in block.body for name in (*self.line(text).names, self.line(text).place)}
+        found.update(NAME.findall(block.end))
+        for other in block.successors():
+            if other in self.blocks:
+                found.update(values[block.name] for _, values in self.blocks[other].phis.values())
+        return found & self.home.keys()
+
+    def _live(self) -> dict[str, set[str]]:
+        """What of the thread is live in front of each block, behind its phis."""
+        live = {block: {name for name in used if self.home[name] != block} for block, used in self.used.items()}
+        changed = True
+        while changed:
+            changed = False
+            for block in reversed(self.blocks):
+                behind = set[str]().union(*(live.get(other, ()) for other in self.blocks[block].successors()))
+                new = {name for name in behind - live[block] if self.home[name] != block}
+                live[block] |= new
+                changed |= bool(new)
+        return live
+
+    def _slot_bytes(self) -> dict[str, int]:
+        found = {}
+        for slot in filter(None, map(ALLOCA.fullmatch, self.head)):
+            array = _ARRAY.fullmatch(slot[2])
+            made = int(array[1]) if array else -(-bits_of(slot[2]) // 8)
+            found[slot[1]] = 0 if slot[1] in self.slots else made
+        for line in (self.line(text) for block in self.blocks.values() for text in block.body):
+            if line.place in self.slots:
+                found[line.place] = max(found[line.place], -(-bits_of(line.kind) // 8))
+        return found
+
+    def _live_slots(self) -> dict[str, set[str]]:
+        """Stack slots that have something in front of each block which is read there or behind."""
+        others = self.bytes.keys() - self.slots
+        read: dict[str, set[str]] = {}
+        written: dict[str, set[str]] = {}
+        for name, block in self.blocks.items():
+            read[name], written[name] = set(others), set()
+            for line in map(self.line, block.body):
+                if line.place not in self.slots:
+                    continue
+                if not line.is_store and line.place not in written[name]:
+                    read[name].add(line.place)
+                elif line.is_store and -(-bits_of(line.kind) // 8) == self.bytes[line.place]:
+                    written[name].add(line.place)
+        live, changed = {name: set(some) for name, some in read.items()}, True
+        while changed:
+            changed = False
+            for name in reversed(self.blocks):
+                behind = set[str]().union(*(live.get(o, ()) for o in self.blocks[name].successors()))
+                new = behind - written[name] - live[name]
+                live[name] |= new
+                changed |= bool(new)
+        return live
+
+    def _check(self) -> None:
+        inner = {name for line in self.head if (r := RESULT.fullmatch(line)) and (name := r[1]) in self.own}
+        if (
+            not self.headers - self.inside
+            or any(self.blocks[name].phis for name in self.targets)
+            or any(not RESULT.fullmatch(x) and (self.bytes.keys() | inner) & set(NAME.findall(x)) for x in self.head)
+        ):
+            raise Impossible
+        inner |= self.bytes.keys()
+        self._note_pointers(inner)
+        kinds = [self.type_of(name) for name in self.kept]
+        if not inner.isdisjoint(self.kept) or any(kind[:1] in ("", "{") for kind in kinds):
+            raise Impossible
+
+    def _note_pointers(self, inner: set[str]) -> None:
+        """Add the pointers that the threads' code computes from some names to these."""
+        for block in self.blocks.values():
+            for line in map(self.line, block.body):
+                uses = line.result and (line.place in inner or not inner.isdisjoint(line.names))
+                if uses and self.type_of(line.result) == "ptr":
+                    inner.add(line.result)
+
+
+class Jam(Copies):
+    """Both bodies: that for several threads, and that for one.
+
+    ``%t.turn`` is the number of the next thread that waits, 0 if none does. Each has a place in ``%t.waiting``, with
+    what it has there: first the number of the place in the code.
+    """
+
+    code: JammedCode
+
+    def __init__(self, code: JammedCode, count: int) -> None:
+        super().__init__(code, count, code.home.keys())
+        waiting = set[str]().union(*(code.live_slots[name] for name in code.targets))
+        self.slots = {slot: size for slot, size in code.bytes.items() if slot in waiting}
+        self.at: dict[str, int] = {}
+        """Where in the memory of a thread that waits something has its place."""
+        self.size = _LINE
+        for name, size in [*((n, -(-bits_of(code.type_of(n)) // 8)) for n in code.kept), *self.slots.items()]:
+            self.at[name] = self.size
+            self.size += -(-size // _LINE) * _LINE
+
+    def lines(self) -> list[str]:
+        """What stands in front of ``%next``, where ``%t.step`` threads lie behind."""
+        several = f"label %{self.label(self.code.first)}"
+        return [
+            *self._head(),
+            "begin:",
+            "  %t = phi i64 [ 0, %group ], [ %t1, %next ]",
+            *(f"  %t.t{thread} = add i64 %t, {thread}" for thread in self.threads[1:]),
+            f"  %t.all = icmp ult i64 %t.t{self.count - 1}, %threads",
+            f"  %t.step = select i1 %t.all, i64 {self.count}, i64 1",
+            "  store i32 0, ptr %t.turn, align 4",
+            f"  br i1 %t.all, {several}, label %{self._alone_label(self.code.first)}",
+            *self._several_threads(),
+            *self._one_thread(),
+            *self._change_of_threads(),
+        ]
+
+    def _head(self) -> list[str]:
+        """Slots of what is kept, and what stood in front of the loop, with slots of the other threads."""
+        code = self.code
+        lines = [
+            "  %t.turn = alloca i32, align 4",
+            f"  %t.waiting = alloca [{(self.count - 1) * self.size} x i8], align {_LINE}",
+        ]
+        lines += [f"  {name}.kept = alloca {code.type_of(name)}, align 64" for name in code.kept]
+        for line in code.head:
+            lines += self.line(line) if RESULT.fullmatch(line) else [line]
+        return lines
+
+    def _alone_label(self, block: str) -> str:
+        return "alone" if block == self.code.first else block
+
+    # -- several threads -----------------------------------------------------------------------------------
+
+    def _several_threads(self) -> list[str]:
+        together = self._reached_together()
+        for name in together:
+            self.ways[name] = self.ways_behind(name)
+        return [*(line for name in together for line in self._block(name)), *self.faults(together)]
+
+    def _reached_together(self) -> list[str]:
+        reached, waiting = {self.code.first}, [self.code.first]
+        while waiting:
+            for other in self.ways_behind(waiting.pop()):
+                if other != _NEXT and other not in reached:
+                    reached.add(other)
+                    waiting.append(other)
+        return [name for name in self.blocks if name in reached]
+
+    def ways_behind(self, name: str) -> dict[str, str]:
+        found = super().ways_behind(name)
+        if name in self.code.partings:
+            first, second = self._order(self.blocks[name])
+            found |= {first: f"w.{name}", second: f"apart.{name}"}
+        return found
+
+    def _block(self, name: str) -> list[str]:
+        """A block for all threads: what stands between changes of memory for one, then for the next."""
+        block = self.blocks[name]
+        lines = [f"{self.label(name)}:"]
+        for phi in block.phis:
+            lines += self.phi(block, phi)
+        copies: list[list[str]] = []
+        for text in block.body:
+            copies.append(self.line(text))
+            if self._may_change_memory(text):  # which what comes is to find changed by all threads
+                lines += self._one_by_one(copies)
+                copies = []
+        lines += self._one_by_one(copies)
+        if name in self.code.regions:
+            return lines + self.in_turn(block)
+        if name in self.code.partings:
+            return [*lines, *self._end_apart(block), *self._parting(block)]
+        return lines + self.end(block)
+
+    def _may_change_memory(self, text: str) -> bool:
+        line = self.code.line(text)
+        return not line.is_repeatable and line.place not in self.code.slots
+
+    def _one_by_one(self, copies: list[list[str]]) -> list[str]:
+        """Copies of lines: all of the first thread, which has what is the same for all, too; then those of the next."""
+        return [copy[thread] for thread in self.threads for copy in copies if thread < len(copy)]
+
+    def _order(self, block: Block) -> tuple[str, str]:
+        """The blocks behind one behind which threads part, first the one that is tried first."""
+        one, other = block.successors()
+        return (other, one) if block.likely_successors() == [other] else (one, other)
+
+    def _end_apart(self, block: Block) -> list[str]:
+        """The end of a block behind which threads may part."""
+        found = BRANCH.fullmatch(block.end)
+        assert found
+        condition, one, other, weights = found.groups()
+        name = block.name
+        all_lines, all_of = self.over_threads("and", condition, f"all{{}}.{name}")
+        any_lines, any_of = self.over_threads("or", condition, f"any{{}}.{name}")
+        apart = f"apart.{name}"
+        if self._order(block)[0] == other:
+            return [
+                *any_lines, f"  br i1 {any_of}, label %{apart}, label %w.{other}{weights}",
+                f"{apart}:", *all_lines, f"  br i1 {all_of}, label %w.{one}, label %parting.{name}",
+            ]  # fmt: skip
+        return [
+            *all_lines, f"  br i1 {all_of}, label %w.{one}, label %{apart}{weights}",
+            f"{apart}:", *any_lines, f"  br i1 {any_of}, label %parting.{name}, label %w.{other}",
+        ]  # fmt: skip
+
+    def _parting(self, block: Block) -> list[str]:
+        """Where threads part behind a block: what they have goes to slots and memory, the first one goes on."""
+        code, here = self.code, block.name
+        found = BRANCH.fullmatch(block.end)
+        assert found
+        condition, one, other, _ = found.groups()
+        live = sorted(code.live[one] | code.live[other])
+        lines = [f"parting.{here}:"]
+        lines += [f"  store {code.type_of(x)} {self.renamed(x, 0)}, ptr {x}.kept, align 64" for x in live]
+        for thread in self.threads[1:]:
+            place = f"%place{thread}.{here}"
+            choice = f"i32 {code.targets[one]}, i32 {code.targets[other]}"
+            lines.append(f"  {place} = select i1 {self.renamed(condition, thread)}, {choice}")
+            at = f"{place}.at"
+            first = (thread - 1) * self.size
+            lines.append(f"  {at} = getelementptr i8, ptr %t.waiting, i64 {first}")
+            lines.append(f"  store i32 {place}, ptr {at}, align 4")
+            for x in live:
+                address = f"{x}.{here}.at{thread}"
+                lines.append(f"  {address} = getelementptr i8, ptr %t.waiting, i64 {first + self.at[x]}")
+                lines.append(f"  store {code.type_of(x)} {self.renamed(x, thread)}, ptr {address}, align {_LINE}")
+            for slot, size in self.slots.items():
+                if slot not in code.live_slots[one] | code.live_slots[other]:
+                    continue
+                address = f"{slot}.{here}.at{thread}"
+                lines.append(f"  {address} = getelementptr i8, ptr %t.waiting, i64 {first + self.at[slot]}")
+                lines.append(_copy(address, self.renamed(slot, thread), size))
+        return [
+            *lines,
+            "  store i32 1, ptr %t.turn, align 4",
+            f"  br i1 {self.renamed(condition, 0)}, label %{one}, label %{other}",
+        ]
+
+    # -- one thread ----------------------------------------------------------------------------------------
+
+    def _one_thread(self) -> list[str]:
+        """The body for one thread, which can be entered at the targets."""
+        lines: list[str] = []
+        code, kept = self.code, frozenset(self.code.kept)
+        loaded = {
+            here: {name: f"{name}.{here}" for name in sorted(used & kept) if code.home[name] != here}
+            for here, used in code.used.items()
+        }
+
+        def local(text: str, here: str) -> str:
+            names = loaded[here]
+            return NAME.sub(lambda m: names.get(m[0], m[0]), text) if names else text
+
+        def keep(name: str) -> list[str]:
+            return [f"  store {code.type_of(name)} {name}, ptr {name}.kept, align 64"] if name in kept else []
+
+        for here, block in self.blocks.items():
+            lines.append(f"{self._alone_label(here)}:")
+            for phi, (kind, values) in block.phis.items():
+                ways = ", ".join(f"[ {local(values[b], b)}, %{self._alone_label(b)} ]" for b in block.before)
+                lines.append(f"  {phi} = phi {kind} {ways}")
+            for phi in block.phis:
+                lines += keep(phi)
+            lines += [f"  {new} = load {code.type_of(n)}, ptr {n}.kept, align 64" for n, new in loaded[here].items()]
+            for line in block.body:
+                lines.append(local(line, here))
+                lines += keep(code.line(line).result)
+            lines.append(local(block.end, here).replace(f"label %{_NEXT}", "label %t.over"))
+        return lines
+
+    def _change_of_threads(self) -> list[str]:
+        """Behind the body for one thread: the next of those that wait goes on."""
+        code = self.code
+        if not code.targets:
+            return ["t.over:", f"  br label %{_NEXT}"]
+        places = " ".join(f"i32 {number}, label %{target}" for target, number in code.targets.items())
+        lines = [
+            "t.over:",
+            "  %t.thread = load i32, ptr %t.turn, align 4",
+            "  %t.none = icmp eq i32 %t.thread, 0",
+            f"  br i1 %t.none, label %{_NEXT}, label %t.change",
+            "t.change:",
+            "  %t.behind = add i32 %t.thread, 1",
+            f"  %t.last = icmp eq i32 %t.behind, {self.count}",
+            "  %t.turn.next = select i1 %t.last, i32 0, i32 %t.behind",
+            "  store i32 %t.turn.next, ptr %t.turn, align 4",
+            "  %t.number = sub i32 %t.thread, 1",
+            f"  %t.from = getelementptr [{self.size} x i8], ptr %t.waiting, i32 %t.number",
+            "  %t.place = load i32, ptr %t.from, align 4",
+        ]
+        for x in code.kept:
+            lines.append(f"  {x}.again.at = getelementptr i8, ptr %t.from, i64 {self.at[x]}")
+            lines.append(f"  {x}.again = load {code.type_of(x)}, ptr {x}.again.at, align {_LINE}")
+            lines.append(f"  store {code.type_of(x)} {x}.again, ptr {x}.kept, align 64")
+        for slot, size in self.slots.items():
+            lines.append(f"  {slot}.again.at = getelementptr i8, ptr %t.from, i64 {self.at[slot]}")
+            lines.append(_copy(slot, f"{slot}.again.at", size))
+        return [*lines, f"  switch i32 %t.place, label %{_NEXT} [ {places} ]"]
+
+
+def _copy(to: str, source: str, size: int) -> str:
+    return f"  call void @llvm.memcpy.p0.p0.i64(ptr align 1 {to}, ptr align 1 {source}, i64 {size}, i1 false)"

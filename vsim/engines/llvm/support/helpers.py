@@ -1,0 +1,268 @@
+"""Helper functions of accesses, shared by all kernels: the text of each is a module, compiled once for a machine.
+
+Functions on ways that are seldom taken leave all registers as they are (attribute group 2), so that a call costs the
+usual way nothing.
+"""
+
+from __future__ import annotations
+
+from visakit.isa.enums import BFLOAT_ATOMICS
+from vsim.engines.llvm.ir.intrinsics import MaskedIntrinsic
+from vsim.engines.llvm.ir.module import module
+from vsim.engines.llvm.support.templates import fill
+
+READ_MODIFY_WRITE = {
+    "add": "add", "sub": "sub", "inc": "add", "dec": "sub", "min": "umin", "max": "umax", "minsint": "min",
+    "maxsint": "max", "xchg": "xchg", "and": "and", "or": "or", "xor": "xor",
+}  # fmt: skip
+"""LLVM's words for atomic operations by those of the data port."""
+ORDERS = {
+    "umin": "ult", "umax": "ugt", READ_MODIFY_WRITE["minsint"]: "slt", READ_MODIFY_WRITE["maxsint"]: "sgt",
+}  # fmt: skip
+"""Comparisons after which the value that was there stays, of operations that give the smaller or larger one."""
+_FLOATS = {2: "half", 4: "float", 8: "double"}
+_ROUNDED = ("bfadd", "bfsub")
+"""Operations on bfloat16 whose results are rounded; the others choose one of the values that were there."""
+_WIDEST_STORE = 64
+"""Bytes of the largest vector that clears results."""
+
+
+def lane_function(
+    name: str,
+    op: str,
+    flat: bool,
+    index: str,
+    size: int,
+    lanes: int,
+    sources: int,
+    rare: bool,
+    own: bool,
+    written: bool = False,
+) -> str:
+    """The module of a function that goes through the active lanes of an access, all at once where it can.
+
+    The function takes the context, addresses, results, active lanes as bits, bytes behind each element that must be
+    inside, too, (pointer and size of a region,) and sources. It returns the first lane whose address is outside, or -1.
+
+    Args:
+        op: ``load``, ``store``, ``mapped`` or an atomic operation.
+        flat: addresses are of the flat space, else offsets in a region.
+        index: the LLVM type of addresses.
+        size: bytes of an element.
+        rare: it is seldom called, and leaves all registers as they are.
+        own: no other thread of the host sees the memory, so that atomic operations need not be atomic there.
+        written: it looks addresses up in the table for writes.
+    """
+    ty = f"i{8 * size}"
+    declarations = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)", "umin": "declare i64 @llvm.umin.i64(i64, i64)"}
+    at_once = op in ("load", "store") and lanes > 1 and not rare
+    text = fill(
+        "lanes",
+        "lane_loop",
+        name=name,
+        region="" if flat else ", ptr %region, i64 %limit",
+        sources="".join(f", ptr %source{k}" for k in range(sources)),
+        attributes="#2" if rare else "#0",
+        size=size,
+        ty=ty,
+        index=index,
+        table=fill("lanes", "table_for_writes" if written else "table") if flat else "",
+        vector_path=_vector_path(op, flat, index, ty, lanes, declarations) if at_once else "",
+        clear="  br label %cleared" if op == "store" else _clear(ty, lanes, size, rare),
+        wide=_widened("a", "%address", index),
+        buffer=fill("lanes", "buffer", stem="", address="%a") if flat else "  %off = or i64 %a, 0",
+        outside=fill("lanes", "outside"),
+        operands="\n".join(fill("lanes", "operand", ty=ty, k=k) for k in range(sources)),
+        act=_act(op, ty, size, own),
+        bad="br label %next" if op == "mapped" else "ret i64 %lane",
+    )
+    return module([text], declarations)
+
+
+def _widened(name: str, narrow: str, index: str, lanes: int = 1) -> str:
+    """Offsets as i64."""
+    if index == "i64":
+        ir, zero = (f"<{lanes} x i64>", "zeroinitializer") if lanes > 1 else ("i64", "0")
+        return f"%{name} = or {ir} {narrow}, {zero}"
+    source, target = (f"<{lanes} x i32>", f"<{lanes} x i64>") if lanes > 1 else ("i32", "i64")
+    return f"%{name} = zext {source} {narrow} to {target}"
+
+
+def _clear(ty: str, lanes: int, size: int, rare: bool) -> str:
+    """Zeros for results; then on to %cleared."""
+    if rare:
+        return fill("lanes", "clear_one_by_one", ty=ty, lanes=lanes)
+    parts = []
+    for start in range(0, lanes * size, _WIDEST_STORE):
+        width = min(_WIDEST_STORE, lanes * size - start)
+        align = width if width & (width - 1) == 0 else 1
+        parts.append(fill("lanes", "clear_vector", start=start, width=width, align=align))
+    return "\n".join([*parts, "  br label %cleared"])
+
+
+def _act(op: str, ty: str, size: int, own: bool) -> str:
+    """One lane's work at %p: its sources are %s0 and %s1, its result goes to %rp; ends with a branch to %next."""
+    if op in ("mapped", "load", "store") or (op == "cmpxchg" and not own):
+        return fill("lanes", op, ty=ty, size=size)
+    if op in READ_MODIFY_WRITE:
+        operand = "1" if op in ("inc", "dec") else "%s0"
+        operation = READ_MODIFY_WRITE[op]
+        if own:
+            return fill("lanes", "plain", ty=ty, update=_plain_update(operation, ty, operand))
+        return fill("lanes", "read_modify_write", ty=ty, size=size, operation=operation, operand=operand)
+    if op == "cmpxchg":
+        return fill("lanes", "plain", ty=ty, update=fill("lanes", "compare_exchange", ty=ty))
+    if op in BFLOAT_ATOMICS:
+        floats, same = fill("lanes", "as_bfloats"), BFLOAT_ATOMICS[op]
+        update = fill("lanes", op) if op in _ROUNDED else fill("lanes", same, ty=ty, real="float")
+    else:
+        floats, update = (
+            fill("lanes", "as_floats", ty=ty, real=_FLOATS[size]),
+            fill("lanes", op, ty=ty, real=_FLOATS[size]),
+        )
+    if own:
+        return fill("lanes", "plain", ty=ty, update=f"{floats}\n{update}")
+    return fill("lanes", "float_loop", ty=ty, size=size, floats=floats, update=update)
+
+
+def _plain_update(operation: str, ty: str, operand: str) -> str:
+    """%new from %seen and an operand."""
+    if operation == READ_MODIFY_WRITE["xchg"]:
+        return f"  %new = add {ty} {operand}, 0"
+    if order := ORDERS.get(operation):
+        return fill("lanes", "smaller_or_larger", ty=ty, order=order, operand=operand)
+    return f"  %new = {operation} {ty} %seen, {operand}"
+
+
+def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, declarations: dict[str, str]) -> str:
+    """All lanes at once, where all of them are inside the buffer of the first one; else on to %slow."""
+    intrinsic = MaskedIntrinsic("gather" if op == "load" else "scatter", ty, lanes)
+    declarations[intrinsic.name] = f"declare {intrinsic.result} @{intrinsic.name}({intrinsic.arguments})"
+    call = intrinsic.call("%vp", 1, f"<{lanes} x i1> %m", f"<{lanes} x {ty}> %vv")
+    if flat:
+        buffer = fill("lanes", "buffer", stem="f", address="%fa")
+        base = fill("lanes", "splat", to="vb", value="%forigin", lanes=lanes)
+        offsets = fill("lanes", "flat_offsets", lanes=lanes, buffer=buffer, base=base)
+    else:
+        offsets = fill("lanes", "region_offsets", lanes=lanes)
+    bound = "%flimit" if flat else "%limit"
+    return fill(
+        "lanes",
+        "vector_path",
+        lanes=lanes,
+        index=index,
+        mask_bits="or i64 %bits, 0" if lanes == 64 else f"trunc i64 %bits to i{lanes}",
+        wide=_widened("vw", "%va", index, lanes),
+        offsets=offsets,
+        bound=bound,
+        highest=fill("lanes", "splat", to="vl", value="%highest", lanes=lanes),
+        where="%fregion" if flat else "%region",
+        act=fill("lanes", f"vector_{op}", ty=ty, lanes=lanes, call=call),
+    )
+
+
+def each_function(name: str, op: str, index: str, size: int, lanes: int) -> str:
+    """The module of a function that loads or stores lanes at offsets which are known to be inside.
+
+    It takes a host pointer, offsets from there, results or values, and for stores the active lanes as bits.
+    """
+    wide = _widened("a", "%offset", index)
+    text = fill("lanes", f"each_{op}", name=name, index=index, ty=f"i{8 * size}", lanes=lanes, wide=wide)
+    return module([text], {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)"} if op == "store" else {})
+
+
+def elements_function(
+    name: str,
+    single: str,
+    flat: bool,
+    index: str,
+    size: int,
+    lanes: int,
+    sources: int,
+    rare: bool,
+    count: int,
+    room: int,
+) -> str:
+    """The module of a function that calls one of :func:`lane_function` for several elements, one behind the other.
+
+    It takes and returns what that does. The first call checks the bytes of all elements. Results and sources of each
+    element lie ``code_addresses`` bytes behind those of the one before.
+    """
+    region = "" if flat else ", ptr %region, i64 %limit"
+    arguments = ["ptr, ptr, ptr, i64, i64", *([] if flat else ["ptr, i64"]), *["ptr"] * sources]
+    sizes = "<" + ", ".join([f"{index} {size}"] * lanes) + ">"
+    at_once = lanes > 1 and not rare
+    text = fill(
+        "lanes",
+        "elements",
+        name=name,
+        single=single,
+        region=region,
+        sources="".join(f", ptr %source{k}" for k in range(sources)),
+        source_of_element="".join(f", ptr %source{k}.e" for k in range(sources)),
+        source="\n".join(fill("lanes", "source_of_element", k=k) for k in range(sources)),
+        attributes="#2" if rare else "#0",
+        call_attributes="#2" if rare else "",
+        advance=fill(
+            "lanes",
+            "advance_vector" if at_once else "advance_one_by_one",
+            index=index,
+            lanes=lanes,
+            **({"sizes": sizes} if at_once else {"size": size}),
+        ),
+        count=count,
+        room=room,
+    )
+    return module([text], {single: f"declare i64 @{single}({', '.join(arguments)})"})
+
+
+def row_function(name: str, flat: bool, index: str, size: int, mask: int | None, written: bool = False) -> str:
+    """The module of a function for lanes whose elements of ``size`` bytes follow each other.
+
+    It takes the context (or pointer and size of a region, whose addresses have a mask), the address of lane 0, and the
+    active lanes as bits. If these are inside, it returns -1 and the host pointer of where lane 0's element is or would
+    be; else the first active lane that is outside and its address.
+    """
+    intrinsics = (("cttz.i64", "i1"), ("ctlz.i64", "i1"), ("umin.i64", "i64"))
+    text = fill(
+        "lanes",
+        "row",
+        name=name,
+        arguments="ptr %ctx" if flat else "ptr %region, i64 %limit",
+        index=index,
+        size=size,
+        skipped="or i64 %back, 0" if index == "i64" else "trunc i64 %back to i32",
+        mask=-1 if mask is None else mask,
+        wide=_widened("a", "%held", index),
+        table=fill("lanes", "table_for_writes" if written else "table") if flat else "",
+        buffer=fill("lanes", "buffer", stem="", address="%a") if flat else "  %off = or i64 %a, 0",
+        outside=fill("lanes", "outside"),
+    )
+    return module([text], {n: f"declare i64 @llvm.{n}(i64, {t})" for n, t in intrinsics})
+
+
+def block_function(name: str, flat: bool) -> str:
+    """The module of a function that copies the bytes of a block as far as these are in the memory where it begins, and
+    zeros behind them.
+
+    It takes the context (or pointer and size of a region), the address of the block, its bytes and where they go, and
+    returns whether the first one is inside.
+    """
+    text = fill(
+        "lanes",
+        "block",
+        name=name,
+        arguments="ptr %ctx" if flat else "ptr %region, i64 %limit",
+        table=fill("lanes", "table") if flat else "",
+        buffer=fill("lanes", "buffer", stem="", address="%a") if flat else "  %off = or i64 %a, 0",
+    )
+    return module([text], {"umin": "declare i64 @llvm.umin.i64(i64, i64)"})
+
+
+def widened_function(name: str, narrow: str, signed: bool) -> str:
+    """The module of a function that computes addresses from what was widened on the way to them.
+
+    It takes addresses (out), the address of the first of these lanes if nothing wraps around, the factor, (narrow) lane
+    0 and distance of rows, and the shape (see the template).
+    """
+    return module([fill("lanes", "widened", name=name, narrow=narrow, extend="sext" if signed else "zext")], {})

@@ -1,0 +1,100 @@
+"""The processor that native code is made for: the host's, or a level of x86-64 that the host has, too.
+
+``VISAKIT_CPU`` chooses it, so that one machine shows what code for several is worth: ``x86-64-v2`` has vectors of 128
+bits, ``x86-64-v3`` of 256 (AVX2), ``x86-64-v4`` of 512 (AVX-512). Wider values are split by LLVM into what the target
+has.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import NamedTuple
+
+from llvmlite import binding as llvm
+
+from visakit.diagnostics import UsageError, did_you_mean
+
+VARIABLE = "VISAKIT_CPU"
+NATIVE = "native"
+_V2 = ("cx16", "popcnt", "sahf", "sse2", "sse3", "ssse3", "sse4.1", "sse4.2")
+_V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave")
+LEVELS = {
+    "x86-64-v2": _V2,
+    "x86-64-v3": _V3,
+    "x86-64-v4": (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+}
+"""What a processor of each level has, in LLVM's words (System V ABI for x86-64, "Micro-Architecture Levels")."""
+
+
+class Target(NamedTuple):
+    """A processor and what it has, in LLVM's words."""
+
+    cpu: str
+    features: str
+
+
+def target() -> Target:
+    """What code is made for now.
+
+    Raises:
+        UsageError: ``VISAKIT_CPU`` names no level, or one that this machine does not have.
+    """
+    return _target(os.environ.get(VARIABLE) or NATIVE)
+
+
+def converts_halves() -> bool:
+    """Whether the processor that code is made for has instructions that convert halves, or is none of x86-64."""
+    return has_feature("f16c") or not llvm.get_process_triple().startswith("x86_64")
+
+
+def is_guarded() -> bool:
+    """Whether code that is made now checks its accesses a second time (``VISAKIT_GUARD``, ``passes/sanitize.py``)."""
+    return os.environ.get("VISAKIT_GUARD", "") not in ("", "0")
+
+
+def fuses() -> bool:
+    """Whether that processor has instructions that round a product and a sum once, or is none of x86-64."""
+    return has_feature("fma") or not llvm.get_process_triple().startswith("x86_64")
+
+
+def has_feature(name: str) -> bool:
+    """Whether the processor that code is made for has something, in LLVM's words."""
+    level = os.environ.get(VARIABLE) or NATIVE
+    if level != NATIVE:
+        return name in LEVELS.get(level, ())
+    return llvm.get_process_triple().startswith("x86_64") and bool(llvm.get_host_cpu_features().get(name))
+
+
+def possible() -> list[str]:
+    """What ``VISAKIT_CPU`` may be on this machine."""
+    return [NATIVE, *(name for name in LEVELS if not _missing(name))]
+
+
+@cache
+def _target(name: str) -> Target:
+    if name == NATIVE:
+        return Target(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    if name not in LEVELS:
+        hint = did_you_mean(name, (NATIVE, *LEVELS))
+        words = f"; {hint}" if hint else ""
+        raise UsageError(f"{VARIABLE} is {', '.join(LEVELS)} or {NATIVE}, found '{name}'{words}")
+    missing = _missing(name)
+    if missing:
+        what = ", ".join(missing)
+        raise UsageError(
+            f"{VARIABLE} is '{name}', but this machine's processor ({llvm.get_host_cpu_name()}) lacks {what}; "
+            f"possible here: {', '.join(possible())}"
+        )
+    return Target(name, "")
+
+
+def _missing(name: str) -> list[str]:
+    """What this machine lacks of a level."""
+    features = llvm.get_host_cpu_features()
+    return [feature for feature in LEVELS[name] if not features.get(feature)]
+
+
+def vector_bits() -> int:
+    """Bits of the vectors of the processor that code is made for."""
+    return 512 if has_feature("avx512f") else 256 if has_feature("avx2") else 128
