@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import SHARED, needs_corpus
 
-from visakit.isa import FORMS, RESERVED, instruction_set, record
+from visakit.isa import FORMS, RESERVED, instruction_set, record, suffixes
 from visakit.isa.enums import ATOMICS, LSC_ATOMICS
 from visakit.text.instruction_syntax import operands_of
 from vsim.semantics import ALLOWED_DEVIATION, SEMANTICS
@@ -110,7 +110,7 @@ def test_the_words_of_the_notation_are_explained_and_used():
         ({"implied": (("order", 1),)}, "no field order"),
         ({"operands": "dst:ud src1:ud"}, "no field src1"),
         ({"classes": "scr0:g"}, "no field scr0"),
-        ({"suffixes": (record.Flag("ov", "ov"),)}, "no field ov"),
+        ({"suffixes": (suffixes.Flag("ov", "ov"),)}, "no field ov"),
         ({"text": "(exec) dst scr0?"}, "no field scr0"),
         ({"text": "(exec) @data:scr0"}, "no field scr0"),
         ({"spelling": "optional-exe"}, "no spelling optional-exe"),

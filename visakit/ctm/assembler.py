@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 from visakit.ctm.builder import ModuleBuilder, StatementError, register_number
 from visakit.ctm.checks import check_module
 from visakit.ctm.flow import FlowEncoder, field_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 from visakit.ctm.builder import ModuleBuilder, StatementError, encode_fields, register_number
 from visakit.ctm.syntax import (
     BranchCondition,

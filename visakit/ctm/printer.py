@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Iterator
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 from visakit.ctm.builder import StatementError
 from visakit.ctm.grammar import LineSyntaxError, parse_line
 from visakit.ctm.operations import arithmetic_words

@@ -2,7 +2,8 @@
 
 from typing import Unpack
 
-from visakit.isa.record import FLOATS, INTEGERS, SAT, Details, InstructionDesc, Number, Saturation, form
+from visakit.isa.record import FLOATS, INTEGERS, Details, InstructionDesc, Saturation, form
+from visakit.isa.suffixes import SAT, Number
 from visakit.language.platforms import ALL, WITH_MACROS, since
 
 _CATEGORY = "arithmetic"
@@ -30,7 +31,7 @@ def _ternary(opcode: int, name: str, summary: str, types: frozenset[str] | str =
 
 def _systolic(opcode: int, name: str, results: str, summary: str, platforms: frozenset[str]) -> InstructionDesc:
     from visakit.isa.enums import PRECISIONS
-    from visakit.isa.record import Choice
+    from visakit.isa.suffixes import Choice
 
     return form(
         opcode, name, "ec w:dst r:src0 r:src1 s:src2 W:src1_precision.8+src2_precision.8+depth.8+count.8", summary, category=_CATEGORY,
@@ -43,7 +44,7 @@ def _systolic(opcode: int, name: str, results: str, summary: str, platforms: fro
 
 def _block_systolic() -> InstructionDesc:
     from visakit.isa.enums import PRECISIONS
-    from visakit.isa.record import Choice
+    from visakit.isa.suffixes import Choice
 
     words = {name: PRECISIONS[name] for name in ("bf", "hf", "bf8", "hf8", "e2m1")}
     return form(

@@ -3,7 +3,8 @@
 from typing import Unpack
 
 from visakit.isa.enums import LFSR_FORMS
-from visakit.isa.record import INTEGERS, SAT, Choice, Details, InstructionDesc, Number, Saturation, form
+from visakit.isa.record import INTEGERS, Details, InstructionDesc, Saturation, form
+from visakit.isa.suffixes import SAT, Choice, Number
 from visakit.language.platforms import since
 
 _CATEGORY = "logic"

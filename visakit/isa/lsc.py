@@ -10,7 +10,8 @@ from visakit.isa.enums import (
     LSC_ORDERS,
     LSC_SFIDS,
 )
-from visakit.isa.record import Access, Choice, Flag, Hint, InstructionDesc, Memory, Payload, Suffix, form
+from visakit.isa.record import Access, InstructionDesc, Memory, Payload, form
+from visakit.isa.suffixes import Choice, Flag, Hint, Suffix
 from visakit.language.platforms import since
 
 _CATEGORY = "lsc"

@@ -3,7 +3,8 @@
 from typing import Unpack
 
 from visakit.isa.enums import ATOMIC_WIDTHS, ATOMICS, COUNTS, MEDIA_MODIFIERS
-from visakit.isa.record import CHANNELS, Access, Choice, Details, Flag, InstructionDesc, Memory, Payload, form
+from visakit.isa.record import Access, Details, InstructionDesc, Memory, Payload, form
+from visakit.isa.suffixes import CHANNELS, Choice, Flag
 from visakit.language.platforms import since
 
 _CATEGORY = "memory"

@@ -1,7 +1,8 @@
 """Raw messages, video motion estimation, debugging and lifetimes."""
 
 from visakit.isa.enums import SHARED_FUNCTIONS
-from visakit.isa.record import Choice, Flow, InstructionDesc, Number, form
+from visakit.isa.record import Flow, InstructionDesc, form
+from visakit.isa.suffixes import Choice, Number
 from visakit.language.platforms import since
 
 _CATEGORY = "misc"

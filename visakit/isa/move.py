@@ -1,7 +1,8 @@
 """Moves, conversions, selection, comparison and address arithmetic."""
 
 from visakit.isa.enums import DOWNSCALE_MODES, DOWNSCALE_ROUNDINGS, DOWNSCALES, NO_RELATION, RELATIONS
-from visakit.isa.record import FLOATS, INTEGERS, SAT, Choice, form
+from visakit.isa.record import FLOATS, INTEGERS, form
+from visakit.isa.suffixes import SAT, Choice
 from visakit.language.platforms import since
 
 _CATEGORY = "move"

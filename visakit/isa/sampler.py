@@ -1,7 +1,8 @@
 """Sampler, render-target and URB messages."""
 
 from visakit.isa.enums import SAMPLE_FORMATS, TARGET_BITS
-from visakit.isa.record import CHANNELS, Access, Choice, Flag, InstructionDesc, Memory, TargetFlags, form
+from visakit.isa.record import Access, InstructionDesc, Memory, form
+from visakit.isa.suffixes import CHANNELS, Choice, Flag, TargetFlags
 from visakit.language.platforms import ALL, since
 
 _CATEGORY = "sampler"

@@ -1,6 +1,7 @@
 """Synchronisation: barriers, fences, waits."""
 
-from visakit.isa.record import FenceFlags, Flow, form
+from visakit.isa.record import Flow, form
+from visakit.isa.suffixes import FenceFlags
 from visakit.language.platforms import since
 
 _CATEGORY = "sync"

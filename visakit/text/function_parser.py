@@ -6,7 +6,8 @@ import re
 
 from visakit.diagnostics import QUIET
 from visakit.isa import InstructionDesc, instruction_set
-from visakit.isa.record import Flow, target_outputs
+from visakit.isa.layout import target_outputs
+from visakit.isa.record import Flow
 from visakit.language import types
 from visakit.language.operands import NULL, SAT, Execution, Predicate, PredicateControl, with_modifier
 from visakit.language.platforms import MAXIMUM_GRF_SIZE, PLATFORMS, Platform

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from visakit.diagnostics import did_you_mean
 from visakit.isa import InstructionDesc, enums
-from visakit.isa.record import Condition
+from visakit.isa.layout import Condition
 from visakit.language.operands import EXEC_SIZES, MAXIMUM_LANES, NO_MODIFIER, SCALAR, SURFACE, Execution, General
 from visakit.language.platforms import since
 from visakit.language.program import Fields
