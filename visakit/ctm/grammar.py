@@ -40,7 +40,7 @@ class LineSyntaxError(Exception):
 @functools.cache
 def line_grammar() -> Lark:
     """The parser of a line; its tables are kept in the user's cache directory until the grammar or Lark changes."""
-    return load("ctm", lexer="contextual", transformer=LineTransformer())
+    return load("ctm", "start", lexer="contextual", transformer=LineTransformer())
 
 
 def parse_line(text: str) -> SourceLine:

@@ -44,8 +44,6 @@ from visakit.text.syntax import Placed
 MODIFIERS = {"": NO_MODIFIER, "(abs)": ABS, "(-)": NEG, "(-abs)": NEG_ABS, "(~)": NOT}
 MAXIMUM_LABELS = 0xFFFF
 _NOT_HERE = "is not an operand that can stand here"
-EXPRESSIONS = (int, syntax.Operation, syntax.SizeOf, syntax.DispatchSimd)
-
 
 _DECLARATIONS = {"V": "v_type=G type=ud num_elts=16 align=GRF", "A": "v_type=A num_elts=1", "P": "v_type=P num_elts=16"}
 
@@ -138,7 +136,7 @@ class Binder:
     def _evaluate(self, node: syntax.Node) -> int:
         if isinstance(node, syntax.NameNode):
             raise Problem("V020", f"'{node.name}' is not an integer expression")
-        if not isinstance(node, EXPRESSIONS):
+        if not isinstance(node, syntax.EXPRESSIONS):
             raise Problem("V020", "this is not an integer expression")
         try:
             return evaluate(node, self.size_of, lambda: self.function.integer_attribute("SimdSize", 0))
@@ -182,7 +180,7 @@ class Binder:
             return self.immediate(node.value, node.type, text)
         if isinstance(node, syntax.NumberNode):
             node = node.value
-        if isinstance(node, EXPRESSIONS):
+        if isinstance(node, syntax.EXPRESSIONS):
             return Immediate(types.UD, self.integer(node, -(1 << 31), (1 << 32) - 1) & 0xFFFFFFFF)
         if isinstance(node, syntax.NameNode):
             return General(self.symbol(node.name, "V").index, 0, 0, region)

@@ -9,7 +9,6 @@ from visakit.language.calls import mismatched_sizes
 from visakit.language.program import FIRST_VARIABLE, Function, Instruction, Module, widest_instruction
 from visakit.rules.encodable import BITS_OF_A_FLOAT, ROW_OF_AN_ADDRESS, Rules
 from visakit.rules.validation import overlaps
-from visakit.text.comments import strip_line_comment
 from visakit.text.function_parser import FunctionParser
 from visakit.text.instruction_syntax import operands_of
 from visakit.text.problem import Problem
@@ -99,12 +98,9 @@ class Checks:
 
     def _operand(self, i: Instruction, field: str) -> Placed | None:
         """Where a field of an instruction was written, or its opcode."""
-        line = strip_line_comment(self.source.lines[i.line - 1].rstrip("\r"))
-        try:
-            statement = self.reader.statement(line)
-        except Problem:  # part of the line is in a comment of several lines
-            return None
-        if not isinstance(statement, InstructionStatement):
+        statements = self.reader.statements(self.source.code[i.line - 1])
+        statement = next((s for s in statements if isinstance(s, InstructionStatement)), None)
+        if statement is None:
             return None
         for expected, at in zip(operands_of(i.desc), statement.operands, strict=False):
             if expected.name == field:

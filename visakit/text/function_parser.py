@@ -64,30 +64,30 @@ class FunctionParser:
     # -- instructions --------------------------------------------------------------------------------------
 
     def instruction(self, statement: InstructionStatement, text: str) -> None:
-        """Bind an instruction and append it; ``text`` is its line.
+        """Bind an instruction and append it; ``text`` is its line, or empty if other statements are on it.
 
         Raises:
             Problem: there is no such instruction, or an operand does not fit it.
         """
         try:
-            desc, args = self._bound(statement, text)
+            desc, args = self._bound(statement)
         except Problem as problem:
             if problem.at is not None and _has_no_type(problem.at):
-                problem.hint = self._typed(statement, problem.at, text) or problem.hint
+                problem.hint = self._typed(statement, problem.at) or problem.hint
             raise
         made = Instruction(desc, args, self.line)
         self.function.instructions.append(made)
-        if is_pure(desc):
+        if text and is_pure(desc):
             self.equal[text] = made
 
-    def _bound(self, statement: InstructionStatement, text: str) -> tuple[InstructionDesc, Fields]:
+    def _bound(self, statement: InstructionStatement) -> tuple[InstructionDesc, Fields]:
         """Record and fields of an instruction."""
         opcode = statement.opcode.node
         assert isinstance(opcode, OpcodeNode)
         desc, fields, saturate = resolve(self.table, opcode.words, len(statement.operands), self._name_of_platform)
         self._check_platform(desc)
         args: Fields = dict(fields)
-        self._bind_operands(desc, statement.operands, args, text)
+        self._bind_operands(desc, statement, args)
         if statement.attribute is not None:
             self._bind_attribute(desc, statement.attribute, args)
         if desc.has_predicate:
@@ -106,7 +106,7 @@ class FunctionParser:
     def _name_of_platform(self) -> str:
         return self.platform.name if self.platform else ""
 
-    def _typed(self, statement: InstructionStatement, at: Placed, text: str) -> str:
+    def _typed(self, statement: InstructionStatement, at: Placed) -> str:
         """How to write a number without a type: with the first type that the instruction takes, those beside it first.
 
         Other numbers without a type get the same one, so that the hint of the first helps with the next.
@@ -118,7 +118,7 @@ class FunctionParser:
         for name in dict.fromkeys((*self._types_beside(statement), *_USUAL_TYPES)):
             typed = [_with_type(o, name) if _has_no_type(o) else o for o in operands]
             try:
-                desc, args = self._bound(statement._replace(operands=typed), text)
+                desc, args = self._bound(statement._replace(operands=typed))
             except Problem:
                 continue
             if not rules.check(Instruction(desc, args, self.line)):
@@ -160,8 +160,8 @@ class FunctionParser:
             raise
         return PredicateControl(index, node.inverse, mode)
 
-    def _bind_operands(self, desc: InstructionDesc, operands: list[Placed], args: Fields, text: str) -> None:
-        position = 0
+    def _bind_operands(self, desc: InstructionDesc, statement: InstructionStatement, args: Fields) -> None:
+        operands, position = statement.operands, 0
         for expected in operands_of(desc):
             if expected.many:
                 args.setdefault(expected.name, ())
@@ -179,7 +179,9 @@ class FunctionParser:
                     break
                 if at is None:
                     message = f"{desc.mnemonic} needs {expected.what} here, the line ends"
-                    raise Problem("V048", message, f"its form is: {desc.syntax}", Placed(0, " ", len(text.rstrip())))
+                    last = operands[-1] if operands else statement.opcode
+                    end = Placed(0, " ", last.column + len(last.text))
+                    raise Problem("V048", message, f"its form is: {desc.syntax}", end)
                 self._bind(desc, expected, at, args)
                 position += 1
                 if not expected.many:

@@ -10,7 +10,7 @@ from visakit.language import types
 from visakit.language.operands import NULL, SCALAR, General, Immediate, Raw, VectorOperand
 from visakit.language.program import Fields
 from visakit.text import syntax
-from visakit.text.binder import EXPRESSIONS, Binder
+from visakit.text.binder import Binder
 from visakit.text.operand_printer import OperandPrinter
 from visakit.text.operand_syntax import OperandSyntax
 from visakit.text.problem import Problem
@@ -201,7 +201,7 @@ def _written(node: syntax.Node) -> str:
 def _number(node: syntax.Node) -> syntax.Value | None:
     """A number without a type; None if something else stands there."""
     value = node.value if isinstance(node, syntax.NumberNode) and node.type is None else node
-    return value if isinstance(value, EXPRESSIONS) else None
+    return value if isinstance(value, syntax.EXPRESSIONS) else None
 
 
 def _moved_by(offset: int) -> str:

@@ -12,12 +12,12 @@ from visakit.diagnostics import AssemblyError, Collector, Diagnostic, Label
 from visakit.language.platforms import MAXIMUM_GRF_SIZE, Platform, find
 from visakit.language.program import Attribute, Function, Instruction, Module, predefined_strings
 from visakit.text.checks import Checks
-from visakit.text.comments import scope_parts, strip_block_comments, strip_line_comment
+from visakit.text.comments import blank_comments
 from visakit.text.directives import FUNCTION_DIRECTIVES, declare_input, name_argument
 from visakit.text.function_parser import FunctionParser
 from visakit.text.names import MAXIMUM_SCOPES
 from visakit.text.problem import FollowUp, Problem
-from visakit.text.reader import LineReader, head, line_reader
+from visakit.text.reader import LineReader, line_reader
 from visakit.text.source import Source
 from visakit.text.syntax import (
     DirectiveStatement,
@@ -69,13 +69,13 @@ class ModuleParser:
         try:
             if not text.isascii():
                 self._check_characters()
-            text = strip_block_comments(text, self.source.file)
+            text = blank_comments(text, self.source.file)
         except AssemblyError as error:
             for d in error.diagnostics:
                 self.collector.add(d)
             return self.module
-        for number, raw in enumerate(text.split("\n"), 1):
-            line = strip_line_comment(raw) if "//" in raw else raw
+        self.source.code = text.split("\n")
+        for number, line in enumerate(self.source.code, 1):
             if self.caches and self.current is not None:
                 known = self.current.equal.get(line)
                 if known is not None:
@@ -113,22 +113,22 @@ class ModuleParser:
     # -- statements ----------------------------------------------------------------------------------------
 
     def _line(self, line: str, number: int) -> None:
-        """The statements of a line: one, and scopes that open before it or close behind it."""
-        parts = scope_parts(line) if "{" in line or "}" in line else (line,)
-        for part in parts:
-            self._one(part, number)
-
-    def _one(self, line: str, number: int) -> None:
-        at = None
+        """The statements of a line: one, and scopes that open before it or close after it."""
         try:
-            statement = self.reader.statement(line)
-            at = head(statement, line)
-            self._statement(statement, at, line, number)
-        except FollowUp:
-            pass
+            statements = self.reader.statements(line)
         except Problem as problem:
-            self.source.report(problem, number, at)
+            self.source.report(problem, number)
             self._recover(line)
+            return
+        text = line if len(statements) == 1 else ""
+        for statement in statements:
+            try:
+                self._statement(statement, text, number)
+            except FollowUp:
+                pass
+            except Problem as problem:
+                self.source.report(problem, number, statement.head)
+                self._recover(line)
 
     def _recover(self, line: str) -> None:
         """Errors that only follow from one in this line are not reported: a missing version, uses of its variable."""
@@ -137,14 +137,15 @@ class ModuleParser:
         if self.current is not None and len(words) > 1 and words[0] == ".decl":
             self.current.binder.names.misdeclared.add(words[1])
 
-    def _statement(self, statement: Statement, at: Placed, line: str, number: int) -> None:
+    def _statement(self, statement: Statement, text: str, number: int) -> None:
+        at = statement.head
         if isinstance(statement, DirectiveStatement):
             self._directive(statement, at, number)
             return
         parser = self._function(at, number)
         if isinstance(statement, InstructionStatement):
             self._check_version(at, number)
-            parser.instruction(statement, line)
+            parser.instruction(statement, text)
         elif isinstance(statement, LabelStatement):
             self._label(parser, statement.name, at)
         else:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FOLDER = resource("grammar")
 UNREADABLE = "_UNREADABLE"
-FORMAT = 2
+FORMAT = 3
 """Of the files of scanners and derivations; another one is not read."""
 MAXIMUM_KEPT = 4000
 """Derivations in a file: so many that compilers' texts are read without Lark."""
@@ -33,7 +33,7 @@ def grammar_text(name: str) -> str:
 
 def load(
     name: str,
-    starts: tuple[str, ...] = ("start",),
+    start: str,
     lexer: str = "basic",
     transformer: Transformer[Token, Made] | None = None,
 ) -> Lark:
@@ -46,7 +46,7 @@ def load(
     import lark
 
     text = grammar_text(name)
-    digest = hashlib.sha256("\0".join((lark.__version__, lexer, text, *starts)).encode()).digest()
+    digest = hashlib.sha256("\0".join((lark.__version__, lexer, text, start)).encode()).digest()
     kept = cache.read("grammar", f"{name}.tables") or b""
     if kept.startswith(digest):
         try:
@@ -58,7 +58,7 @@ def load(
         text,
         parser="lalr",
         lexer=lexer,
-        start=list(starts),
+        start=start,
         maybe_placeholders=True,
         propagate_positions=transformer is None,
         transformer=transformer,
@@ -73,12 +73,14 @@ def load(
 
 
 class Scanner(NamedTuple):
-    """What cuts a line into tokens: a pattern; for each of its groups a kind, and the kinds of exact texts.
+    """Patterns that cut a line into tokens; for each group of the first a kind, and the kinds of exact texts.
 
-    A match is a token and the blanks behind it; the group that matched is empty and marks the token's end.
+    A match is a token and what is skipped after it, blanks and comments; the group that matched is empty and marks the
+    token's end.
     """
 
     pattern: str
+    skipped: str
     names: list[str]
     exact: list[dict[str, str]]
 
@@ -101,9 +103,18 @@ def scanner(parser: Lark) -> Scanner:
     groups = [_alternatives(first), *(p.pattern.to_regexp() for p in patterns)]
     groups += [_alternatives([text for text in signs if text not in first]), r"\S"]
     # Groups are at the ends of alternatives: re skips an alternative that begins with another character.
-    pattern = rf"(?:{'|'.join(f'{group}()' for group in groups)})[ \t\f\r]*+"
+    skipped = _skipped([parser.get_terminal(name).pattern.to_regexp() for name in parser.lexer_conf.ignore])
+    pattern = f"(?:{'|'.join(f'(?:{group})()' for group in groups)}){skipped}"
     names = ["", "", *(p.name for p in patterns), "", UNREADABLE]
-    return Scanner(pattern, names, [signs if not name else words for name in names])
+    return Scanner(pattern, skipped, names, [signs if not name else words for name in names])
+
+
+def _skipped(ignored: list[str]) -> str:
+    """A pattern of everything that the grammar ignores: first blanks, a class of characters, of which there are most."""
+    blanks = next(pattern for pattern in ignored if pattern[0] == "[").removesuffix("+")
+    comments = "|".join(pattern for pattern in ignored if pattern[0] != "[")
+    # A group does not repeat possessively: re of Python 3.11 forgets which group matched before it.
+    return f"{blanks}*+(?:(?:{comments}){blanks}*+)*"
 
 
 def _lead(pattern: str) -> str:

@@ -32,19 +32,37 @@ def _integer(text: str) -> int:
     return int(text, 16) if text[:2] in ("0x", "0X") else int(text)
 
 
+def _without_order(text: str) -> tuple[str, str]:
+    """A form of data or blocks, and its letters of order at the end."""
+    form = text.rstrip("nt")
+    return form, text[len(form) :]
+
+
 class SyntaxTransformer:
     """Makes syntax nodes."""
 
     # -- statements ------------------------------------------------------------------------------------------
 
+    def line(self, children: Children) -> tuple[syntax.Statement, ...]:
+        return tuple(children)
+
     def label(self, children: Children) -> syntax.LabelStatement:
-        return syntax.LabelStatement(children[0].rstrip(": \t"))
+        return syntax.LabelStatement(children[0])
 
     def open_scope(self, children: Children) -> syntax.ScopeStatement:
-        return syntax.ScopeStatement(True)
+        return syntax.ScopeStatement(children[0], True)
 
     def close_scope(self, children: Children) -> syntax.ScopeStatement:
-        return syntax.ScopeStatement(False)
+        return syntax.ScopeStatement(children[0], False)
+
+    def label_name(self, children: Children) -> syntax.NameNode:
+        return syntax.NameNode(children[0].rstrip(": \t"))
+
+    def opening(self, children: Children) -> syntax.NameNode:
+        return syntax.NameNode("{")
+
+    def closing(self, children: Children) -> syntax.NameNode:
+        return syntax.NameNode("}")
 
     def instruction(self, children: Children) -> syntax.InstructionStatement:
         predication, opcode, *operands, attribute = children
@@ -110,12 +128,15 @@ class SyntaxTransformer:
     def name(self, children: Children) -> syntax.NameNode:
         return syntax.NameNode(children[0])
 
+    def offset(self, children: Children) -> int:
+        return _integer(children[0][1:])
+
     def indirect(self, children: Children) -> syntax.IndirectNode:
-        modifier, name, element, offset, region, data_type = children
+        modifier, _, name, element, offset, region, data_type = children
         return syntax.IndirectNode(modifier or "", name, element, offset or 0, region, data_type)
 
     def address_of(self, children: Children) -> syntax.AddressOfNode:
-        return syntax.AddressOfNode(children[0], children[1] or 0)
+        return syntax.AddressOfNode(children[0].rstrip("[ \t"), children[1] or 0)
 
     # -- constants -------------------------------------------------------------------------------------------
 
@@ -124,11 +145,20 @@ class SyntaxTransformer:
 
     typed = number
 
+    def group_number(self, children: Children) -> syntax.Value:
+        (items,) = children
+        if len(items) != 1 or not isinstance(items[0], syntax.EXPRESSIONS):
+            raise Problem("V020", "a number with a type is one integer expression", "write (2*%sizeof(V)):ud")
+        value: syntax.Value = items[0]
+        return value
+
     def integer(self, children: Children) -> int:
         return _integer(children[0])
 
     def float(self, children: Children) -> float:
         text = children[0]
+        if text[:3] in (".0x", ".0X"):
+            raise Problem("V020", f"'{text}' is not a number", f"write 0x{text[3:]}")
         try:
             value = float.fromhex(text) if text[:2] in ("0x", "0X") else float(text)
         except OverflowError:
@@ -147,7 +177,7 @@ class SyntaxTransformer:
     # -- groups ----------------------------------------------------------------------------------------------
 
     def execution(self, children: Children) -> syntax.ExecutionNode:
-        return syntax.ExecutionNode(*children)
+        return syntax.ExecutionNode(children[0], children[1])
 
     def group(self, children: Children) -> syntax.GroupNode:
         return syntax.GroupNode(children[0])
@@ -160,19 +190,24 @@ class SyntaxTransformer:
     # -- operands of LSC messages ----------------------------------------------------------------------------
 
     def data(self, children: Children) -> syntax.DataNode:
-        register, size, elements, order, channels = children
-        count = _integer(elements) if elements else 0
-        return syntax.DataNode(register, size, count, order or "", (channels or "").removeprefix("."))
+        register, text, channels = children
+        form, order = _without_order(text[1:])
+        size, _, count = form.partition("x")
+        return syntax.DataNode(register, size, _integer(count or "0"), order, (channels or "").removeprefix("."))
 
     def other_data(self, children: Children) -> syntax.DataNode:
         return syntax.DataNode(children[0], children[1], 0, "", "")
 
     def block(self, children: Children) -> syntax.BlockNode:
-        register, size, blocks, width, height, order = children
-        return syntax.BlockNode(register, size, _integer(blocks or "1"), _integer(width), _integer(height), order)
+        register, text = children
+        form, order = _without_order(text[1:])
+        size, _, extent = form.partition(".")
+        *blocks, width, height = map(_integer, extent.split("x"))
+        return syntax.BlockNode(register, size, blocks[0] if blocks else 1, width, height, order)
 
     def tile(self, children: Children) -> syntax.TileNode:
-        register, width, height = children
+        register, text = children
+        width, height = text[1:].split("x")
         return syntax.TileNode(register, _integer(width), _integer(height))
 
     def address(self, children: Children) -> syntax.AddressNode:
@@ -208,6 +243,9 @@ class SyntaxTransformer:
         return text
 
     # -- directives ------------------------------------------------------------------------------------------
+
+    def word(self, children: Children) -> syntax.NameNode:
+        return syntax.NameNode(children[0])
 
     def directive(self, children: Children) -> syntax.DirectiveStatement:
         word, *rest = children
