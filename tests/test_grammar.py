@@ -10,7 +10,7 @@ from conftest import DATA, HEAD, SHARED
 
 from visakit import AssemblyError, assemble, cache
 from visakit.text import tables
-from visakit.text.comments import blank_comments
+from visakit.text.comments import without_comments
 from visakit.text.problem import Problem
 from visakit.text.reader import PLACED, LineReader, line_reader
 from visakit.text.syntax import IndirectNode, InstructionStatement, NumberNode, Placed, RegionNode, VectorNode
@@ -21,8 +21,7 @@ CASES = sorted(p for p in SHARED.glob("cases/*/*/*.visaasm")) if SHARED.exists()
 
 
 def lines(path):
-    text = blank_comments(path.read_text(), "x")
-    return {line for raw in text.split("\n") if (line := raw.strip())}
+    return {line for raw in without_comments(path.read_text().split("\n"), "x") if (line := raw.strip())}
 
 
 def statement_of(line):

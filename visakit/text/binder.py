@@ -73,16 +73,23 @@ _ELEMENT = re.compile(r"(%?\w+)\[(.*)\]")
 
 class Binder:
     """Binds the operands of one function. ``grf_size`` is in bytes, 0 where the platform is not known; it turns byte
-    offsets of ``&V[n]`` into rows. ``line`` is the line that is read.
+    offsets of ``&V[n]`` into rows. ``line`` is the line that is read. Without ``remember`` every operand is bound anew.
     """
 
-    def __init__(self, function: Function, platform: Platform | None, grf_size: int) -> None:
+    def __init__(self, function: Function, platform: Platform | None, grf_size: int, remember: bool = True) -> None:
         self.function, self.platform, self.line = function, platform, 0
         self.grf_size, self.registers = grf_size or SMALLEST_GRF_SIZE, grf_size
         self.labels: dict[str, int] = {}
         self.label_uses: dict[int, tuple[int, Placed]] = {}
         """The first use of each label: its line, and its place there."""
         self.names = Names(function.version)
+        self.remember = remember
+        self._operands: dict[tuple[str, bool], VectorOperand] = {}
+        """Vector operands by their text, and whether they are destinations."""
+
+    def forget(self) -> None:
+        """Names changed their meaning."""
+        self._operands.clear()
 
     def label(self, name: str, at: Placed | None = None) -> int:
         """Index of a label, which is made at its first use or definition."""
@@ -195,6 +202,16 @@ class Binder:
         return General(index, row, column, region)
 
     # -- vector operands -----------------------------------------------------------------------------------
+
+    def operand(self, at: Placed, destination: bool) -> VectorOperand:
+        """A vector operand; equal texts are one operand, so that whoever checks or encodes it need do it once."""
+        key = (at.text, destination)
+        found = self._operands.get(key)
+        if found is None:
+            found = self.vector(at.node, at.text, destination)
+            if self.remember:
+                self._operands[key] = found
+        return found
 
     def vector(self, node: syntax.Node, text: str, destination: bool) -> VectorOperand:
         """A vector operand of any class; ``text`` is how it was written."""

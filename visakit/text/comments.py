@@ -10,8 +10,8 @@ _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?(?:\*/|\Z)'
 _VISIBLE = re.compile(r"[^\n]")
 
 
-def blank_comments(text: str, file: str) -> str:
-    """The text without ``// ...`` and with blanks in place of ``/* */``, so that line numbers and columns stay.
+def without_comments(lines: list[str], file: str) -> list[str]:
+    """The lines of a text without ``// ...``, and with blanks in place of ``/* */``, so that columns stay.
 
     The grammar has comments, too. They go before it reads lines, as a comment may reach over several of them, and as
     lines that differ in a comment alone are equal.
@@ -19,8 +19,19 @@ def blank_comments(text: str, file: str) -> str:
     Raises:
         AssemblyError: a comment does not end.
     """
-    if "/*" not in text and "//" not in text:
-        return text
+    if any("/*" in line for line in lines):
+        return _without_blocks("\n".join(lines), file).split("\n")
+    return [_without_end(line) if "//" in line else line for line in lines]
+
+
+def _without_end(line: str) -> str:
+    """A line without its comment."""
+    code, _, _ = line.partition("//")
+    return code if '"' not in code else _STRING_OR_COMMENT.sub(lambda m: m[0] if m[0][0] == '"' else "", line)
+
+
+def _without_blocks(text: str, file: str) -> str:
+    """A text without comments of either kind."""
 
     def blank(m: re.Match[str]) -> str:
         found = m[0]
@@ -29,9 +40,7 @@ def blank_comments(text: str, file: str) -> str:
         if found[1] == "/":
             return ""
         if len(found) < 4 or not found.endswith("*/"):
-            at = m.start()
-            line = text.count("\n", 0, at) + 1
-            column = at - (text.rfind("\n", 0, at) + 1)
+            line, column = text.count("\n", 0, m.start()) + 1, m.start() - (text.rfind("\n", 0, m.start()) + 1)
             place = Span(file, line, column + 1, 2, text.split("\n")[line - 1])
             raise AssemblyError(Diagnostic("V002", "this comment does not end", place, "close it with */"))
         return _VISIBLE.sub(" ", found)

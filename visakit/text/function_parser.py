@@ -37,10 +37,10 @@ _UNIFORM_EXEC = Execution(1, 0)
 class FunctionParser:
     """Reads one function; ``grf_size`` in bytes, 0 where the platform is not known."""
 
-    def __init__(self, function: Function, platform: Platform | None, grf_size: int) -> None:
+    def __init__(self, function: Function, platform: Platform | None, grf_size: int, remember: bool = True) -> None:
         self.function, self.platform = function, platform
         self.table = instruction_set(function.version)
-        self.binder = Binder(function, platform, grf_size)
+        self.binder = Binder(function, platform, grf_size, remember)
         self.equal: dict[str, Instruction] = {}
         """Instructions by their lines, as long as names mean the same: equal lines, as in unrolled loops, share fields,
         so that whoever checks or encodes these need do it once."""
@@ -56,6 +56,7 @@ class FunctionParser:
     def forget(self) -> None:
         """Names changed their meaning: a scope was opened or closed."""
         self.equal.clear()
+        self.binder.forget()
 
     def emit(self, mnemonic: str, args: Fields, line: int) -> None:
         """Append an instruction that has no operands to read."""

@@ -193,7 +193,7 @@ class VectorSyntax(OperandSyntax):
         self.what = "a destination region" if destination else "a source operand"
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
-        args[self.name] = binder.vector(at.node, at.text, self.destination)
+        args[self.name] = binder.operand(at, self.destination)
 
     def write(self, printer: OperandPrinter, args: Fields) -> str:
         return printer.vector(args[self.name], self.destination)

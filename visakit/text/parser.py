@@ -12,7 +12,7 @@ from visakit.diagnostics import AssemblyError, Collector, Diagnostic, Label
 from visakit.language.platforms import MAXIMUM_GRF_SIZE, Platform, find
 from visakit.language.program import Attribute, Function, Instruction, Module, predefined_strings
 from visakit.text.checks import Checks
-from visakit.text.comments import blank_comments
+from visakit.text.comments import without_comments
 from visakit.text.directives import FUNCTION_DIRECTIVES, declare_input, name_argument
 from visakit.text.function_parser import FunctionParser
 from visakit.text.names import MAXIMUM_SCOPES
@@ -65,16 +65,14 @@ class ModuleParser:
 
     def run(self) -> Module:
         """The module of the text; what it lacks is in the collector."""
-        text = "\n".join(self.source.lines)
         try:
-            if not text.isascii():
+            if not all(map(str.isascii, self.source.lines)):
                 self._check_characters()
-            text = blank_comments(text, self.source.file)
+            self.source.code = without_comments(self.source.lines, self.source.file)
         except AssemblyError as error:
             for d in error.diagnostics:
                 self.collector.add(d)
             return self.module
-        self.source.code = text.split("\n")
         for number, line in enumerate(self.source.code, 1):
             if self.caches and self.current is not None:
                 known = self.current.equal.get(line)
@@ -87,7 +85,7 @@ class ModuleParser:
                     return self.module
         self._finish_function()
         self.checks.calls(self.module)
-        self._check_module(text)
+        self._check_module()
         return self.module
 
     def _check_characters(self) -> None:
@@ -102,9 +100,9 @@ class ModuleParser:
                 message = f"U+{ord(found[0]):04X} is half of a character"
                 raise AssemblyError(Diagnostic("V001", message, self.source.span(number, found.start())))
 
-    def _check_module(self, text: str) -> None:
+    def _check_module(self) -> None:
         if not self.version_seen:
-            message = "there is no .version" if text.strip() else "the text is empty"
+            message = "there is no .version" if any(map(str.strip, self.source.code)) else "the text is empty"
             self.source.report(Problem("V005", message, _BEGIN), 1)
         elif not self.module.all_functions and not self.homeless:
             problem = Problem("V006", "there is no .kernel and no .global_function", 'name the kernel: .kernel "name"')
@@ -231,7 +229,7 @@ class ModuleParser:
         function = Function(name, is_kernel, self.module.version, file=self.source.file, line=number)
         function.strings = [name, *predefined_strings(self.module.version)]
         (self.module.kernels if is_kernel else self.module.functions).append(function)
-        self.current = FunctionParser(function, self.platform, self.grf_size)
+        self.current = FunctionParser(function, self.platform, self.grf_size, self.caches)
 
     def _check_room(self, statement: DirectiveStatement, name: str) -> None:
         """One more function must have a place in the tables of the module."""

@@ -110,7 +110,7 @@ def scanner(parser: Lark) -> Scanner:
 
 
 def _skipped(ignored: list[str]) -> str:
-    """A pattern of everything that the grammar ignores: first blanks, a class of characters, of which there are most."""
+    """A pattern of everything that the grammar ignores: first blanks, a class of characters, which are most of it."""
     blanks = next(pattern for pattern in ignored if pattern[0] == "[").removesuffix("+")
     comments = "|".join(pattern for pattern in ignored if pattern[0] != "[")
     # A group does not repeat possessively: re of Python 3.11 forgets which group matched before it.
