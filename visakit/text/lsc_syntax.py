@@ -39,7 +39,7 @@ def _extent(binder: Binder, node: BlockNode | TileNode) -> tuple[int, int]:
     return binder.integer(node.width, 1, 0xFFFF, "width"), binder.integer(node.height, 0, 0xFFFF, "height")
 
 
-class DataSyntax(OperandSyntax):
+class DataSyntax(OperandSyntax, forms="@data"):
     """``V:d32x4t`` or ``V:d32.xyzw``: payload, element size, count and order."""
 
     what = "data (V:d32x4)"
@@ -47,6 +47,10 @@ class DataSyntax(OperandSyntax):
     def __init__(self, name: str, desc: InstructionDesc) -> None:
         super().__init__(name)
         self.names_channels = "channels" in desc.spelling
+
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls(name, desc)
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         node = at.node
@@ -79,7 +83,7 @@ class DataSyntax(OperandSyntax):
         return text + shown + ("t" if transposed else "")
 
 
-class AddedSyntax(DataSyntax):
+class AddedSyntax(DataSyntax, forms="@added"):
     """What is added to a counter: ``V:d32``, or ``V`` of the size that the result has."""
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
@@ -89,7 +93,7 @@ class AddedSyntax(DataSyntax):
             super().bind(binder, at, args)
 
 
-class NullSyntax(OperandSyntax):
+class NullSyntax(OperandSyntax, forms="@null"):
     """``%null`` in the place of an operand that the message does not have, which may be missing."""
 
     optional = True
@@ -105,7 +109,7 @@ class NullSyntax(OperandSyntax):
         return ""
 
 
-class BlockSyntax(OperandSyntax):
+class BlockSyntax(OperandSyntax, forms="@block2d"):
     """``V:d32.2x16x8nt``: element size, blocks, width, height, transposition, VNNI."""
 
     what = "a block (V:d32.16x8nn)"
@@ -129,7 +133,7 @@ class BlockSyntax(OperandSyntax):
         return f"{register}:{size}.{blocks}{args['width']}x{args['height']}{order}"
 
 
-class TileSyntax(OperandSyntax):
+class TileSyntax(OperandSyntax, forms="@tile"):
     """``V:64x4``: width in bytes and height in rows."""
 
     what = "a tile (V:64x4)"
@@ -209,7 +213,7 @@ def _moved_by(offset: int) -> str:
     return f"{'-' if offset < 0 else '+'}{abs(offset):#x}" if offset else ""
 
 
-class AddressSyntax(OperandSyntax):
+class AddressSyntax(OperandSyntax, forms="@address"):
     """``flat[V+0x10]:a64`` and its relatives."""
 
     what = "an address (flat[V]:a64)"
@@ -222,6 +226,10 @@ class AddressSyntax(OperandSyntax):
         self.is_block = "width" in self.fields
         self.is_plain = "surface" not in self.fields
         self.is_counter = "addr" in self.fields and "imm_scale" not in self.fields and not self.is_plain
+
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls(desc)
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         node = _address(at)
@@ -379,12 +387,16 @@ class AddressSyntax(OperandSyntax):
         return f"{inside},{printer.bare_scalar(args['pitch'])}" if "pitch" in self.fields else inside
 
 
-class MatrixSyntax(OperandSyntax):
+class MatrixSyntax(OperandSyntax, forms="@matrix"):
     """``flat[base,width,height,pitch,x+16,y]`` or ``flat[payload+(16,8)]`` of block-2D messages."""
 
     what = "flat[base,width,height,pitch,x,y] or flat[payload+(0,0)]"
     pure = False
     _names = ("base", "surface_width", "surface_height", "surface_pitch", "x", "y")
+
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls("base")
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         node = at.node

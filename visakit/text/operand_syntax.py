@@ -1,4 +1,9 @@
-"""The operands in the text of an instruction: each binds its node to fields, and writes the fields back as text."""
+"""The operands in the text of an instruction.
+
+A class is one form of operand: its words in the table (forms of a record's text, kinds of fields), the fields that it
+fills, what makes them of a syntax node, and what writes them back as text. Those of LSC messages are in
+:mod:`visakit.text.lsc_syntax`. The grammar has a rule for each node.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,8 @@ from typing import ClassVar
 from visakit.diagnostics import did_you_mean
 from visakit.isa import InstructionDesc, enums
 from visakit.isa.layout import Condition
-from visakit.language.operands import EXEC_SIZES, MAXIMUM_LANES, NO_MODIFIER, SCALAR, SURFACE, Execution, General
+from visakit.isa.record import Rule
+from visakit.language.operands import EXEC_SIZES, MAXIMUM_LANES, NO_MODIFIER, SCALAR, Execution, General
 from visakit.language.platforms import since
 from visakit.language.program import Fields
 from visakit.text import syntax
@@ -24,8 +30,17 @@ MAXIMUM_LIST, MAXIMUM_STRING = 0xFF, 0xFFFF
 _MASKS = {f"M{i + 1}": i for i in range(8)} | {f"M{i + 1}_NM": i + 8 for i in range(8)} | {"NoMask": 8}
 
 
+FORMS: dict[str, type[OperandSyntax]] = {}
+"""Classes by the words of a record's text."""
+KINDS: dict[str, type[OperandSyntax]] = {}
+"""Classes by the kind of the field that a record's text names."""
+
+
 class OperandSyntax:
-    """Base: one operand of the text; ``name`` is the field that it fills."""
+    """Base: one operand of the text; ``name`` is the field that it fills.
+
+    A class enters itself into :data:`FORMS` and :data:`KINDS`.
+    """
 
     optional = False
     many = False
@@ -34,6 +49,16 @@ class OperandSyntax:
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    def __init_subclass__(cls, forms: str = "", kinds: str = "") -> None:
+        super().__init_subclass__()
+        FORMS.update(dict.fromkeys(forms.split(), cls))
+        KINDS.update(dict.fromkeys(kinds.split(), cls))
+
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        """The operand of an instruction in a form, or of a field of a kind; ``name`` is empty if the form says it."""
+        return cls(name)
 
     def accepts(self, at: Placed) -> bool:
         """Whether an optional operand can be this one."""
@@ -99,8 +124,12 @@ def checked_execution(mask: str, size: int) -> Execution:
     return found
 
 
-class ExecutionSyntax(OperandSyntax):
+class ExecutionSyntax(OperandSyntax, forms="(exec)"):
     what = "(mask, exec_size)"
+
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls("exec")
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         args["exec"] = execution(at)
@@ -109,11 +138,15 @@ class ExecutionSyntax(OperandSyntax):
         return str(args["exec"])
 
 
-class GatherSyntax(OperandSyntax):
+class GatherSyntax(OperandSyntax, forms="(gather)"):
     """Execution size and mask of gather and scatter, which share one byte."""
 
     what = "(mask, exec_size)"
     _sizes: ClassVar[dict[int, int]] = enums.GATHER_SIZES
+
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls("num_elts")
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         found = execution(at)
@@ -125,12 +158,17 @@ class GatherSyntax(OperandSyntax):
         return str(Execution({v: k for k, v in self._sizes.items()}[args["num_elts"]], args["mask"]))
 
 
-class CountSyntax(OperandSyntax):
+class CountSyntax(OperandSyntax, forms="(owords) (simd)"):
     """``(n)`` coded through a table."""
 
     def __init__(self, name: str, codes: dict[int, int], what: str) -> None:
         super().__init__(name)
         self.codes, self.what = codes, what
+
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        field, codes = enums.GROUPS[form]
+        return cls(field, codes, "a number of owords" if field == "owords" else "an execution size of this instruction")
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         count = single_integer(at.node)
@@ -146,8 +184,12 @@ class CountSyntax(OperandSyntax):
         return f"({next((n for n, code in self.codes.items() if code == args[self.name]), args[self.name])})"
 
 
-class BlockSizeSyntax(OperandSyntax):
+class BlockSizeSyntax(OperandSyntax, forms="(block)"):
     what = "(width,height)"
+
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls("block_width")
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         if not isinstance(at.node, GroupNode) or len(at.node.items) != 2:
@@ -186,11 +228,23 @@ class ModesSyntax(OperandSyntax):
         return f"({','.join(shown)})"
 
 
-class VectorSyntax(OperandSyntax):
+class VectorSyntax(OperandSyntax, kinds="d s"):
     def __init__(self, name: str, destination: bool) -> None:
         super().__init__(name)
         self.destination = destination
         self.what = "a destination region" if destination else "a source operand"
+
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        """A vector operand; a source can be an address, packed, or missing."""
+        condition = desc.by_name[name].condition
+        if condition:
+            return OptionalVectorSyntax(name, condition)
+        if form == "s" and "bare-region" in desc.spelling:
+            return PackedSyntax(name)
+        if name == "src0" and Rule.ADDRESS_OF in desc.rules:
+            return AddressOfSyntax(name)
+        return cls(name, form == "d")
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         args[self.name] = binder.operand(at, self.destination)
@@ -254,7 +308,7 @@ class OptionalVectorSyntax(VectorSyntax):
         return "" if self.is_missing(args) else super().write(printer, args)
 
 
-class RawSyntax(OperandSyntax):
+class RawSyntax(OperandSyntax, kinds="r w"):
     what = "a message operand (V.offset)"
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
@@ -264,7 +318,7 @@ class RawSyntax(OperandSyntax):
         return printer.raw(args[self.name])
 
 
-class SizedSyntax(OperandSyntax):
+class SizedSyntax(OperandSyntax, forms="@sized"):
     """``V.0/64``: a message operand and its bytes, which are a field of their own."""
 
     what = "a message operand and its bytes (V.offset/64)"
@@ -282,7 +336,7 @@ class SizedSyntax(OperandSyntax):
         return f"{printer.raw(args[self.name])}/{args[f'{self.name}_bytes']}"
 
 
-class RawListSyntax(RawSyntax):
+class RawListSyntax(RawSyntax, kinds="r* r!"):
     many = True
     pure = False
 
@@ -296,13 +350,17 @@ class RawListSyntax(RawSyntax):
         return " ".join(printer.raw(r) for r in args[self.name])
 
 
-class StateSyntax(OperandSyntax):
+class StateSyntax(OperandSyntax, kinds="T S"):
     """A surface or a sampler by its bare name."""
 
-    def __init__(self, name: str, kind: int) -> None:
+    def __init__(self, name: str, letter: str) -> None:
         super().__init__(name)
-        self.kind, self.letter = kind, "T" if kind == SURFACE else "S"
-        self.what = "a surface" if kind == SURFACE else "a sampler"
+        self.letter, self.is_surface = letter, letter == "T"
+        self.what = "a surface" if self.is_surface else "a sampler"
+
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls(name, form)
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         if not isinstance(at.node, syntax.NameNode):
@@ -311,11 +369,15 @@ class StateSyntax(OperandSyntax):
 
     def write(self, printer: OperandPrinter, args: Fields) -> str:
         index = args[self.name]
-        return printer.function.surface_name(index) if self.kind == SURFACE else printer.function.sampler_name(index)
+        return printer.function.surface_name(index) if self.is_surface else printer.function.sampler_name(index)
 
 
-class HandleSyntax(StateSyntax):
+class HandleSyntax(StateSyntax, forms="@surface @sampler"):
     """A surface or a sampler by its name, or its handle in a register: ``V``, or ``(V,3)`` for a state behind it."""
+
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls(form[1:], "T" if form == "@surface" else "S")
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         node, index = _indexed(at.node)
@@ -355,7 +417,7 @@ def _indexed(node: syntax.Node) -> tuple[syntax.Node, syntax.Node | None]:
     return named, index
 
 
-class LabelSyntax(OperandSyntax):
+class LabelSyntax(OperandSyntax, kinds="L"):
     pure = False
     what = "a label"
 
@@ -369,7 +431,7 @@ class LabelSyntax(OperandSyntax):
         return printer.label(args[self.name])
 
 
-class LabelListSyntax(OperandSyntax):
+class LabelListSyntax(OperandSyntax, kinds="L*"):
     pure = False
     what = "(label, ...)"
 
@@ -385,7 +447,7 @@ class LabelListSyntax(OperandSyntax):
         return f"({', '.join(printer.label(n) for n in args[self.name])})"
 
 
-class IntegerSyntax(OperandSyntax):
+class IntegerSyntax(OperandSyntax, kinds="B H W I X"):
     what = "an integer"
     _limits: ClassVar[dict[str, tuple[int, int]]] = {
         "B": (0, 255), "H": (0, 65535), "W": (0, (1 << 32) - 1), "I": (-(1 << 31), (1 << 31) - 1),
@@ -395,6 +457,10 @@ class IntegerSyntax(OperandSyntax):
     def __init__(self, name: str, kind: str, optional: bool = False) -> None:
         super().__init__(name)
         self.limits, self.optional, self.hexadecimal = self._limits[kind], optional, name in ("ex_desc", "descriptor")
+
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls(name, form, f"{name}?" in desc.text)
 
     def accepts(self, at: Placed) -> bool:
         return isinstance(at.node, NumberNode) and at.node.type is None
@@ -409,13 +475,17 @@ class IntegerSyntax(OperandSyntax):
         return f"{args[self.name]:#x}" if self.hexadecimal else str(args[self.name])
 
 
-class ChoiceSyntax(OperandSyntax):
+class ChoiceSyntax(OperandSyntax, forms="=format =mode"):
     """A word out of a table."""
 
     def __init__(self, name: str, values: dict[str, int]) -> None:
         super().__init__(name)
         self.values = values
         self.what = " or ".join(values)
+
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls(*enums.GROUPS[form])
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         if at.text not in self.values:
@@ -426,7 +496,7 @@ class ChoiceSyntax(OperandSyntax):
         return next((k for k, v in self.values.items() if v == args[self.name]), str(args[self.name]))
 
 
-class StringSyntax(OperandSyntax):
+class StringSyntax(OperandSyntax, kinds="N2"):
     pure = False
     what = "a name"
     maximum = MAXIMUM_STRING
@@ -445,7 +515,7 @@ class StringSyntax(OperandSyntax):
         return printer.string(args[self.name])
 
 
-class FileNameSyntax(StringSyntax):
+class FileNameSyntax(StringSyntax, kinds="N4"):
     """The name of a source file, which is always written in quotes."""
 
     maximum = 0xFFFFFFFF
@@ -454,10 +524,14 @@ class FileNameSyntax(StringSyntax):
         return printer.quoted(args[self.name])
 
 
-class VariableSyntax(OperandSyntax):
+class VariableSyntax(OperandSyntax, forms="variable"):
     """The variable of a lifetime mark."""
 
     what = "a variable"
+
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls(form)
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         symbol = binder.symbol(at.text, "VAP")

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from visakit.text import syntax
 from visakit.text.problem import Problem
 
 MAXIMUM_DIGITS = 1000
 
+Made = TypeVar("Made")
 Children = list[Any]
 """What a rule of the grammar found; the grammar says what stands in which place."""
 
@@ -23,6 +24,11 @@ _Method = Callable[["SyntaxTransformer", Children], syntax.Value]
 def _operation(operator: str) -> _Method:
     """A method that keeps an operator with its operands."""
     return lambda self, children: syntax.Operation(operator, tuple(children))
+
+
+def _node(made: Callable[..., Made]) -> Callable[[SyntaxTransformer, Children], Made]:
+    """A method that makes a node whose fields are the children."""
+    return lambda self, children: made(*children)
 
 
 def _integer(text: str) -> int:
@@ -89,8 +95,7 @@ class SyntaxTransformer:
                 words.append(word.removeprefix("."))
         return syntax.OpcodeNode(tuple(words))
 
-    def attribute(self, children: Children) -> syntax.NameNode:
-        return syntax.NameNode(children[0])
+    attribute = _node(syntax.NameNode)
 
     def operand(self, children: Children) -> syntax.Node:
         node: syntax.Node = children[0]
@@ -122,11 +127,8 @@ class SyntaxTransformer:
         vertical, width, horizontal = children
         return syntax.RegionNode(_integer(vertical) if vertical else None, _integer(width), _integer(horizontal))
 
-    def raw(self, children: Children) -> syntax.RawNode:
-        return syntax.RawNode(*children)
-
-    def name(self, children: Children) -> syntax.NameNode:
-        return syntax.NameNode(children[0])
+    raw = _node(syntax.RawNode)
+    name = _node(syntax.NameNode)
 
     def offset(self, children: Children) -> int:
         return _integer(children[0][1:])
@@ -140,9 +142,7 @@ class SyntaxTransformer:
 
     # -- constants -------------------------------------------------------------------------------------------
 
-    def number(self, children: Children) -> syntax.NumberNode:
-        return syntax.NumberNode(*children)
-
+    number = _node(syntax.NumberNode)
     typed = number
 
     def group_number(self, children: Children) -> syntax.Value:
@@ -171,8 +171,7 @@ class SyntaxTransformer:
         value: syntax.Value = children[0]
         return value
 
-    def string(self, children: Children) -> syntax.StringNode:
-        return syntax.StringNode(children[0])
+    string = _node(syntax.StringNode)
 
     # -- groups ----------------------------------------------------------------------------------------------
 
@@ -210,8 +209,7 @@ class SyntaxTransformer:
         width, height = text[1:].split("x")
         return syntax.TileNode(register, _integer(width), _integer(height))
 
-    def address(self, children: Children) -> syntax.AddressNode:
-        return syntax.AddressNode(*children)
+    address = _node(syntax.AddressNode)
 
     def flat_address(self, children: Children) -> syntax.AddressNode:
         return syntax.AddressNode(None, None, *children)
@@ -231,12 +229,8 @@ class SyntaxTransformer:
         scale, register, sign, offset = children
         return syntax.PlaceNode(_integer(scale) if scale else None, register, sign or "+", offset or 0)
 
-    def moved(self, children: Children) -> syntax.MovedNode:
-        register, sign, across, down = children
-        return syntax.MovedNode(register, sign, across, down)
-
-    def increased(self, children: Children) -> syntax.IncreasedNode:
-        return syntax.IncreasedNode(*children)
+    moved = _node(syntax.MovedNode)
+    increased = _node(syntax.IncreasedNode)
 
     def sign(self, children: Children) -> str:
         text: str = children[0]
@@ -244,8 +238,7 @@ class SyntaxTransformer:
 
     # -- directives ------------------------------------------------------------------------------------------
 
-    def word(self, children: Children) -> syntax.NameNode:
-        return syntax.NameNode(children[0])
+    word = _node(syntax.NameNode)
 
     def directive(self, children: Children) -> syntax.DirectiveStatement:
         word, *rest = children
@@ -253,14 +246,9 @@ class SyntaxTransformer:
         settings = [part for part in given if isinstance(part.node, syntax.SettingNode)]
         return syntax.DirectiveStatement(word, [part for part in given if part not in settings], settings)
 
-    def setting(self, children: Children) -> syntax.SettingNode:
-        return syntax.SettingNode(*children)
-
-    def units(self, children: Children) -> syntax.NameNode:
-        return syntax.NameNode(children[0])
-
-    def alias(self, children: Children) -> syntax.AliasNode:
-        return syntax.AliasNode(*children)
+    setting = _node(syntax.SettingNode)
+    units = _node(syntax.NameNode)
+    alias = _node(syntax.AliasNode)
 
     def attributes(self, children: Children) -> syntax.AttributesNode:
         return syntax.AttributesNode(tuple(part for part in children if part is not None))
@@ -273,11 +261,8 @@ class SyntaxTransformer:
 
     # -- integer expressions ---------------------------------------------------------------------------------
 
-    def size_of(self, children: Children) -> syntax.SizeOf:
-        return syntax.SizeOf(children[0])
-
-    def dispatch_simd(self, children: Children) -> syntax.DispatchSimd:
-        return syntax.DispatchSimd()
+    size_of = _node(syntax.SizeOf)
+    dispatch_simd = _node(syntax.DispatchSimd)
 
     choose = _operation("?")
     bit_and, bit_xor, bit_or = _operation("&"), _operation("^"), _operation("|")
