@@ -54,18 +54,24 @@ def _untyped(
     access: Access, name: str, subop: int, summary: str, text: str,
     layout: str = f"{_HEAD} {_ADDRESS} {_DATA} B:=elems {_PAYLOAD}", /, **more: Unpack[Details],
 ) -> InstructionDesc:  # fmt: skip
-    more = {"suffixes": _UNTYPED_SUFFIXES, "platforms": since("dg2"), **more, "rules": _rules(layout, more.get("rules", ""))}
-    return form(0x89, name, layout, summary, category=_CATEGORY, text=text, fixed={"subop": subop}, memory=Memory.OPERAND,
-                access=access, **more)  # fmt: skip
+    usual: Details = {
+        "access": access, "text": text, "fixed": {"subop": subop}, "memory": Memory.OPERAND,
+        "suffixes": _UNTYPED_SUFFIXES, "platforms": since("dg2"),
+    }  # fmt: skip
+    own: Details = {**usual, **more, "rules": _rules(layout, more.get("rules", ""))}
+    return form(0x89, name, layout, summary, category=_CATEGORY, **own)
 
 
 def _typed(
     access: Access, name: str, subop: int, summary: str, text: str,
     layout: str = f"{_TYPED_HEAD} w:dst {_PLACE} r:r I?moved&1:r_offset r:lod r:src1 r:src2", /, **more: Unpack[Details],
 ) -> InstructionDesc:  # fmt: skip
-    more = {"suffixes": _TYPED_SUFFIXES, "platforms": since("dg2"), **more, "rules": _rules(layout, more.get("rules", ""))}
-    return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, fixed={"subop": subop}, memory=Memory.IMAGE,
-                access=access, semantics=f"typed_{name}", **more)  # fmt: skip
+    usual: Details = {
+        "access": access, "text": text, "fixed": {"subop": subop}, "memory": Memory.IMAGE, "semantics": f"typed_{name}",
+        "suffixes": _TYPED_SUFFIXES, "platforms": since("dg2"),
+    }  # fmt: skip
+    own: Details = {**usual, **more, "rules": _rules(layout, more.get("rules", ""))}
+    return form(0x8A, name, layout, summary, category=_CATEGORY, **own)
 
 
 _OVERFETCHED = f"{_HEAD} {_FETCHED} {_DATA} B:=elems {_PAYLOAD}"

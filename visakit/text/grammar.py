@@ -35,13 +35,21 @@ class Unexpected(Exception):
     """A text that does not follow its grammar.
 
     ``text`` is what cannot stand at ``column`` (empty at the end of the line), ``before`` the tokens in front of it as
-    (kind, column), ``expected`` the terminals that could have followed them. ``reason`` says what else is wrong.
+    (kind, column), ``expected`` the terminals that could have followed them. ``reason`` says what else is wrong. Text
+    that is no token is its first character.
     """
 
     def __init__(
-        self, text: str, column: int, before: list[tuple[str, int]], expected: frozenset[str], reason: str = ""
+        self,
+        text: str,
+        column: int,
+        before: list[tuple[str, int]],
+        expected: frozenset[str],
+        reason: str = "",
+        is_token: bool = True,
     ) -> None:
         self.text, self.column, self.before, self.expected, self.reason = text, column, before, expected, reason
+        self.is_token = is_token
         super().__init__(reason or text)
 
 
@@ -68,6 +76,7 @@ class Grammar(Generic[Node]):
             text, None for what an optional part leaves out, and what other methods returned.
         place: makes a node of a node of one of the ``placed`` rules, its text and its column.
         remember: whether derivations and nodes are kept; without it Lark parses every text.
+        share: whether equal texts of a placed rule share a node; not if nodes hold the places of their parts.
     """
 
     def __init__(
@@ -78,8 +87,9 @@ class Grammar(Generic[Node]):
         place: Callable[[Node, str, int], object],
         placed: frozenset[str],
         remember: bool = True,
+        share: bool = True,
     ) -> None:
-        self.name, self.start, self.remember = name, start, remember
+        self.name, self.start, self.remember, self._share = name, start, remember, remember and share
         self._actions, self._place, self._placed = actions, place, placed
         self._builds: dict[str, Build] = {}
         self._derived = 0
@@ -182,7 +192,8 @@ class Grammar(Generic[Node]):
         end = at == len(tokens.kinds)
         column = tokens.end if end else tokens.columns[at]
         expected = frozenset(parser.accepts())  # type: ignore[no-untyped-call]
-        return Unexpected("" if end else tokens.texts[at], column, before, expected)
+        is_token = end or tokens.kinds[at] != tables.UNREADABLE
+        return Unexpected("" if end else tokens.texts[at], column, before, expected, is_token=is_token)
 
     def _builder(self, derivation: Derivation) -> Build:
         """What applies a derivation to the tokens of a line."""
@@ -203,7 +214,7 @@ class Grammar(Generic[Node]):
             node = nodes.get(text)
             if node is None:
                 node = action([part(texts, columns, line) for part in parts])
-                if self.remember:
+                if self._share:
                     _remember(nodes, text, node)
             return place(node, text, column)
 
@@ -238,7 +249,8 @@ def _derivation(tree: Tree[Token], depth: int) -> Derivation:
             children.append(child.start_pos)
         else:
             children.append(_derivation(child, depth + 1))
-    return str(tree.data), tree.meta.start_pos, tree.meta.end_pos - 1, children
+    first, last = (0, 0) if tree.meta.empty else (tree.meta.start_pos, tree.meta.end_pos - 1)
+    return str(tree.data), first, last, children
 
 
 def _remember(known: dict[str, Value], key: str, value: Value) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from visakit import cache
 from visakit.resources import resource
 
 if TYPE_CHECKING:
-    from lark import Lark, Token, Transformer
+    from lark import Lark
     from lark.lexer import TerminalDef
 
 FOLDER = resource("grammar")
@@ -21,7 +21,6 @@ FORMAT = 3
 MAXIMUM_KEPT = 4000
 """Derivations in a file: so many that compilers' texts are read without Lark."""
 
-Made = TypeVar("Made")
 Derivation = tuple[str, int, int, "list[Derivation | int | None]"]
 """A rule, its first and last token, and its children: derivations, numbers of tokens, None for what is left out."""
 
@@ -31,40 +30,33 @@ def grammar_text(name: str) -> str:
     return (FOLDER / f"{name}.lark").read_text(encoding="utf-8")
 
 
-def load(
-    name: str,
-    start: str,
-    lexer: str = "basic",
-    transformer: Transformer[Token, Made] | None = None,
-) -> Lark:
+def load(name: str, start: str) -> Lark:
     """The LALR parser of a grammar of the package, from kept tables if there are any for it and for this Lark.
 
-    ``transformer`` makes the parser's results; without one they are trees, with the places of their parts.
+    Its trees have the places of their parts.
     """
     import hashlib
 
     import lark
 
     text = grammar_text(name)
-    digest = hashlib.sha256("\0".join((lark.__version__, lexer, text, start)).encode()).digest()
+    digest = hashlib.sha256("\0".join((lark.__version__, text, start)).encode()).digest()
     kept = cache.read("grammar", f"{name}.tables") or b""
     if kept.startswith(digest):
         try:
-            # Lark.load, but for the transformer.
-            return lark.Lark.__new__(lark.Lark)._load(io.BytesIO(kept[len(digest) :]), transformer=transformer)
+            return lark.Lark.load(io.BytesIO(kept[len(digest) :]))
         except Exception:  # Tables of another Python can fail in any way; they are written anew.
             pass
     parser = lark.Lark(
         text,
         parser="lalr",
-        lexer=lexer,
+        lexer="basic",
         start=start,
         maybe_placeholders=True,
-        propagate_positions=transformer is None,
-        transformer=transformer,
+        propagate_positions=True,
     )
     tables = io.BytesIO()
-    parser.save(tables, exclude_options=("transformer",))
+    parser.save(tables)
     cache.write("grammar", f"{name}.tables", digest + tables.getvalue())
     return parser
 
@@ -125,7 +117,9 @@ def _lead(pattern: str) -> str:
 
 
 def _alternatives(texts: list[str]) -> str:
-    """A pattern of the longest of some signs; those of one character are a class."""
+    """A pattern of the longest of some signs; those of one character are a class. Without signs it matches nothing."""
+    if not texts:
+        return "(?!)"
     single = "".join(re.escape(text) for text in texts if len(text) == 1)
     longer = sorted((text for text in texts if len(text) > 1), key=len, reverse=True)
     return f"(?:{'|'.join([*map(re.escape, longer), *([f'[{single}]'] if single else [])])})"
