@@ -159,7 +159,7 @@ class Example:
     @cached_property
     def operands(self) -> dict[str, Placed]:
         """The operands by the name of their field."""
-        statement = self.reader.statement(self.line)
+        (statement,) = self.reader.statements(self.line)
         assert isinstance(statement, InstructionStatement)
         return {s.name: at for s, at in zip(operands_of(self.desc), statement.operands, strict=False)}
 

@@ -14,7 +14,8 @@ from visakit.binary.codec import Encoder
 from visakit.diagnostics import Collector
 from visakit.isa import Choice, Flag, Hint, InstructionDesc, Number, Saturate, instruction_set
 from visakit.isa.enums import ENUMERATED
-from visakit.isa.record import ANY_SIZE, Saturation, width_of
+from visakit.isa.layout import width_of
+from visakit.isa.record import ANY_SIZE, Saturation
 from visakit.language.platforms import PLATFORMS
 from visakit.text.instruction_syntax import operands_of
 from visakit.text.parser import parse_module

@@ -13,7 +13,7 @@ from visakit import AssemblyError
 from visakit.binary import read_module, write_module
 from visakit.diagnostics import Collector
 from visakit.language.platforms import find
-from visakit.text.parser import module_parser
+from visakit.text.parser import module_parser, parse_module
 from visakit.text.printer import print_module
 
 CASES = sorted(SHARED.glob("cases/*/*/*.visaasm")) if SHARED.exists() else []
@@ -38,6 +38,17 @@ def goes_round(data):
     text = print_module(read_module(data, "x"))
     assert visakit.assemble(text) == data
     assert print_module(read_module(data, "x")) == text
+
+
+def test_equal_operands_mean_what_names_mean_where_they_stand():
+    uses = [f"{name} (M1, 8) VD(0,0)<1> X(0,0)<1;1,0> 1:d" for name in ("add", "mul", "min", "max", "add")]
+    declared = ".decl X v_type=G type=d num_elts=8"
+    text = HEAD + "\n".join(
+        [declared, uses[0], "{", uses[1], declared, uses[2], "}", uses[3], uses[4], "ret (M1, 1)\n"]
+    )
+    assert same_both_ways(text)
+    found = [i.args["src0"].var for i in parse_module(text).kernels[0].instructions[:5]]
+    assert found[0] == found[1] == found[3] == found[4] != found[2]
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)

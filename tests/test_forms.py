@@ -11,7 +11,7 @@ from probe import Probe
 from strategies import ENGINES, can_saturate, effort, seeds
 
 from visakit.isa import FORMS, instruction_set
-from visakit.isa.record import Saturate
+from visakit.isa.suffixes import Saturate
 from visakit.language.platforms import WITH_MACROS
 
 FORMS_OF_A_KERNEL = 24

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import SHARED, needs_corpus
 
-from visakit.isa import FORMS, RESERVED, instruction_set, record
+from visakit.isa import FORMS, RESERVED, instruction_set, record, suffixes
 from visakit.isa.enums import ATOMICS, LSC_ATOMICS
 from visakit.text.instruction_syntax import operands_of
 from vsim.semantics import ALLOWED_DEVIATION, SEMANTICS
@@ -96,10 +96,30 @@ def test_no_second_list_of_opcodes():
         assert not re.search(r"opcode\s*==\s*0x|0x(29|6[cC]|4[eE])\b:", path.read_text()), path
 
 
-def test_the_words_of_the_notation_are_explained():
+def test_the_words_of_the_notation_are_explained_and_used():
     explained = set(re.findall(r"^([a-z-]+) {2,}\S", record.__doc__, re.MULTILINE))
-    assert {word for desc in FORMS for word in desc.spelling} <= explained
-    assert {name for desc in FORMS for name, _ in desc.implied if name not in desc.by_name} == set()
+    assert {word for desc in FORMS for word in desc.spelling} == record.SPELLINGS <= explained
+
+
+@pytest.mark.parametrize(
+    ("details", "error"),
+    [
+        ({"modifers": "signs"}, "a record has no modifers"),
+        ({"fixed": {"sub_op": 1}}, "no field sub_op"),
+        ({"limits": {"src1": (0, 1)}}, "no field src1"),
+        ({"implied": (("order", 1),)}, "no field order"),
+        ({"operands": "dst:ud src1:ud"}, "no field src1"),
+        ({"classes": "scr0:g"}, "no field scr0"),
+        ({"suffixes": (suffixes.Flag("ov", "ov"),)}, "no field ov"),
+        ({"text": "(exec) dst scr0?"}, "no field scr0"),
+        ({"text": "(exec) @data:scr0"}, "no field scr0"),
+        ({"spelling": "optional-exe"}, "no spelling optional-exe"),
+        ({"rules": "contigous"}, "contigous"),
+    ],
+)
+def test_a_misspelt_word_of_a_record_is_an_error(details, error):
+    with pytest.raises((TypeError, ValueError), match=error):
+        record.form(0xFF, "nop", "ec d:dst s:src0", "Nothing.", category="misc", **details)
 
 
 OTHER_WORDS = {

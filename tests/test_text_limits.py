@@ -108,7 +108,7 @@ def test_coordinates_left_out_behind_one_that_was_given():
 
 @pytest.mark.parametrize("name", ["a\u202eb", "ä", "a\tb", 'a"b\\', "\udcff", "a b", "\x01"])
 def test_names_keep_their_bytes(name):
-    from visakit.text.printer import quote
+    from visakit.text.operand_printer import quote
 
     data = visakit.assemble(f".version 4.1\n.kernel {quote(name)}\nfcall (M1, 8) {quote(name)} 0 0\n{END}")
     module = visakit.read_module(data)

@@ -70,9 +70,11 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
         check_outputs([target], [file])
         if is_ctm_text(file, text):
             from visakit.ctm.assembler import assemble
+            from visakit.ctm.grammar import line_grammar
 
             _check_ctm(options)
             made = assemble(text, file, options.max_errors).to_bytes()
+            line_grammar().keep()
             _write_make_rule(options, target, file)
             write_bytes(target, made)
             return found

@@ -11,7 +11,8 @@ from random import Random
 from scalar import FLOATS, INTEGERS, SIZES
 
 from visakit.isa import FORMS
-from visakit.isa.record import SAT, InstructionDesc, Rule, Saturation
+from visakit.isa.record import InstructionDesc, Rule, Saturation
+from visakit.isa.suffixes import SAT
 from vsim.semantics import SEMANTICS
 from vsim.semantics.refused import REFUSED
 

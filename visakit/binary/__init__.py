@@ -2,15 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from visakit.binary.tables import read_postponed
+from visakit.binary.reader import read_module, read_postponed
 from visakit.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from visakit.binary.reader import read_module
     from visakit.binary.writer import write_module
-else:  # A linker does not need the table, which reading takes; a launch of known code neither.
-    __getattr__, __dir__ = lazy_attributes(
-        "visakit.binary", {"read_module": "visakit.binary.reader", "write_module": "visakit.binary.writer"}
-    )
+else:  # A linker does not need the table, which writing takes; a launch of known code neither.
+    __getattr__, __dir__ = lazy_attributes("visakit.binary", {"write_module": "visakit.binary.writer"})
 
 __all__ = ["read_module", "read_postponed", "write_module"]

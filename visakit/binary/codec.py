@@ -9,7 +9,7 @@ from collections.abc import Callable
 from visakit.binary.forms import SCALAR_SOURCE, checks_of, illegal_operand, slot_of
 from visakit.binary.matrices import addressing_of, illegal_matrix
 from visakit.isa import InstructionDesc, InstructionSet, instruction_set
-from visakit.isa.record import Field, target_outputs, width_of
+from visakit.isa.layout import Field, target_outputs, width_of
 from visakit.language import types
 from visakit.language.operands import (
     Address,

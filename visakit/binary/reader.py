@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from visakit.binary.declarations import SAMPLERS, SURFACES, VARIABLE, exists, illegal_attributes, illegal_declarations
@@ -12,6 +12,7 @@ from visakit.binary.tables import Reader, check_range, function_table, kernel_ta
 from visakit.diagnostics import Diagnostic, FormatError
 from visakit.language import types
 from visakit.language.program import (
+    BODY,
     Attribute,
     Declared,
     Function,
@@ -68,12 +69,31 @@ def read_module(
     return module
 
 
-def read_function(r: Reader, offset: int, size: int, lines: Sequence[int], function: Function) -> None:
-    """Read a function whose fields are empty out of its bytes; its instructions when somebody looks at them.
+def read_postponed(data: bytes, name: str, lines: Mapping[str, Sequence[int]] | None = None) -> Module:
+    """A module that is known to be whole, of which functions remember their bytes and are read when somebody looks at
+    them; instructions not before somebody looks at these.
 
     Args:
-        lines: the source lines of the first instructions.
+        lines: the source lines of the first instructions of functions, by name.
+
+    Raises:
+        FormatError: the bytes are not a CISA module, or its tables are damaged.
     """
+    r = Reader(data, name)
+    module = Module(version_of(r))
+    ranges = [*kernel_table(r, module, postponed=True), *function_table(r, module, postponed=True)]
+    for function, offset, size, inputs in ranges:
+        check_range(r, function, offset, size)
+        function.encoded = data[offset : offset + size], inputs
+        numbers = lines.get(function.name, ()) if lines else ()
+        function.pending = functools.partial(_read_body, r, offset, size, numbers)
+    return module
+
+
+def _read_body(r: Reader, offset: int, size: int, lines: Sequence[int], function: Function) -> None:
+    """Read a postponed function; its instructions when somebody looks at them."""
+    for name, empty in BODY.items():
+        setattr(function, name, empty())
     _FunctionReader(r, offset, size, lines=lines).read(function, lazy=True)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from visakit.diagnostics import Diagnostic, FormatError, Span
-from visakit.language.program import BODY, Function, Module
+from visakit.language.program import Function, Module
 
 _VERSIONS = ((4, 0), (4, 1), (4, 2))
 _layout = functools.cache(struct.Struct)
@@ -61,27 +61,6 @@ class Reader:
         return number
 
 
-def read_postponed(data: bytes, name: str, lines: Mapping[str, Sequence[int]] | None = None) -> Module:
-    """A module that is known to be whole, of which functions remember their bytes and are read when somebody looks at
-    them; instructions not before somebody looks at these.
-
-    Args:
-        lines: the source lines of the first instructions of functions, by name.
-
-    Raises:
-        FormatError: the bytes are not a CISA module, or its tables are damaged.
-    """
-    r = Reader(data, name)
-    module = Module(version_of(r))
-    ranges = [*kernel_table(r, module, postponed=True), *function_table(r, module, postponed=True)]
-    for function, offset, size, inputs in ranges:
-        check_range(r, function, offset, size)
-        function.encoded = data[offset : offset + size], inputs
-        numbers = lines.get(function.name, ()) if lines else ()
-        function.pending = functools.partial(_read_body, r, offset, size, numbers)
-    return module
-
-
 def _postponed(name: str, is_kernel: bool, version: tuple[int, int], file: str, linkage: int = 0) -> Function:
     """A function of which nothing is there that stands in its own bytes."""
     found = Function.__new__(Function)
@@ -89,15 +68,6 @@ def _postponed(name: str, is_kernel: bool, version: tuple[int, int], file: str, 
     found.linkage, found.variable_relocations, found.function_relocations = linkage, [], []
     found.encoded = found.pending = None
     return found
-
-
-def _read_body(r: Reader, offset: int, size: int, lines: Sequence[int], function: Function) -> None:
-    """Read what was postponed, but for the instructions."""
-    from visakit.binary.reader import read_function
-
-    for name, empty in BODY.items():
-        setattr(function, name, empty())
-    read_function(r, offset, size, lines, function)
 
 
 def check_range(r: Reader, function: Function, offset: int, size: int) -> None:

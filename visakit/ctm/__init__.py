@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from visakit.lazy import lazy_attributes
+
 if TYPE_CHECKING:
     from visakit.ctm.assembler import assemble
     from visakit.ctm.linker import link
@@ -13,21 +15,14 @@ if TYPE_CHECKING:
     from visakit.ctm.simulator import load
 
 __all__ = ["Options", "ProcessorGroup", "ShaderModule", "assemble", "link", "load"]
-_PLACES = {
-    "assemble": "visakit.ctm.assembler",
-    "link": "visakit.ctm.linker",
-    "Options": "visakit.ctm.processors",
-    "ProcessorGroup": "visakit.ctm.machine",
-    "ShaderModule": "visakit.ctm.program",
-    "load": "visakit.ctm.simulator",
-}
-"""Where the public names are defined."""
-
-
-def __getattr__(name: str) -> object:
-    # Lark and numpy are loaded when something needs them.
-    import importlib
-
-    if name in _PLACES:
-        return getattr(importlib.import_module(_PLACES[name]), name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+__getattr__, __dir__ = lazy_attributes(
+    __name__,
+    {
+        "assemble": "visakit.ctm.assembler",
+        "link": "visakit.ctm.linker",
+        "Options": "visakit.ctm.processors",
+        "ProcessorGroup": "visakit.ctm.machine",
+        "ShaderModule": "visakit.ctm.program",
+        "load": "visakit.ctm.simulator",
+    },
+)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 from visakit.ctm.plan import PlannedOperand, UnitPlan
 from vsim.launch.arrays import Array, Bools
 

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 from visakit.ctm.builder import ModuleBuilder, StatementError, register_number
 from visakit.ctm.checks import check_module
 from visakit.ctm.flow import FlowEncoder, field_words
-from visakit.ctm.grammar import LineParser, LineSyntaxError, cached_line, parse_line
+from visakit.ctm.grammar import LineGrammar, LineSyntaxError, line_grammar
 from visakit.ctm.operations import arithmetic_words, fetch_words, kill_words
 from visakit.ctm.program import ShaderModule
 from visakit.ctm.syntax import (
@@ -36,8 +36,8 @@ _BLANKS, _COMMENTS = " \t\f\r", ("//", ";", "#")
 class TextAssembler:
     """One text."""
 
-    def __init__(self, text: str, file: str, collector: Collector, parse: LineParser) -> None:
-        self.lines, self.collector, self.parse = text.split("\n"), collector, parse
+    def __init__(self, text: str, file: str, collector: Collector, grammar: LineGrammar) -> None:
+        self.lines, self.collector, self.grammar = text.split("\n"), collector, grammar
         self.builder = ModuleBuilder(file)
         self.flow = FlowEncoder(self.builder)
 
@@ -65,7 +65,7 @@ class TextAssembler:
     def _line(self, text: str) -> None:
         if not text:
             return
-        found = self.parse(text)
+        found = self.grammar.statement(text)
         if found.label:
             self.builder.label(found.label)
         if found.statement is not None:
@@ -135,13 +135,13 @@ def assemble(text: str, file: str = "<text>", max_errors: int = 20, cache: bool 
 
     Args:
         file: what messages call it.
-        cache: whether equal lines are parsed once; without it every line is, to the same module.
+        cache: whether lines of equal words share a derivation; without it Lark parses every line, to the same module.
 
     Raises:
         AssemblyError: with every error found, up to ``max_errors``.
     """
     collector = Collector(max_errors)
-    module = TextAssembler(text, file, collector, cached_line if cache else parse_line).run()
+    module = TextAssembler(text, file, collector, line_grammar() if cache else LineGrammar(cached=False)).run()
     if collector.error_count:
         raise AssemblyError(collector.items)
     return module

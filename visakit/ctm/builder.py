@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 from visakit.ctm.program import InstructionSlot, ShaderModule
 from visakit.ctm.syntax import Extent, RegisterName
 

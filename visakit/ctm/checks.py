@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 from visakit.ctm.builder import StatementError
 from visakit.ctm.flow import FlowEncoder
 from visakit.ctm.program import ShaderModule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 from visakit.ctm.builder import ModuleBuilder, StatementError, encode_fields, register_number
 from visakit.ctm.syntax import (
     BranchCondition,
@@ -312,9 +312,8 @@ def _setting_fields(setting: FieldSetting) -> dict[str, int]:
             return {"jump": value}
         if name in table.FC_NUMBERS:
             return {table.FC_NUMBERS[name]: value}
-    elif isinstance(value, RegisterName):
-        if _REGISTERS.get(name) == value.file:
-            return {name: register_number(value)}
+    elif name in _REGISTERS and value[0] == _REGISTERS[name] and value[1:].isdigit():
+        return {name: register_number(RegisterName(value[0], int(value[1:]), False, setting.extent))}
     elif name in table.FC_WORDS and value in table.FC_WORDS[name][1]:
         key, words = table.FC_WORDS[name]
         return {key: words.index(value)}

@@ -1,30 +1,27 @@
-"""Lines of CTM text to syntax nodes, by Lark; what the grammar expected where a line is something else."""
+"""Lines of CTM text to syntax nodes: the grammar, and what it expected where a line is something else."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
-
-from lark import Lark, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, cast
 
 from visakit.ctm.syntax import Extent, SourceLine
 from visakit.ctm.table import OPERATIONS, SHORTHANDS, TEX_OPS
-from visakit.ctm.transformer import LineTransformer
+from visakit.ctm.transformer import PLACED, LineTransformer
 from visakit.diagnostics import did_you_mean
-from visakit.text.tables import load
+from visakit.text.grammar import Grammar, Unexpected
 
-LineParser = Callable[[str], SourceLine]
-CACHED_LINES = 1 << 15
 TITLES = {
-    "LABEL": "a label", "NAME": "a name", "INTEGER": "a whole number", "DECIMAL": "a number", "INDEX": "a number",
+    "LABEL": "a label", "NAME": "a name", "INTEGER": "a whole number", "DECIMAL": "a number",
     "CHANNELS": "channels out of r, g, b, a, 0, h and 1", "OPERATION": "an operation", "FETCH": "a fetch",
-    "FC_OPERATION": "an operation of flow control", "COMPARISON": "eq, lt, ge or ne", "MODE": "full or partial",
+    "COMPARISON": ".eq, .lt, .ge or .ne", "MODE": "full or partial",
     "R": "a register", "C": "a float constant", "I": "an integer constant", "B": "a boolean constant",
-    "O": "an output", "T": "an input such as t0", "P": "a predicate", "SET": "set", "TEST": "test", "TO": "to",
-    "$END": "the end of the line", "<END-OF-FILE>": "the end of the line", "DOT": "'.' and channels",
+    "O": "an output", "T": "an input such as t0", "P": "a predicate", "FILE": "a register",
+    "$END": "the end of the line", "DOTTED": "a word with a dot",
     "COMMA": "','", "EQUAL": "'='", "PLUS": "'+'",
-    "LSQB": "'['", "CLOSE": "']'", "LBRACE": "'{'", "RBRACE": "'}'", "VBAR": "'|'", "MINUS": "'-'", "BANG": "'!'",
-    "COLON": "':'",
+    "LSQB": "'['", "RSQB": "']'", "LBRACE": "'{'", "RBRACE": "'}'", "VBAR": "'|'", "MINUS": "'-'", "BANG": "'!'",
 }  # fmt: skip
 """What messages call the grammar's terminals, but for those that are one word."""
 
@@ -37,52 +34,49 @@ class LineSyntaxError(Exception):
         super().__init__(message)
 
 
+# Any: nodes of many classes, each of which has an extent.
+def _placed(node: Any, text: str, column: int) -> object:
+    """A node with its extent."""
+    return replace(node, extent=Extent(column, column + len(text)))
+
+
+class LineGrammar(Grammar[object]):
+    """Reads lines; with ``cached`` False, Lark parses every one of them."""
+
+    def __init__(self, cached: bool = True) -> None:
+        super().__init__("ctm", "line", LineTransformer(), _placed, PLACED, cached, share=False)
+
+    def statement(self, text: str) -> SourceLine:
+        """A line without its indentation.
+
+        Raises:
+            LineSyntaxError: it does not follow the grammar.
+        """
+        try:
+            return cast(SourceLine, self.parse(text))
+        except Unexpected as error:
+            raise _explained(error, text) from None
+
+
 @functools.cache
-def line_grammar() -> Lark:
-    """The parser of a line; its tables are kept in the user's cache directory until the grammar or Lark changes."""
-    return load("ctm", lexer="contextual", transformer=LineTransformer())
+def line_grammar() -> LineGrammar:
+    """The grammar of the process."""
+    return LineGrammar()
 
 
-def parse_line(text: str) -> SourceLine:
-    """A line without its indentation.
-
-    Raises:
-        LineSyntaxError: it does not follow the grammar.
-    """
-    try:
-        # The transformer makes a SourceLine of the start rule; Lark's types know only of trees.
-        return line_grammar().parse(text)  # type: ignore[return-value]
-    except UnexpectedInput as error:
-        raise _explained(error, text) from None
-
-
-cached_line: LineParser = functools.lru_cache(CACHED_LINES)(parse_line)
-"""The same; equal lines of a process are parsed once."""
-
-
-def _explained(error: UnexpectedInput, text: str) -> LineSyntaxError:
+def _explained(error: Unexpected, text: str) -> LineSyntaxError:
     """What was found and what was expected, in words."""
-    if isinstance(error, UnexpectedToken):
-        token, expected = error.token, set(error.accepts or error.expected)
-        if token.type == "$END":
-            column = token.end_pos or 0
-            return LineSyntaxError("the line ends too early", _expected(expected), Extent(column, column + 1))
-        start = token.start_pos or 0
-        extent = Extent(start, start + (len(_word(text[start:])) if token.type == "DOT" else len(token)))
-    else:
-        assert isinstance(error, UnexpectedCharacters)
-        expected, start = set(error.allowed or ()), error.pos_in_stream or 0
-        extent = Extent(start, start + len(_word(text[start:])))
-    found = text[extent.start : extent.end]
-    if "OPERATION" in expected:  # The beginning of a statement, where nearly everything could stand.
+    expected = set(error.expected)
+    if error.reason:
+        return LineSyntaxError(error.reason, "", Extent(0, len(text)))
+    if not error.text:
+        return LineSyntaxError("the line ends too early", _expected(expected), Extent(error.column, error.column + 1))
+    found = error.text if error.is_token else text[error.column :].split()[0]
+    extent = Extent(error.column, error.column + len(found))
+    if "OPERATION" in expected and "NAME" not in expected:  # The beginning of a statement, where nearly all can stand.
         hint = did_you_mean(found, _statement_words(expected)) or "docs/ctm.md has a table of all statements"
         return LineSyntaxError(f"'{found}' is no statement", hint, extent)
     return LineSyntaxError(f"'{found}' cannot stand here", _expected(expected), extent)
-
-
-def _word(text: str) -> str:
-    """What a message shows of a text that the grammar has no word for."""
-    return text.split()[0] if text.split() else text[:1]
 
 
 def terminal_title(name: str) -> str:
@@ -93,11 +87,15 @@ def terminal_title(name: str) -> str:
 @functools.cache
 def _words() -> dict[str, str]:
     """Terminals that are one word, and the words."""
-    patterns = {t.name: t.pattern.value for t in line_grammar().terminals}
-    return {name: p.removesuffix(r"\b").replace("\\", "") for name, p in patterns.items() if name not in TITLES}
+    return {t.name: t.pattern.value for t in line_grammar().lark.terminals if t.pattern.type == "str"}
 
 
 def _expected(terminals: Iterable[str]) -> str:
+    terminals = set(terminals)
+    if "NAME" in terminals:  # every word can be a name
+        terminals -= {t for t in _words() if t.isalpha()} | {"R", "C", "I", "B", "O", "T", "OPERATION", "FETCH", "MODE"}
+    elif "BREAKLOOP" in terminals:
+        return "expected an operation of flow control"
     names = sorted({terminal_title(t) for t in terminals}, key=lambda n: (n[0] == "'", n))
     if "a number" in names and "a whole number" in names:
         names.remove("a whole number")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 from visakit.ctm.program import FloatConstant, IntConstant
 from vsim.launch.arrays import Array
 from vsim.launch.launch import Checked, LaunchEntries

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 from visakit.ctm.program import InstructionSlot, ShaderModule
 from visakit.diagnostics import Diagnostic, LinkError, Span, did_you_mean
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 from visakit.ctm.cohort import Cohort, LoopFrame, Waiting
 from visakit.ctm.processors import GroupFault, Options, Processors
 from visakit.ctm.program import ShaderModule

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 from visakit.ctm.builder import StatementError, encode_fields, register_number
 from visakit.ctm.syntax import (
     ArithmeticStatement,
     ArithmeticUnit,
     CompareUnit,
     Extent,
+    FetchCoordinates,
     FetchStatement,
     InlineNumber,
     KillStatement,
     MaskedDestination,
     OperationUnit,
-    RegisterName,
     SetUnit,
     SourceOperand,
     UnitFlag,
@@ -297,13 +297,14 @@ def arithmetic_words(statement: ArithmeticStatement) -> tuple[int, ...]:
     return encode_fields(kinds[0], encoder.values)
 
 
-def _coordinate_fields(register: RegisterName, swizzle: str, extent: Extent) -> dict[str, int]:
+def _coordinate_fields(coordinates: FetchCoordinates) -> dict[str, int]:
     """The register and the channels of the four texture coordinates."""
+    swizzle = coordinates.swizzle
     if set(swizzle) - set(_ALL):
         hint = "coordinates are channels r, g, b and a of the register"
-        raise StatementError("T006", f".{swizzle} is no swizzle of a texture coordinate", hint, extent)
+        raise StatementError("T006", f".{swizzle} is no swizzle of a texture coordinate", hint, coordinates.extent)
     channels = zip("strq", _padded(swizzle), strict=True)
-    return {"src": register_number(register)} | {f"swiz_{c}": _ALL.index(s) for c, s in channels}
+    return {"src": register_number(coordinates.register)} | {f"swiz_{c}": _ALL.index(s) for c, s in channels}
 
 
 def fetch_words(statement: FetchStatement) -> tuple[int, ...]:
@@ -327,7 +328,7 @@ def fetch_words(statement: FetchStatement) -> tuple[int, ...]:
         "wmask_a": wmask_a,
     }
     values |= {f"swiz_out_{c}": i for i, c in enumerate(_ALL)}
-    values |= _coordinate_fields(statement.coordinates, statement.swizzle, statement.extent)
+    values |= _coordinate_fields(statement.coordinates)
     return encode_fields(table.TEX, values)
 
 
@@ -337,5 +338,5 @@ def kill_words(statement: KillStatement) -> tuple[int, ...]:
     Raises:
         StatementError: T004 or T006, the register or the swizzle does not exist.
     """
-    coordinates = _coordinate_fields(statement.coordinates, statement.swizzle, statement.extent)
+    coordinates = _coordinate_fields(statement.coordinates)
     return encode_fields(table.TEX, {"inst": table.TEX_KILL} | coordinates)

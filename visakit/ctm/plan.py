@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 
 
 class PlannedSource(NamedTuple):

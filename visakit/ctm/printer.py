@@ -6,9 +6,9 @@ import functools
 import math
 from collections.abc import Iterator
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 from visakit.ctm.builder import StatementError
-from visakit.ctm.grammar import LineSyntaxError, parse_line
+from visakit.ctm.grammar import LineSyntaxError, line_grammar
 from visakit.ctm.operations import arithmetic_words
 from visakit.ctm.program import ShaderModule
 from visakit.ctm.syntax import ArithmeticStatement
@@ -165,7 +165,7 @@ def _arithmetic(kind: int, f: table.Values, words: tuple[int, ...]) -> str:
 def _gives(text: str, words: tuple[int, ...]) -> bool:
     """Whether a text assembles to these words."""
     try:
-        statement = parse_line(text).statement
+        statement = line_grammar().statement(text).statement
         return isinstance(statement, ArithmeticStatement) and arithmetic_words(statement) == words
     except (LineSyntaxError, StatementError):
         return False

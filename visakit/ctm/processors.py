@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 from visakit.ctm.alu import Slots, SourceBank, UnitArithmetic, against_zero
 from visakit.ctm.cohort import Cohort
 from visakit.ctm.plan import PlannedInstruction, PlannedSource, UnitPlan, planned, written_channels

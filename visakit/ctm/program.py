@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NotRequired, TypedDict
 
-from visakit.ctm import table
+import visakit.ctm.table as table
 from visakit.diagnostics import Diagnostic, FormatError, Span
 from visakit.objects.elf import (
     EM_ATI_R5XX,

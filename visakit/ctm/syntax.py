@@ -16,6 +16,10 @@ class Extent(NamedTuple):
     end: int
 
 
+NOWHERE = Extent(0, 0)
+"""The extent of a node before its place in the line is known."""
+
+
 # -- operands ----------------------------------------------------------------------------------------------------------
 
 
@@ -26,7 +30,7 @@ class RegisterName:
     file: str
     number: int
     relative: bool
-    extent: Extent
+    extent: Extent = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class InlineNumber:
 
     value: float
     text: str
-    extent: Extent
+    extent: Extent = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class SourceOperand:
     swizzle: str
     negative: bool
     absolute: bool
-    extent: Extent
+    extent: Extent = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class MaskedDestination:
 
     register: RegisterName
     mask: str
-    extent: Extent
+    extent: Extent = NOWHERE
 
 
 # -- arithmetic and fetches --------------------------------------------------------------------------------------------
@@ -68,7 +72,7 @@ class OperationUnit:
     name: str
     destination: MaskedDestination
     operands: tuple[SourceOperand, ...]
-    extent: Extent
+    extent: Extent = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class SetUnit:
     comparison: str
     destination: MaskedDestination
     operands: tuple[SourceOperand, ...]
-    extent: Extent
+    extent: Extent = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ class CompareUnit:
 
     comparison: str
     operands: tuple[SourceOperand, ...]
-    extent: Extent
+    extent: Extent = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ class UnitFlag:
     inverted: bool
     value: str
     detail: str
-    extent: Extent
+    extent: Extent = NOWHERE
 
 
 ArithmeticUnit = OperationUnit | SetUnit | CompareUnit
@@ -113,25 +117,30 @@ class ArithmeticStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchCoordinates:
+    """The register with the coordinates of a fetch; ``swizzle`` is empty if none is written."""
+
+    register: RegisterName
+    swizzle: str
+    extent: Extent = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
 class FetchStatement:
-    """A fetch from an input at the coordinates in a register; ``swizzle`` is empty if none is written."""
+    """A fetch from an input."""
 
     name: str
     destination: MaskedDestination
     input: RegisterName
-    coordinates: RegisterName
-    swizzle: str
+    coordinates: FetchCoordinates
     flags: tuple[UnitFlag, ...]
-    extent: Extent
 
 
 @dataclass(frozen=True, slots=True)
 class KillStatement:
     """``texkill``: processors with a negative coordinate stop."""
 
-    coordinates: RegisterName
-    swizzle: str
-    extent: Extent
+    coordinates: FetchCoordinates
 
 
 # -- flow control ------------------------------------------------------------------------------------------------------
@@ -144,7 +153,7 @@ class BranchCondition:
     inverted: bool
     predicate: str
     boolean: RegisterName | None
-    extent: Extent
+    extent: Extent = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +237,9 @@ class FieldSetting:
 
     name: str
     inverted: bool
-    value: str | int | RegisterName
+    value: str | int
     text: str
-    extent: Extent
+    extent: Extent = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,28 @@
-"""Rules of ``grammar/ctm.lark`` to syntax nodes, one method for each rule, while Lark parses."""
+"""Rules of ``grammar/ctm.lark`` to syntax nodes, one method for each rule.
+
+A method gets the children of its rule: tokens as text, None for an optional part that is not there, and nodes.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-
-from lark import Token, Transformer, v_args
+from typing import Any
 
 from visakit.ctm.syntax import (
     EMPTY_LINE,
     ArithmeticStatement,
-    ArithmeticUnit,
     BoolConstantDirective,
     BranchCondition,
     BreakStatement,
     CallStatement,
     CompareUnit,
     ContinueStatement,
-    CtmStatement,
     ElseStatement,
     EndIfStatement,
     EndLoopStatement,
     EndStatement,
-    Extent,
     ExternDirective,
+    FetchCoordinates,
     FetchStatement,
     FieldSetting,
     FieldStatement,
@@ -47,220 +47,189 @@ from visakit.ctm.syntax import (
     UnitFlag,
 )
 
+Children = list[Any]
+"""Children of a rule; the grammar gives the type in each place."""
 
-def _from(first: Token, last: Token) -> Extent:
-    return Extent(first.start_pos or 0, last.end_pos or 0)
-
-
-def _register(letter: Token, index: Token) -> RegisterName:
-    return RegisterName(str(letter), int(index), False, _from(letter, index))
-
-
-def _integer(token: Token) -> int:
-    return int(token, 16) if token[1:2] in ("x", "X") else int(token)
+PLACED = frozenset(
+    {"register", "predicate", "relative", "destination", "source", "constant", "negative", "absolute",
+     "negative_absolute", "operation", "set", "test", "flag", "coordinates", "condition", "setting", "number"}
+)  # fmt: skip
+"""Rules whose nodes have an extent."""
 
 
-def _value(token: Token) -> float:
-    return float(_integer(token) if token.type == "INTEGER" else token)
+def _integer(text: str) -> int:
+    return int(text, 16) if text[:2] in ("0x", "0X") else int(text)
 
 
-def _reach(first: Token, last: Extent) -> Extent:
-    return Extent(first.start_pos or 0, last.end)
+def _value(text: str) -> float:
+    return float(text) if "." in text else float(_integer(text))
 
 
-def _mask(register: RegisterName, channels: Token) -> MaskedDestination:
-    return MaskedDestination(register, str(channels), Extent(register.extent.start, channels.end_pos or 0))
-
-
-@v_args(inline=True)
-class LineTransformer(Transformer[Token, SourceLine]):
+class LineTransformer:
     """Makes a :class:`SourceLine` of a line."""
 
-    def start(self, label: Token | None, statement: CtmStatement | None) -> SourceLine:
-        return EMPTY_LINE if label is None and statement is None else SourceLine(str(label or ""), statement)
+    def line(self, children: Children) -> SourceLine:
+        label, statement = children
+        return (
+            EMPTY_LINE if label is None and statement is None else SourceLine((label or "").rstrip(": \t"), statement)
+        )
 
     # -- registers and operands ------------------------------------------------------------------------------------
 
-    def register(self, letter: Token, index: Token) -> RegisterName:
-        return _register(letter, index)
+    def register(self, children: Children) -> RegisterName:
+        return RegisterName(children[0][0], int(children[0][1:]), False)
 
-    float_register = int_register = bool_register = output = input = register
+    def predicate(self, children: Children) -> RegisterName:
+        return RegisterName(children[0], 0, False)
 
-    def predicate(self, letter: Token) -> RegisterName:
-        return RegisterName(str(letter), 0, False, _from(letter, letter))
+    def relative(self, children: Children) -> RegisterName:
+        file, index = children
+        return RegisterName(file, _integer(index or "0"), True)
 
-    def relative(self, letter: Token, al: Token, index: Token | None, close: Token) -> RegisterName:
-        return RegisterName(str(letter), int(index or 0), True, _from(letter, close))
+    def destination(self, children: Children) -> MaskedDestination:
+        register, channels = children
+        return MaskedDestination(register, channels[1:])
 
-    def destination(self, register: RegisterName, channels: Token) -> MaskedDestination:
-        return _mask(register, channels)
+    def source(self, children: Children) -> SourceOperand:
+        register, channels = children
+        return SourceOperand(register, (channels or "")[1:], False, False)
 
-    def source(self, place: RegisterName | Token, channels: Token | None = None) -> SourceOperand:
-        if isinstance(place, Token):
-            extent = _from(place, place)
-            return SourceOperand(InlineNumber(_value(place), str(place), extent), "", False, False, extent)
-        extent = place.extent
-        if channels is None:
-            return SourceOperand(place, "", False, False, extent)
-        return SourceOperand(place, str(channels), False, False, Extent(extent.start, channels.end_pos or 0))
+    def constant(self, children: Children) -> SourceOperand:
+        return SourceOperand(InlineNumber(_value(children[0]), children[0]), "", False, False)
 
-    def negative(self, minus: Token, source: SourceOperand) -> SourceOperand:
-        return replace(source, negative=True, extent=_reach(minus, source.extent))
+    def negative(self, children: Children) -> SourceOperand:
+        source: SourceOperand = children[-1]
+        return replace(source, negative=True)
 
-    def absolute(self, source: SourceOperand) -> SourceOperand:
+    def absolute(self, children: Children) -> SourceOperand:
+        source: SourceOperand = children[-1]
         return replace(source, absolute=True)
 
-    def negative_absolute(self, minus: Token, source: SourceOperand) -> SourceOperand:
-        return replace(source, negative=True, absolute=True, extent=_reach(minus, source.extent))
+    def negative_absolute(self, children: Children) -> SourceOperand:
+        source: SourceOperand = children[-1]
+        return replace(source, negative=True, absolute=True)
 
     # -- arithmetic and fetches ------------------------------------------------------------------------------------
 
-    def arithmetic(
-        self, first: ArithmeticUnit, second: ArithmeticUnit | None, flags: tuple[UnitFlag, ...] | None
-    ) -> ArithmeticStatement:
+    def arithmetic(self, children: Children) -> ArithmeticStatement:
+        first, second, flags = children
         return ArithmeticStatement((first,) if second is None else (first, second), flags or ())
 
-    def operation(self, name: Token, destination: MaskedDestination, *operands: SourceOperand) -> OperationUnit:
-        last = operands[-1].extent if operands else destination.extent
-        return OperationUnit(str(name), destination, operands, _reach(name, last))
+    def operation(self, children: Children) -> OperationUnit:
+        name, destination, *operands = children
+        return OperationUnit(name, destination, tuple(operands))
 
-    def set(
-        self,
-        word: Token,
-        comparison: Token,
-        destination: MaskedDestination,
-        one: SourceOperand,
-        two: SourceOperand | None,
-    ) -> SetUnit:
-        operands = (one,) if two is None else (one, two)
-        return SetUnit(str(comparison), destination, operands, _reach(word, operands[-1].extent))
+    def set(self, children: Children) -> SetUnit:
+        _, comparison, destination, one, two = children
+        return SetUnit(comparison[1:], destination, (one,) if two is None else (one, two))
 
-    def test(self, word: Token, comparison: Token, one: SourceOperand, two: SourceOperand | None) -> CompareUnit:
-        operands = (one,) if two is None else (one, two)
-        return CompareUnit(str(comparison), operands, _reach(word, operands[-1].extent))
+    def test(self, children: Children) -> CompareUnit:
+        _, comparison, one, two = children
+        return CompareUnit(comparison[1:], (one,) if two is None else (one, two))
 
-    def flags(self, *flags: UnitFlag) -> tuple[UnitFlag, ...]:
-        return flags
+    def flags(self, children: Children) -> tuple[UnitFlag, ...]:
+        return tuple(children)
 
-    def flag(self, name: Token, bang: Token | None, value: Token | None, detail: Token | None) -> UnitFlag:
-        extent = _from(name, detail or value or name)
-        return UnitFlag(str(name), bang is not None, str(value or ""), str(detail or ""), extent)
+    def flag(self, children: Children) -> UnitFlag:
+        name, bang, value, detail = (*children, None, None, None)[:4]
+        return UnitFlag(name, bang is not None, value or "", (detail or "")[1:])
 
-    def fetch(
-        self,
-        name: Token,
-        register: RegisterName,
-        mask: Token,
-        number: RegisterName,
-        coordinates: RegisterName,
-        swizzle: Token | None,
-        flags: tuple[UnitFlag, ...] | None,
-    ) -> FetchStatement:
-        end = coordinates.extent.end if swizzle is None else swizzle.end_pos or 0
-        extent = Extent(coordinates.extent.start, end)
-        destination = _mask(register, mask)
-        return FetchStatement(str(name), destination, number, coordinates, str(swizzle or ""), flags or (), extent)
+    def coordinates(self, children: Children) -> FetchCoordinates:
+        register, swizzle = children
+        return FetchCoordinates(register, (swizzle or "")[1:])
 
-    def kill(self, word: Token, coordinates: RegisterName, swizzle: Token | None) -> KillStatement:
-        end = coordinates.extent.end if swizzle is None else swizzle.end_pos or 0
-        return KillStatement(coordinates, str(swizzle or ""), Extent(coordinates.extent.start, end))
+    def fetch(self, children: Children) -> FetchStatement:
+        name, destination, number, coordinates, flags = children
+        return FetchStatement(name, destination, number, coordinates, flags or ())
+
+    def kill(self, children: Children) -> KillStatement:
+        return KillStatement(children[1])
 
     # -- flow control ----------------------------------------------------------------------------------------------
 
-    def predicate_bit(self, letter: Token, channels: Token) -> tuple[str, Extent]:
-        return str(channels), _from(letter, channels)
+    def predicate_bit(self, children: Children) -> str:
+        channels: str = children[1]
+        return channels
 
-    def condition(self, bang: Token | None, what: Token | RegisterName | tuple[str, Extent]) -> BranchCondition:
-        inverted = bang is not None
-        if isinstance(what, Token):
-            return BranchCondition(inverted, "", None, _from(bang or what, what))
-        if isinstance(what, RegisterName):
-            return BranchCondition(inverted, "", what, what.extent)
-        return BranchCondition(inverted, what[0], None, what[1])
+    def condition(self, children: Children) -> BranchCondition:
+        bang, given = children
+        if isinstance(given, RegisterName):
+            return BranchCondition(bang is not None, "", given)
+        return BranchCondition(bang is not None, given[1:] if given[0] == "." else "", None)
 
-    def if_(self, word: Token, condition: BranchCondition) -> IfStatement:
-        return IfStatement(condition)
+    def if_(self, children: Children) -> IfStatement:
+        return IfStatement(children[1])
 
-    def else_(self, word: Token) -> ElseStatement:
+    def else_(self, children: Children) -> ElseStatement:
         return ElseStatement()
 
-    def endif(self, word: Token, count: Token | None) -> EndIfStatement:
-        return EndIfStatement(1 if count is None else _integer(count))
+    def endif(self, children: Children) -> EndIfStatement:
+        return EndIfStatement(_integer(children[1] or "1"))
 
-    def loop(self, word: Token, turns: RegisterName) -> LoopStatement:
-        return LoopStatement(str(word), turns)
+    def loop(self, children: Children) -> LoopStatement:
+        return LoopStatement(*children)
 
-    def endloop(self, word: Token) -> EndLoopStatement:
-        return EndLoopStatement(str(word), "loop" if word.type == "ENDLOOP" else "rep")
+    def endloop(self, children: Children) -> EndLoopStatement:
+        return EndLoopStatement(children[0], children[0].removeprefix("end"))
 
-    def break_(self, word: Token, if_: Token | None, condition: BranchCondition | None) -> BreakStatement:
-        return BreakStatement(str(word), condition)
+    def break_(self, children: Children) -> BreakStatement:
+        return BreakStatement(children[0], children[-1])
 
-    def continue_(self, word: Token, if_: Token | None, condition: BranchCondition | None) -> ContinueStatement:
-        return ContinueStatement(str(word), condition)
+    def continue_(self, children: Children) -> ContinueStatement:
+        return ContinueStatement(children[0], children[-1])
 
-    def call(self, word: Token, name: Token, if_: Token | None, condition: BranchCondition | None) -> CallStatement:
-        return CallStatement(str(name), condition)
+    def call(self, children: Children) -> CallStatement:
+        return CallStatement(children[1], children[-1])
 
-    def ret(self, word: Token, if_: Token | None, condition: BranchCondition | None) -> ReturnStatement:
-        return ReturnStatement(condition)
+    def ret(self, children: Children) -> ReturnStatement:
+        return ReturnStatement(children[-1])
 
-    def jump(
-        self, word: Token, name: Token, if_: Token | None, anyone: Token | None, condition: BranchCondition | None
-    ) -> JumpStatement:
-        return JumpStatement(str(name), anyone is not None, condition)
+    def jump(self, children: Children) -> JumpStatement:
+        _, label, _, anyone, condition = children
+        return JumpStatement(label, anyone is not None, condition)
 
     # -- instructions by their fields ------------------------------------------------------------------------------
 
-    def fc(self, word: Token, operation: Token, *settings: FieldSetting) -> FieldStatement:
-        return FieldStatement(str(operation), settings)
+    def fc(self, children: Children) -> FieldStatement:
+        _, operation, *settings = children
+        return FieldStatement(operation, tuple(settings))
 
-    def to(self, name: Token, value: Token) -> FieldSetting:
-        return self._setting(name, None, value)
+    def setting(self, children: Children) -> FieldSetting:
+        name, bang, text = children
+        value = _integer(text) if text[0].isdigit() else text
+        return FieldSetting(name, bang is not None, value, f"{name}={text}")
 
-    def setting(self, name: Token, bang: Token | None, value: Token | RegisterName) -> FieldSetting:
-        return self._setting(name, bang, value)
+    def raw(self, children: Children) -> RawStatement:
+        return RawStatement(tuple(map(_integer, children[1:])))
 
-    def _setting(self, name: Token, bang: Token | None, value: Token | RegisterName) -> FieldSetting:
-        if isinstance(value, RegisterName):
-            text, found, extent = f"{value.file}{value.number}", value, _reach(name, value.extent)
-            return FieldSetting(str(name), bang is not None, found, f"{name}={text}", extent)
-        number = _integer(value) if value.type == "INTEGER" else str(value)
-        return FieldSetting(str(name), bang is not None, number, f"{name}={value}", _from(name, value))
-
-    def raw(self, word: Token, *words: Token) -> RawStatement:
-        return RawStatement(tuple(_integer(w) for w in words))
-
-    def end(self, word: Token) -> EndStatement:
+    def end(self, children: Children) -> EndStatement:
         return EndStatement()
 
     # -- directives ------------------------------------------------------------------------------------------------
 
-    def number(self, minus: Token | None, number: Token) -> InlineNumber:
-        value = -_value(number) if minus else _value(number)
-        return InlineNumber(value, f"{minus or ''}{number}", _from(minus or number, number))
+    def number(self, children: Children) -> InlineNumber:
+        minus, number = children
+        return InlineNumber(-_value(number) if minus else _value(number), f"{minus or ''}{number}")
 
-    def target(self, word: Token) -> TargetDirective:
+    def target(self, children: Children) -> TargetDirective:
         return TargetDirective()
 
-    def mode(self, word: Token) -> ModeDirective:
-        return ModeDirective(word == "full")
+    def mode(self, children: Children) -> ModeDirective:
+        return ModeDirective(children[0] == "full")
 
-    def float_constant(
-        self, register: RegisterName, x: InlineNumber, y: InlineNumber, z: InlineNumber, w: InlineNumber
-    ) -> FloatConstantDirective:
+    def float_constant(self, children: Children) -> FloatConstantDirective:
+        register, x, y, z, w = children
         return FloatConstantDirective(register, (x.value, y.value, z.value, w.value))
 
-    def int_constant(
-        self, register: RegisterName, turns: InlineNumber, start: InlineNumber, step: InlineNumber
-    ) -> IntConstantDirective:
+    def int_constant(self, children: Children) -> IntConstantDirective:
+        register, turns, start, step = children
         return IntConstantDirective(register, (turns, start, step))
 
-    def bool_constant(self, register: RegisterName, value: Token) -> BoolConstantDirective:
-        return BoolConstantDirective(register, bool(_integer(value)))
+    def bool_constant(self, children: Children) -> BoolConstantDirective:
+        return BoolConstantDirective(children[0], bool(_integer(children[1])))
 
-    def extern(self, name: Token, plain: Token | None) -> ExternDirective:
-        return ExternDirective(str(name), plain is not None)
+    def extern(self, children: Children) -> ExternDirective:
+        return ExternDirective(children[0], children[1] is not None)
 
-    def function(self, word: Token, name: Token, plain: Token | None) -> FunctionDirective:
-        return FunctionDirective(str(name), plain is not None)
+    def function(self, children: Children) -> FunctionDirective:
+        return FunctionDirective(children[1], children[2] is not None)

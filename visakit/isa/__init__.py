@@ -5,18 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 
 from visakit.isa import arithmetic, flow, logic, lsc, memory, misc, move, sampler, sync
-from visakit.isa.record import (
-    Choice,
-    FenceFlags,
-    Field,
-    Flag,
-    Hint,
-    InstructionDesc,
-    Number,
-    Saturate,
-    Suffix,
-    TargetFlags,
-)
+from visakit.isa.layout import Field
+from visakit.isa.record import InstructionDesc
+from visakit.isa.suffixes import Choice, FenceFlags, Flag, Hint, Number, Saturate, Suffix, TargetFlags
 
 __all__ = ["Choice", "FenceFlags", "Field", "Flag", "Hint", "InstructionDesc", "InstructionSet", "Number", "Saturate", "Suffix", "TargetFlags", "instruction_set"]
 

@@ -1,6 +1,9 @@
 """Arithmetic instructions: the manual's chapter on arithmetic, dot products and mathematics."""
 
-from visakit.isa.record import FLOATS, INTEGERS, SAT, InstructionDesc, Number, Saturation, form
+from typing import Unpack
+
+from visakit.isa.record import FLOATS, INTEGERS, Details, InstructionDesc, Saturation, form
+from visakit.isa.suffixes import SAT, Number
 from visakit.language.platforms import ALL, WITH_MACROS, since
 
 _CATEGORY = "arithmetic"
@@ -11,21 +14,24 @@ _MUL_SOURCES = ",".join(sorted((_ALU | {"bf"}) - {"uq", "q"}))
 """A product of 64 bits is one of 32-bit factors."""
 
 
-def _unary(opcode: int, name: str, summary: str, types: frozenset[str] | str = FLOATS, **more: object) -> InstructionDesc:
-    return form(opcode, name, "ec pr d:dst s:src0", summary, category=_CATEGORY, suffixes=(SAT,), types=types, **more)  # type: ignore[arg-type]
+def _unary(opcode: int, name: str, summary: str, types: frozenset[str] | str = FLOATS, /, **more: Unpack[Details]) -> InstructionDesc:
+    more = {"suffixes": (SAT,), "types": types, **more}
+    return form(opcode, name, "ec pr d:dst s:src0", summary, category=_CATEGORY, **more)
 
 
-def _binary(opcode: int, name: str, summary: str, types: frozenset[str] | str = _ALU, **more: object) -> InstructionDesc:
-    return form(opcode, name, "ec pr d:dst s:src0 s:src1", summary, category=_CATEGORY, suffixes=(SAT,), types=types, **more)  # type: ignore[arg-type]
+def _binary(opcode: int, name: str, summary: str, types: frozenset[str] | str = _ALU, /, **more: Unpack[Details]) -> InstructionDesc:
+    more = {"suffixes": (SAT,), "types": types, **more}
+    return form(opcode, name, "ec pr d:dst s:src0 s:src1", summary, category=_CATEGORY, **more)
 
 
-def _ternary(opcode: int, name: str, summary: str, types: frozenset[str] | str = _ALU, **more: object) -> InstructionDesc:
-    return form(opcode, name, "ec pr d:dst s:src0 s:src1 s:src2", summary, category=_CATEGORY, suffixes=(SAT,), types=types, **more)  # type: ignore[arg-type]
+def _ternary(opcode: int, name: str, summary: str, types: frozenset[str] | str = _ALU, /, **more: Unpack[Details]) -> InstructionDesc:
+    more = {"suffixes": (SAT,), "types": types, **more}
+    return form(opcode, name, "ec pr d:dst s:src0 s:src1 s:src2", summary, category=_CATEGORY, **more)
 
 
 def _systolic(opcode: int, name: str, results: str, summary: str, platforms: frozenset[str]) -> InstructionDesc:
     from visakit.isa.enums import PRECISIONS
-    from visakit.isa.record import Choice
+    from visakit.isa.suffixes import Choice
 
     return form(
         opcode, name, "ec w:dst r:src0 r:src1 s:src2 W:src1_precision.8+src2_precision.8+depth.8+count.8", summary, category=_CATEGORY,
@@ -38,7 +44,7 @@ def _systolic(opcode: int, name: str, results: str, summary: str, platforms: fro
 
 def _block_systolic() -> InstructionDesc:
     from visakit.isa.enums import PRECISIONS
-    from visakit.isa.record import Choice
+    from visakit.isa.suffixes import Choice
 
     words = {name: PRECISIONS[name] for name in ("bf", "hf", "bf8", "hf8", "e2m1")}
     return form(

@@ -1,6 +1,7 @@
 """Control flow: labels, scalar jumps, SIMD goto, subroutines, functions."""
 
-from visakit.isa.record import Flag, Flow, form
+from visakit.isa.record import Flow, form
+from visakit.isa.suffixes import Flag
 
 _CATEGORY = "flow"
 

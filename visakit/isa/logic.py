@@ -1,14 +1,18 @@
 """Logic and bit instructions."""
 
+from typing import Unpack
+
 from visakit.isa.enums import LFSR_FORMS
-from visakit.isa.record import INTEGERS, SAT, Choice, InstructionDesc, Number, Saturation, form
+from visakit.isa.record import INTEGERS, Details, InstructionDesc, Saturation, form
+from visakit.isa.suffixes import SAT, Choice, Number
 from visakit.language.platforms import since
 
 _CATEGORY = "logic"
 
 
-def _logic(opcode: int, name: str, layout: str, summary: str, types: frozenset[str] | str = INTEGERS, **more: object) -> InstructionDesc:
-    return form(opcode, name, f"ec pr d:dst {layout}", summary, category=_CATEGORY, suffixes=(SAT,), types=types, **more)  # type: ignore[arg-type]
+def _logic(opcode: int, name: str, layout: str, summary: str, types: frozenset[str] | str = INTEGERS, /, **more: Unpack[Details]) -> InstructionDesc:
+    more = {"suffixes": (SAT,), "types": types, **more}
+    return form(opcode, name, f"ec pr d:dst {layout}", summary, category=_CATEGORY, **more)
 
 
 def _bitwise(opcode: int, name: str, layout: str, summary: str) -> InstructionDesc:
@@ -16,8 +20,9 @@ def _bitwise(opcode: int, name: str, layout: str, summary: str) -> InstructionDe
     return _logic(opcode, name, layout, summary, modifiers="complement", saturation=Saturation.NONE, classes=classes)
 
 
-def _bits(opcode: int, name: str, layout: str, summary: str, types: frozenset[str] | str = INTEGERS, **more: object) -> InstructionDesc:
-    return _logic(opcode, name, layout, summary, types, saturation=Saturation.NONE, **more)
+def _bits(opcode: int, name: str, layout: str, summary: str, types: frozenset[str] | str = INTEGERS, /, **more: Unpack[Details]) -> InstructionDesc:
+    more = {"saturation": Saturation.NONE, **more}
+    return _logic(opcode, name, layout, summary, types, **more)
 
 
 _FIELD_SIZES = (1, 4, 8, 16, 32)

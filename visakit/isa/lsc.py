@@ -1,5 +1,7 @@
 """Load, store and cache messages (LSC), the memory instructions since DG2."""
 
+from typing import Unpack
+
 from visakit.isa.enums import (
     FENCE_OPS,
     FENCE_SCOPES,
@@ -10,7 +12,8 @@ from visakit.isa.enums import (
     LSC_ORDERS,
     LSC_SFIDS,
 )
-from visakit.isa.record import Access, Choice, Flag, Hint, InstructionDesc, Memory, Payload, Suffix, form
+from visakit.isa.record import Access, Details, InstructionDesc, Memory, Payload, form
+from visakit.isa.suffixes import Choice, Flag, Hint
 from visakit.language.platforms import since
 
 _CATEGORY = "lsc"
@@ -47,18 +50,28 @@ def _rules(layout: str, own: str) -> str:
     return f"{own} transposed-of-one" if "B:order" in layout and "B:blocks" not in layout else own
 
 
-def _untyped(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_HEAD} {_ADDRESS} {_DATA} B:=elems {_PAYLOAD}",
-             spelling: str = "", payload: Payload = Payload.UNSAID, operation: str = "", platform: str = "dg2", rules: str = "",
-             suffixes: tuple[Suffix, ...] = _UNTYPED_SUFFIXES) -> InstructionDesc:
-    return form(0x89, name, layout, summary, category=_CATEGORY, text=text, suffixes=suffixes, platforms=since(platform), subop=subop,
-                memory=Memory.OPERAND, access=access, spelling=spelling, payload=payload, operation=operation, rules=_rules(layout, rules))  # fmt: skip
+def _untyped(
+    access: Access, name: str, subop: int, summary: str, text: str,
+    layout: str = f"{_HEAD} {_ADDRESS} {_DATA} B:=elems {_PAYLOAD}", /, **more: Unpack[Details],
+) -> InstructionDesc:  # fmt: skip
+    usual: Details = {
+        "access": access, "text": text, "fixed": {"subop": subop}, "memory": Memory.OPERAND,
+        "suffixes": _UNTYPED_SUFFIXES, "platforms": since("dg2"),
+    }  # fmt: skip
+    own: Details = {**usual, **more, "rules": _rules(layout, more.get("rules", ""))}
+    return form(0x89, name, layout, summary, category=_CATEGORY, **own)
 
 
-def _typed(access: Access, name: str, subop: int, summary: str, text: str, layout: str = f"{_TYPED_HEAD} w:dst {_PLACE} r:r I?moved&1:r_offset r:lod r:src1 r:src2",
-           spelling: str = "", implied: tuple[tuple[str, int], ...] = (), operation: str = "", platform: str = "dg2", rules: str = "",
-           suffixes: tuple[Suffix, ...] = _TYPED_SUFFIXES) -> InstructionDesc:
-    return form(0x8A, name, layout, summary, category=_CATEGORY, text=text, suffixes=suffixes, platforms=since(platform), subop=subop,
-                semantics=f"typed_{name}", rules=_rules(layout, rules), memory=Memory.IMAGE, access=access, spelling=spelling, implied=implied, operation=operation)  # fmt: skip
+def _typed(
+    access: Access, name: str, subop: int, summary: str, text: str,
+    layout: str = f"{_TYPED_HEAD} w:dst {_PLACE} r:r I?moved&1:r_offset r:lod r:src1 r:src2", /, **more: Unpack[Details],
+) -> InstructionDesc:  # fmt: skip
+    usual: Details = {
+        "access": access, "text": text, "fixed": {"subop": subop}, "memory": Memory.IMAGE, "semantics": f"typed_{name}",
+        "suffixes": _TYPED_SUFFIXES, "platforms": since("dg2"),
+    }  # fmt: skip
+    own: Details = {**usual, **more, "rules": _rules(layout, more.get("rules", ""))}
+    return form(0x8A, name, layout, summary, category=_CATEGORY, **own)
 
 
 _OVERFETCHED = f"{_HEAD} {_FETCHED} {_DATA} B:=elems {_PAYLOAD}"
@@ -76,40 +89,40 @@ _TYPED_BLOCK2D = f"B:subop ec pr B:l1 B:l3 {_MODEL} H:width H:height.15+moved.1 
 FORMS = (
     _untyped(Access.LOAD, "lsc_load", 0, "Read elements at each lane's address.", _LOAD, _OVERFETCHED, payload=Payload.ELEMENTS, suffixes=_OVERFETCH),
     _untyped(Access.LOAD, "lsc_load_strided", 1, "Read elements at a base address and a stride.", _LOAD, _STRIDED, payload=Payload.ELEMENTS),
-    _untyped(Access.LOAD, "lsc_load_quad", 2, "Read the named channels of up to four elements.", _LOAD, _OVERFETCHED, "channels", Payload.QUAD,
+    _untyped(Access.LOAD, "lsc_load_quad", 2, "Read the named channels of up to four elements.", _LOAD, _OVERFETCHED, spelling="channels", payload=Payload.QUAD,
              suffixes=_OVERFETCH),
     _untyped(Access.LOAD, "lsc_load_block2d", 3, "Read two-dimensional blocks of a matrix in memory.", "(exec) @block2d:dst @matrix", _BLOCK2D,
-             "optional-exec"),
+             spelling="optional-exec"),
     _untyped(Access.STORE, "lsc_store", 4, "Write elements at each lane's address.", _STORE, payload=Payload.ELEMENTS),
     _untyped(Access.STORE, "lsc_store_strided", 5, "Write elements at a base address and a stride.", _STORE, _STRIDED, payload=Payload.ELEMENTS),
     _untyped(Access.STORE, "lsc_store_quad", 6, "Write the named channels of up to four elements.", _STORE, spelling="channels", payload=Payload.QUAD),
     _untyped(Access.STORE, "lsc_store_block2d", 7, "Write a two-dimensional block of a matrix in memory.", "(exec) @matrix @block2d:src1", _BLOCK2D,
-             "optional-exec"),
+             spelling="optional-exec"),
     *(_untyped(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically, returning the old value.", _ATOMIC,
                payload=Payload.LSC_ATOMIC, operation=LSC_ATOMICS[name]) for name, subop, summary in _ATOMICS),
-    *(_untyped(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically, returning the old value.", _ATOMIC, platform="cri", rules="words",
+    *(_untyped(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically, returning the old value.", _ATOMIC, platforms=since("cri"), rules="words",
                payload=Payload.LSC_ATOMIC, operation=LSC_ATOMICS[name]) for name, subop, summary in _BFLOAT_ATOMICS),
     *(_untyped(Access.ATOMIC, f"lsc_apndctr_atomic_{name}", subop, f"{summary} the append counter of a surface, returning the old value.",
-               "(exec) @data:dst @address @added:src1 @null", _COUNTER, "bare-surface", platform="bmg")
+               "(exec) @data:dst @address @added:src1 @null", _COUNTER, spelling="bare-surface", platforms=since("bmg"))
       for name, subop, summary in (("add", 40, "Add to"), ("sub", 41, "Subtract from"), ("store", 42, "Write"))),
     _untyped(Access.LOAD, "lsc_load_status", 27, "Read and report per lane whether the page is mapped.", _LOAD, _OVERFETCHED, suffixes=_OVERFETCH),
     _untyped(Access.STORE, "lsc_store_uncompressed", 28, "Write without compression.", _STORE, payload=Payload.ELEMENTS),
     _untyped(Access.NONE, "lsc_ccs_update", 29, "Update the compression control surface.", _STORE),
     _untyped(Access.NONE, "lsc_extended_cache_ctrl", 51, "Drop what caches hold of lines that are to be written no more.", "(exec) @address",
-             "B:subop ec pr B:sfid B:l1 B:=0 B:l3 B:operation B:size B:addr_type B:addr_size r:addr", platform="cri", suffixes=_RESET),
+             "B:subop ec pr B:sfid B:l1 B:=0 B:l3 B:operation B:size B:addr_type B:addr_size r:addr", platforms=since("cri"), suffixes=_RESET),
     _typed(Access.LOAD, "lsc_load_quad", 2, "Read the named channels of an image element.", _LOAD, spelling="channels"),
-    _typed(Access.LOAD, "lsc_load_block2d", 3, "Read a two-dimensional block of an image.", "(exec) @tile:dst @address", _TYPED_BLOCK2D, "optional-exec"),
+    _typed(Access.LOAD, "lsc_load_block2d", 3, "Read a two-dimensional block of an image.", "(exec) @tile:dst @address", _TYPED_BLOCK2D, spelling="optional-exec"),
     _typed(Access.STORE, "lsc_store_quad", 6, "Write the named channels of an image element.", _STORE, spelling="channels"),
-    _typed(Access.STORE, "lsc_store_block2d", 7, "Write a two-dimensional block of an image.", "(exec) @address @tile:src1", _TYPED_BLOCK2D, "optional-exec"),
+    _typed(Access.STORE, "lsc_store_block2d", 7, "Write a two-dimensional block of an image.", "(exec) @address @tile:src1", _TYPED_BLOCK2D, spelling="optional-exec"),
     *(_typed(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically in an image, returning the old value.", _ATOMIC,
              operation=LSC_ATOMICS[name], suffixes=_SAMPLES) for name, subop, summary in _ATOMICS),
-    *(_typed(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically in an image, returning the old value.", _ATOMIC, platform="cri",
+    *(_typed(Access.ATOMIC, f"lsc_atomic_{name}", subop, f"{summary} atomically in an image, returning the old value.", _ATOMIC, platforms=since("cri"),
              rules="words", operation=LSC_ATOMICS[name]) for name, subop, summary in _BFLOAT_ATOMICS),
-    _typed(Access.LOAD, "lsc_load_quad_msrt", 49, "Read the named channels of a sample of an image element.", _LOAD, spelling="channels", platform="cri"),
+    _typed(Access.LOAD, "lsc_load_quad_msrt", 49, "Read the named channels of a sample of an image element.", _LOAD, spelling="channels", platforms=since("cri")),
     _typed(Access.STORE, "lsc_store_quad_msrt", 50, "Write the named channels of a sample of an image element.", _STORE, spelling="channels",
-           platform="cri"),
+           platforms=since("cri")),
     _typed(Access.LOAD, "lsc_load_quad_status", 54, "Report of each lane whether the page of an image element is mapped.", _LOAD,
-           spelling="channels", platform="cri"),
+           spelling="channels", platforms=since("cri")),
     _typed(Access.LOAD, "lsc_load_status", 27, "Read an image element and report whether the page is mapped.", _LOAD),
     _typed(Access.STORE, "lsc_store_uncompressed", 28, "Write an image element without compression.", _STORE),
     _typed(Access.NONE, "lsc_ccs_update", 29, "Update the compression control surface of an image.", _STORE),

@@ -1,7 +1,10 @@
 """Memory instructions of the data port and shared virtual memory (before LSC)."""
 
+from typing import Unpack
+
 from visakit.isa.enums import ATOMIC_WIDTHS, ATOMICS, COUNTS, MEDIA_MODIFIERS
-from visakit.isa.record import CHANNELS, Access, Choice, Flag, InstructionDesc, Memory, Payload, form
+from visakit.isa.record import Access, Details, InstructionDesc, Memory, Payload, form
+from visakit.isa.suffixes import CHANNELS, Choice, Flag
 from visakit.language.platforms import since
 
 _CATEGORY = "memory"
@@ -17,8 +20,9 @@ _QWORDS = since("xehp") | {"skl"}
 _SVM_BLOCK = (Choice("block_type", {"1": 0, "4": 1, "8": 2}), _BLOCKS)
 
 
-def _message(memory: Memory, access: Access, opcode: int, name: str, layout: str, summary: str, **more: object) -> InstructionDesc:
-    return form(opcode, name, layout, summary, category=_CATEGORY, memory=memory, access=access, **more)  # type: ignore[arg-type]
+def _message(memory: Memory, access: Access, opcode: int, name: str, layout: str, summary: str, /, **more: Unpack[Details]) -> InstructionDesc:
+    more = {"memory": memory, "access": access, **more}
+    return form(opcode, name, layout, summary, category=_CATEGORY, **more)
 
 
 def _media(access: Access, opcode: int, name: str, data: str, summary: str) -> InstructionDesc:
@@ -51,25 +55,25 @@ FORMS = (
              suffixes=(_MASK,),
              operands="u:ud v:ud r:ud lod:ud src:ud,d,f", beyond="u:d v:d r:d lod:d", sizes=(8, 16)),
     _message(Memory.FLAT, Access.LOAD, 0x4E, "svm_block_ld", "B:subop B:owords.7+unaligned.1 s:address w:dst", "Read consecutive owords at a virtual address.",
-             text="(owords) address dst", suffixes=(Flag("unaligned", "unaligned"), Flag("", "aligned")), subop=1, payload=Payload.OWORDS,
+             text="(owords) address dst", suffixes=(Flag("unaligned", "unaligned"), Flag("", "aligned")), fixed={"subop": 1}, payload=Payload.OWORDS,
              operands="address:uq"),
     _message(Memory.FLAT, Access.STORE, 0x4E, "svm_block_st", "B:subop B:owords.7+unaligned.1 s:address r:src", "Write consecutive owords at a virtual address.",
-             text="(owords) address src", suffixes=(Flag("unaligned", "unaligned"), Flag("", "aligned")), subop=2, payload=Payload.OWORDS,
+             text="(owords) address src", suffixes=(Flag("unaligned", "unaligned"), Flag("", "aligned")), fixed={"subop": 2}, payload=Payload.OWORDS,
              operands="address:uq"),
     _message(Memory.FLAT, Access.LOAD, 0x4E, "svm_gather", "B:subop ec pr B:block_type B:num_blocks r:addresses w:dst", "Read blocks at each lane's virtual address.",
-             suffixes=_SVM_BLOCK, subop=3, payload=Payload.BLOCKS,
+             suffixes=_SVM_BLOCK, fixed={"subop": 3}, payload=Payload.BLOCKS,
              operands="addresses:uq", sizes=(1, 2, 4, 8, 16)),
     _message(Memory.FLAT, Access.STORE, 0x4E, "svm_scatter", "B:subop ec pr B:block_type B:num_blocks r:addresses r:src", "Write blocks at each lane's virtual address.",
-             suffixes=_SVM_BLOCK, subop=4, payload=Payload.BLOCKS,
+             suffixes=_SVM_BLOCK, fixed={"subop": 4}, payload=Payload.BLOCKS,
              operands="addresses:uq", sizes=(1, 2, 4, 8, 16)),
     _message(Memory.FLAT, Access.ATOMIC, 0x4E, "svm_atomic", "B:subop ec pr B:op.5+width.3 r:addresses r:src0 r:src1 w:dst", "Atomic operation at each lane's virtual address.",
-             suffixes=(_OP, _WIDTH), text="(exec) addresses dst src0 src1", subop=5, payload=Payload.ATOMIC,
+             suffixes=(_OP, _WIDTH), text="(exec) addresses dst src0 src1", fixed={"subop": 5}, payload=Payload.ATOMIC,
              operands="addresses:uq", sizes=(1, 2, 4, 8, 16)),
     _message(Memory.FLAT, Access.LOAD, 0x4E, "svm_gather4scaled", "B:subop ec pr B:channel_mask H:=0 s:address r:offsets w:dst",
-             "Read up to four dwords at a base address plus each lane's offset.", suffixes=(_MASK,), subop=6, payload=Payload.CHANNELS,
+             "Read up to four dwords at a base address plus each lane's offset.", suffixes=(_MASK,), fixed={"subop": 6}, payload=Payload.CHANNELS,
              operands="address:uq offsets:uq dst:ud,d,f", beyond="address:ud", sizes=(8, 16)),
     _message(Memory.FLAT, Access.STORE, 0x4E, "svm_scatter4scaled", "B:subop ec pr B:channel_mask H:=0 s:address r:offsets r:src",
-             "Write up to four dwords at a base address plus each lane's offset.", suffixes=(_MASK,), subop=7, payload=Payload.CHANNELS,
+             "Write up to four dwords at a base address plus each lane's offset.", suffixes=(_MASK,), fixed={"subop": 7}, payload=Payload.CHANNELS,
              operands="address:uq offsets:uq src:ud,d,f", beyond="address:ud", sizes=(8, 16)),
     _message(Memory.IMAGE, Access.ATOMIC, 0x73, "typed_atomic", "B:op.5+width.3 ec pr T:surface r:u r:v r:r r:lod r:src0 r:src1 w:dst", "Atomic operation on an image element.",
              suffixes=(_OP, _WIDTH),

@@ -1,7 +1,8 @@
 """Raw messages, video motion estimation, debugging and lifetimes."""
 
 from visakit.isa.enums import SHARED_FUNCTIONS
-from visakit.isa.record import Choice, Flow, InstructionDesc, Number, form
+from visakit.isa.record import Flow, InstructionDesc, form
+from visakit.isa.suffixes import Choice, Number
 from visakit.language.platforms import since
 
 _CATEGORY = "misc"
@@ -13,19 +14,19 @@ _GRFS = (Number("src0_grfs"), Number("src1_grfs"), Number("dst_grfs"))
 def _sends(name: str, suffixes: tuple[Number, ...], sendc: int, eot: int, summary: str) -> InstructionDesc:
     return form(0x7A, name, _SENDS, summary, category=_CATEGORY, text=_SENDS_TEXT, suffixes=suffixes, semantics="raw_sends",
                 types="ud", limits={"sfid": (0, 15), "src0_grfs": (1, 32), "src1_grfs": (0, 32), "dst_grfs": (0, 32)},
-                flow=Flow.END if eot else Flow.NEXT, sendc=sendc, eot=eot)  # fmt: skip
+                flow=Flow.END if eot else Flow.NEXT, fixed={"sendc": sendc, "eot": eot})  # fmt: skip
 
 
 def _send(name: str, sendc: int, summary: str) -> InstructionDesc:
     return form(0x5D, name, "B:sendc ec pr W:ex_desc B:src_grfs B:dst_grfs s:desc r:src w:dst", summary, category=_CATEGORY, semantics="raw_send",
-                types="ud", limits={"src_grfs": (1, 15), "dst_grfs": (0, 16)}, sendc=sendc)  # fmt: skip
+                types="ud", limits={"src_grfs": (1, 15), "dst_grfs": (0, 16)}, fixed={"sendc": sendc})  # fmt: skip
 
 
 def _sendg(name: str, ways: int, summary: str) -> InstructionDesc:
     return form(0x93, name, "B:ways ec W:sfid pr w:dst W:dst_bytes r:src0 W:src0_bytes r:src1 W:src1_bytes s:ind0 s:ind1 X:descriptor", summary,
                 category=_CATEGORY, text="(exec) @sized:dst @sized:src0 @sized:src1 ind0 ind1 descriptor", platforms=since("cri"), semantics="raw_sendg",
                 suffixes=(Choice("sfid", SHARED_FUNCTIONS),), classes="ind0:gc ind1:gc",
-                flow=Flow.END if ways & 2 else Flow.NEXT, modifiers="", ways=ways)  # fmt: skip
+                flow=Flow.END if ways & 2 else Flow.NEXT, modifiers="", fixed={"ways": ways})  # fmt: skip
 
 
 FORMS = (
@@ -52,10 +53,10 @@ FORMS = (
     _sendg("raw_sendg_eot", 2, "Send the thread's last message, with a descriptor of 64 bits."),
     _sendg("raw_sendgc", 1, "Send a message with a descriptor of 64 bits after conflicting threads have ended."),
     _sendg("raw_sendgc_eot", 3, "Send the thread's last message with a descriptor of 64 bits after conflicting threads have ended."),
-    form(0x7B, "lifetime.start", "B:end.4+class.4 W:variable", "From here on the variable's contents count.", category=_CATEGORY, text="variable", end=0,
+    form(0x7B, "lifetime.start", "B:end.4+class.4 W:variable", "From here on the variable's contents count.", category=_CATEGORY, text="variable", fixed={"end": 0},
          semantics="lifetime"),
     form(0x7B, "lifetime.end", "B:end.4+class.4 W:variable", "From here on the variable's contents do not count.", category=_CATEGORY, text="variable",
-         end=1, semantics="lifetime"),
+         fixed={"end": 1}, semantics="lifetime"),
 )  # fmt: skip
 
 RESERVED = (

@@ -1,7 +1,8 @@
 """Moves, conversions, selection, comparison and address arithmetic."""
 
 from visakit.isa.enums import DOWNSCALE_MODES, DOWNSCALE_ROUNDINGS, DOWNSCALES, NO_RELATION, RELATIONS
-from visakit.isa.record import FLOATS, INTEGERS, SAT, Choice, form
+from visakit.isa.record import FLOATS, INTEGERS, form
+from visakit.isa.suffixes import SAT, Choice
 from visakit.language.platforms import since
 
 _CATEGORY = "move"
@@ -30,7 +31,7 @@ FORMS = (
          category=_CATEGORY, text="(exec) dst src0 src1 src2", platforms=since("cri"), operands="dst:ud src0:ud src1:ud src2:ud", parts=dict.fromkeys(("dst", "src0", "src1", "src2"), 4),
          suffixes=(Choice("conversion", DOWNSCALES), Choice("mode", DOWNSCALE_MODES), Choice("rounding", DOWNSCALE_ROUNDINGS))),
     form(0x45, "min", "ec B:sub_op d:dst s:src0 s:src1", "The smaller of two values; a number wins over a NaN.", category=_CATEGORY,
-         suffixes=(SAT,), types=_ANY, rules="selects", sub_op=0),
+         suffixes=(SAT,), types=_ANY, rules="selects", fixed={"sub_op": 0}),
     form(0x45, "max", "ec B:sub_op d:dst s:src0 s:src1", "The larger of two values; a number wins over a NaN.", category=_CATEGORY,
-         suffixes=(SAT,), types=_ANY, rules="selects", sub_op=1),
+         suffixes=(SAT,), types=_ANY, rules="selects", fixed={"sub_op": 1}),
 )  # fmt: skip

@@ -1,34 +1,9 @@
-"""The record that describes an instruction, and the small notation in which the chapters write records down.
+"""The record that describes an instruction, and the notation in which the chapters write records down.
 
-A *layout* lists the fields of an instruction in binary order, after the opcode byte, separated by blanks:
-
-====== ============================================== =========================================
-kind   field                                          value in ``Instruction.args``
-====== ============================================== =========================================
-ec     execution size and mask, one byte              :class:`~visakit.language.operands.Execution`
-pr     predicate, two bytes                           ``PredicateControl`` or None
-d: s:  vector operand, destination or source          one of the operand classes
-w: r:  raw operand, destination or source             :class:`~visakit.language.operands.Raw`
-T: S:  surface or sampler index, one byte             int
-L:     label index, two bytes                         int
-B: H:  unsigned integer of 1 or 2 bytes               int
-W: I:  unsigned and signed integer of 4 bytes         int
-X:     unsigned integer of 8 bytes                     int
-A:     how a matrix is addressed: no byte, it follows int
-       from what stands behind it
-N2:    name of a symbol, two bytes                    int, index into the function's strings
-N4:    name of a source file, four bytes              int, index into the function's strings
-n:x    count of the list field x, one byte            (none)
-L*: r* list of labels or raw operands                 tuple
-====== ============================================== =========================================
-
-``B:a.5+b.3`` packs fields into bits, lowest first; ``B:=3`` is a constant, ``B:=a`` a copy of field ``a``;
-``s?mode&4:x`` is present only if that bit of an earlier field is set, ``T?mode!4:x`` if it is not (fields of other kinds likewise). ``r!`` is the list of render-target outputs,
-whose length follows from ``mode``.
-
-The *text* lists the operands in the order of the assembly language: names of fields, and these forms:
-``(exec)``, ``(owords)``, ``(block)``, ``(modes)``, ``(gather)`` for the group in parentheses, ``@data`` and ``@address``
-for the two operands of LSC messages, ``@sampler`` and ``@surface`` for states in variables or registers, ``@sized:x`` for a message operand with its bytes (x and x_bytes), ``x?`` for one that may be missing, ``x*`` for a list.
+The *layout* lists the binary fields (:mod:`visakit.isa.layout`), *suffixes* the words after the mnemonic
+(:mod:`visakit.isa.suffixes`). The *text* lists the operands in the order of the assembly language: names of fields, and
+the forms of :mod:`visakit.text.instruction_syntax`: ``(exec)`` and other groups in parentheses, ``@data:dst`` and its
+like for operands of messages, ``x?`` for an operand that may be missing, ``x*`` for a list.
 
 Fields that the text leaves out are 0, or as ``implied`` says. The *spelling* is a set of words for what else is peculiar
 to the text of an instruction:
@@ -50,100 +25,24 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, TypedDict, Unpack
 
-from visakit.isa.enums import ENUMERATED, GROUPS, TARGET_OUTPUTS
+from visakit.isa.enums import ENUMERATED, GROUPS
+from visakit.isa.layout import Field, parse_layout
+from visakit.isa.suffixes import Choice, Flag, Hint, Number, Saturate, Suffix
 from visakit.language.operands import Address, General, Immediate, Indirect, Predicate, State
 from visakit.language.platforms import ALL
 
 LINE = "line"
 """The field that holds a source line."""
-
-
-class Condition(NamedTuple):
-    """A bit of an earlier field, and whether it must be set."""
-
-    field: str
-    bit: int
-    is_set: bool
-
-    def holds(self, value: int) -> bool:
-        """Whether the bit is as it must be."""
-        return bool(value & self.bit) == self.is_set
-
-
-class Field(NamedTuple):
-    """One field of the binary form. ``parts`` are (name, bits) of a packed integer."""
-
-    name: str
-    kind: str
-    parts: tuple[tuple[str, int], ...] = ()
-    constant: int | None = None
-    copy_of: str = ""
-    condition: Condition | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """A suffix that selects one of several values of a field. With a default it may be missing."""
-
-    field: str
-    values: dict[str, int]
-    default: int | None = None
-
-    @cached_property
-    def names(self) -> dict[int, str]:
-        return {v: k for k, v in reversed(self.values.items())}
-
-
-class Flag(NamedTuple):
-    """A suffix that sets a field to 1. Without a field it is accepted and not stored."""
-
-    field: str
-    word: str
-
-
-class Hint(NamedTuple):
-    """A suffix that counts for nothing, in front of one of the same words; the bytes have no place for it."""
-
-    name: str
-    values: dict[str, int]
-
-
-class Number(NamedTuple):
-    """A suffix that is an integer; ``prefix`` and ``base`` say how it is written."""
-
-    field: str
-    prefix: str = ""
-    base: int = 10
-
-
-class Saturate:
-    """``.sat`` behind a mnemonic: stored as the modifier of the destination."""
-
-
-class FenceFlags(NamedTuple):
-    """The letters behind a fence, one bit each."""
-
-    letters: tuple[tuple[str, str, int], ...] = (
-        ("L1", "l1", 1),
-        ("E", "flush", 1),
-        ("I", "flush", 2),
-        ("S", "flush", 4),
-        ("C", "flush", 8),
-        ("R", "flush", 16),
-    )
-
-
-class TargetFlags(NamedTuple):
-    """The ``<RTI><A>...`` flags of a render-target write, bits of ``mode``."""
-
-    bits: tuple[tuple[str, int], ...]
-
-
-Suffix = Choice | Flag | Hint | Number | Saturate | FenceFlags | TargetFlags
+SPELLINGS = frozenset({"subroutine", "optional-exec", "predicate-copy", "bare-region", "channels", "bare-surface"})
+_FIELD = re.compile(r"(?<=[:+])[A-Za-z_]\w*")
+"""Names of fields in a layout."""
+_OPERAND = re.compile(r"(?:^|(?<= )|(?<=:))[A-Za-z_]\w*(?=[?*]?(?: |$))")
+"""Names of fields in a text, alone or in the form of an operand."""
 
 
 class Flow(enum.Enum):
@@ -292,6 +191,9 @@ class Saturation(enum.Enum):
     """The encoding has a place for it, the manual or the reference compiler's verifier forbids it."""
 
 
+INTEGERS = frozenset({"ud", "d", "uw", "w", "ub", "b", "uq", "q"})
+FLOATS = frozenset({"df", "f", "hf"})
+ANY_SIZE = (1, 2, 4, 8, 16, 32)
 TypesOf = dict[str, frozenset[str]]
 """Types by the name of an operand."""
 
@@ -304,15 +206,19 @@ class InstructionDesc:
     mnemonic: str
     category: str
     layout: str
-    written: str | None
-    fixed: dict[str, int]
-    suffixes: tuple[Suffix, ...]
     summary: str
-    types: frozenset[str]
-    platforms: frozenset[str]
-    sizes: tuple[int, ...]
-    aliases: tuple[str, ...]
     semantics: str
+    modifiers: str
+    """Which modifiers sources can have: ``signs``, ``complement`` or none."""
+    written: str | None = None
+    """The text in the notation; None if its operands have the binary order."""
+    fixed: dict[str, int] = field(default_factory=dict)
+    """Fields with one value, which tell the sub-operations of an opcode apart."""
+    suffixes: tuple[Suffix, ...] = ()
+    types: frozenset[str] = frozenset()
+    platforms: frozenset[str] = ALL
+    sizes: tuple[int, ...] = ANY_SIZE
+    aliases: tuple[str, ...] = ()
     rules: frozenset[Rule] = frozenset()
     flow: Flow = Flow.NEXT
     memory: Memory = Memory.NONE
@@ -334,8 +240,6 @@ class InstructionDesc:
     """Types that compilers write although the manual does not have them."""
     pairs: TypesOf = field(default_factory=dict)
     """For each type of the destination those of src0, where a conversion has no others."""
-    modifiers: str = ""
-    """Which modifiers sources can have: ``signs``, ``complement`` or none."""
     saturation: Saturation = Saturation.ANY
     aligned: dict[str, int] = field(default_factory=dict)
     """Bytes of which the places of operands are multiples where more than one lane executes."""
@@ -345,6 +249,17 @@ class InstructionDesc:
     """
     limits: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The least and greatest value of a number, of an immediate, or length of a list."""
+
+    def __post_init__(self) -> None:
+        """Every field that the record names is in its layout, and every word in the notation."""
+        named = {*self.fixed, *dict(self.implied), *self.operand_types, *self.beyond, *self.aligned, *self.parts}
+        named |= {*self.limits, *(word.partition(":")[0] for word in self.written_classes.split())}
+        named |= {getattr(suffix, "field", "") for suffix in self.suffixes} - {""}
+        named |= set(_OPERAND.findall(self.written or ""))
+        if unknown := named - set(_FIELD.findall(self.layout)):
+            raise ValueError(f"{self.mnemonic}: the layout has no field {', '.join(sorted(unknown))}")
+        if strange := self.spelling - SPELLINGS:
+            raise ValueError(f"{self.mnemonic}: the notation has no spelling {', '.join(sorted(strange))}")
 
     def types_of(self, operand: str) -> frozenset[str]:
         """The element types of a vector operand; empty if there is no rule."""
@@ -469,99 +384,82 @@ CLASSES: dict[str, type] = {
     "g": General, "i": Indirect, "c": Immediate, "a": Address, "p": Predicate, "s": State,
 }  # fmt: skip
 """Classes of vector operands by their letters."""
-_WIDTHS = {"B": 1, "H": 2, "W": 4, "I": 4, "X": 8, "n": 1}
-_ITEM = re.compile(r"(?P<kind>[A-Za-z]\w?[*!]?)(?:\?(?P<cond>\w+)(?P<sign>[&!])(?P<bit>\d+))?(?::(?P<rest>.+))?$")
-
-
-def parse_layout(layout: str) -> tuple[Field, ...]:
-    """Fields of a layout in the notation above."""
-    fields: list[Field] = []
-    for item in layout.split():
-        match = _ITEM.match(item)
-        assert match, item
-        kind, rest = match["kind"], match["rest"] or ""
-        condition = Condition(match["cond"], int(match["bit"]), match["sign"] == "&") if match["cond"] else None
-        if kind in ("ec", "pr"):
-            fields.append(Field({"ec": "exec", "pr": "pred"}[kind], kind))
-        elif rest.startswith("="):
-            value = rest[1:]
-            fields.append(Field("", kind, constant=int(value)) if value.isdigit() else Field("", kind, copy_of=value))
-        elif kind in _WIDTHS and ("+" in rest or "." in rest):
-            parts = [p.split(".") for p in rest.split("+")]
-            fields.append(Field("", kind, parts=tuple((n, int(b)) for n, b in parts)))
-        else:
-            fields.append(Field(rest, kind, condition=condition))
-    return tuple(fields)
-
-
-def width_of(kind: str) -> int:
-    """Bytes of an integer field."""
-    return _WIDTHS[kind]
-
-
-def target_outputs(mode: int) -> int:
-    """Number of outputs of a render-target write with this mode: four colours, and one for each bit that adds one."""
-    return 4 + sum(1 for bit in TARGET_OUTPUTS if mode & bit)
-
-
 def types_by_operand(text: str) -> TypesOf:
     """The types of operands, or of pairs, written ``dst:uw,w src0:ub,b``; ``src0:`` has no rule."""
     pairs = [item.split(":") for item in text.split()]
     return {name: frozenset(filter(None, types.split(","))) for name, types in pairs}
 
 
-INTEGERS = frozenset({"ud", "d", "uw", "w", "ub", "b", "uq", "q"})
-FLOATS = frozenset({"df", "f", "hf"})
-ANY_SIZE = (1, 2, 4, 8, 16, 32)
+class Details(TypedDict, total=False):
+    """The keywords of :func:`form` beside the category: all that a record can say of its own.
+
+    ``operands``, ``beyond`` and ``pairs`` are written as :func:`types_by_operand` reads them. Without ``text`` the
+    operands of the text have the binary order; ``semantics`` names the function of the effect, usually the mnemonic.
+    """
+
+    text: str
+    fixed: dict[str, int]
+    suffixes: tuple[Suffix, ...]
+    types: frozenset[str] | str
+    platforms: frozenset[str]
+    sizes: tuple[int, ...]
+    aliases: tuple[str, ...]
+    semantics: str
+    rules: str
+    flow: Flow
+    memory: Memory
+    access: Access
+    writes_predicate: bool
+    implied: tuple[tuple[str, int], ...]
+    spelling: str
+    payload: Payload
+    operation: str
+    classes: str
+    operands: str
+    beyond: str
+    pairs: str
+    modifiers: str
+    saturation: Saturation
+    aligned: dict[str, int]
+    parts: dict[str, int]
+    limits: dict[str, tuple[int, int]]
+
+
+def _words(value: str | frozenset[str]) -> frozenset[str]:
+    """A set, written as its words."""
+    return frozenset(value.split()) if isinstance(value, str) else value
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+_FIELDS = {"text": "written", "classes": "written_classes", "operands": "operand_types"}
+"""Fields of a record whose keyword has another name."""
+_READ: dict[str, Callable[..., object]] = {
+    "types": _words,
+    "spelling": _words,
+    "rules": lambda words: frozenset(map(Rule, words.split())),
+    **dict.fromkeys(("operands", "beyond", "pairs"), types_by_operand),
+}
+"""What reads the value of a keyword that the chapters write in the notation."""
 
 
 def form(
-    opcode: int,
-    mnemonic: str,
-    layout: str,
-    summary: str,
-    *,
-    category: str,
-    text: str | None = None,
-    suffixes: tuple[Suffix, ...] = (),
-    types: frozenset[str] | str = frozenset(),
-    platforms: frozenset[str] = ALL,
-    sizes: tuple[int, ...] = ANY_SIZE,
-    aliases: tuple[str, ...] = (),
-    semantics: str | None = None,
-    rules: str = "",
-    flow: Flow = Flow.NEXT,
-    memory: Memory = Memory.NONE,
-    access: Access = Access.NONE,
-    writes_predicate: bool = False,
-    implied: tuple[tuple[str, int], ...] = (),
-    spelling: str = "",
-    payload: Payload = Payload.UNSAID,
-    operation: str = "",
-    classes: str = "",
-    operands: str = "",
-    beyond: str = "",
-    pairs: str = "",
-    modifiers: str | None = None,
-    saturation: Saturation = Saturation.ANY,
-    aligned: dict[str, int] | None = None,
-    parts: dict[str, int] | None = None,
-    limits: dict[str, tuple[int, int]] | None = None,
-    **fixed: int,
+    opcode: int, mnemonic: str, layout: str, summary: str, *, category: str, **details: Unpack[Details]
 ) -> InstructionDesc:
-    """A record. Without ``text`` the operands stand in binary order; ``semantics`` names the function that says what it does.
+    """A record of the table.
 
-    ``operands``, ``beyond`` and ``pairs`` are written as :func:`types_by_operand` reads them.
+    Raises:
+        TypeError: a keyword is not one of :class:`Details`.
+        ValueError: the record names a field that its layout lacks, or uses a word that the notation lacks.
     """
-    types = frozenset(types.split()) if isinstance(types, str) else types
-    return InstructionDesc(
-        opcode, mnemonic, category, layout, text, fixed, suffixes, summary, types, platforms, sizes, aliases,
-        semantics or mnemonic, frozenset(map(Rule, rules.split())), flow, memory, access, writes_predicate, implied,
-         frozenset(spelling.split()), payload, operation, classes, types_by_operand(operands), types_by_operand(beyond),
-         types_by_operand(pairs), (_SIGNS if category in _COMPUTING else "") if modifiers is None else modifiers, saturation,
-         aligned or {}, parts or {}, limits or {},
-    )  # fmt: skip
-
-
-SAT = Saturate()
-CHANNELS = {"".join(c for i, c in enumerate("RGBA") if mask >> i & 1): mask for mask in range(1, 16)}
+    if unknown := details.keys() - Details.__annotations__.keys():
+        raise TypeError(f"{mnemonic}: a record has no {', '.join(sorted(unknown))}")
+    # Any: the values have the types of the fields, which Details has checked.
+    values: dict[str, Any] = {
+        "modifiers": _SIGNS if category in _COMPUTING else "",
+        "semantics": mnemonic,
+        **{_FIELDS.get(name, name): _READ.get(name, _as_it_is)(value) for name, value in details.items()},
+    }
+    return InstructionDesc(opcode, mnemonic, category, layout, summary, **values)

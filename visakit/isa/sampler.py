@@ -1,7 +1,8 @@
 """Sampler, render-target and URB messages."""
 
 from visakit.isa.enums import SAMPLE_FORMATS, TARGET_BITS
-from visakit.isa.record import CHANNELS, Access, Choice, Flag, InstructionDesc, Memory, TargetFlags, form
+from visakit.isa.record import Access, InstructionDesc, Memory, form
+from visakit.isa.suffixes import CHANNELS, Choice, Flag, TargetFlags
 from visakit.language.platforms import ALL, since
 
 _CATEGORY = "sampler"
@@ -22,7 +23,7 @@ def _sample(opcode: int, name: str, subop: int, summary: str, platforms: frozens
     sampler = "" if opcode == 0x6E else _state("S", "sampler")
     text = "(exec) offsets " + ("@sampler " if sampler else "") + "@surface dst params*"
     return form(opcode, name, f"{_HEAD} {sampler} {_state('T', 'surface')} {_TAIL}", summary, category=_CATEGORY, memory=Memory.IMAGE, access=Access.LOAD, text=text,
-                suffixes=(*_OPTIONS, channels), subop=subop, operands="offsets:uw dst:hf,f,w,uw,d,ud", sizes=(8, 16, 32), limits={"params": (1, 15)}, platforms=platforms)
+                suffixes=(*_OPTIONS, channels), fixed={"subop": subop}, operands="offsets:uw dst:hf,f,w,uw,d,ud", sizes=(8, 16, 32), limits={"params": (1, 15)}, platforms=platforms)
 
 
 _INFO = f"B:subop.7+in_registers.1 ec B:channel_mask {_state('T', 'surface')}"
@@ -87,9 +88,9 @@ FORMS = (
     _sample(0x6F, "sample4_po_i", 47, f"Gather at the level of detail that a sample would read, {_PACKED}.", _XE2),
     _sample(0x6F, "sample4_po_i_c", 53, f"Gather with comparison at the level that a sample would read, {_PACKED}.", _XE2),
     _sample(0x6F, "sample4_po_l_c", 55, f"Gather with comparison at a given level of detail, {_PACKED}.", _XE2),
-    form(0x70, "resinfo", f"{_INFO} r:lod w:dst", "Size of an image.", category=_CATEGORY, memory=Memory.IMAGE, suffixes=(_MASK,), subop=10, text="(exec) @surface lod dst",
+    form(0x70, "resinfo", f"{_INFO} r:lod w:dst", "Size of an image.", category=_CATEGORY, memory=Memory.IMAGE, suffixes=(_MASK,), fixed={"subop": 10}, text="(exec) @surface lod dst",
          operands="lod:ud dst:ud", beyond="lod:f", sizes=(8, 16, 32)),
-    form(0x70, "sampleinfo", f"{_INFO} w:dst", "Sample count of an image.", category=_CATEGORY, memory=Memory.IMAGE, suffixes=(_MASK,), subop=11, text="(exec) @surface dst",
+    form(0x70, "sampleinfo", f"{_INFO} w:dst", "Sample count of an image.", category=_CATEGORY, memory=Memory.IMAGE, suffixes=(_MASK,), fixed={"subop": 11}, text="(exec) @surface dst",
          operands="dst:ud", sizes=(8, 16, 32)),
     form(0x71, "rt_write_3d", "ec pr H:mode T:surface r:header s?mode&2048:sample_index s?mode&256:cps_counter s?mode&4:target_index r!:outputs",
          "Write pixels to a render target.", category=_CATEGORY, memory=Memory.IMAGE, access=Access.STORE, suffixes=(TargetFlags(TARGET_BITS),),

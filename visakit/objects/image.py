@@ -16,6 +16,7 @@ from visakit.objects import yaml_tree, ze_info
 from visakit.objects.container import DATA_PREFIX, LAUNCH, LINES, VISA, ZE_INFO, Container, not_taken, read_container
 from visakit.objects.elf import STT_FUNC, STT_OBJECT, ElfSymbol
 from visakit.objects.lines import Lines, read_lines, write_lines
+from visakit.objects.yaml_lines import Tree
 
 FUNCTION_BASE, FUNCTION_STEP = 0x1000, 0x40
 DATA_BASE, SLOT = 0x7000_0000_0000, 1 << 32
@@ -26,7 +27,7 @@ SLOT_OFFSET = 0x10000
 So no pointer has a zero low half, and small underruns are caught.
 """
 
-ZeInfo = yaml_tree.Tree
+ZeInfo = Tree
 
 
 class KernelSummary(NamedTuple):

@@ -20,7 +20,7 @@ from yaml.events import (
 )
 
 from visakit.diagnostics import FormatError
-from visakit.objects.yaml_tree import Lines, Tree, not_yaml
+from visakit.objects.yaml_lines import Lines, Tree, not_yaml
 
 MAXIMUM_VALUES, MAXIMUM_DEPTH = 1 << 21, 32
 """Values in a text, and how deep they lie."""

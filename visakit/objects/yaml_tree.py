@@ -7,27 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import Any
 
-from visakit.diagnostics import Diagnostic, FormatError, Span
+from visakit.diagnostics import FormatError
+from visakit.objects.yaml_lines import Lines, Tree, not_yaml
 
 MAXIMUM_SIZE = 1 << 25
 """Characters of a text."""
-
-Tree = dict[str, Any]
-"""A mapping as YAML or JSON give it: what a key holds is known only when it is read."""
-
-
-class Lines:
-    """The lines of keys, by the mapping that they are in."""
-
-    def __init__(self) -> None:
-        self.mappings: dict[int, tuple[int, dict[str, int]]] = {}
-
-    def of(self, tree: Tree, key: str) -> int:
-        """The line of a key, or where its mapping begins if that has no such key; 0 if neither is known."""
-        start, keys = self.mappings.get(id(tree), (0, {}))
-        return keys.get(key, start)
 
 
 class JsonLines(Lines):
@@ -78,8 +63,3 @@ def parse(text: str, name: str) -> tuple[object, Lines]:
 
     lines = Lines()
     return read(text, name, lines), lines
-
-
-def not_yaml(message: str, name: str, line: int = 0, column: int = 1) -> FormatError:
-    """The error that a text is not what a compiler writes."""
-    return FormatError(Diagnostic("C020", f"ze_info is not YAML: {message}", Span(name, line, column)))

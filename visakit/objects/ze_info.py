@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from visakit.diagnostics import Diagnostic, FormatError, Span
-from visakit.objects.yaml_tree import Lines, Tree
+from visakit.objects.yaml_lines import Lines, Tree
 
 MAXIMUM_PAYLOAD, MAXIMUM_MEMORY, MAXIMUM_INDEX = 1 << 20, 1 << 28, 1 << 16
 """What sizes and offsets in the payload, sizes of memories, and numbers of arguments and surfaces stay below."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.diagnostics import Diagnostic, Label, SimulationError, Span, VisaError, render
-from visakit.objects.yaml_tree import Tree
+from visakit.objects.yaml_lines import Tree
 from visakit.opencl import cl, ending, host, info, svm
 from visakit.opencl.context import say
 from visakit.opencl.device import Device

@@ -32,18 +32,18 @@ from visakit.language.operands import (
     State,
     VectorOperand,
 )
-from visakit.language.platforms import SMALLEST_GRF_SIZE
-from visakit.language.program import FIRST_VARIABLE, Function
+from visakit.language.platforms import SMALLEST_GRF_SIZE, Platform
+from visakit.language.program import FIRST_VARIABLE, Function, LabelName
 from visakit.text import syntax
 from visakit.text.expressions import ExpressionError, evaluate
 from visakit.text.immediates import bits_as_float, float_bits, integer_bits
 from visakit.text.names import KIND_NAMES, Names, Symbol
 from visakit.text.problem import FollowUp, Problem
+from visakit.text.syntax import Placed
 
 MODIFIERS = {"": NO_MODIFIER, "(abs)": ABS, "(-)": NEG, "(-abs)": NEG_ABS, "(~)": NOT}
+MAXIMUM_LABELS = 0xFFFF
 _NOT_HERE = "is not an operand that can stand here"
-EXPRESSIONS = (int, syntax.Operation, syntax.SizeOf, syntax.DispatchSimd)
-
 
 _DECLARATIONS = {"V": "v_type=G type=ud num_elts=16 align=GRF", "A": "v_type=A num_elts=1", "P": "v_type=P num_elts=16"}
 
@@ -73,12 +73,35 @@ _ELEMENT = re.compile(r"(%?\w+)\[(.*)\]")
 
 class Binder:
     """Binds the operands of one function. ``grf_size`` is in bytes, 0 where the platform is not known; it turns byte
-    offsets of ``&V[n]`` into rows.
+    offsets of ``&V[n]`` into rows. ``line`` is the line that is read. Without ``remember`` every operand is bound anew.
     """
 
-    def __init__(self, function: Function, grf_size: int) -> None:
-        self.function, self.grf_size, self.registers = function, grf_size or SMALLEST_GRF_SIZE, grf_size
+    def __init__(self, function: Function, platform: Platform | None, grf_size: int, remember: bool = True) -> None:
+        self.function, self.platform, self.line = function, platform, 0
+        self.grf_size, self.registers = grf_size or SMALLEST_GRF_SIZE, grf_size
+        self.labels: dict[str, int] = {}
+        self.label_uses: dict[int, tuple[int, Placed]] = {}
+        """The first use of each label: its line, and its place there."""
         self.names = Names(function.version)
+        self.remember = remember
+        self._operands: dict[tuple[str, bool], VectorOperand] = {}
+        """Vector operands by their text, and whether they are destinations."""
+
+    def forget(self) -> None:
+        """Names changed their meaning."""
+        self._operands.clear()
+
+    def label(self, name: str, at: Placed | None = None) -> int:
+        """Index of a label, which is made at its first use or definition."""
+        index = self.labels.get(name)
+        if index is None:
+            if len(self.labels) >= MAXIMUM_LABELS:
+                raise Problem("V029", f"'{self.function.name}' has more than {MAXIMUM_LABELS} labels", at=at)
+            index = self.labels[name] = len(self.function.labels)
+            self.function.labels.append(LabelName(self.function.add_string(name), name))
+        if at is not None:
+            self.label_uses.setdefault(index, (self.line, at))
+        return index
 
     # -- names and numbers ---------------------------------------------------------------------------------
 
@@ -120,7 +143,7 @@ class Binder:
     def _evaluate(self, node: syntax.Node) -> int:
         if isinstance(node, syntax.NameNode):
             raise Problem("V020", f"'{node.name}' is not an integer expression")
-        if not isinstance(node, EXPRESSIONS):
+        if not isinstance(node, syntax.EXPRESSIONS):
             raise Problem("V020", "this is not an integer expression")
         try:
             return evaluate(node, self.size_of, lambda: self.function.integer_attribute("SimdSize", 0))
@@ -164,7 +187,7 @@ class Binder:
             return self.immediate(node.value, node.type, text)
         if isinstance(node, syntax.NumberNode):
             node = node.value
-        if isinstance(node, EXPRESSIONS):
+        if isinstance(node, syntax.EXPRESSIONS):
             return Immediate(types.UD, self.integer(node, -(1 << 31), (1 << 32) - 1) & 0xFFFFFFFF)
         if isinstance(node, syntax.NameNode):
             return General(self.symbol(node.name, "V").index, 0, 0, region)
@@ -179,6 +202,16 @@ class Binder:
         return General(index, row, column, region)
 
     # -- vector operands -----------------------------------------------------------------------------------
+
+    def operand(self, at: Placed, destination: bool) -> VectorOperand:
+        """A vector operand; equal texts are one operand, so that whoever checks or encodes it need do it once."""
+        key = (at.text, destination)
+        found = self._operands.get(key)
+        if found is None:
+            found = self.vector(at.node, at.text, destination)
+            if self.remember:
+                self._operands[key] = found
+        return found
 
     def vector(self, node: syntax.Node, text: str, destination: bool) -> VectorOperand:
         """A vector operand of any class; ``text`` is how it was written."""

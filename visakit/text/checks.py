@@ -9,7 +9,6 @@ from visakit.language.calls import mismatched_sizes
 from visakit.language.program import FIRST_VARIABLE, Function, Instruction, Module, widest_instruction
 from visakit.rules.encodable import BITS_OF_A_FLOAT, ROW_OF_AN_ADDRESS, Rules
 from visakit.rules.validation import overlaps
-from visakit.text.comments import strip_line_comment
 from visakit.text.function_parser import FunctionParser
 from visakit.text.instruction_syntax import operands_of
 from visakit.text.problem import Problem
@@ -42,7 +41,7 @@ class Checks:
 
     def _labels(self, parser: FunctionParser) -> None:
         names = [label.name for label in parser.function.labels]
-        for index, (line, at) in sorted(parser.label_uses.items()):
+        for index, (line, at) in sorted(parser.binder.label_uses.items()):
             if index not in parser.label_lines:
                 hint = did_you_mean(names[index], [names[i] for i in parser.label_lines])
                 if not hint:
@@ -99,12 +98,9 @@ class Checks:
 
     def _operand(self, i: Instruction, field: str) -> Placed | None:
         """Where a field of an instruction was written, or its opcode."""
-        line = strip_line_comment(self.source.lines[i.line - 1].rstrip("\r"))
-        try:
-            statement = self.reader.statement(line)
-        except Problem:  # part of the line is in a comment of several lines
-            return None
-        if not isinstance(statement, InstructionStatement):
+        statements = self.reader.statements(self.source.code[i.line - 1])
+        statement = next((s for s in statements if isinstance(s, InstructionStatement)), None)
+        if statement is None:
             return None
         for expected, at in zip(operands_of(i.desc), statement.operands, strict=False):
             if expected.name == field:

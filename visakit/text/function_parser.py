@@ -6,17 +6,17 @@ import re
 
 from visakit.diagnostics import QUIET
 from visakit.isa import InstructionDesc, instruction_set
-from visakit.isa.record import Flow, target_outputs
+from visakit.isa.layout import target_outputs
+from visakit.isa.record import Flow
 from visakit.language import types
 from visakit.language.operands import NULL, SAT, Execution, Predicate, PredicateControl, with_modifier
 from visakit.language.platforms import MAXIMUM_GRF_SIZE, PLATFORMS, Platform
-from visakit.language.program import Fields, Function, Instruction, LabelName
+from visakit.language.program import Fields, Function, Instruction
 from visakit.rules.encodable import Rules
 from visakit.text.binder import Binder
-from visakit.text.instruction_syntax import operands_of
+from visakit.text.instruction_syntax import is_pure, operands_of
 from visakit.text.operand_syntax import ExecutionSyntax, OperandSyntax, OptionalVectorSyntax, is_execution
 from visakit.text.problem import Problem
-from visakit.text.reader import LineReader
 from visakit.text.suffixes import elsewhere, resolve
 from visakit.text.syntax import (
     InstructionStatement,
@@ -27,9 +27,7 @@ from visakit.text.syntax import (
     PredicationNode,
     VectorNode,
 )
-from visakit.text.templates import LineTemplates
 
-MAXIMUM_LABELS = 0xFFFF
 _USUAL_TYPES = ("d", "ud", "f", "q", "uq", "w", "uw", "df", "hf")
 """Types that are tried, in this order, for a number that does not say its own."""
 _EMPTY_EXEC = Execution(1, 8)
@@ -39,33 +37,26 @@ _UNIFORM_EXEC = Execution(1, 0)
 class FunctionParser:
     """Reads one function; ``grf_size`` in bytes, 0 where the platform is not known."""
 
-    def __init__(self, function: Function, platform: Platform | None, grf_size: int, reader: LineReader) -> None:
+    def __init__(self, function: Function, platform: Platform | None, grf_size: int, remember: bool = True) -> None:
         self.function, self.platform = function, platform
         self.table = instruction_set(function.version)
-        self.binder = Binder(function, grf_size)
-        self.templates = LineTemplates(self, reader)
-        self.labels: dict[str, int] = {}
-        self.label_uses: dict[int, tuple[int, Placed]] = {}
+        self.binder = Binder(function, platform, grf_size, remember)
+        self.equal: dict[str, Instruction] = {}
+        """Instructions by their lines, as long as names mean the same: equal lines, as in unrolled loops, share fields,
+        so that whoever checks or encodes these need do it once."""
         self.label_lines: dict[int, int] = {}
-        self.line = 0
         self.subroutine = ""
         """The subroutine that has just begun; a label of its name may follow, which says the same once more."""
 
+    @property
+    def line(self) -> int:
+        """The line that is read."""
+        return self.binder.line
+
     def forget(self) -> None:
         """Names changed their meaning: a scope was opened or closed."""
-        self.templates.forget()
-
-    def label(self, name: str, at: Placed | None = None) -> int:
-        """Index of a label, which is made at its first use or definition."""
-        index = self.labels.get(name)
-        if index is None:
-            if len(self.labels) >= MAXIMUM_LABELS:
-                raise Problem("V029", f"'{self.function.name}' has more than {MAXIMUM_LABELS} labels", at=at)
-            index = self.labels[name] = len(self.function.labels)
-            self.function.labels.append(LabelName(self.function.add_string(name), name))
-        if at is not None:
-            self.label_uses.setdefault(index, (self.line, at))
-        return index
+        self.equal.clear()
+        self.binder.forget()
 
     def emit(self, mnemonic: str, args: Fields, line: int) -> None:
         """Append an instruction that has no operands to read."""
@@ -74,29 +65,30 @@ class FunctionParser:
     # -- instructions --------------------------------------------------------------------------------------
 
     def instruction(self, statement: InstructionStatement, text: str) -> None:
-        """Bind an instruction and append it; ``text`` is its line.
+        """Bind an instruction and append it; ``text`` is its line, or empty if other statements are on it.
 
         Raises:
             Problem: there is no such instruction, or an operand does not fit it.
         """
         try:
-            desc, args, saturate = self._bound(statement, text)
+            desc, args = self._bound(statement)
         except Problem as problem:
             if problem.at is not None and _has_no_type(problem.at):
-                problem.hint = self._typed(statement, problem.at, text) or problem.hint
+                problem.hint = self._typed(statement, problem.at) or problem.hint
             raise
-        self.function.instructions.append(Instruction(desc, args, self.line))
-        if not desc.is_directive:
-            self.templates.learn(statement, desc, saturate, args, text)
+        made = Instruction(desc, args, self.line)
+        self.function.instructions.append(made)
+        if text and is_pure(desc):
+            self.equal[text] = made
 
-    def _bound(self, statement: InstructionStatement, text: str) -> tuple[InstructionDesc, Fields, bool]:
-        """Record and fields of an instruction, and whether it saturates."""
+    def _bound(self, statement: InstructionStatement) -> tuple[InstructionDesc, Fields]:
+        """Record and fields of an instruction."""
         opcode = statement.opcode.node
         assert isinstance(opcode, OpcodeNode)
         desc, fields, saturate = resolve(self.table, opcode.words, len(statement.operands), self._name_of_platform)
         self._check_platform(desc)
         args: Fields = dict(fields)
-        self._bind_operands(desc, statement.operands, args, text)
+        self._bind_operands(desc, statement, args)
         if statement.attribute is not None:
             self._bind_attribute(desc, statement.attribute, args)
         if desc.has_predicate:
@@ -109,13 +101,13 @@ class FunctionParser:
                 statement.predication,
             )
         _complete(desc, args, saturate)
-        return desc, args, saturate
+        return desc, args
 
     @property
     def _name_of_platform(self) -> str:
         return self.platform.name if self.platform else ""
 
-    def _typed(self, statement: InstructionStatement, at: Placed, text: str) -> str:
+    def _typed(self, statement: InstructionStatement, at: Placed) -> str:
         """How to write a number without a type: with the first type that the instruction takes, those beside it first.
 
         Other numbers without a type get the same one, so that the hint of the first helps with the next.
@@ -125,13 +117,13 @@ class FunctionParser:
         end = at.column + len(at.text)  # a letter right behind it is C's way to say a type
         operands = [o for o in statement.operands if o.column != end]
         for name in dict.fromkeys((*self._types_beside(statement), *_USUAL_TYPES)):
-            typed = [self._with_type(o, name) if _has_no_type(o) else o for o in operands]
+            typed = [_with_type(o, name) if _has_no_type(o) else o for o in operands]
             try:
-                desc, args, _ = self._bound(statement._replace(operands=typed), text)
+                desc, args = self._bound(statement._replace(operands=typed))
             except Problem:
                 continue
             if not rules.check(Instruction(desc, args, self.line)):
-                return f"a number has its type behind it: write {_written(at.text, name)}"
+                return f"a number has its type behind it: write {_with_type(at, name).text}"
         return ""
 
     def _types_beside(self, statement: InstructionStatement) -> list[str]:
@@ -139,10 +131,6 @@ class FunctionParser:
         names = [o.node.name for o in statement.operands if isinstance(o.node, VectorNode)]
         found = [symbol for name in names if (symbol := self.binder.names.find(name)) and symbol.kind == "V"]
         return [str(self.function.variable_type(symbol.index)) for symbol in (*found[1:], *found[:1])]
-
-    def _with_type(self, at: Placed, name: str) -> Placed:
-        found = self.templates.reader.operand(_written(at.text, name))
-        return at if found is None else found._replace(column=at.column)
 
     def _check_platform(self, desc: InstructionDesc) -> None:
         if self.platform is not None and self.platform.name not in desc.platforms:
@@ -173,8 +161,8 @@ class FunctionParser:
             raise
         return PredicateControl(index, node.inverse, mode)
 
-    def _bind_operands(self, desc: InstructionDesc, operands: list[Placed], args: Fields, text: str) -> None:
-        position = 0
+    def _bind_operands(self, desc: InstructionDesc, statement: InstructionStatement, args: Fields) -> None:
+        operands, position = statement.operands, 0
         for expected in operands_of(desc):
             if expected.many:
                 args.setdefault(expected.name, ())
@@ -192,7 +180,9 @@ class FunctionParser:
                     break
                 if at is None:
                     message = f"{desc.mnemonic} needs {expected.what} here, the line ends"
-                    raise Problem("V048", message, f"its form is: {desc.syntax}", Placed(0, " ", len(text.rstrip())))
+                    last = operands[-1] if operands else statement.opcode
+                    end = Placed(0, " ", last.column + len(last.text))
+                    raise Problem("V048", message, f"its form is: {desc.syntax}", end)
                 self._bind(desc, expected, at, args)
                 position += 1
                 if not expected.many:
@@ -204,7 +194,7 @@ class FunctionParser:
 
     def _bind(self, desc: InstructionDesc, expected: OperandSyntax, at: Placed, args: Fields) -> None:
         try:
-            expected.bind(self, at, args)
+            expected.bind(self.binder, at, args)
         except Problem as problem:
             problem.at = problem.at or at
             if problem.code == "V012" and not problem.hint:
@@ -219,10 +209,13 @@ def _has_no_type(at: Placed) -> bool:
     return isinstance(at.node, NumberNode) and at.node.type is None
 
 
-def _written(number: str, type_name: str) -> str:
+def _with_type(at: Placed, name: str) -> Placed:
     """A number with a type; a whole number gets a point before the type of a float, where it would be bits."""
-    is_bits = types.BY_NAME[type_name].is_float and re.fullmatch(r"-?\d+", number) is not None
-    return f"{number}.0:{type_name}" if is_bits else f"{number}:{type_name}"
+    assert isinstance(at.node, NumberNode)
+    value, text = at.node.value, at.text
+    if types.BY_NAME[name].is_float and re.fullmatch(r"-?\d{1,300}", text):
+        value, text = float(text), f"{text}.0"
+    return at._replace(node=NumberNode(value, name), text=f"{text}:{name}")
 
 
 def _is_left_out(expected: OperandSyntax, at: Placed | None, args: Fields) -> bool:

@@ -35,13 +35,21 @@ class Unexpected(Exception):
     """A text that does not follow its grammar.
 
     ``text`` is what cannot stand at ``column`` (empty at the end of the line), ``before`` the tokens in front of it as
-    (kind, column), ``expected`` the terminals that could have followed them. ``reason`` says what else is wrong.
+    (kind, column), ``expected`` the terminals that could have followed them. ``reason`` says what else is wrong. Text
+    that is no token is its first character.
     """
 
     def __init__(
-        self, text: str, column: int, before: list[tuple[str, int]], expected: frozenset[str], reason: str = ""
+        self,
+        text: str,
+        column: int,
+        before: list[tuple[str, int]],
+        expected: frozenset[str],
+        reason: str = "",
+        is_token: bool = True,
     ) -> None:
         self.text, self.column, self.before, self.expected, self.reason = text, column, before, expected, reason
+        self.is_token = is_token
         super().__init__(reason or text)
 
 
@@ -52,29 +60,36 @@ class Tokens(NamedTuple):
     texts: list[str]
     columns: list[int]
 
+    @property
+    def end(self) -> int:
+        """The column behind the last token."""
+        return self.columns[-1] + len(self.texts[-1]) if self.texts else 0
+
 
 class Grammar(Generic[Node]):
     """A grammar of the package, and the methods that make nodes of what its rules find.
 
     Args:
         name: the file ``grammar/NAME.lark``.
-        starts: the rules that a text can be.
+        start: the rule that a text follows.
         actions: has a method for each rule, or alias, that is not inlined; it gets the list of its children: tokens as
             text, None for what an optional part leaves out, and what other methods returned.
         place: makes a node of a node of one of the ``placed`` rules, its text and its column.
         remember: whether derivations and nodes are kept; without it Lark parses every text.
+        share: whether equal texts of a placed rule share a node; not if nodes hold the places of their parts.
     """
 
     def __init__(
         self,
         name: str,
-        starts: tuple[str, ...],
+        start: str,
         actions: object,
         place: Callable[[Node, str, int], object],
         placed: frozenset[str],
         remember: bool = True,
+        share: bool = True,
     ) -> None:
-        self.name, self.starts, self.remember = name, starts, remember
+        self.name, self.start, self.remember, self._share = name, start, remember, remember and share
         self._actions, self._place, self._placed = actions, place, placed
         self._builds: dict[str, Build] = {}
         self._derived = 0
@@ -84,7 +99,7 @@ class Grammar(Generic[Node]):
     @functools.cached_property
     def lark(self) -> Lark:
         """The parser."""
-        return tables.load(self.name, self.starts)
+        return tables.load(self.name, self.start)
 
     @functools.cached_property
     def _kept(self) -> Kept:
@@ -92,9 +107,9 @@ class Grammar(Generic[Node]):
         return found or Kept(tables.scanner(self.lark), {})
 
     @functools.cached_property
-    def _scanner(self) -> tuple[re.Pattern[str], list[str], list[dict[str, str]]]:
+    def _scanner(self) -> tuple[re.Pattern[str], re.Pattern[str], list[str], list[dict[str, str]]]:
         scanner: Scanner = self._kept.scanner
-        return re.compile(scanner.pattern), scanner.names, scanner.exact
+        return re.compile(scanner.pattern), re.compile(scanner.skipped), scanner.names, scanner.exact
 
     def keep(self) -> None:
         """Let later processes use what this one has derived."""
@@ -102,7 +117,7 @@ class Grammar(Generic[Node]):
             self._derived = 0
             tables.write_kept(self.name, self._kept)
 
-    def parse(self, text: str, start: str) -> object:
+    def parse(self, text: str) -> object:
         """The node of a text without line ends.
 
         Raises:
@@ -111,49 +126,51 @@ class Grammar(Generic[Node]):
         if len(text) > MAXIMUM_LINE:
             raise Unexpected("", 0, [], frozenset(), f"a line has at most {MAXIMUM_LINE} characters")
         tokens = self.tokens(text)
-        key = f"{start} {' '.join(tokens.kinds)}"
+        key = " ".join(tokens.kinds)
         build = self._builds.get(key)
         if build is None:
-            build = self._builder(self._derivation(key, tokens, text, start))
+            build = self._builder(self._derivation(key, tokens, text))
             if self.remember:
                 _remember(self._builds, key, build)
         return build(tokens.texts, tokens.columns, text)
 
     def tokens(self, text: str) -> Tokens:
         """The tokens of a text; what cannot be read is a token of a kind that no rule has."""
-        pattern, names, exact = self._scanner
+        pattern, skipped, names, exact = self._scanner
         kinds: list[str] = []
         texts: list[str] = []
         columns: list[int] = []
-        for m in pattern.finditer(text.rstrip()):
-            if len(kinds) >= MAXIMUM_TOKENS:
-                raise Unexpected("", 0, [], frozenset(), f"a line has at most {MAXIMUM_TOKENS} words and signs")
-            at = m.lastindex
+        lead = skipped.match(text)
+        assert lead
+        for m in pattern.finditer(text, lead.end()):
+            at, column = m.lastindex, m.start()
             assert at
-            token = m[at]
+            token = text[column : m.end(at)]
             kinds.append(exact[at].get(token, names[at]))
             texts.append(token)
-            columns.append(m.start(at))
+            columns.append(column)
+        if len(kinds) > MAXIMUM_TOKENS:
+            raise Unexpected("", 0, [], frozenset(), f"a line has at most {MAXIMUM_TOKENS} words and signs")
         return Tokens(kinds, texts, columns)
 
     # -- derivations ---------------------------------------------------------------------------------------
 
-    def _derivation(self, key: str, tokens: Tokens, text: str, start: str) -> Derivation:
+    def _derivation(self, key: str, tokens: Tokens, text: str) -> Derivation:
         """What Lark finds, or has found before."""
         known = self._kept.derivations.get(key)
         if known is None:
             _check_depth(tokens.texts)
-            known = _derivation(self._tree(tokens, text, start), 0)
+            known = _derivation(self._tree(tokens, text), 0)
             if self.remember:
                 _remember(self._kept.derivations, key, known)
                 self._derived += 1
         return known
 
-    def _tree(self, tokens: Tokens, text: str, start: str) -> Tree[Token]:
+    def _tree(self, tokens: Tokens, text: str) -> Tree[Token]:
         """Lark's tree; positions in it are numbers of tokens."""
         from lark import Token, UnexpectedToken
 
-        parser = self.lark.parse_interactive(start=start)
+        parser = self.lark.parse_interactive()
         at = 0
         try:
             for at, kind in enumerate(tokens.kinds):
@@ -162,20 +179,21 @@ class Grammar(Generic[Node]):
             end = Token("$END", "", at, 1, at + 1, 1, at + 1, at)
             found: Tree[Token] = parser.feed_eof(end)  # type: ignore[no-untyped-call]
         except UnexpectedToken:
-            raise self._unexpected(tokens, at, text, start) from None
+            raise self._unexpected(tokens, at) from None
         return found
 
-    def _unexpected(self, tokens: Tokens, at: int, text: str, start: str) -> Unexpected:
+    def _unexpected(self, tokens: Tokens, at: int) -> Unexpected:
         from lark import Token
 
-        parser: InteractiveParser = self.lark.parse_interactive(start=start)
+        parser: InteractiveParser = self.lark.parse_interactive()
         for kind in tokens.kinds[:at]:
             parser.feed_token(Token(kind, ""))
         before = list(zip(tokens.kinds[:at], tokens.columns[:at], strict=True))
         end = at == len(tokens.kinds)
-        column = len(text.rstrip()) if end else tokens.columns[at]
+        column = tokens.end if end else tokens.columns[at]
         expected = frozenset(parser.accepts())  # type: ignore[no-untyped-call]
-        return Unexpected("" if end else tokens.texts[at], column, before, expected)
+        is_token = end or tokens.kinds[at] != tables.UNREADABLE
+        return Unexpected("" if end else tokens.texts[at], column, before, expected, is_token=is_token)
 
     def _builder(self, derivation: Derivation) -> Build:
         """What applies a derivation to the tokens of a line."""
@@ -196,7 +214,7 @@ class Grammar(Generic[Node]):
             node = nodes.get(text)
             if node is None:
                 node = action([part(texts, columns, line) for part in parts])
-                if self.remember:
+                if self._share:
                     _remember(nodes, text, node)
             return place(node, text, column)
 
@@ -231,7 +249,8 @@ def _derivation(tree: Tree[Token], depth: int) -> Derivation:
             children.append(child.start_pos)
         else:
             children.append(_derivation(child, depth + 1))
-    return str(tree.data), tree.meta.start_pos, tree.meta.end_pos - 1, children
+    first, last = (0, 0) if tree.meta.empty else (tree.meta.start_pos, tree.meta.end_pos - 1)
+    return str(tree.data), first, last, children
 
 
 def _remember(known: dict[str, Value], key: str, value: Value) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from visakit.binary.matrices import illegal_matrix
 from visakit.diagnostics import did_you_mean
 from visakit.isa import InstructionDesc, enums
@@ -12,14 +10,11 @@ from visakit.language import types
 from visakit.language.operands import NULL, SCALAR, General, Immediate, Raw, VectorOperand
 from visakit.language.program import Fields
 from visakit.text import syntax
-from visakit.text.binder import EXPRESSIONS, Binder
+from visakit.text.binder import Binder
+from visakit.text.operand_printer import OperandPrinter
 from visakit.text.operand_syntax import OperandSyntax
 from visakit.text.problem import Problem
 from visakit.text.syntax import AddressNode, BlockNode, IncreasedNode, MovedNode, Placed, PlaceNode, TileNode
-
-if TYPE_CHECKING:
-    from visakit.text.function_parser import FunctionParser
-    from visakit.text.printer import FunctionPrinter
 
 _A32 = enums.LSC_ADDRESS_SIZES["a32"]
 _WIDE = ("flat", "surf")
@@ -44,7 +39,7 @@ def _extent(binder: Binder, node: BlockNode | TileNode) -> tuple[int, int]:
     return binder.integer(node.width, 1, 0xFFFF, "width"), binder.integer(node.height, 0, 0xFFFF, "height")
 
 
-class DataSyntax(OperandSyntax):
+class DataSyntax(OperandSyntax, forms="@data"):
     """``V:d32x4t`` or ``V:d32.xyzw``: payload, element size, count and order."""
 
     what = "data (V:d32x4)"
@@ -53,7 +48,11 @@ class DataSyntax(OperandSyntax):
         super().__init__(name)
         self.names_channels = "channels" in desc.spelling
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls(name, desc)
+
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         node = at.node
         if not isinstance(node, syntax.DataNode) or node.order not in ("", "t") or set(node.channels) - set("xyzw"):
             raise Problem("V050", f"'{at.text}' is not LSC data", "write V:d32, V:d32x4, V:d32x4t or V:d32.xyzw")
@@ -61,7 +60,7 @@ class DataSyntax(OperandSyntax):
         elements = node.elements or 1
         if elements not in enums.LSC_ELEMENTS:
             raise Problem("V050", f"{elements} elements do not exist", "it is 1, 2, 3, 4, 8, 16, 32 or 64")
-        args[self.name] = parser.binder.raw(node.register, at.text)
+        args[self.name] = binder.raw(node.register, at.text)
         if args.get("data_size", size) != size:
             raise Problem("V050", "data of one message have different sizes", f"write :{_size_name(args['data_size'])}")
         args["data_size"] = size
@@ -74,7 +73,7 @@ class DataSyntax(OperandSyntax):
         else:
             args["elems"] = enums.LSC_ELEMENTS[elements]
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         text = f"{printer.bare_raw(args[self.name])}:{_size_name(args['data_size'])}"
         if self.names_channels:
             return f"{text}.{''.join(c for i, c in enumerate('xyzw') if args['elems'] >> i & 1)}"
@@ -84,17 +83,17 @@ class DataSyntax(OperandSyntax):
         return text + shown + ("t" if transposed else "")
 
 
-class AddedSyntax(DataSyntax):
+class AddedSyntax(DataSyntax, forms="@added"):
     """What is added to a counter: ``V:d32``, or ``V`` of the size that the result has."""
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         if isinstance(at.node, syntax.NameNode | syntax.RawNode):
-            args[self.name] = parser.binder.raw(at.node, at.text)
+            args[self.name] = binder.raw(at.node, at.text)
         else:
-            super().bind(parser, at, args)
+            super().bind(binder, at, args)
 
 
-class NullSyntax(OperandSyntax):
+class NullSyntax(OperandSyntax, forms="@null"):
     """``%null`` in the place of an operand that the message does not have, which may be missing."""
 
     optional = True
@@ -103,52 +102,52 @@ class NullSyntax(OperandSyntax):
     def accepts(self, at: Placed) -> bool:
         return at.text == self.what
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         """It is no field."""
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return ""
 
 
-class BlockSyntax(OperandSyntax):
+class BlockSyntax(OperandSyntax, forms="@block2d"):
     """``V:d32.2x16x8nt``: element size, blocks, width, height, transposition, VNNI."""
 
     what = "a block (V:d32.16x8nn)"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         node = at.node
         if not isinstance(node, syntax.BlockNode) or len(node.order) != 2:
             raise Problem("V050", f"'{at.text}' is not a two-dimensional block", "write V:d32.16x8nn")
-        args[self.name] = parser.binder.raw(node.register, at.text)
+        args[self.name] = binder.raw(node.register, at.text)
         args["data_size"] = _size_code(node.size)
         args["order"], args["vnni"] = enums.LSC_ORDERS[node.order[0]], int(node.order[1] == "t")
-        args["blocks"] = parser.binder.integer(node.blocks, 1, 255, "number of blocks")
-        args["width"], args["height"] = _extent(parser.binder, node)
+        args["blocks"] = binder.integer(node.blocks, 1, 255, "number of blocks")
+        args["width"], args["height"] = _extent(binder, node)
         if "addressing" in args and (problem := illegal_matrix(args)):
             raise Problem("V051", problem, "copy them to the beginning of another variable")
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         blocks = f"{args['blocks']}x" if args["blocks"] != 1 else ""
         order = ("t" if args["order"] == 2 else "n") + ("t" if args["vnni"] else "n")
         register, size = printer.bare_raw(args[self.name]), _size_name(args["data_size"])
         return f"{register}:{size}.{blocks}{args['width']}x{args['height']}{order}"
 
 
-class TileSyntax(OperandSyntax):
+class TileSyntax(OperandSyntax, forms="@tile"):
     """``V:64x4``: width in bytes and height in rows."""
 
     what = "a tile (V:64x4)"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         node = at.node
         if not isinstance(node, syntax.TileNode):
             raise Problem("V050", f"'{at.text}' is not a tile of an image", "write V:64x4 (bytes, rows)")
-        args[self.name] = parser.binder.raw(node.register, at.text)
-        args["width"], args["height"] = _extent(parser.binder, node)
+        args[self.name] = binder.raw(node.register, at.text)
+        args["width"], args["height"] = _extent(binder, node)
         if args["height"] > 0x7FFF:
             raise Problem("V021", f"height {args['height']} is outside 0 to {0x7FFF}")
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return f"{printer.bare_raw(args[self.name])}:{args['width']}x{args['height']}"
 
 
@@ -206,7 +205,7 @@ def _written(node: syntax.Node) -> str:
 def _number(node: syntax.Node) -> syntax.Value | None:
     """A number without a type; None if something else stands there."""
     value = node.value if isinstance(node, syntax.NumberNode) and node.type is None else node
-    return value if isinstance(value, EXPRESSIONS) else None
+    return value if isinstance(value, syntax.EXPRESSIONS) else None
 
 
 def _moved_by(offset: int) -> str:
@@ -214,7 +213,7 @@ def _moved_by(offset: int) -> str:
     return f"{'-' if offset < 0 else '+'}{abs(offset):#x}" if offset else ""
 
 
-class AddressSyntax(OperandSyntax):
+class AddressSyntax(OperandSyntax, forms="@address"):
     """``flat[V+0x10]:a64`` and its relatives."""
 
     what = "an address (flat[V]:a64)"
@@ -228,7 +227,11 @@ class AddressSyntax(OperandSyntax):
         self.is_plain = "surface" not in self.fields
         self.is_counter = "addr" in self.fields and "imm_scale" not in self.fields and not self.is_plain
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls(desc)
+
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         node = _address(at)
         kind = (node.kind or "flat") if node else ""
         if (
@@ -245,15 +248,15 @@ class AddressSyntax(OperandSyntax):
         if not args["addr_size"]:
             raise Problem("V051", f"'{node.size}' is not an address size", "it is a16, a32, a32u, a32s or a64")
         if self.is_plain:
-            args["addr"] = self._plain(parser.binder, node, at.text)
+            args["addr"] = self._plain(binder, node, at.text)
             return
-        self._bind_surface(parser.binder, kind, node.surface or (), args)
+        self._bind_surface(binder, kind, node.surface or (), args)
         if self.coordinates:
-            self._bind_coordinates(parser.binder, node.places, args)
+            self._bind_coordinates(binder, node.places, args)
         elif self.is_counter:
-            args["addr"] = self._counter(parser.binder, node, at.text)
+            args["addr"] = self._counter(binder, node, at.text)
         else:
-            self._bind_memory(parser.binder, node.places, at.text, args)
+            self._bind_memory(binder, node.places, at.text, args)
 
     def _counter(self, binder: Binder, node: AddressNode, text: str) -> Raw:
         """A surface that has a counter, with ``[%null]`` behind it or nothing."""
@@ -340,7 +343,7 @@ class AddressSyntax(OperandSyntax):
                 raise Problem("V051", "the number of a surface behind another is a number", "write surf(V,1)")
             args["surface_index"] = binder.integer(index, 0, 31, "number of a surface")
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         kind = next((k for k, v in enums.LSC_ADDRESS_TYPES.items() if v == args["addr_type"]), "flat")
         if self.is_plain:
             size = next(k for k, v in enums.LSC_ADDRESS_SIZES.items() if v == args["addr_size"])
@@ -365,7 +368,7 @@ class AddressSyntax(OperandSyntax):
         size = next(k for k, v in enums.LSC_ADDRESS_SIZES.items() if v == args["addr_size"])
         return f"{kind}{surface}[{inside}]:{size}"
 
-    def _written_coordinates(self, printer: FunctionPrinter, args: Fields) -> list[str]:
+    def _written_coordinates(self, printer: OperandPrinter, args: Fields) -> list[str]:
         """Registers and what is added to them, without the null ones at the end."""
         found = [(args[name], args.get(f"{name}_offset", 0)) for name in self.coordinates]
         while found and found[-1] == (NULL, 0):
@@ -375,7 +378,7 @@ class AddressSyntax(OperandSyntax):
             return [hex(by) if raw == NULL else printer.bare_raw(raw) + _moved_by(by) for raw, by in found]
         return [printer.bare_raw(raw) + _moved_by(offset) for raw, offset in found]
 
-    def _written_memory(self, printer: FunctionPrinter, args: Fields) -> str:
+    def _written_memory(self, printer: OperandPrinter, args: Fields) -> str:
         inside = printer.bare_raw(args["addr"])
         if args["imm_scale"] > 1:
             inside = f"{args['imm_scale']}*{inside}"
@@ -384,22 +387,26 @@ class AddressSyntax(OperandSyntax):
         return f"{inside},{printer.bare_scalar(args['pitch'])}" if "pitch" in self.fields else inside
 
 
-class MatrixSyntax(OperandSyntax):
+class MatrixSyntax(OperandSyntax, forms="@matrix"):
     """``flat[base,width,height,pitch,x+16,y]`` or ``flat[payload+(16,8)]`` of block-2D messages."""
 
     what = "flat[base,width,height,pitch,x,y] or flat[payload+(0,0)]"
     pure = False
     _names = ("base", "surface_width", "surface_height", "surface_pitch", "x", "y")
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls("base")
+
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         node = at.node
         places = (
             node.places if isinstance(node, AddressNode) and node.kind in (None, "flat") and not node.surface else ()
         )
         if len(places) == 1 and isinstance(places[0], MovedNode) and places[0].sign == "+":
-            self._bind_payload(parser.binder, places[0], args)
+            self._bind_payload(binder, places[0], args)
         elif len(places) == len(self._names):
-            self._bind_operands(parser.binder, places, args)
+            self._bind_operands(binder, places, args)
         else:
             raise Problem("V051", f"'{at.text}' is not the address of a two-dimensional block", f"write {self.what}")
         if problem := illegal_matrix(args):
@@ -423,7 +430,7 @@ class MatrixSyntax(OperandSyntax):
         moved = args["x_offset"] or args["y_offset"]
         args["addressing"] = enums.MATRIX_OPERANDS | (enums.MATRIX_OFFSETS if moved else 0)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         if not args["addressing"] & enums.MATRIX_OPERANDS:
             return f"flat[{printer.bare_scalar(args['base'])}+({args['x_offset']},{args['y_offset']})]"
         shown = []

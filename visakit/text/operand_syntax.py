@@ -1,24 +1,27 @@
-"""The operands in the text of an instruction: each binds its node to fields, and writes the fields back as text."""
+"""The operands in the text of an instruction.
+
+A class is one form of operand: its words in the table (forms of a record's text, kinds of fields), the fields that it
+fills, what makes them of a syntax node, and what writes them back as text. Those of LSC messages are in
+:mod:`visakit.text.lsc_syntax`. The grammar has a rule for each node.
+"""
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from visakit.diagnostics import did_you_mean
 from visakit.isa import InstructionDesc, enums
-from visakit.isa.record import Condition
-from visakit.language.operands import EXEC_SIZES, MAXIMUM_LANES, NO_MODIFIER, SCALAR, SURFACE, Execution, General
+from visakit.isa.layout import Condition
+from visakit.isa.record import Rule
+from visakit.language.operands import EXEC_SIZES, MAXIMUM_LANES, NO_MODIFIER, SCALAR, Execution, General
 from visakit.language.platforms import since
 from visakit.language.program import Fields
 from visakit.text import syntax
-from visakit.text.binder import text_of
+from visakit.text.binder import Binder, text_of
+from visakit.text.operand_printer import OperandPrinter
 from visakit.text.problem import Problem
 from visakit.text.syntax import GroupNode, NumberNode, Placed
-
-if TYPE_CHECKING:
-    from visakit.text.function_parser import FunctionParser
-    from visakit.text.printer import FunctionPrinter
 
 _HANDLES = since("cri")
 """Platforms whose samplers and surfaces can be handles in registers."""
@@ -27,8 +30,17 @@ MAXIMUM_LIST, MAXIMUM_STRING = 0xFF, 0xFFFF
 _MASKS = {f"M{i + 1}": i for i in range(8)} | {f"M{i + 1}_NM": i + 8 for i in range(8)} | {"NoMask": 8}
 
 
+FORMS: dict[str, type[OperandSyntax]] = {}
+"""Classes by the words of a record's text."""
+KINDS: dict[str, type[OperandSyntax]] = {}
+"""Classes by the kind of the field that a record's text names."""
+
+
 class OperandSyntax:
-    """Base: one operand of the text; ``name`` is the field that it fills."""
+    """Base: one operand of the text; ``name`` is the field that it fills.
+
+    A class enters itself into :data:`FORMS` and :data:`KINDS`.
+    """
 
     optional = False
     many = False
@@ -38,11 +50,21 @@ class OperandSyntax:
     def __init__(self, name: str) -> None:
         self.name = name
 
+    def __init_subclass__(cls, forms: str = "", kinds: str = "") -> None:
+        super().__init_subclass__()
+        FORMS.update(dict.fromkeys(forms.split(), cls))
+        KINDS.update(dict.fromkeys(kinds.split(), cls))
+
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        """The operand of an instruction in a form, or of a field of a kind; ``name`` is empty if the form says it."""
+        return cls(name)
+
     def accepts(self, at: Placed) -> bool:
         """Whether an optional operand can be this one."""
         return True
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         """Put what was written into the fields.
 
         Raises:
@@ -50,7 +72,7 @@ class OperandSyntax:
         """
         raise NotImplementedError
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         """The fields as text."""
         raise NotImplementedError
 
@@ -102,63 +124,80 @@ def checked_execution(mask: str, size: int) -> Execution:
     return found
 
 
-class ExecutionSyntax(OperandSyntax):
+class ExecutionSyntax(OperandSyntax, forms="(exec)"):
     what = "(mask, exec_size)"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls("exec")
+
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         args["exec"] = execution(at)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return str(args["exec"])
 
 
-class GatherSyntax(OperandSyntax):
+class GatherSyntax(OperandSyntax, forms="(gather)"):
     """Execution size and mask of gather and scatter, which share one byte."""
 
     what = "(mask, exec_size)"
     _sizes: ClassVar[dict[int, int]] = enums.GATHER_SIZES
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls("num_elts")
+
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         found = execution(at)
         if found.size not in self._sizes:
             raise Problem("V042", f"{found.size} is not an execution size of this instruction", "it is 1, 8 or 16")
         args["num_elts"], args["mask"] = self._sizes[found.size], found.mask
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return str(Execution({v: k for k, v in self._sizes.items()}[args["num_elts"]], args["mask"]))
 
 
-class CountSyntax(OperandSyntax):
+class CountSyntax(OperandSyntax, forms="(owords) (simd)"):
     """``(n)`` coded through a table."""
 
     def __init__(self, name: str, codes: dict[int, int], what: str) -> None:
         super().__init__(name)
         self.codes, self.what = codes, what
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        field, codes = enums.GROUPS[form]
+        return cls(field, codes, "a number of owords" if field == "owords" else "an execution size of this instruction")
+
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         count = single_integer(at.node)
         known = ", ".join(map(str, self.codes))
         if count is None:
             raise Problem("V044", f"'{at.text}' is not {self.what} in parentheses", f"it is {known}")
-        value = parser.binder.integer(count, -(1 << 63), (1 << 64) - 1)
+        value = binder.integer(count, -(1 << 63), (1 << 64) - 1)
         if value not in self.codes:
             raise Problem("V044", f"({value}) is not {self.what}", f"it is {known}")
         args[self.name] = self.codes[value]
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return f"({next((n for n, code in self.codes.items() if code == args[self.name]), args[self.name])})"
 
 
-class BlockSizeSyntax(OperandSyntax):
+class BlockSizeSyntax(OperandSyntax, forms="(block)"):
     what = "(width,height)"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls("block_width")
+
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         if not isinstance(at.node, GroupNode) or len(at.node.items) != 2:
             raise Problem("V044", f"'{at.text}' is not a block size", "write (width,height) in bytes and rows")
-        width, height = (parser.binder.integer(n, 0, 255, "block size") for n in at.node.items)
+        width, height = (binder.integer(n, 0, 255, "block size") for n in at.node.items)
         args["block_width"], args["block_height"] = width, height
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return f"({args['block_width']},{args['block_height']})"
 
 
@@ -170,7 +209,7 @@ class ModesSyntax(OperandSyntax):
         self.names, self.desc = names, desc
         self.what = f"({','.join(names)})"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         if not isinstance(at.node, GroupNode):
             raise Problem("V012", f"'{at.text}' is not a group", f"write {self.what}")
         items = at.node.items
@@ -178,27 +217,39 @@ class ModesSyntax(OperandSyntax):
             raise Problem("V044", f"'{at.text}' has {len(items)} entries, expected {self.what}")
         for name, item in zip(self.names, items, strict=True):
             if self.desc.by_name[name].kind == "s":
-                args[name] = parser.binder.vector(item, at.text, False)
+                args[name] = binder.vector(item, at.text, False)
             else:
-                args[name] = parser.binder.integer(item, 0, 255, name)
+                args[name] = binder.integer(item, 0, 255, name)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         shown = [
             printer.vector(args[n], False) if self.desc.by_name[n].kind == "s" else str(args[n]) for n in self.names
         ]
         return f"({','.join(shown)})"
 
 
-class VectorSyntax(OperandSyntax):
+class VectorSyntax(OperandSyntax, kinds="d s"):
     def __init__(self, name: str, destination: bool) -> None:
         super().__init__(name)
         self.destination = destination
         self.what = "a destination region" if destination else "a source operand"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
-        args[self.name] = parser.binder.vector(at.node, at.text, self.destination)
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        """A vector operand; a source can be an address, packed, or missing."""
+        condition = desc.by_name[name].condition
+        if condition:
+            return OptionalVectorSyntax(name, condition)
+        if form == "s" and "bare-region" in desc.spelling:
+            return PackedSyntax(name)
+        if name == "src0" and Rule.ADDRESS_OF in desc.rules:
+            return AddressOfSyntax(name)
+        return cls(name, form == "d")
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
+        args[self.name] = binder.operand(at, self.destination)
+
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return printer.vector(args[self.name], self.destination)
 
 
@@ -211,15 +262,15 @@ class AddressOfSyntax(VectorSyntax):
     def __init__(self, name: str) -> None:
         super().__init__(name, destination=False)
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         named = text_of(at.node) or at.text.partition("[")[0]
-        symbol = parser.binder.names.find(named)
+        symbol = binder.names.find(named)
         if symbol is not None and symbol.kind == "V" and at.text[len(named) :][:1] in ("", "["):
             message = f"'{at.text}' is a general variable, and its address is meant"
             raise Problem("V014", message, f"write &{at.text}")
-        super().bind(parser, at, args)
+        super().bind(binder, at, args)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         op = args[self.name]
         if not isinstance(op, General) or (op.row, op.region, op.modifier) != (0, SCALAR, NO_MODIFIER):
             return super().write(printer, args)
@@ -232,10 +283,10 @@ class PackedSyntax(OperandSyntax):
 
     what = "V(row,column)"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
-        args[self.name] = parser.binder.packed(at.node, at.text, (1, 1, 0))
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
+        args[self.name] = binder.packed(at.node, at.text, (1, 1, 0))
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         op = args[self.name]
         return printer.place(op) if isinstance(op, General) and op.region == (1, 1, 0) else printer.vector(op, False)
 
@@ -253,86 +304,94 @@ class OptionalVectorSyntax(VectorSyntax):
         """Whether the mode has no place for it."""
         return not self.condition.holds(args[self.condition.field])
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return "" if self.is_missing(args) else super().write(printer, args)
 
 
-class RawSyntax(OperandSyntax):
+class RawSyntax(OperandSyntax, kinds="r w"):
     what = "a message operand (V.offset)"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
-        args[self.name] = parser.binder.raw(at.node, at.text)
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
+        args[self.name] = binder.raw(at.node, at.text)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return printer.raw(args[self.name])
 
 
-class SizedSyntax(OperandSyntax):
+class SizedSyntax(OperandSyntax, forms="@sized"):
     """``V.0/64``: a message operand and its bytes, which are a field of their own."""
 
     what = "a message operand and its bytes (V.offset/64)"
     maximum = 0xFFFFFFFF
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         node = at.node
         if not isinstance(node, syntax.SizedNode):
             raise Problem("V012", f"'{at.text}' does not say how many bytes it has", "write V.offset/64")
         if node.size > self.maximum:
             raise Problem("V021", f"{node.size} bytes are outside 0 to {self.maximum}")
-        args[self.name], args[f"{self.name}_bytes"] = parser.binder.raw(node.register, at.text), node.size
+        args[self.name], args[f"{self.name}_bytes"] = binder.raw(node.register, at.text), node.size
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return f"{printer.raw(args[self.name])}/{args[f'{self.name}_bytes']}"
 
 
-class RawListSyntax(RawSyntax):
+class RawListSyntax(RawSyntax, kinds="r* r!"):
     many = True
     pure = False
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         found = args.get(self.name, ())
         if len(found) >= MAXIMUM_LIST:
             raise Problem("V029", f"an instruction has at most {MAXIMUM_LIST} operands of this kind")
-        args[self.name] = (*found, parser.binder.raw(at.node, at.text))
+        args[self.name] = (*found, binder.raw(at.node, at.text))
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return " ".join(printer.raw(r) for r in args[self.name])
 
 
-class StateSyntax(OperandSyntax):
+class StateSyntax(OperandSyntax, kinds="T S"):
     """A surface or a sampler by its bare name."""
 
-    def __init__(self, name: str, kind: int) -> None:
+    def __init__(self, name: str, letter: str) -> None:
         super().__init__(name)
-        self.kind, self.letter = kind, "T" if kind == SURFACE else "S"
-        self.what = "a surface" if kind == SURFACE else "a sampler"
+        self.letter, self.is_surface = letter, letter == "T"
+        self.what = "a surface" if self.is_surface else "a sampler"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls(name, form)
+
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         if not isinstance(at.node, syntax.NameNode):
             raise Problem("V012", f"'{at.text}' is not {self.what}")
-        args[self.name] = parser.binder.symbol(at.node.name, self.letter).index
+        args[self.name] = binder.symbol(at.node.name, self.letter).index
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         index = args[self.name]
-        return printer.function.surface_name(index) if self.kind == SURFACE else printer.function.sampler_name(index)
+        return printer.function.surface_name(index) if self.is_surface else printer.function.sampler_name(index)
 
 
-class HandleSyntax(StateSyntax):
+class HandleSyntax(StateSyntax, forms="@surface @sampler"):
     """A surface or a sampler by its name, or its handle in a register: ``V``, or ``(V,3)`` for a state behind it."""
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls(form[1:], "T" if form == "@surface" else "S")
+
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         node, index = _indexed(at.node)
-        platform = parser.platform
+        platform = binder.platform
         has_handles = platform is None or platform.name in _HANDLES
         if not isinstance(node, syntax.NameNode):
             hint = "write a name, or (V,3): a handle is the first element of a variable" if has_handles else ""
             raise Problem("V012", f"'{at.text}' is not {self.what}", hint)
-        symbol = parser.binder.symbol(node.name, f"{self.letter}V" if has_handles else self.letter)
+        symbol = binder.symbol(node.name, f"{self.letter}V" if has_handles else self.letter)
         in_registers = int(symbol.kind == "V")
         if args.setdefault("in_registers", in_registers) != in_registers:
             raise Problem("V012", "the sampler and the surface stand both in variables of theirs, or both in registers")
         if in_registers:
-            number = 0 if index is None else parser.binder.integer(index, 0, 255, f"number of {self.what}")
+            number = 0 if index is None else binder.integer(index, 0, 255, f"number of {self.what}")
             args[f"{self.name}_handle"] = General(symbol.index, 0, 0, SCALAR)
             args[f"{self.name}_index"] = number
         elif index is not None:
@@ -340,7 +399,7 @@ class HandleSyntax(StateSyntax):
         else:
             args[self.name] = symbol.index
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         if not args["in_registers"]:
             return super().write(printer, args)
         name = printer.bare_scalar(args[f"{self.name}_handle"])
@@ -358,37 +417,37 @@ def _indexed(node: syntax.Node) -> tuple[syntax.Node, syntax.Node | None]:
     return named, index
 
 
-class LabelSyntax(OperandSyntax):
+class LabelSyntax(OperandSyntax, kinds="L"):
     pure = False
     what = "a label"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         name = text_of(at.node)
         if name is None:
             raise Problem("V012", f"'{at.text}' is not a label")
-        args[self.name] = parser.label(name, at)
+        args[self.name] = binder.label(name, at)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return printer.label(args[self.name])
 
 
-class LabelListSyntax(OperandSyntax):
+class LabelListSyntax(OperandSyntax, kinds="L*"):
     pure = False
     what = "(label, ...)"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         names = [text_of(item) for item in at.node.items] if isinstance(at.node, GroupNode) else [None]
         if None in names:
             raise Problem("V012", f"'{at.text}' is not a list of labels", "write (L1, L2)")
         if len(names) > MAXIMUM_LIST:
             raise Problem("V029", f"an instruction has at most {MAXIMUM_LIST} labels, found {len(names)}")
-        args[self.name] = tuple(parser.label(name, at) for name in names if name is not None)
+        args[self.name] = tuple(binder.label(name, at) for name in names if name is not None)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return f"({', '.join(printer.label(n) for n in args[self.name])})"
 
 
-class IntegerSyntax(OperandSyntax):
+class IntegerSyntax(OperandSyntax, kinds="B H W I X"):
     what = "an integer"
     _limits: ClassVar[dict[str, tuple[int, int]]] = {
         "B": (0, 255), "H": (0, 65535), "W": (0, (1 << 32) - 1), "I": (-(1 << 31), (1 << 31) - 1),
@@ -399,20 +458,24 @@ class IntegerSyntax(OperandSyntax):
         super().__init__(name)
         self.limits, self.optional, self.hexadecimal = self._limits[kind], optional, name in ("ex_desc", "descriptor")
 
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls(name, form, f"{name}?" in desc.text)
+
     def accepts(self, at: Placed) -> bool:
         return isinstance(at.node, NumberNode) and at.node.type is None
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         value = at.node.value if isinstance(at.node, NumberNode) and self.accepts(at) else single_integer(at.node)
         if value is None:
             raise Problem("V012", f"'{at.text}' is not an integer")
-        args[self.name] = parser.binder.integer(value, *self.limits, self.name)
+        args[self.name] = binder.integer(value, *self.limits, self.name)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return f"{args[self.name]:#x}" if self.hexadecimal else str(args[self.name])
 
 
-class ChoiceSyntax(OperandSyntax):
+class ChoiceSyntax(OperandSyntax, forms="=format =mode"):
     """A word out of a table."""
 
     def __init__(self, name: str, values: dict[str, int]) -> None:
@@ -420,53 +483,61 @@ class ChoiceSyntax(OperandSyntax):
         self.values = values
         self.what = " or ".join(values)
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls(*enums.GROUPS[form])
+
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         if at.text not in self.values:
             raise Problem("V012", f"'{at.text}' is not {self.what}", did_you_mean(at.text, self.values))
         args[self.name] = self.values[at.text]
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return next((k for k, v in self.values.items() if v == args[self.name]), str(args[self.name]))
 
 
-class StringSyntax(OperandSyntax):
+class StringSyntax(OperandSyntax, kinds="N2"):
     pure = False
     what = "a name"
     maximum = MAXIMUM_STRING
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         text = text_of(at.node)
         if text is None:
             raise Problem("V012", f"'{at.text}' is not a name")
         if not text:
             raise Problem("V012", "the name is empty")
-        if len(parser.function.strings) > self.maximum:
-            raise Problem("V029", f"'{parser.function.name}' has more than {self.maximum} strings before this name")
-        args[self.name] = parser.function.add_string(text)
+        if len(binder.function.strings) > self.maximum:
+            raise Problem("V029", f"'{binder.function.name}' has more than {self.maximum} strings before this name")
+        args[self.name] = binder.function.add_string(text)
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return printer.string(args[self.name])
 
 
-class FileNameSyntax(StringSyntax):
+class FileNameSyntax(StringSyntax, kinds="N4"):
     """The name of a source file, which is always written in quotes."""
 
     maximum = 0xFFFFFFFF
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         return printer.quoted(args[self.name])
 
 
-class VariableSyntax(OperandSyntax):
+class VariableSyntax(OperandSyntax, forms="variable"):
     """The variable of a lifetime mark."""
 
     what = "a variable"
 
-    def bind(self, parser: FunctionParser, at: Placed, args: Fields) -> None:
-        symbol = parser.binder.symbol(at.text, "VAP")
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls(form)
+
+    def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
+        symbol = binder.symbol(at.text, "VAP")
         args["variable"], args["class"] = symbol.index, enums.LIFETIME_CLASSES[symbol.kind]
 
-    def write(self, printer: FunctionPrinter, args: Fields) -> str:
+    def write(self, printer: OperandPrinter, args: Fields) -> str:
         index, function = args["variable"], printer.function
         if args["class"] == enums.LIFETIME_CLASSES["V"]:
             return function.variable_name(index)

@@ -1,8 +1,7 @@
 """Text to module.
 
 A line is read by the grammar (:mod:`visakit.text.reader`) into a statement, which is bound by the parser of its
-function into declarations and instructions. Most instructions of a real kernel are like one before them and come from
-:mod:`visakit.text.templates` instead.
+function into declarations and instructions.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ import re
 
 from visakit.diagnostics import AssemblyError, Collector, Diagnostic, Label
 from visakit.language.platforms import MAXIMUM_GRF_SIZE, Platform, find
-from visakit.language.program import Attribute, Function, Module, predefined_strings
+from visakit.language.program import Attribute, Function, Instruction, Module, predefined_strings
 from visakit.text.checks import Checks
-from visakit.text.comments import scope_parts, strip_block_comments, strip_line_comment
+from visakit.text.comments import without_comments
 from visakit.text.directives import FUNCTION_DIRECTIVES, declare_input, name_argument
 from visakit.text.function_parser import FunctionParser
 from visakit.text.names import MAXIMUM_SCOPES
 from visakit.text.problem import FollowUp, Problem
-from visakit.text.reader import LineReader, head, line_reader
+from visakit.text.reader import LineReader, line_reader
 from visakit.text.source import Source
 from visakit.text.syntax import (
     DirectiveStatement,
@@ -67,18 +66,18 @@ class ModuleParser:
     def run(self) -> Module:
         """The module of the text; what it lacks is in the collector."""
         try:
-            self._check_characters()
-            text = strip_block_comments("\n".join(self.source.lines), self.source.file)
+            if not all(map(str.isascii, self.source.lines)):
+                self._check_characters()
+            self.source.code = without_comments(self.source.lines, self.source.file)
         except AssemblyError as error:
             for d in error.diagnostics:
                 self.collector.add(d)
             return self.module
-        for number, raw in enumerate(text.split("\n"), 1):
-            line = strip_line_comment(raw) if "//" in raw else raw
+        for number, line in enumerate(self.source.code, 1):
             if self.caches and self.current is not None:
-                known = self.current.templates.instruction(line, number)
+                known = self.current.equal.get(line)
                 if known is not None:
-                    self.current.function.instructions.append(known)
+                    self.current.function.instructions.append(Instruction(known.desc, known.args, number))
                     continue
             if line and not line.isspace():
                 self._line(line, number)
@@ -86,7 +85,7 @@ class ModuleParser:
                     return self.module
         self._finish_function()
         self.checks.calls(self.module)
-        self._check_module(text)
+        self._check_module()
         return self.module
 
     def _check_characters(self) -> None:
@@ -96,14 +95,14 @@ class ModuleParser:
             AssemblyError: this one does.
         """
         for number, line in enumerate(self.source.lines, 1):
-            found = None if line.isascii() else _HALF.search(line)
+            found = _HALF.search(line)
             if found is not None:
                 message = f"U+{ord(found[0]):04X} is half of a character"
                 raise AssemblyError(Diagnostic("V001", message, self.source.span(number, found.start())))
 
-    def _check_module(self, text: str) -> None:
+    def _check_module(self) -> None:
         if not self.version_seen:
-            message = "there is no .version" if text.strip() else "the text is empty"
+            message = "there is no .version" if any(map(str.strip, self.source.code)) else "the text is empty"
             self.source.report(Problem("V005", message, _BEGIN), 1)
         elif not self.module.all_functions and not self.homeless:
             problem = Problem("V006", "there is no .kernel and no .global_function", 'name the kernel: .kernel "name"')
@@ -112,22 +111,22 @@ class ModuleParser:
     # -- statements ----------------------------------------------------------------------------------------
 
     def _line(self, line: str, number: int) -> None:
-        """The statements of a line: one, and scopes that open before it or close behind it."""
-        parts = scope_parts(line) if "{" in line or "}" in line else (line,)
-        for part in parts:
-            self._one(part, number)
-
-    def _one(self, line: str, number: int) -> None:
-        at = None
+        """The statements of a line: one, and scopes that open before it or close after it."""
         try:
-            statement = self.reader.statement(line)
-            at = head(statement, line)
-            self._statement(statement, at, line, number)
-        except FollowUp:
-            pass
+            statements = self.reader.statements(line)
         except Problem as problem:
-            self.source.report(problem, number, at)
+            self.source.report(problem, number)
             self._recover(line)
+            return
+        text = line if len(statements) == 1 else ""
+        for statement in statements:
+            try:
+                self._statement(statement, text, number)
+            except FollowUp:
+                pass
+            except Problem as problem:
+                self.source.report(problem, number, statement.head)
+                self._recover(line)
 
     def _recover(self, line: str) -> None:
         """Errors that only follow from one in this line are not reported: a missing version, uses of its variable."""
@@ -136,14 +135,15 @@ class ModuleParser:
         if self.current is not None and len(words) > 1 and words[0] == ".decl":
             self.current.binder.names.misdeclared.add(words[1])
 
-    def _statement(self, statement: Statement, at: Placed, line: str, number: int) -> None:
+    def _statement(self, statement: Statement, text: str, number: int) -> None:
+        at = statement.head
         if isinstance(statement, DirectiveStatement):
             self._directive(statement, at, number)
             return
         parser = self._function(at, number)
         if isinstance(statement, InstructionStatement):
             self._check_version(at, number)
-            parser.instruction(statement, line)
+            parser.instruction(statement, text)
         elif isinstance(statement, LabelStatement):
             self._label(parser, statement.name, at)
         else:
@@ -161,7 +161,7 @@ class ModuleParser:
                 f"'{at.text}' stands before any .kernel or .global_function",
                 "begin with '.version 4.1' and '.kernel \"name\"'",
             )
-        self.current.line = number
+        self.current.binder.line = number
         return self.current
 
     def _check_version(self, at: Placed, number: int) -> None:
@@ -174,7 +174,7 @@ class ModuleParser:
         if parser.subroutine == name:
             parser.subroutine = ""
             return
-        index = parser.label(name)
+        index = parser.binder.label(name)
         self._define_label(parser, index, name, at)
         parser.emit(".label", {"label": index}, parser.line)
 
@@ -229,7 +229,7 @@ class ModuleParser:
         function = Function(name, is_kernel, self.module.version, file=self.source.file, line=number)
         function.strings = [name, *predefined_strings(self.module.version)]
         (self.module.kernels if is_kernel else self.module.functions).append(function)
-        self.current = FunctionParser(function, self.platform, self.grf_size, self.reader)
+        self.current = FunctionParser(function, self.platform, self.grf_size, self.caches)
 
     def _check_room(self, statement: DirectiveStatement, name: str) -> None:
         """One more function must have a place in the tables of the module."""
@@ -249,7 +249,7 @@ class ModuleParser:
         self.checks.function(parser)
 
     def _subroutine(self, parser: FunctionParser, name: str, at: Placed) -> None:
-        index = parser.label(name)
+        index = parser.binder.label(name)
         parser.function.labels[index].kind = 1
         self._define_label(parser, index, name, at)
         parser.emit(".function", {"label": index}, parser.line)
@@ -299,6 +299,7 @@ def module_parser(
 ) -> ModuleParser:
     """The parser of a text; without a platform, a comment of the compiler may still tell the size of registers."""
     hinted = platform
-    if hinted is None and (m := _PLATFORM_COMMENT.search(text)):
+    # Nearly all texts lack the comment; a search for lines that begin so takes a tenth of the time of a long text.
+    if hinted is None and "Platform:" in text and (m := _PLATFORM_COMMENT.search(text)):
         hinted = find(m[1])
     return ModuleParser(text, file, platform, hinted.grf_size if hinted else 0, collector, caches)

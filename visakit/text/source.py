@@ -15,6 +15,8 @@ class Source:
     def __init__(self, text: str, file: str, collector: Collector) -> None:
         self.file, self.collector = file, collector
         self.lines = text.split("\n")
+        self.code = self.lines
+        """The lines without comments, once these are known."""
 
     def span(self, line: int, column: int = 0, length: int = 1) -> Span:
         """A place; the line counts from 1, the column from 0."""

@@ -38,6 +38,8 @@ class DispatchSimd(NamedTuple):
 
 
 Value = int | float | Operation | SizeOf | DispatchSimd
+EXPRESSIONS = (int, Operation, SizeOf, DispatchSimd)
+"""Classes of integer expressions."""
 
 # -- operands --------------------------------------------------------------------------------------------------------
 
@@ -200,12 +202,19 @@ Register = NameNode | RawNode
 class LabelStatement(NamedTuple):
     """``BB_1:``"""
 
-    name: str
+    head: Placed
+
+    @property
+    def name(self) -> str:
+        """The label without its colon."""
+        assert isinstance(self.head.node, NameNode)
+        return self.head.node.name
 
 
 class ScopeStatement(NamedTuple):
     """``{`` or ``}``."""
 
+    head: Placed
     opens: bool
 
 
@@ -230,6 +239,11 @@ class InstructionStatement(NamedTuple):
     opcode: Placed
     operands: list[Placed]
     attribute: Placed | None
+
+    @property
+    def head(self) -> Placed:
+        """The place of errors without one of their own."""
+        return self.opcode
 
 
 class SettingNode(NamedTuple):
@@ -258,9 +272,14 @@ SettingValue = Value | NameNode | StringNode | AliasNode | AttributesNode | None
 class DirectiveStatement(NamedTuple):
     """``.decl V34 v_type=G ...``: the directive, what follows it, and its settings."""
 
-    word: str
+    head: Placed
     arguments: list[Placed]
     settings: list[Placed]
+
+    @property
+    def word(self) -> str:
+        """The directive with its dot."""
+        return self.head.text
 
 
 Statement = LabelStatement | ScopeStatement | InstructionStatement | DirectiveStatement

@@ -21,10 +21,10 @@ _OPERATORS = frozenset(
 _END = "the end of the line"
 _EXPECTED = {
     "$END": _END, "LBRACE": "{NoMask}", "NAME": "a name", "INTEGER": "a number", "FLOAT": "a number",
-    "STRING": "a string", "SUFFIX": "a suffix", "SIZE": "a data size", "ORDER": "an order (n or t)",
+    "STRING": "a string", "SUFFIX": "a suffix", "DATA": "a data size",
     "RPAR": "')'", "RSQB": "']'", "MORETHAN": "'>'", "LESSTHAN": "a region", "COMMA": "','", "SEMICOLON": "';'",
     "COLON": "':'", "EQUAL": "'='",
-    "_ATTACHED": "'('", "LPAR": "'('", "_ATTACHED_BRACKET": "'['", "RBRACE": "'}'", "NOT": "'!'",
+    "_ATTACHED": "'('", "LPAR": "'('", "LSQB": "'['", "RBRACE": "'}'", "NOT": "'!'",
 }  # fmt: skip
 """What terminals are called in messages, but for those that make up one of the groups below."""
 
@@ -40,8 +40,8 @@ _GROUPS: tuple[tuple[frozenset[str], frozenset[str], tuple[str, ...]], ...] = (
         ("a value",),
     ),
     (
-        frozenset({"NAME", "INTEGER", "STRING", "AMPERSAND", "LPAR", "_INDIRECT"}),
-        frozenset({"NAME", "INTEGER", "FLOAT", "STRING", "LPAR", "NOT"}),
+        frozenset({"NAME", "INTEGER", "STRING", "AMPERSAND", "LPAR", "INDIRECT"}),
+        frozenset({"NAME", "INTEGER", "FLOAT", "STRING", "LPAR", "NOT", "LSQB"}),
         ("an operand",),
     ),
     (frozenset({"STAR", "SLASH"}), frozenset({"LESSTHAN", "MORETHAN"}), ("an operator",)),
@@ -52,6 +52,8 @@ _GROUPS: tuple[tuple[frozenset[str], frozenset[str], tuple[str, ...]], ...] = (
 
 def problem_of(error: Unexpected, line: str) -> Problem:
     """What to say of a line that does not follow the grammar."""
+    while error.before and error.before[0][0] in ("LBRACE", "RBRACE"):  # scopes before a statement
+        del error.before[0]
     at = Placed(0, error.text or " ", error.column)
     if error.reason:
         return Problem("V001", error.reason, at=at)
@@ -188,6 +190,8 @@ def expected_text(expected: frozenset[str], among_settings: bool = False) -> str
     if among_settings and "NAME" in rest and "INTEGER" not in rest:
         shown.append("name=value")
         rest.discard("NAME")
+    if {"$END", "RBRACE"} <= rest:  # any statement can be followed by the end of a scope
+        rest.discard("RBRACE")
     for needed, meant, names in _GROUPS:
         if needed <= rest:
             shown += names

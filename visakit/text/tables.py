@@ -5,21 +5,22 @@ from __future__ import annotations
 import io
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from visakit import cache
 from visakit.resources import resource
 
 if TYPE_CHECKING:
-    from lark import Lark, Token, Transformer
+    from lark import Lark
     from lark.lexer import TerminalDef
 
 FOLDER = resource("grammar")
 UNREADABLE = "_UNREADABLE"
+FORMAT = 3
+"""Of the files of scanners and derivations; another one is not read."""
 MAXIMUM_KEPT = 4000
 """Derivations in a file: so many that compilers' texts are read without Lark."""
 
-Made = TypeVar("Made")
 Derivation = tuple[str, int, int, "list[Derivation | int | None]"]
 """A rule, its first and last token, and its children: derivations, numbers of tokens, None for what is left out."""
 
@@ -29,40 +30,33 @@ def grammar_text(name: str) -> str:
     return (FOLDER / f"{name}.lark").read_text(encoding="utf-8")
 
 
-def load(
-    name: str,
-    starts: tuple[str, ...] = ("start",),
-    lexer: str = "basic",
-    transformer: Transformer[Token, Made] | None = None,
-) -> Lark:
+def load(name: str, start: str) -> Lark:
     """The LALR parser of a grammar of the package, from kept tables if there are any for it and for this Lark.
 
-    ``transformer`` makes the parser's results; without one they are trees, with the places of their parts.
+    Its trees have the places of their parts.
     """
     import hashlib
 
     import lark
 
     text = grammar_text(name)
-    digest = hashlib.sha256("\0".join((lark.__version__, lexer, text, *starts)).encode()).digest()
+    digest = hashlib.sha256("\0".join((lark.__version__, text, start)).encode()).digest()
     kept = cache.read("grammar", f"{name}.tables") or b""
     if kept.startswith(digest):
         try:
-            # Lark.load, but for the transformer.
-            return lark.Lark.__new__(lark.Lark)._load(io.BytesIO(kept[len(digest) :]), transformer=transformer)
+            return lark.Lark.load(io.BytesIO(kept[len(digest) :]))
         except Exception:  # Tables of another Python can fail in any way; they are written anew.
             pass
     parser = lark.Lark(
         text,
         parser="lalr",
-        lexer=lexer,
-        start=list(starts),
+        lexer="basic",
+        start=start,
         maybe_placeholders=True,
-        propagate_positions=transformer is None,
-        transformer=transformer,
+        propagate_positions=True,
     )
     tables = io.BytesIO()
-    parser.save(tables, exclude_options=("transformer",))
+    parser.save(tables)
     cache.write("grammar", f"{name}.tables", digest + tables.getvalue())
     return parser
 
@@ -71,9 +65,14 @@ def load(
 
 
 class Scanner(NamedTuple):
-    """What cuts a line into tokens: a pattern; for each of its groups a kind, and the kinds of exact texts."""
+    """Patterns that cut a line into tokens; for each group of the first a kind, and the kinds of exact texts.
+
+    A match is a token and what is skipped after it, blanks and comments; the group that matched is empty and marks the
+    token's end.
+    """
 
     pattern: str
+    skipped: str
     names: list[str]
     exact: list[dict[str, str]]
 
@@ -95,9 +94,19 @@ def scanner(parser: Lark) -> Scanner:
     first = [text for text in signs if not leads.match(text)]
     groups = [_alternatives(first), *(p.pattern.to_regexp() for p in patterns)]
     groups += [_alternatives([text for text in signs if text not in first]), r"\S"]
-    pattern = rf"[ \t\f\r]*+(?:{'|'.join(f'({group})' for group in groups)})"
+    # Groups are at the ends of alternatives: re skips an alternative that begins with another character.
+    skipped = _skipped([parser.get_terminal(name).pattern.to_regexp() for name in parser.lexer_conf.ignore])
+    pattern = f"(?:{'|'.join(f'(?:{group})()' for group in groups)}){skipped}"
     names = ["", "", *(p.name for p in patterns), "", UNREADABLE]
-    return Scanner(pattern, names, [signs if not name else words for name in names])
+    return Scanner(pattern, skipped, names, [signs if not name else words for name in names])
+
+
+def _skipped(ignored: list[str]) -> str:
+    """A pattern of everything that the grammar ignores: first blanks, a class of characters, which are most of it."""
+    blanks = next(pattern for pattern in ignored if pattern[0] == "[").removesuffix("+")
+    comments = "|".join(pattern for pattern in ignored if pattern[0] != "[")
+    # A group does not repeat possessively: re of Python 3.11 forgets which group matched before it.
+    return f"{blanks}*+(?:(?:{comments}){blanks}*+)*"
 
 
 def _lead(pattern: str) -> str:
@@ -108,7 +117,12 @@ def _lead(pattern: str) -> str:
 
 
 def _alternatives(texts: list[str]) -> str:
-    return "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
+    """A pattern of the longest of some signs; those of one character are a class. Without signs it matches nothing."""
+    if not texts:
+        return "(?!)"
+    single = "".join(re.escape(text) for text in texts if len(text) == 1)
+    longer = sorted((text for text in texts if len(text) > 1), key=len, reverse=True)
+    return f"(?:{'|'.join([*map(re.escape, longer), *([f'[{single}]'] if single else [])])})"
 
 
 # -- derivations -------------------------------------------------------------------------------------------------------
@@ -127,7 +141,7 @@ def read_kept(name: str) -> Kept | None:
     if data is None:
         return None
     kept = json.loads(data)
-    if kept["grammar"] != grammar_text(name):
+    if kept.get("format") != FORMAT or kept["grammar"] != grammar_text(name):
         return None
     return Kept(Scanner(*kept["scanner"]), kept["derivations"])
 
@@ -137,6 +151,6 @@ def write_kept(name: str, kept: Kept) -> None:
     derivations = dict(kept.derivations)
     while len(derivations) > MAXIMUM_KEPT:
         derivations.popitem()
-    content = {"grammar": grammar_text(name), "scanner": kept.scanner, "derivations": derivations}
+    content = {"format": FORMAT, "grammar": grammar_text(name), "scanner": kept.scanner, "derivations": derivations}
     data = json.dumps(content, separators=(",", ":")).encode()
     cache.write("grammar", f"{name}.derivations", data)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from visakit.text import syntax
 from visakit.text.problem import Problem
 
 MAXIMUM_DIGITS = 1000
 
+Made = TypeVar("Made")
 Children = list[Any]
 """What a rule of the grammar found; the grammar says what stands in which place."""
 
@@ -25,6 +26,11 @@ def _operation(operator: str) -> _Method:
     return lambda self, children: syntax.Operation(operator, tuple(children))
 
 
+def _node(made: Callable[..., Made]) -> Callable[[SyntaxTransformer, Children], Made]:
+    """A method that makes a node whose fields are the children."""
+    return lambda self, children: made(*children)
+
+
 def _integer(text: str) -> int:
     """The value of a decimal or hexadecimal literal, which may begin with zeros."""
     if len(text) > MAXIMUM_DIGITS:
@@ -32,25 +38,43 @@ def _integer(text: str) -> int:
     return int(text, 16) if text[:2] in ("0x", "0X") else int(text)
 
 
+def _without_order(text: str) -> tuple[str, str]:
+    """A form of data or blocks, and its letters of order at the end."""
+    form = text.rstrip("nt")
+    return form, text[len(form) :]
+
+
 class SyntaxTransformer:
     """Makes syntax nodes."""
 
     # -- statements ------------------------------------------------------------------------------------------
 
+    def line(self, children: Children) -> tuple[syntax.Statement, ...]:
+        return tuple(children)
+
     def label(self, children: Children) -> syntax.LabelStatement:
-        return syntax.LabelStatement(children[0].rstrip(": \t"))
+        return syntax.LabelStatement(children[0])
 
     def open_scope(self, children: Children) -> syntax.ScopeStatement:
-        return syntax.ScopeStatement(True)
+        return syntax.ScopeStatement(children[0], True)
 
     def close_scope(self, children: Children) -> syntax.ScopeStatement:
-        return syntax.ScopeStatement(False)
+        return syntax.ScopeStatement(children[0], False)
+
+    def label_name(self, children: Children) -> syntax.NameNode:
+        return syntax.NameNode(children[0].rstrip(": \t"))
+
+    def opening(self, children: Children) -> syntax.NameNode:
+        return syntax.NameNode("{")
+
+    def closing(self, children: Children) -> syntax.NameNode:
+        return syntax.NameNode("}")
 
     def instruction(self, children: Children) -> syntax.InstructionStatement:
         predication, opcode, *operands, attribute = children
-        if operands[0] is None:
-            del operands[0]
         return syntax.InstructionStatement(predication, opcode, operands, attribute)
+
+    without_execution = instruction
 
     def mark(self, children: Children) -> syntax.InstructionStatement:
         return syntax.InstructionStatement(None, children[0], children[1:], None)
@@ -71,14 +95,13 @@ class SyntaxTransformer:
                 words.append(word.removeprefix("."))
         return syntax.OpcodeNode(tuple(words))
 
-    def attribute(self, children: Children) -> syntax.NameNode:
-        return syntax.NameNode(children[0])
+    attribute = _node(syntax.NameNode)
 
     def operand(self, children: Children) -> syntax.Node:
         node: syntax.Node = children[0]
         return node
 
-    attached = argument = name_argument = number_argument = operand
+    argument = name_argument = number_argument = operand
 
     # -- registers -------------------------------------------------------------------------------------------
 
@@ -104,31 +127,38 @@ class SyntaxTransformer:
         vertical, width, horizontal = children
         return syntax.RegionNode(_integer(vertical) if vertical else None, _integer(width), _integer(horizontal))
 
-    def raw(self, children: Children) -> syntax.RawNode:
-        return syntax.RawNode(*children)
+    raw = _node(syntax.RawNode)
+    name = _node(syntax.NameNode)
 
-    def name(self, children: Children) -> syntax.NameNode:
-        return syntax.NameNode(children[0])
+    def offset(self, children: Children) -> int:
+        return _integer(children[0][1:])
 
     def indirect(self, children: Children) -> syntax.IndirectNode:
-        modifier, name, element, offset, region, data_type = children
+        modifier, _, name, element, offset, region, data_type = children
         return syntax.IndirectNode(modifier or "", name, element, offset or 0, region, data_type)
 
     def address_of(self, children: Children) -> syntax.AddressOfNode:
-        return syntax.AddressOfNode(children[0], children[1] or 0)
+        return syntax.AddressOfNode(children[0].rstrip("[ \t"), children[1] or 0)
 
     # -- constants -------------------------------------------------------------------------------------------
 
-    def number(self, children: Children) -> syntax.NumberNode:
-        return syntax.NumberNode(*children)
-
+    number = _node(syntax.NumberNode)
     typed = number
+
+    def group_number(self, children: Children) -> syntax.Value:
+        (items,) = children
+        if len(items) != 1 or not isinstance(items[0], syntax.EXPRESSIONS):
+            raise Problem("V020", "a number with a type is one integer expression", "write (2*%sizeof(V)):ud")
+        value: syntax.Value = items[0]
+        return value
 
     def integer(self, children: Children) -> int:
         return _integer(children[0])
 
     def float(self, children: Children) -> float:
         text = children[0]
+        if text[:3] in (".0x", ".0X"):
+            raise Problem("V020", f"'{text}' is not a number", f"write 0x{text[3:]}")
         try:
             value = float.fromhex(text) if text[:2] in ("0x", "0X") else float(text)
         except OverflowError:
@@ -141,16 +171,17 @@ class SyntaxTransformer:
         value: syntax.Value = children[0]
         return value
 
-    def string(self, children: Children) -> syntax.StringNode:
-        return syntax.StringNode(children[0])
+    string = _node(syntax.StringNode)
 
     # -- groups ----------------------------------------------------------------------------------------------
 
     def execution(self, children: Children) -> syntax.ExecutionNode:
-        return syntax.ExecutionNode(*children)
+        return syntax.ExecutionNode(children[0], children[1])
 
     def group(self, children: Children) -> syntax.GroupNode:
         return syntax.GroupNode(children[0])
+
+    attached = group
 
     def items(self, children: Children) -> tuple[syntax.Node, ...]:
         return tuple(children)
@@ -158,23 +189,27 @@ class SyntaxTransformer:
     # -- operands of LSC messages ----------------------------------------------------------------------------
 
     def data(self, children: Children) -> syntax.DataNode:
-        register, size, elements, order, channels = children
-        count = _integer(elements) if elements else 0
-        return syntax.DataNode(register, size, count, order or "", (channels or "").removeprefix("."))
+        register, text, channels = children
+        form, order = _without_order(text[1:])
+        size, _, count = form.partition("x")
+        return syntax.DataNode(register, size, _integer(count or "0"), order, (channels or "").removeprefix("."))
 
     def other_data(self, children: Children) -> syntax.DataNode:
         return syntax.DataNode(children[0], children[1], 0, "", "")
 
     def block(self, children: Children) -> syntax.BlockNode:
-        register, size, blocks, width, height, order = children
-        return syntax.BlockNode(register, size, _integer(blocks or "1"), _integer(width), _integer(height), order)
+        register, text = children
+        form, order = _without_order(text[1:])
+        size, _, extent = form.partition(".")
+        *blocks, width, height = map(_integer, extent.split("x"))
+        return syntax.BlockNode(register, size, blocks[0] if blocks else 1, width, height, order)
 
     def tile(self, children: Children) -> syntax.TileNode:
-        register, width, height = children
+        register, text = children
+        width, height = text[1:].split("x")
         return syntax.TileNode(register, _integer(width), _integer(height))
 
-    def address(self, children: Children) -> syntax.AddressNode:
-        return syntax.AddressNode(*children)
+    address = _node(syntax.AddressNode)
 
     def flat_address(self, children: Children) -> syntax.AddressNode:
         return syntax.AddressNode(None, None, *children)
@@ -194,12 +229,8 @@ class SyntaxTransformer:
         scale, register, sign, offset = children
         return syntax.PlaceNode(_integer(scale) if scale else None, register, sign or "+", offset or 0)
 
-    def moved(self, children: Children) -> syntax.MovedNode:
-        register, sign, across, down = children
-        return syntax.MovedNode(register, sign, across, down)
-
-    def increased(self, children: Children) -> syntax.IncreasedNode:
-        return syntax.IncreasedNode(*children)
+    moved = _node(syntax.MovedNode)
+    increased = _node(syntax.IncreasedNode)
 
     def sign(self, children: Children) -> str:
         text: str = children[0]
@@ -207,20 +238,17 @@ class SyntaxTransformer:
 
     # -- directives ------------------------------------------------------------------------------------------
 
+    word = _node(syntax.NameNode)
+
     def directive(self, children: Children) -> syntax.DirectiveStatement:
         word, *rest = children
         given = [part for part in rest if part is not None]
         settings = [part for part in given if isinstance(part.node, syntax.SettingNode)]
         return syntax.DirectiveStatement(word, [part for part in given if part not in settings], settings)
 
-    def setting(self, children: Children) -> syntax.SettingNode:
-        return syntax.SettingNode(*children)
-
-    def units(self, children: Children) -> syntax.NameNode:
-        return syntax.NameNode(children[0])
-
-    def alias(self, children: Children) -> syntax.AliasNode:
-        return syntax.AliasNode(*children)
+    setting = _node(syntax.SettingNode)
+    units = _node(syntax.NameNode)
+    alias = _node(syntax.AliasNode)
 
     def attributes(self, children: Children) -> syntax.AttributesNode:
         return syntax.AttributesNode(tuple(part for part in children if part is not None))
@@ -233,11 +261,8 @@ class SyntaxTransformer:
 
     # -- integer expressions ---------------------------------------------------------------------------------
 
-    def size_of(self, children: Children) -> syntax.SizeOf:
-        return syntax.SizeOf(children[0])
-
-    def dispatch_simd(self, children: Children) -> syntax.DispatchSimd:
-        return syntax.DispatchSimd()
+    size_of = _node(syntax.SizeOf)
+    dispatch_simd = _node(syntax.DispatchSimd)
 
     choose = _operation("?")
     bit_and, bit_xor, bit_or = _operation("&"), _operation("^"), _operation("|")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from visakit.diagnostics import Diagnostic, FormatError, LaunchError, Span, did_you_mean
 from visakit.language.program import FIRST_VARIABLE, Function, Input
 from visakit.objects.image import KernelSummary, LinkedImage
-from visakit.objects.yaml_tree import Tree
+from visakit.objects.yaml_lines import Tree
 from visakit.objects.ze_info import KernelInfo, PayloadField, declared_arguments, kernel_info
 from vsim.launch.arrays import DType
 from vsim.launch.launch import SCALAR_TYPES

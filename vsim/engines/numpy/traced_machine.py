@@ -57,13 +57,13 @@ class TracedMachine(NumpyMachine):
     def _name(self, op: VectorOperand) -> str:
         """An operand without its region and modifier."""
         if isinstance(op, General):
-            return self.notebook.printer.place(op)
+            return self.notebook.printer.operands.place(op)
         if isinstance(op, Address):
             return f"{self.function.addresses[op.var].name}({op.offset})"
         if isinstance(op, Indirect):
             offset = f",{op.offset}" if op.offset else ""
             return f"r[{self.function.addresses[op.var].name}({op.element}){offset}]"
-        return self.notebook.printer.vector(op, False)
+        return self.notebook.printer.operands.vector(op, False)
 
     def _raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Read:
         read, book = self.plain.raw_reader(op, offset, count, data_type, by_lane), self.notebook
