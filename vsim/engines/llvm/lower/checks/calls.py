@@ -44,7 +44,7 @@ class CallChecks:
     def behind(self, instruction: Instruction) -> None:
         """Behind an instruction: if it has moved the stack pointer, report one that leaves the thread's block."""
         state, b = self.state, self.state.b
-        if not (self.wanted and self.stack_size and moves_stack(state.function, state.layout, instruction)):
+        if not (self.wanted and self.stack_size and moves_stack(state.function, state.dispatch.grf_size, instruction)):
             return
         value = state.registers.read((VARIABLE, STACK_POINTER), 0, 1, types.UQ)
         base = b.field("%ctx", cx.PRIVATE)
