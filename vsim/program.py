@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # The engines are loaded when something runs on them.
     from vsim.launch.conversion import ArgumentConverter
     from vsim.launch.last_launch import LastLaunch
     from vsim.launch.schedule import Schedule
+    from vsim.observe.observer import Observer
     from vsim.observe.printf import PrintfRecords
     from vsim.observe.trace import Trace
 
@@ -62,6 +63,7 @@ class RunOptions(TypedDict, total=False):
     schedule: Schedule | None
     trace: Trace | None
     check: Wanted
+    observers: Sequence[Observer]
 
 
 class Program:
@@ -158,11 +160,13 @@ class Program:
         profile: bool = False,
         trace: Trace | None = None,
         check: Wanted = "",
+        observers: Sequence[Observer] = (),
     ) -> Dispatch:
         """Check a launch against its kernel without running it; options as of :meth:`run`.
 
         Raises:
             LaunchError: it does not fit the kernel.
+            UsageError: one of the observers is none.
         """
         signature = self.signature(launch.kernel)
         nd_range, template = self._geometry(signature, launch)
@@ -179,6 +183,7 @@ class Program:
         return Dispatch(
             *(signature, nd_range, arguments, payload, self.memory, schedule, groups, coverage, trace),
             findings=findings,
+            observers=_checked(observers) if observers else (),
         )
 
     def _geometry(self, signature: KernelSignature, launch: Launch) -> tuple[NdRange, bytes]:
@@ -204,6 +209,7 @@ class Program:
         groups: tuple[int, int] | None = None,
         trace: Trace | None = None,
         check: Wanted = "",
+        observers: Sequence[Observer] = (),
     ) -> LaunchResult:
         """Run one launch, given as a record; :meth:`launch` makes one out of Python values.
 
@@ -219,13 +225,15 @@ class Program:
             check: checks that watch the launch, separated by commas: ``race``, ``undefined``, ``divergence``,
                 ``calls``, or ``all``; what they find is in the result (:attr:`LaunchResult.findings`).
                 A :class:`vsim.Checking` says what is shown of it, too.
+            observers: what watches the launch (docs/observers.md); the reference engine runs it, unless compiled code
+                has the events that they want.
 
         Raises:
             LaunchError: it does not fit the kernel.
             SimulationError: the kernel did something without a defined result.
         """
         with self.running:
-            dispatch = self.bind(launch, schedule, groups, profile, trace, check)
+            dispatch = self.bind(launch, schedule, groups, profile, trace, check, observers)
             return self._execute(dispatch, engine, threads, max_seconds)
 
     def execute(
@@ -363,6 +371,7 @@ class Program:
         profile: bool = False,
         show_printf: bool = True,
         check: Wanted = "",
+        observers: Sequence[Observer] = (),
     ) -> LaunchResult:
         """Run a kernel over an ND-range.
 
@@ -379,7 +388,7 @@ class Program:
                 threads.
             profile: whether the result is to know which instructions executed.
             show_printf: whether what the kernel prints goes to standard output, too.
-            check: as of :meth:`run`.
+            check, observers: as of :meth:`run`.
             args: in the order of the kernel's arguments, or by name. A numpy array is a buffer, or an image where the
                 kernel wants one, written in place; Python and numpy scalars, lists for vectors, and arrays of shape ()
                 with a structured dtype are passed by value; an int where the kernel wants local memory is its size.
@@ -397,7 +406,7 @@ class Program:
         whole = (shape, local, offset, schedule)
         if not isinstance(args, (list, tuple)):
             args = self[kernel].in_order((), args) if isinstance(args, Mapping) else _listed(args)
-        is_plain = not (profile or check)
+        is_plain = not (profile or check or observers)
         last = self.last_launches.get(check_text(kernel, "the name of a kernel")) if is_plain else None
         again = last.again(whole, args, self._converter(kernel).argument) if last is not None else None
         if again is not None:
@@ -408,7 +417,7 @@ class Program:
         launch = Launch(kernel, shape, local, offset, self.convert(kernel, args))
         order = _order(schedule) if schedule else None
         try:
-            result = self.run(launch, engine, threads, max_seconds, profile, order, check=check)
+            result = self.run(launch, engine, threads, max_seconds, profile, order, check=check, observers=observers)
         except SimulationError as error:
             _show(error.printf, show_printf)
             raise
@@ -511,6 +520,20 @@ def _overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[
     from vsim.engines.tiers import overtake
 
     return overtake(dispatch, max_seconds, is_ready)
+
+
+def _checked(observers: Sequence[Observer]) -> tuple[Observer, ...]:
+    """The observers of a launch.
+
+    Raises:
+        UsageError: one of them is none.
+    """
+    from vsim.observe.observer import Observer
+
+    for observer in observers:
+        if not isinstance(observer, Observer):
+            raise UsageError(f"an observer is a vsim.Observer, found {type(observer).__name__}")
+    return tuple(observers)
 
 
 def _check_local_memory(signature: KernelSignature, given: int) -> None:

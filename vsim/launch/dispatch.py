@@ -160,9 +160,14 @@ class Dispatch:
         return RACE_ITEMS in self.checks
 
     @property
+    def is_observed(self) -> bool:
+        """Whether checks, coverage or the caller's observers watch it."""
+        return bool(self.checks or self.observers or self.coverage is not None)
+
+    @property
     def is_watched(self) -> bool:
         """Whether it is seen, or makes a difference, in which order threads run, and which lane is which work-item."""
-        return bool(self.checks or self.observers or self.schedule or self.coverage is not None or self.needs_order)
+        return bool(self.is_observed or self.schedule or self.needs_order)
 
     @property
     def needs_order(self) -> bool:

@@ -102,11 +102,11 @@ class Observer:
     def launch_begin(self, launch: Dispatch) -> None:
         """A launch begins."""
 
-    def launch_end(self, error: SimulationError | None) -> None:
-        """It is over; ``error`` is the fault that ended it, None for none."""
+    def launch_end(self, error: Exception | None) -> None:
+        """It is over; ``error`` is what ended it before its end, None for nothing."""
 
     def watches(self, launch: Dispatch, group: Group) -> bool:
-        """Whether the observer wants to see the events of a work-group."""
+        """Whether the observer wants to see the events of a work-group. Groups that run together with it are seen, too."""
         return True
 
     def chooses(self, function: Function, number: int) -> bool:

@@ -51,10 +51,10 @@ class RaceObserver(Observer):
         self.read_elements: dict[int, dict[int, ReadElements]] = {}
         """By function the loads of which some elements are not read."""
 
-    def launch_end(self, error: SimulationError | None) -> None:
+    def launch_end(self, error: Exception | None) -> None:
         """Find what raced, before a fault, too, and add it to the launch's findings."""
         findings = self.dispatch.findings
-        if findings is None or (error is not None and error.diagnostics[0].code == TIMEOUT):
+        if findings is None or (isinstance(error, SimulationError) and error.diagnostics[0].code == TIMEOUT):
             return
         records = self.log.records()
         races.report(records, findings, partial(races.memory_name, self.dispatch))

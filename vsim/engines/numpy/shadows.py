@@ -14,7 +14,6 @@ from typing import cast
 
 import numpy as np
 
-from visakit.diagnostics import SimulationError
 from visakit.language.operands import Execution, Raw, VectorOperand
 from visakit.language.program import ARG, FIRST_VARIABLE, RETVAL
 from visakit.language.types import DataType
@@ -67,7 +66,7 @@ class UndefinedObserver(Observer):
         execution: Execution | None = self.running.event.instruction.args.get("exec")
         return 0 if execution is None else execution.offset
 
-    def launch_end(self, error: SimulationError | None) -> None:
+    def launch_end(self, error: Exception | None) -> None:
         if error is None:
             self.check.end()
 
