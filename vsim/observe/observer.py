@@ -106,7 +106,7 @@ class Observer:
         """It is over; ``error`` is what ended it before its end, None for nothing."""
 
     def watches(self, launch: Dispatch, group: Group) -> bool:
-        """Whether the observer wants to see the events of a work-group. Groups that run together with it are seen, too."""
+        """Whether the observer wants the events of a work-group. Groups that run together with it are seen, too."""
         return True
 
     def chooses(self, function: Function, number: int) -> bool:
@@ -139,7 +139,7 @@ class Observer:
     def fault(self, event: Event, error: SimulationError) -> None:
         """An instruction ends the launch with a fault, in place of :meth:`after`."""
 
-    def ran(self, function: Function, start: int, end: int, threads: int, lanes: int) -> None:
+    def ran(self, function: Function, start: int, end: int, threads: int, lanes: Lanes) -> None:
         """Consecutive instructions have executed in some threads, with so many running lanes in all of them.
 
         Args:
@@ -169,11 +169,11 @@ class Observer:
     def barrier(self, event: Event, signals: bool) -> None:
         """Threads come to a barrier; ``signals``: they arrive at the one of their work-group."""
 
-    def arrived(self, rows: Array, numbers: Array, openings: Array) -> None:
-        """Threads arrive at the named barriers with these numbers, which have opened so often."""
+    def arrived(self, rows: Lanes, numbers: Lanes) -> None:
+        """Threads arrive next at the named barriers with these numbers."""
 
-    def departed(self, rows: Array, numbers: Array, waits: Array) -> None:
-        """Threads leave the named barriers with these numbers, for which they have waited so often before."""
+    def departed(self, rows: Lanes, numbers: Lanes) -> None:
+        """Threads leave the named barriers with these numbers."""
 
     def stuck(self, event: Event, row: int) -> None:
         """A thread waits for ever at a barrier; a fault follows."""
@@ -190,7 +190,7 @@ class Observer:
     def call(self, event: Event, frame: Frame) -> None:
         """Lanes call a function or a subroutine: ``frame.function``."""
 
-    def returned(self, frame: Frame, rows: Bools) -> None:
+    def returned(self, frame: Frame, rows: Lanes) -> None:
         """Threads return from a call."""
 
 

@@ -71,7 +71,7 @@ class NamedBarriers:
         """A thread arrives at a barrier; what ``wanted`` says: :meth:`vsim.semantics.algebra.Machine.named_barrier`."""
         barrier = self.groups[row], number
         for tell in self.arrived:
-            tell(np.array([row]), np.array([number]), self.openings[barrier][None])
+            tell(np.array([row]), np.array([number]))
         produces, consumes = wanted >> 16 & 1, wanted >> 17 & 1
         if consumes:
             self.waits[row, number] = self.openings[barrier]
@@ -99,7 +99,7 @@ class NamedWait:
         """These threads have waited."""
         chosen, numbers = self._rows[rows], self.numbers[rows]
         for tell in self.barriers.departed:
-            tell(chosen, numbers, self.barriers.waits[chosen, numbers])
+            tell(chosen, numbers)
         self.barriers.waits[chosen, numbers] += 1
 
 

@@ -194,11 +194,12 @@ class RaceObserver(Observer):
             rows = np.flatnonzero(np.count_nonzero(running.activation.active, axis=1) > 1)
             self.steps[rows if running.threads.rows is None else running.threads.rows[rows]] += 1
 
-    def arrived(self, rows: Array, numbers: Array, openings: Array) -> None:
-        self._event(rows, ARRIVAL, number=numbers, opening=openings)
+    def arrived(self, rows: Array, numbers: Array) -> None:
+        barriers = self.engine.named_barriers
+        self._event(rows, ARRIVAL, number=numbers, opening=barriers.openings[barriers.groups[rows], numbers])
 
-    def departed(self, rows: Array, numbers: Array, waits: Array) -> None:
-        self._event(rows, DEPARTURE, number=numbers, opening=waits)
+    def departed(self, rows: Array, numbers: Array) -> None:
+        self._event(rows, DEPARTURE, number=numbers, opening=self.engine.named_barriers.waits[rows, numbers])
 
     def _event(self, rows: Array, kind: int, **columns: Array | int) -> None:
         sequence = self.log.begin()
