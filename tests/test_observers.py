@@ -4,11 +4,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from strategies import ENGINES
 
 import vasm
 import visakit
 import vlink
 import vsim
+from vsim.observe.coverage import InstructionCounts
 
 LOOP = """.version 4.1
 .kernel "k"
@@ -71,6 +73,17 @@ def test_who_asks_for_native_code_is_warned(program):
 def test_what_is_no_observer_is_refused(program):
     with pytest.raises(visakit.UsageError, match=r"an observer is a vsim\.Observer, found type"):
         launch(program, BarriersPerGroup)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_both_engines_count_what_runs(program, engine):
+    """Group n has two threads; all lanes go once through the loop, seven a second time, and so on."""
+    counts = InstructionCounts()
+    assert launch(program, counts, engine=engine).engine == engine
+    once, loop = [8, 64], [8 * 8, 8 * sum(range(1, 9))]
+    assert [list(pair) for pair in zip(counts.threads["k"], counts.lanes["k"], strict=True)] == [
+        *[once] * 4, *[loop] * 4, *[once] * 3
+    ]  # fmt: skip
 
 
 class Everything(vsim.Observer):

@@ -165,6 +165,20 @@ class Dispatch:
         return bool(self.checks or self.observers or self.coverage is not None)
 
     @property
+    def tells_runs(self) -> bool:
+        """Whether the caller's observers want to know which instructions ran, and how often."""
+        if not self.observers:
+            return False
+        from vsim.observe.observer import Observer, listeners
+
+        return bool(listeners(self.observers, Observer.ran))
+
+    @property
+    def observed(self) -> tuple[frozenset[str], bool, bool]:
+        """What compiled code must have for observers: checks, coverage, counters."""
+        return self.checks, self.coverage is not None, self.tells_runs
+
+    @property
     def is_watched(self) -> bool:
         """Whether it is seen, or makes a difference, in which order threads run, and which lane is which work-item."""
         return bool(self.is_observed or self.schedule or self.needs_order)

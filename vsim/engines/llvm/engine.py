@@ -239,7 +239,7 @@ class Engine:
             Unsupported: only the reference engine can run this kernel.
         """
         sizes = (dispatch.global_size, dispatch.local_size, dispatch.offset, dispatch.slm_size)
-        options = (thread_count, dispatch.coverage is not None, dispatch.schedule, dispatch.checks, dispatch.exact)
+        options = (thread_count, dispatch.schedule, dispatch.observed, dispatch.exact)
         key = (dispatch.kernel.name, sizes, options, made_for(dispatch))
         found = self.plans.get(key)
         if found is None:

@@ -12,7 +12,7 @@ from vsim.launch.arrays import Words
 from vsim.launch.dispatch import Dispatch
 from vsim.observe.observer import Observer
 
-_EVENTS = {"launch_begin", "launch_end"}
+_EVENTS = {"launch_begin", "launch_end", "ran"}
 """The events that compiled code has for the observers of a caller."""
 
 
@@ -67,6 +67,10 @@ def _observers(dispatch: Dispatch) -> Iterator[CompiledObserver]:
         from vsim.engines.llvm.observers.coverage import ExecutedBlocks
 
         yield ExecutedBlocks(dispatch)
+    if dispatch.tells_runs:
+        from vsim.engines.llvm.observers.coverage import RunCounts
+
+        yield RunCounts(dispatch)
     if dispatch.findings is not None:
         from vsim.engines.llvm.observers.findings import FoundRecords
 

@@ -45,6 +45,10 @@ def observers_of(
         from vsim.engines.llvm.lower.checks.coverage import CoverageMarks
 
         found.append(CoverageMarks(state))
+    if dispatch.tells_runs:
+        from vsim.engines.llvm.lower.checks.coverage import BlockCounters
+
+        found.append(BlockCounters(state, masks))
     if dispatch.checks:
         found += _checks(state, masks, exits, findings)
     return found
