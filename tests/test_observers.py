@@ -154,7 +154,10 @@ def test_a_variable_can_be_changed(program):
             return function.instructions[number].desc.mnemonic == "svm_scatter"
 
         def before(self, event):
+            assert event.variable("P1").tolist() == [[False] * 8]
             event.variable("N")[event.rows, 3] = 77
+            with pytest.raises(KeyError, match="V32"):
+                event.variable("V32")
 
     out = np.zeros(8, np.uint32)
     program.launch("k", 8, 8, [out], observers=[Patch()])

@@ -27,6 +27,7 @@ from vsim.launch.binding import bind
 from vsim.launch.dispatch import Dispatch, not_executed, with_values
 from vsim.launch.launch import Argument, Launch, array_problem, nd_sizes
 from vsim.launch.ndrange import NdRange, payload_template, range_of
+from vsim.launch.options import check_limits, checked_observers, listed
 from vsim.launch.signature import KernelSignature, kernel_signature
 from vsim.memory.memory import AddressSpace, Buffer
 from vsim.result import LaunchResult
@@ -183,7 +184,7 @@ class Program:
         return Dispatch(
             *(signature, nd_range, arguments, payload, self.memory, schedule, groups, coverage, trace),
             findings=findings,
-            observers=_checked(observers) if observers else (),
+            observers=checked_observers(observers) if observers else (),
         )
 
     def _geometry(self, signature: KernelSignature, launch: Launch) -> tuple[NdRange, bytes]:
@@ -251,7 +252,7 @@ class Program:
 
     def _execute(self, dispatch: Dispatch, engine: str, threads: int | None, max_seconds: float | None) -> LaunchResult:
         if threads is not None or max_seconds is not None:
-            _check_limits(threads, max_seconds)
+            check_limits(threads, max_seconds)
         native = self.native
         compiled = 0.0 if native is None else native.kernels.seconds
         if self.memory.limit is not None:
@@ -294,7 +295,7 @@ class Program:
         if dispatch.trace is not None:
             why = "the launch is traced"
         elif engine == "auto" or engine == "llvm":
-            native = self.native or self._load_native(engine)
+            native = self.native = self.native or _engine(self.image, engine)
             if native is None:
                 why = "llvmlite cannot be loaded"
             else:
@@ -332,29 +333,6 @@ class Program:
         """How far the launch is that runs now, as far as the engine tells; None if it does not, or none runs."""
         native = self.native
         return self.batch if self.batch is not None or native is None else native.groups()
-
-    def _load_native(self, engine: str) -> Engine | None:
-        """Load the fast engine; None if the reference engine must do without.
-
-        Raises:
-            SimulationError: S024, it cannot be loaded, and was asked for.
-        """
-        global _LLVM_MISSING
-        if _LLVM_MISSING and engine != "llvm":
-            return None
-        try:
-            from vsim.engines.llvm.engine import Engine
-        except (ImportError, OSError) as error:
-            if engine == "llvm":
-                hint = "pip install llvmlite brings it back; --engine auto takes the numpy engine meanwhile"
-                message = f"there is no native code: llvmlite cannot be loaded ({error})"
-                raise SimulationError(Diagnostic("S024", message, None, hint)) from None
-            _LLVM_MISSING = True
-            message = f"llvmlite cannot be loaded ({error}); running on the numpy engine"
-            warn(Diagnostic("U002", message, severity="warning"))
-            return None
-        self.native = Engine(self.image)
-        return self.native
 
     def launch(
         self,
@@ -405,7 +383,7 @@ class Program:
         offset = global_offset if type(global_offset) is tuple else _sizes(global_offset, "global offset", 0)
         whole = (shape, local, offset, schedule)
         if not isinstance(args, (list, tuple)):
-            args = self[kernel].in_order((), args) if isinstance(args, Mapping) else _listed(args)
+            args = self[kernel].in_order((), args) if isinstance(args, Mapping) else listed(args)
         is_plain = not (profile or check or observers)
         last = self.last_launches.get(check_text(kernel, "the name of a kernel")) if is_plain else None
         again = last.again(whole, args, self._converter(kernel).argument) if last is not None else None
@@ -479,6 +457,29 @@ class Program:
         self.memory.unmap(array)
 
 
+def _engine(image: LinkedImage, wanted: str) -> Engine | None:
+    """The fast engine for an image; None if the reference engine must do without.
+
+    Raises:
+        SimulationError: S024, it cannot be loaded, and was asked for.
+    """
+    global _LLVM_MISSING
+    if _LLVM_MISSING and wanted != "llvm":
+        return None
+    try:
+        from vsim.engines.llvm.engine import Engine
+    except (ImportError, OSError) as error:
+        if wanted == "llvm":
+            hint = "pip install llvmlite brings it back; --engine auto takes the numpy engine meanwhile"
+            message = f"there is no native code: llvmlite cannot be loaded ({error})"
+            raise SimulationError(Diagnostic("S024", message, None, hint)) from None
+        _LLVM_MISSING = True
+        message = f"llvmlite cannot be loaded ({error}); running on the numpy engine"
+        warn(Diagnostic("U002", message, severity="warning"))
+        return None
+    return Engine(image)
+
+
 def _order(schedule: str) -> Schedule:
     from vsim.launch.schedule import parse_schedule
 
@@ -520,20 +521,6 @@ def _overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[
     from vsim.engines.tiers import overtake
 
     return overtake(dispatch, max_seconds, is_ready)
-
-
-def _checked(observers: Sequence[Observer]) -> tuple[Observer, ...]:
-    """The observers of a launch.
-
-    Raises:
-        UsageError: one of them is none.
-    """
-    from vsim.observe.observer import Observer
-
-    for observer in observers:
-        if not isinstance(observer, Observer):
-            raise UsageError(f"an observer is a vsim.Observer, found {type(observer).__name__}")
-    return tuple(observers)
 
 
 def _check_local_memory(signature: KernelSignature, given: int) -> None:
@@ -581,27 +568,6 @@ if hasattr(os, "register_at_fork"):
 def _sizes(value: Size, what: str, least: int = 1) -> tuple[int, ...]:
     """Sizes as a tuple."""
     return (value,) if type(value) is int else nd_sizes(value, what, least)
-
-
-def _listed(args: object) -> tuple[object, ...]:
-    """The arguments of a launch, given in something that is neither a list nor a tuple."""
-    if isinstance(args, Sequence) and not isinstance(args, (str, bytes)):
-        return tuple(args)
-    hint = "put it into a list" if isinstance(args, np.ndarray) else ""
-    message = f"'args' is a list of the kernel's arguments, found {type(args).__name__}"
-    raise LaunchError(Diagnostic("S003", message, Span("<launch>", 0), hint))
-
-
-def _check_limits(threads: object, max_seconds: object) -> None:
-    """Raise LaunchError where the options of a launch make no sense."""
-    if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
-        raise _bad_option("threads", "a whole number from 1 on", threads)
-    if max_seconds is not None and (not isinstance(max_seconds, (int, float, np.number)) or not max_seconds >= 0):
-        raise _bad_option("max_seconds", "a number of seconds", max_seconds)
-
-
-def _bad_option(name: str, wanted: str, value: object) -> LaunchError:
-    return LaunchError(Diagnostic("S002", f"'{name}' is {wanted}, found {value!r}", Span("<launch>", 0)))
 
 
 def load(

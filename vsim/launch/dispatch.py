@@ -162,7 +162,7 @@ class Dispatch:
     @property
     def is_observed(self) -> bool:
         """Whether checks, coverage or the caller's observers watch it."""
-        return bool(self.checks or self.observers or self.coverage is not None)
+        return bool(self.observers or self.coverage is not None or (self.findings is not None and self.checks))
 
     @property
     def tells_runs(self) -> bool:

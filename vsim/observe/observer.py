@@ -9,7 +9,7 @@ events of an instruction once, when the instruction is lowered, and emit code. d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from visakit.diagnostics import SimulationError
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Engine = Any
-"""What an engine prepares functions with; each engine has its own."""
-Access = Any
-"""An access of lanes to memory; each engine has its own."""
-Frame = Any
-"""An activation of a function or subroutine; the same object in :meth:`Observer.call` and :meth:`Observer.returned`."""
+Opaque: TypeAlias = Any
+"""Each engine has its own."""
+Engine: TypeAlias = Opaque
+"""What an engine prepares functions with."""
+Access: TypeAlias = Opaque
+"""An access of lanes to memory."""
+Frame: TypeAlias = Opaque
+"""An activation of a function or subroutine: the same object in :meth:`Observer.call` and :meth:`Observer.returned`."""
 
 
 class Event:
@@ -69,7 +71,8 @@ class Event:
         raise NotImplementedError
 
     def variable(self, name: str) -> Array:
-        """The elements of a general variable in its own type, rows of the batch x elements. They may be changed.
+        """The elements of a general variable in its own type, or the bits of a predicate: rows of the batch x elements.
+        They may be changed.
 
         Raises:
             KeyError: the function has no such variable, or does not use it.
@@ -77,7 +80,7 @@ class Event:
         raise NotImplementedError
 
 
-class Operand(NamedTuple):
+class ObservedOperand(NamedTuple):
     """An operand that is read or written.
 
     Attributes:
@@ -152,10 +155,10 @@ class Observer:
     def masked(self, event: Event, mask: Mask, execution: Execution) -> None:
         """The lanes in which an instruction takes effect are known: predicate and execution mask."""
 
-    def read(self, event: Event, operand: Operand, values: Lanes) -> None:
+    def read(self, event: Event, operand: ObservedOperand, values: Lanes) -> None:
         """An operand was read: threads x elements, one row where all threads have the same."""
 
-    def write(self, event: Event, operand: Operand, values: Lanes) -> None:
+    def write(self, event: Event, operand: ObservedOperand, values: Lanes) -> None:
         """An operand is written next, in the lanes of :meth:`masked`."""
 
     def access(self, event: Event, access: Access) -> None:
@@ -194,7 +197,7 @@ class Observer:
         """Threads return from a call."""
 
 
-def listeners(observers: Iterable[Observer], event: Callable[Concatenate[Any, P], R]) -> list[Callable[P, R]]:
+def listeners(observers: Iterable[Observer], event: Callable[Concatenate[Observer, P], R]) -> list[Callable[P, R]]:
     """The methods for an event, given as :class:`Observer` has it, of those observers that want it."""
     name = event.__name__
     return [getattr(o, name) for o in observers if getattr(type(o), name) is not event]

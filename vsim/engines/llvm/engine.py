@@ -41,8 +41,10 @@ if TYPE_CHECKING:
     from vsim.command.progress import Groups
     from vsim.engines.llvm.observers.launch import CompiledObserver
     from vsim.engines.llvm.observers.race_runs import SavedMemory
+    from vsim.observe.observer import Observer
 
 MAXIMUM_PLANS = 64
+_NOBODY: Sequence[Observer] = ()
 RunMeanwhile = Callable[[Dispatch, float | None, Callable[[], bool]], bool]
 """Runs a launch in a time limit until it is told to stop; whether it came to its end."""
 
@@ -93,58 +95,44 @@ class Engine:
             Overtaken: ``meanwhile`` has run it.
             SimulationError: the program did something without a defined result, or took too long.
         """
-
-        def once(dispatch: Dispatch, besides: CompiledObserver | None = None) -> None:
-            prepared = self._ready(dispatch, thread_count, max_seconds, meanwhile)
-            self._run(prepared, max_seconds, held, besides)
-
         if dispatch.observers:
             from vsim.engines.llvm.observers.launch import refuse_events
 
             refuse_events(dispatch.observers)
         if RACE not in dispatch.checks:
-            once(dispatch)
+            self._run(dispatch, thread_count, max_seconds, held, meanwhile)
             return
         from vsim.engines.llvm.observers import race_runs
 
         self.saved = self.saved or race_runs.SavedMemory()
-        race_runs.run(dispatch, once, self.saved)
-
-    def _ready(
-        self,
-        dispatch: Dispatch,
-        thread_count: int | None,
-        max_seconds: float | None,
-        meanwhile: RunMeanwhile | None,
-    ) -> PreparedLaunch:
-        """The launch with its arguments in place, and nothing that still runs."""
-        if self.unfinished is not None:
-            self.unfinished.settle()
-            self.unfinished = None
-            for workers in self.workers.values():
-                forget_places(workers)
-        return self._prepared_already(dispatch, thread_count) or self._prepare(
-            dispatch, thread_count, max_seconds, meanwhile
+        race_runs.run(
+            dispatch, lambda d, besides: self._run(d, thread_count, max_seconds, held, meanwhile, besides), self.saved
         )
 
     def _run(
         self,
-        prepared: PreparedLaunch,
+        dispatch: Dispatch,
+        thread_count: int | None,
         max_seconds: float | None,
         held: Sequence[Array],
-        besides: CompiledObserver | None,
+        meanwhile: RunMeanwhile | None,
+        besides: CompiledObserver | None = None,
     ) -> None:
-        """Run what is ready once.
-
-        Args:
-            besides: an observer besides those that the launch itself asks for.
-        """
-        dispatch, plan = prepared.dispatch, prepared.plan
+        """:meth:`run` once, with an observer besides those that the launch itself asks for."""
+        if self.unfinished is not None:
+            self._settle()
+        prepared = self._prepared_already(dispatch, thread_count) or self._prepare(
+            dispatch, thread_count, max_seconds, meanwhile
+        )
+        plan, observers = prepared.plan, _NOBODY
         plan.context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
-        observers = [*self._observers(dispatch, plan, besides), *dispatch.observers]
-        for observer in dispatch.observers:
-            observer.launch_begin(dispatch)
-        in_time = self._run_groups(dispatch, plan, max_seconds, held)
+        if dispatch.is_observed or plan.kernel.native.guard is not None:
+            from vsim.engines.llvm.observers.launch import observe
+
+            observers = observe(dispatch, plan, self.slots.words, besides)
+        in_time = (
+            _run_here(plan, max_seconds) if plan.slice else self._run_on_workers(dispatch, plan, max_seconds, held)
+        )
         error = _error(dispatch, plan, None if in_time else max_seconds)
         for observer in observers:
             observer.launch_end(error)
@@ -153,22 +141,18 @@ class Engine:
         if not dispatch.has_private_memory:  # which begins with zeros
             self.prepared = prepared
 
-    def _observers(
-        self, dispatch: Dispatch, plan: LaunchPlan, besides: CompiledObserver | None
-    ) -> Sequence[CompiledObserver]:
-        """What watches a run of a launch, ready for it."""
-        if not dispatch.is_observed and plan.kernel.native.guard is None:
-            return ()
-        from vsim.engines.llvm.observers.launch import observe
+    def _settle(self) -> None:
+        """Wait for the end of a run that was interrupted."""
+        assert self.unfinished is not None
+        self.unfinished.settle()
+        self.unfinished = None
+        for workers in self.workers.values():
+            forget_places(workers)
 
-        return observe(dispatch, plan, self.slots.words, besides)
-
-    def _run_groups(
+    def _run_on_workers(
         self, dispatch: Dispatch, plan: LaunchPlan, max_seconds: float | None, held: Sequence[Array]
     ) -> bool:
-        """Run the groups of a launch; False if time was up."""
-        if plan.slice:
-            return _run_here(plan, max_seconds)
+        """Run the groups of a launch on threads of the pool; False if time was up."""
         self.unfinished = Run(plan.jobs, plan.stop, (dispatch, plan, held))
         in_time = POOL.run(self.unfinished, max_seconds)
         self.unfinished = None

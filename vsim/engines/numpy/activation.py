@@ -21,11 +21,10 @@ from vsim.engines.numpy.algebra import Mask, any_lane
 from vsim.engines.numpy.prepared import PreparedFunction
 from vsim.engines.numpy.registers import RegisterFile
 from vsim.engines.numpy.threads import HardwareThreads
-from vsim.launch.arrays import Array, Bools, Bytes
+from vsim.launch.arrays import Array, Bools
 
 if TYPE_CHECKING:
     from vsim.engines.numpy.events import BatchEvent
-    from vsim.observe.observer import Event
 
 
 class ReturnPoint(NamedTuple):
@@ -34,13 +33,6 @@ class ReturnPoint(NamedTuple):
     activation: Activation
     pc: int
     lanes: Bools
-
-
-class KeptRegisters(NamedTuple):
-    """Predefined variables at a call, and the call."""
-
-    call: Event
-    registers: dict[int, Bytes]
 
 
 class Activation:
@@ -66,8 +58,6 @@ class Activation:
         self.held: dict[int, Bools] = {}
         """Lanes that would wait, but others of their thread are at a barrier, and with them the whole thread."""
         self.depth: int = 0 if back is None else back.activation.depth + counts
-        self.kept: KeptRegisters | None = None
-        """What the function must leave as it was, where a check wants to know; the threads are those of the batch."""
         self.children = 0
         if back is not None:
             back.activation.children += 1

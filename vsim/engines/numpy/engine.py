@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from visakit.diagnostics import Diagnostic, SimulationError
 from visakit.language.program import Function
-from vsim.checks.selection import CALLS, DIVERGENCE, GUARD, RACE, UNDEFINED
+from vsim.checks.selection import RACE
 from vsim.engines.numpy.algebra import lane_bits
 from vsim.engines.numpy.machine import BatchExecution, Refused
 from vsim.engines.numpy.memory import PartitionedSpace
+from vsim.engines.numpy.observers import observers_of
 from vsim.engines.numpy.registers import RegisterFile
 from vsim.engines.numpy.threads import HardwareThreads
 from vsim.launch import threads
@@ -23,7 +24,6 @@ from vsim.launch.ndrange import Group, Size
 from vsim.launch.payload import SCRATCH_HANDLE
 from vsim.launch.schedule import PRIVATE_TURN_THREADS, TURN_THREADS
 from vsim.memory.memory import SLM_ADDRESS_MASK
-from vsim.observe.coverage import Coverage
 from vsim.observe.observer import Observer, listeners
 from vsim.observe.positions import ThreadPosition
 from vsim.observe.trace import Trace, group_number, shown_group
@@ -48,35 +48,11 @@ def run(
     Raises:
         SimulationError: the program did something without a defined result, or took too long.
     """
-    started = time.monotonic()
-    per_group = dispatch.threads_of(dispatch.group(0))
     observers = observers_of(dispatch)
-    groups_at_once = _groups_at_once(dispatch, threads_at_once // per_group)
-    slots = min(groups_at_once, dispatch.group_count) * per_group
-    private_address = dispatch.private_memory(slots)
-
-    def check_deadline() -> None:
-        if max_seconds is not None and time.monotonic() - started > max_seconds:
-            raise dispatch.timeout(max_seconds, batch.positions() if batch is not None else ())
-        if look is not None:
-            look()
-
-    batch: GroupBatch | None = None
-    payloads = GroupPayloads(dispatch, private_address)
-    order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
-    begin, end = dispatch.part or (0, dispatch.group_count)
     for observer in observers:
         observer.launch_begin(dispatch)
     try:
-        for first in range(begin, end, groups_at_once):
-            if begun is not None:
-                begun(first - begin, end - begin)
-            groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
-            watching = [o for o in observers if any(o.watches(dispatch, group) for group in groups)]
-            if batch is None or not batch.can_run(groups, watching):
-                batch = GroupBatch(dispatch, groups, payloads, watching)
-            batch.run(groups, None if max_seconds is None and look is None else check_deadline)
-            check_deadline()
+        _run_batches(dispatch, observers, max_seconds, look, threads_at_once, begun)
     except SimulationError as error:
         for observer in observers:
             observer.launch_end(error)
@@ -85,35 +61,39 @@ def run(
         observer.launch_end(None)
 
 
-def observers_of(dispatch: Dispatch) -> list[Observer]:
-    """What watches a launch: its own observers, and those of its checks, its coverage and its trace."""
-    found, checks = list(dispatch.observers), dispatch.checks
-    if dispatch.coverage is not None:
-        found.append(Coverage(dispatch.image, dispatch.coverage))
-    if dispatch.trace is not None:
-        from vsim.engines.numpy.tracing import TraceObserver
+def _run_batches(
+    dispatch: Dispatch,
+    observers: Sequence[Observer],
+    max_seconds: float | None,
+    look: Callable[[], None] | None,
+    threads_at_once: int,
+    begun: Callable[[int, int], None] | None,
+) -> None:
+    """Run the groups of a launch, batch by batch; see :func:`run`."""
+    started = time.monotonic()
+    per_group = dispatch.threads_of(dispatch.group(0))
+    groups_at_once = _groups_at_once(dispatch, threads_at_once // per_group)
+    private_address = dispatch.private_memory(min(groups_at_once, dispatch.group_count) * per_group)
+    batch: GroupBatch | None = None
+    payloads = GroupPayloads(dispatch, private_address)
 
-        found.append(TraceObserver(dispatch, dispatch.trace))
-    return [*found, *_checks(dispatch)] if checks else found
+    def check_deadline() -> None:
+        if max_seconds is not None and time.monotonic() - started > max_seconds:
+            raise dispatch.timeout(max_seconds, batch.positions() if batch is not None else ())
+        if look is not None:
+            look()
 
-
-def _checks(dispatch: Dispatch) -> Iterator[Observer]:
-    """The checks that watch a launch."""
-    from vsim.engines.numpy.argument_checks import ArgumentsObserver
-    from vsim.engines.numpy.call_checks import CallsObserver
-    from vsim.engines.numpy.divergence import DivergenceObserver
-    from vsim.engines.numpy.findings import BatchFindings
-    from vsim.engines.numpy.races import RaceObserver
-    from vsim.engines.numpy.shadows import UndefinedObserver
-
-    findings = BatchFindings(dispatch)
-    yield findings
-    if RACE in dispatch.checks:
-        yield RaceObserver(dispatch)
-    kinds = {
-        UNDEFINED: UndefinedObserver, DIVERGENCE: DivergenceObserver, CALLS: CallsObserver, GUARD: ArgumentsObserver
-    }  # fmt: skip
-    yield from (kind(findings) for check, kind in kinds.items() if check in dispatch.checks)
+    order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
+    begin, end = dispatch.part or (0, dispatch.group_count)
+    for first in range(begin, end, groups_at_once):
+        if begun is not None:
+            begun(first - begin, end - begin)
+        groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
+        watching = [o for o in observers if any(o.watches(dispatch, group) for group in groups)]
+        if batch is None or not batch.can_run(groups, watching):
+            batch = GroupBatch(dispatch, groups, payloads, watching)
+        batch.run(groups, None if max_seconds is None and look is None else check_deadline)
+        check_deadline()
 
 
 def _groups_at_once(dispatch: Dispatch, wanted: int) -> int:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from visakit.diagnostics import SimulationError
-from visakit.language.program import FIRST_VARIABLE, Function
+from visakit.language.program import FIRST_PREDICATE, FIRST_VARIABLE, Function
 from vsim.engines.numpy.algebra import DTYPES, any_lane
+from vsim.engines.numpy.registers import RegisterKind
 from vsim.launch.arrays import Array, Bools
 from vsim.observe.observer import Event, Observer, listeners
 from vsim.semantics.algebra import Step
@@ -53,13 +54,16 @@ class BatchEvent(Event):
         return found
 
     def variable(self, name: str) -> Array:
-        registers = self._activation.registers
-        for number, variable in enumerate(self.function.variables, FIRST_VARIABLE):
+        function, registers = self.function, self._activation.registers
+        for number, variable in enumerate(function.variables, FIRST_VARIABLE):
             if variable.name == name:
                 root, start = registers.layout.root(number)
                 data = registers.bytes_of(root)
                 if data is not None:
                     return data[:, start : start + variable.size].view(DTYPES[variable.type])
+        for number, predicate in enumerate(function.predicates, FIRST_PREDICATE):
+            if predicate.name == name and (RegisterKind.PREDICATE, number) in registers.arrays:
+                return registers.arrays[RegisterKind.PREDICATE, number][:, : function.predicate_bits(number)]
         raise KeyError(name)
 
 

@@ -24,7 +24,7 @@ from vsim.engines.numpy.machine import BatchExecution, NumpyMachine
 from vsim.engines.numpy.operands import Read, Write
 from vsim.engines.numpy.prepared import PreparedFunction
 from vsim.launch.arrays import Array, Bools
-from vsim.observe.observer import Observer, Operand, listeners
+from vsim.observe.observer import ObservedOperand, Observer, listeners
 from vsim.semantics.memory import execution_of
 
 
@@ -44,7 +44,7 @@ class ObservedMachine(NumpyMachine):
         self.predicate_as_integer = self._predicate_as_integer
         self.state_reader, self.state_writer = self._state_reader, self._state_writer
 
-    def _telling_reader(self, operand: Operand, read: Read) -> Read:
+    def _telling_reader(self, operand: ObservedOperand, read: Read) -> Read:
         """A reader that tells what it gives."""
         running, reads = self.running, self.reads
 
@@ -56,7 +56,7 @@ class ObservedMachine(NumpyMachine):
 
         return told
 
-    def _telling_writer(self, operand: Operand, write: Write) -> Write:
+    def _telling_writer(self, operand: ObservedOperand, write: Write) -> Write:
         """A writer that tells what it gets."""
         running, writes = self.running, self.writes
 
@@ -71,10 +71,12 @@ class ObservedMachine(NumpyMachine):
 
     def _reader(self, op: VectorOperand, count: int, by_lane: bool = True) -> Read:
         read = self.plain.reader(op, count, by_lane)
-        return read if isinstance(op, Immediate) else self._telling_reader(Operand(self._name(op), by_lane), read)
+        return (
+            read if isinstance(op, Immediate) else self._telling_reader(ObservedOperand(self._name(op), by_lane), read)
+        )
 
     def _writer(self, op: VectorOperand, count: int) -> Write:
-        return self._telling_writer(Operand(self._name(op)), self.plain.writer(op, count))
+        return self._telling_writer(ObservedOperand(self._name(op)), self.plain.writer(op, count))
 
     def _name(self, op: VectorOperand) -> str:
         """An operand without its region and modifier."""
@@ -97,11 +99,11 @@ class ObservedMachine(NumpyMachine):
         write, is_of_lanes = self.plain.raw_writer(op, offset, count, data_type), self._is_of_lanes(count)
         return self._telling_writer(self._raw(op, offset, data_type, is_of_lanes), write) if op.var else write
 
-    def _raw(self, op: Raw, offset: int, data_type: DataType, by_lane: bool) -> Operand:
+    def _raw(self, op: Raw, offset: int, data_type: DataType, by_lane: bool) -> ObservedOperand:
         """A raw operand at a byte offset, shown in the type of its variable if that has the size of its elements."""
         own = self.function.variable_type(op.var)
         shown_as = own if own.size == data_type.size and own in DTYPES else None
-        return Operand(f"{self.function.variable_name(op.var)}.{op.offset + offset}", by_lane, shown_as)
+        return ObservedOperand(f"{self.function.variable_name(op.var)}.{op.offset + offset}", by_lane, shown_as)
 
     def _is_of_lanes(self, count: int) -> bool:
         """Whether so many elements of the instruction that is prepared are one for each of its lanes."""
@@ -128,25 +130,27 @@ class ObservedMachine(NumpyMachine):
     def _predicate_bits(self, predicate: PredicateControl, execution: Execution) -> Callable[[], Bools]:
         name = ("!" if predicate.inverse else "") + self._predicate(predicate.var)
         name += f".{predicate.mode}" if predicate.mode else ""
-        return self._telling_reader(Operand(name), self.plain.predicate_bits(predicate, execution))
+        return self._telling_reader(ObservedOperand(name), self.plain.predicate_bits(predicate, execution))
 
     def _predicate(self, index: int) -> str:
         return self.function.predicates[index - FIRST_PREDICATE].name
 
     def _predicate_reader(self, index: int, offset: int, count: int) -> Callable[[], Bools]:
         read = self.plain.predicate_reader(index, offset, count)
-        return self._telling_reader(Operand(self._predicate(index)), read)
+        return self._telling_reader(ObservedOperand(self._predicate(index)), read)
 
     def _predicate_writer(self, index: int, offset: int, count: int) -> Callable[[Bools, Mask], None]:
         write = self.plain.predicate_writer(index, offset, count)
-        return self._telling_writer(Operand(self._predicate(index)), write)
+        return self._telling_writer(ObservedOperand(self._predicate(index)), write)
 
     def _predicate_as_integer(self, index: int) -> Read:
-        return self._telling_reader(Operand(self._predicate(index), False), self.plain.predicate_as_integer(index))
+        return self._telling_reader(
+            ObservedOperand(self._predicate(index), False), self.plain.predicate_as_integer(index)
+        )
 
-    def _state(self, kind: int, index: int, element: int) -> Operand:
+    def _state(self, kind: int, index: int, element: int) -> ObservedOperand:
         name = self.function.surface_name(index) if kind == SURFACE else self.function.sampler_name(index)
-        return Operand(f"{name}({element})", False)
+        return ObservedOperand(f"{name}({element})", by_lane=False)
 
     def _state_reader(self, kind: int, index: int, element: int) -> Read:
         return self._telling_reader(self._state(kind, index, element), self.plain.state_reader(kind, index, element))

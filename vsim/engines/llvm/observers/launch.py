@@ -10,7 +10,7 @@ from vsim.engines.llvm.host.tables import Range
 from vsim.engines.llvm.plan import LaunchPlan
 from vsim.launch.arrays import Words
 from vsim.launch.dispatch import Dispatch
-from vsim.observe.observer import Observer
+from vsim.observe.observer import Observer, listeners
 
 _EVENTS = {"launch_begin", "launch_end", "ran"}
 """The events that compiled code has for the observers of a caller."""
@@ -39,10 +39,9 @@ def refuse_events(observers: Sequence[Observer]) -> None:
                 raise Unsupported(f"observer '{type(observer).__name__}' wants the event '{name}'")
 
 
-def observe(
-    dispatch: Dispatch, plan: LaunchPlan, slots: Words, besides: CompiledObserver | None
-) -> list[CompiledObserver]:
-    """The observers of a launch, which have put in place what its code finds.
+def observe(dispatch: Dispatch, plan: LaunchPlan, slots: Words, besides: CompiledObserver | None) -> list[Observer]:
+    """Begin the observation of a launch: what its code finds is in place. Gives the observers in the order in which they
+    are told of the end, the caller's last.
 
     Args:
         slots: the table of slots of the address space.
@@ -54,11 +53,14 @@ def observe(
     found = [*_observers(dispatch), *([besides] if besides is not None else [])]
     for observer in found:
         observer.prepare(plan)
-    if plan.kernel.native.guard is None:
-        return found
-    from vsim.engines.llvm.observers.sanitizer import Sanitizer
+    guards = list[Observer]()
+    if plan.kernel.native.guard is not None:
+        from vsim.engines.llvm.observers.sanitizer import Sanitizer
 
-    return [Sanitizer(dispatch, plan, slots, [r for o in found for r in o.ranges()]), *found]
+        guards = [Sanitizer(dispatch, plan, slots, [r for o in found for r in o.ranges()])]
+    for begin in listeners(dispatch.observers, Observer.launch_begin):
+        begin(dispatch)
+    return [*guards, *found, *dispatch.observers]
 
 
 def _observers(dispatch: Dispatch) -> Iterator[CompiledObserver]:

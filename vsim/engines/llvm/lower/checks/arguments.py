@@ -1,5 +1,5 @@
 """The check of accesses outside arguments, in compiled code: behind each access by address or to a surface a function
-out of line compares the lanes' addresses with the argument whose they are (``host/arguments.py``).
+out of line compares the lanes' addresses with the argument whose they are (``observers/arguments.py``).
 """
 
 from __future__ import annotations

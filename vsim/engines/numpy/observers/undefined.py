@@ -22,11 +22,11 @@ from vsim.checks.undefined import UndefinedMachine
 from vsim.checks.undefined_memory import MemoryBeside, UndefinedCheck, number_of
 from vsim.engines.numpy.activation import Activation, Running
 from vsim.engines.numpy.algebra import DTYPES, Mask, NumpyAlgebra, any_lane
-from vsim.engines.numpy.findings import BatchFindings
 from vsim.engines.numpy.machine import BatchExecution, NumpyMachine
 from vsim.engines.numpy.masks import BatchMasks
 from vsim.engines.numpy.memory import FlatSpace, PartitionedSpace, Space, SurfaceSpace
 from vsim.engines.numpy.messages import BatchMessages
+from vsim.engines.numpy.observers.findings import BatchFindings
 from vsim.engines.numpy.operands import BatchOperands, Read, Write
 from vsim.engines.numpy.prepared import PreparedFunction
 from vsim.engines.numpy.registers import RegisterFile, RegisterKind

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from visakit.language.program import Function
 from vsim.checks.kept_registers import KEPT, MISPLACED_STACK, STACK_POINTER, moves_stack
-from vsim.engines.numpy.activation import Activation, KeptRegisters, Running
+from vsim.engines.numpy.activation import Activation, Running
 from vsim.engines.numpy.algebra import any_lane
-from vsim.engines.numpy.findings import BatchFindings
 from vsim.engines.numpy.machine import BatchExecution
-from vsim.launch.arrays import Bools, Offsets
+from vsim.engines.numpy.observers.findings import BatchFindings
+from vsim.launch.arrays import Bools, Bytes, Offsets
 from vsim.observe.observer import Event, Observer
+
+
+class KeptRegisters(NamedTuple):
+    """Predefined variables of all threads of the batch at a call."""
+
+    call: Event
+    registers: dict[int, Bytes]
 
 
 class CallsObserver(Observer):
@@ -24,6 +34,8 @@ class CallsObserver(Observer):
 
     def __init__(self, findings: BatchFindings) -> None:
         self.findings, self.stack_size = findings, findings.dispatch.private_size
+        self.kept = WeakKeyDictionary[Activation, KeptRegisters]()
+        """What functions that are active must leave as it was."""
 
     def prepare(self, engine: BatchExecution) -> None:
         self.running, self.private_address = engine.running, engine.private_address
@@ -37,11 +49,11 @@ class CallsObserver(Observer):
         if not frame.is_subroutine:
             self.running.carry_out()
             threads = self.running.threads
-            frame.kept = KeptRegisters(event, {r.number: threads.predefined(r.number).copy() for r in KEPT})
+            self.kept[frame] = KeptRegisters(event, {r.number: threads.predefined(r.number).copy() for r in KEPT})
 
     def returned(self, frame: Activation, rows: Bools) -> None:
         """Report what is not as it was."""
-        kept, threads = frame.kept, self.running.threads
+        kept, threads = self.kept.get(frame), self.running.threads
         if kept is None:
             return
         self.running.carry_out()

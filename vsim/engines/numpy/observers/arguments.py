@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from vsim.checks.kinds import OUTSIDE
-from vsim.engines.numpy.findings import BatchFindings
 from vsim.engines.numpy.memory import FlatSpace, MessageAccess, SurfaceSpace
+from vsim.engines.numpy.observers.findings import BatchFindings
 from vsim.launch.arrays import Array, Bools
 from vsim.memory.memory import SLM_ADDRESS_MASK, Buffer
 from vsim.observe.observer import Event, Observer

@@ -12,8 +12,8 @@ from vsim.checks.kinds import Instance, ended_instance, finding_of
 from vsim.checks.lanes import BLOCK_OFF, code_of_lanes_left, lane_of_block
 from vsim.engines.numpy.activation import Running
 from vsim.engines.numpy.algebra import any_lane
-from vsim.engines.numpy.findings import BatchFindings
 from vsim.engines.numpy.machine import BatchExecution
+from vsim.engines.numpy.observers.findings import BatchFindings
 from vsim.engines.numpy.scheduler import Scheduler
 from vsim.launch.arrays import Bools, Offsets
 from vsim.observe.observer import Event, Observer

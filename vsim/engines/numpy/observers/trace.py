@@ -26,7 +26,7 @@ from vsim.launch.arrays import Array, Bools
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.ndrange import Group
 from vsim.memory.memory import Buffer
-from vsim.observe.observer import Event, Observer, Operand
+from vsim.observe.observer import Event, ObservedOperand, Observer
 from vsim.observe.trace import Trace, instruction_places, shown_place, shown_values
 from vsim.semantics.memory import execution_of
 
@@ -87,7 +87,7 @@ class Note:
         """What the threads have of an array of all threads, as it is now."""
         return np.array(values[self.rows] if len(values) > 1 else values)
 
-    def transfer(self, operand: Operand, values: Array) -> Transfer:
+    def transfer(self, operand: ObservedOperand, values: Array) -> Transfer:
         """What they have of an operand."""
         return Transfer(operand.name, _as(self.of_rows(values), operand.shown_as), operand.by_lane)
 
@@ -181,12 +181,12 @@ class TraceObserver(Observer):
 
     # -- what goes through readers, writers and messages ---------------------------------------------------
 
-    def read(self, event: Event, operand: Operand, values: Array) -> None:
+    def read(self, event: Event, operand: ObservedOperand, values: Array) -> None:
         note = self._note_of(event)
         if note is not None:
             note.reads.append(note.transfer(operand, values))
 
-    def write(self, event: Event, operand: Operand, values: Array) -> None:
+    def write(self, event: Event, operand: ObservedOperand, values: Array) -> None:
         note = self._note_of(event)
         if note is not None:
             note.writes.append(note.transfer(operand, values))
