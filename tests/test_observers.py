@@ -148,6 +148,62 @@ def test_events_come_in_the_order_of_execution(program):
     ]
 
 
+CALLS = """.version 4.1
+.kernel "k"
+.kernel_attr SimdSize=8
+call (M1, 8) sub
+fcall (M1, 8) f 0 0
+nbarrier.signal 3:ub 2:ub
+nbarrier.wait 3:ub
+ret (M1, 1)
+sub:
+ret (M1, 8)
+.global_function "f"
+.kernel_attr Extern
+.kernel_attr ArgSize=0
+.kernel_attr RetValSize=0
+.kernel_attr SimdSize=8
+fret (M1, 8)
+"""
+
+
+def test_calls_and_named_barriers_are_events():
+    class Calls(vsim.Observer):
+        def __init__(self):
+            self.seen, self.frames = [], []
+
+        def call(self, event, frame):
+            self.frames.append(frame)
+            self.seen.append(("call", event.instruction.desc.mnemonic, frame.function.name))
+
+        def returned(self, frame, rows):
+            self.seen.append(("returned", self.frames.index(frame), rows.tolist()))
+
+        def barrier(self, event, signals):
+            self.seen.append(("barrier", event.number, signals))
+
+        def arrived(self, rows, numbers):
+            self.seen.append(("arrived", rows.tolist(), numbers.tolist()))
+
+        def departed(self, rows, numbers):
+            self.seen.append(("departed", rows.tolist(), numbers.tolist()))
+
+    program = vsim.load(vlink.link([vasm.assemble_text(CALLS, "k.visaasm", "pvc").object_bytes()]))
+    seen = Calls()
+    program.launch("k", 16, 16, observers=[seen])
+    assert seen.seen == [
+        ("call", "call", "k"),
+        ("returned", 0, [True, True]),
+        ("call", "fcall", "f"),
+        ("returned", 1, [True, True]),
+        ("barrier", 2, False),
+        ("arrived", [0], [3]),
+        ("arrived", [1], [3]),
+        ("barrier", 3, False),
+        ("departed", [0, 1], [3, 3]),
+    ]
+
+
 def test_a_variable_can_be_changed(program):
     class Patch(vsim.Observer):
         def chooses(self, function, number):

@@ -121,12 +121,8 @@ class BatchExecution:
         observers: Sequence[Observer] = (),
         private_address: int = 0,
     ) -> None:
-        self.dispatch, self.threads, self.observers, self.private_address = (
-            dispatch,
-            threads,
-            observers,
-            private_address,
-        )
+        self.dispatch, self.threads, self.observers = dispatch, threads, observers
+        self.private_address = private_address
         self.running = Running(threads)
         self.scheduler = Scheduler(self.running, self._deadlock, observers)
         self.group_barrier, self.named_barriers = GroupBarrier(groups), NamedBarriers(groups, observers)

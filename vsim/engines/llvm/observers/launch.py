@@ -40,8 +40,8 @@ def refuse_events(observers: Sequence[Observer]) -> None:
 
 
 def observe(dispatch: Dispatch, plan: LaunchPlan, slots: Words, besides: CompiledObserver | None) -> list[Observer]:
-    """Begin the observation of a launch: what its code finds is in place. Gives the observers in the order in which they
-    are told of the end, the caller's last.
+    """Begin the observation of a launch: what its code finds is in place. Gives the observers in the order in which
+    they are told of the end, the caller's last.
 
     Args:
         slots: the table of slots of the address space.
