@@ -59,6 +59,7 @@ DOCUMENTS = [
     "linking.md",
     "ctm.md",
     "python.md",
+    "observers.md",
     "cluster.md",
     "from-your-compiler.md",
     "testing.md",

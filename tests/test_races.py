@@ -386,14 +386,14 @@ def test_what_raced_before_a_fault_is_found(engine):
 def test_what_the_program_writes_while_a_launch_runs_again_stays(monkeypatch, shift):
     """It may share the memory that the launch writes elsewhere; what the launch has written stays, too."""
     memory = np.zeros(1 << 21, np.uint8)[shift:]
-    begin = race_runs.RaceRun.begin
+    prepare = race_runs.RaceRun.prepare
 
-    def begun(run, plan):
-        begin(run, plan)
+    def prepared(run, plan):
+        prepare(run, plan)
         if run.units is not None:
             memory[[600, 1 << 20, -1]] = 77
 
-    monkeypatch.setattr(race_runs.RaceRun, "begin", begun)
+    monkeypatch.setattr(race_runs.RaceRun, "prepare", prepared)
     found = findings(
         text_of_parts([("store", 4, 4, 0, 4, 16), ("store", 1, 4, 64, 0, 7)]), "llvm", 128, 64, [memory, 1]
     )

@@ -22,19 +22,25 @@ if TYPE_CHECKING:
     from vsim.launch.launch import ImageArgument as Image
     from vsim.launch.launch import SamplerArgument as Sampler
     from vsim.launch.launch import expect
+    from vsim.observe.observer import Event, Observer
     from vsim.program import Program
     from vsim.result import Counters, LaunchResult
 
-__all__ = ["Checking", "Counters", "Finding", "Image", "Kernel", "LaunchResult", "Program", "Sampler", "expect", "load"]
+__all__ = [
+    "Checking", "Counters", "Event", "Finding", "Image", "Kernel", "LaunchResult", "Observer", "Program", "Sampler",
+    "expect", "load",
+]  # fmt: skip
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     {
         "Checking": "vsim.checks.selection",
         "Counters": "vsim.result",
+        "Event": "vsim.observe.observer",
         "Finding": "vsim.checks.findings",
         "Image": "vsim.launch.launch:ImageArgument",
         "Kernel": "vsim.kernel",
         "LaunchResult": "vsim.result",
+        "Observer": "vsim.observe.observer",
         "Program": "vsim.program",
         "Sampler": "vsim.launch.launch:SamplerArgument",
         "expect": "vsim.launch.launch",

@@ -11,6 +11,7 @@ from visakit.usage import shown
 if TYPE_CHECKING:
     from vsim.checks.selection import Wanted
     from vsim.launch.signature import KernelSignature
+    from vsim.observe.observer import Observer
     from vsim.program import Program, Size
     from vsim.result import LaunchResult
 
@@ -67,6 +68,7 @@ class Kernel:
         profile: bool = False,
         show_printf: bool = True,
         check: Wanted = "",
+        observers: Sequence[Observer] = (),
         **named: object,
     ) -> LaunchResult:
         """Run it over an ND-range: :meth:`vsim.Program.launch` with arguments in order, by name, or some of each.
@@ -88,6 +90,7 @@ class Kernel:
             profile=profile,
             show_printf=show_printf,
             check=check,
+            observers=observers,
         )
 
     def in_order(self, args: Sequence[object], named: Mapping[str, object]) -> list[object]:

@@ -27,6 +27,7 @@ from vsim.launch.binding import bind
 from vsim.launch.dispatch import Dispatch, not_executed, with_values
 from vsim.launch.launch import Argument, Launch, array_problem, nd_sizes
 from vsim.launch.ndrange import NdRange, payload_template, range_of
+from vsim.launch.options import check_limits, checked_observers, listed
 from vsim.launch.signature import KernelSignature, kernel_signature
 from vsim.memory.memory import AddressSpace, Buffer
 from vsim.result import LaunchResult
@@ -40,6 +41,7 @@ if TYPE_CHECKING:  # The engines are loaded when something runs on them.
     from vsim.launch.conversion import ArgumentConverter
     from vsim.launch.last_launch import LastLaunch
     from vsim.launch.schedule import Schedule
+    from vsim.observe.observer import Observer
     from vsim.observe.printf import PrintfRecords
     from vsim.observe.trace import Trace
 
@@ -62,6 +64,7 @@ class RunOptions(TypedDict, total=False):
     schedule: Schedule | None
     trace: Trace | None
     check: Wanted
+    observers: Sequence[Observer]
 
 
 class Program:
@@ -158,11 +161,13 @@ class Program:
         profile: bool = False,
         trace: Trace | None = None,
         check: Wanted = "",
+        observers: Sequence[Observer] = (),
     ) -> Dispatch:
         """Check a launch against its kernel without running it; options as of :meth:`run`.
 
         Raises:
             LaunchError: it does not fit the kernel.
+            UsageError: one of the observers is none.
         """
         signature = self.signature(launch.kernel)
         nd_range, template = self._geometry(signature, launch)
@@ -179,6 +184,7 @@ class Program:
         return Dispatch(
             *(signature, nd_range, arguments, payload, self.memory, schedule, groups, coverage, trace),
             findings=findings,
+            observers=checked_observers(observers) if observers else (),
         )
 
     def _geometry(self, signature: KernelSignature, launch: Launch) -> tuple[NdRange, bytes]:
@@ -204,6 +210,7 @@ class Program:
         groups: tuple[int, int] | None = None,
         trace: Trace | None = None,
         check: Wanted = "",
+        observers: Sequence[Observer] = (),
     ) -> LaunchResult:
         """Run one launch, given as a record; :meth:`launch` makes one out of Python values.
 
@@ -219,13 +226,15 @@ class Program:
             check: checks that watch the launch, separated by commas: ``race``, ``undefined``, ``divergence``,
                 ``calls``, or ``all``; what they find is in the result (:attr:`LaunchResult.findings`).
                 A :class:`vsim.Checking` says what is shown of it, too.
+            observers: what watches the launch (docs/observers.md); the reference engine runs it, unless compiled code
+                has the events that they want.
 
         Raises:
             LaunchError: it does not fit the kernel.
             SimulationError: the kernel did something without a defined result.
         """
         with self.running:
-            dispatch = self.bind(launch, schedule, groups, profile, trace, check)
+            dispatch = self.bind(launch, schedule, groups, profile, trace, check, observers)
             return self._execute(dispatch, engine, threads, max_seconds)
 
     def execute(
@@ -243,7 +252,7 @@ class Program:
 
     def _execute(self, dispatch: Dispatch, engine: str, threads: int | None, max_seconds: float | None) -> LaunchResult:
         if threads is not None or max_seconds is not None:
-            _check_limits(threads, max_seconds)
+            check_limits(threads, max_seconds)
         native = self.native
         compiled = 0.0 if native is None else native.kernels.seconds
         if self.memory.limit is not None:
@@ -286,7 +295,7 @@ class Program:
         if dispatch.trace is not None:
             why = "the launch is traced"
         elif engine == "auto" or engine == "llvm":
-            native = self.native or self._load_native(engine)
+            native = self.native = self.native or _engine(self.image, engine)
             if native is None:
                 why = "llvmlite cannot be loaded"
             else:
@@ -325,29 +334,6 @@ class Program:
         native = self.native
         return self.batch if self.batch is not None or native is None else native.groups()
 
-    def _load_native(self, engine: str) -> Engine | None:
-        """Load the fast engine; None if the reference engine must do without.
-
-        Raises:
-            SimulationError: S024, it cannot be loaded, and was asked for.
-        """
-        global _LLVM_MISSING
-        if _LLVM_MISSING and engine != "llvm":
-            return None
-        try:
-            from vsim.engines.llvm.engine import Engine
-        except (ImportError, OSError) as error:
-            if engine == "llvm":
-                hint = "pip install llvmlite brings it back; --engine auto takes the numpy engine meanwhile"
-                message = f"there is no native code: llvmlite cannot be loaded ({error})"
-                raise SimulationError(Diagnostic("S024", message, None, hint)) from None
-            _LLVM_MISSING = True
-            message = f"llvmlite cannot be loaded ({error}); running on the numpy engine"
-            warn(Diagnostic("U002", message, severity="warning"))
-            return None
-        self.native = Engine(self.image)
-        return self.native
-
     def launch(
         self,
         kernel: str,
@@ -363,6 +349,7 @@ class Program:
         profile: bool = False,
         show_printf: bool = True,
         check: Wanted = "",
+        observers: Sequence[Observer] = (),
     ) -> LaunchResult:
         """Run a kernel over an ND-range.
 
@@ -379,7 +366,7 @@ class Program:
                 threads.
             profile: whether the result is to know which instructions executed.
             show_printf: whether what the kernel prints goes to standard output, too.
-            check: as of :meth:`run`.
+            check, observers: as of :meth:`run`.
             args: in the order of the kernel's arguments, or by name. A numpy array is a buffer, or an image where the
                 kernel wants one, written in place; Python and numpy scalars, lists for vectors, and arrays of shape ()
                 with a structured dtype are passed by value; an int where the kernel wants local memory is its size.
@@ -396,8 +383,8 @@ class Program:
         offset = global_offset if type(global_offset) is tuple else _sizes(global_offset, "global offset", 0)
         whole = (shape, local, offset, schedule)
         if not isinstance(args, (list, tuple)):
-            args = self[kernel].in_order((), args) if isinstance(args, Mapping) else _listed(args)
-        is_plain = not (profile or check)
+            args = self[kernel].in_order((), args) if isinstance(args, Mapping) else listed(args)
+        is_plain = not (profile or check or observers)
         last = self.last_launches.get(check_text(kernel, "the name of a kernel")) if is_plain else None
         again = last.again(whole, args, self._converter(kernel).argument) if last is not None else None
         if again is not None:
@@ -408,7 +395,7 @@ class Program:
         launch = Launch(kernel, shape, local, offset, self.convert(kernel, args))
         order = _order(schedule) if schedule else None
         try:
-            result = self.run(launch, engine, threads, max_seconds, profile, order, check=check)
+            result = self.run(launch, engine, threads, max_seconds, profile, order, check=check, observers=observers)
         except SimulationError as error:
             _show(error.printf, show_printf)
             raise
@@ -468,6 +455,29 @@ class Program:
         if self.native is not None:
             self.native.prepared = None
         self.memory.unmap(array)
+
+
+def _engine(image: LinkedImage, wanted: str) -> Engine | None:
+    """The fast engine for an image; None if the reference engine must do without.
+
+    Raises:
+        SimulationError: S024, it cannot be loaded, and was asked for.
+    """
+    global _LLVM_MISSING
+    if _LLVM_MISSING and wanted != "llvm":
+        return None
+    try:
+        from vsim.engines.llvm.engine import Engine
+    except (ImportError, OSError) as error:
+        if wanted == "llvm":
+            hint = "pip install llvmlite brings it back; --engine auto takes the numpy engine meanwhile"
+            message = f"there is no native code: llvmlite cannot be loaded ({error})"
+            raise SimulationError(Diagnostic("S024", message, None, hint)) from None
+        _LLVM_MISSING = True
+        message = f"llvmlite cannot be loaded ({error}); running on the numpy engine"
+        warn(Diagnostic("U002", message, severity="warning"))
+        return None
+    return Engine(image)
 
 
 def _order(schedule: str) -> Schedule:
@@ -558,27 +568,6 @@ if hasattr(os, "register_at_fork"):
 def _sizes(value: Size, what: str, least: int = 1) -> tuple[int, ...]:
     """Sizes as a tuple."""
     return (value,) if type(value) is int else nd_sizes(value, what, least)
-
-
-def _listed(args: object) -> tuple[object, ...]:
-    """The arguments of a launch, given in something that is neither a list nor a tuple."""
-    if isinstance(args, Sequence) and not isinstance(args, (str, bytes)):
-        return tuple(args)
-    hint = "put it into a list" if isinstance(args, np.ndarray) else ""
-    message = f"'args' is a list of the kernel's arguments, found {type(args).__name__}"
-    raise LaunchError(Diagnostic("S003", message, Span("<launch>", 0), hint))
-
-
-def _check_limits(threads: object, max_seconds: object) -> None:
-    """Raise LaunchError where the options of a launch make no sense."""
-    if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
-        raise _bad_option("threads", "a whole number from 1 on", threads)
-    if max_seconds is not None and (not isinstance(max_seconds, (int, float, np.number)) or not max_seconds >= 0):
-        raise _bad_option("max_seconds", "a number of seconds", max_seconds)
-
-
-def _bad_option(name: str, wanted: str, value: object) -> LaunchError:
-    return LaunchError(Diagnostic("S002", f"'{name}' is {wanted}, found {value!r}", Span("<launch>", 0)))
 
 
 def load(

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from visakit.language.operands import Execution, General
 from visakit.language.program import PREDEFINED_VARIABLES, Function, Instruction, predefined_size
-from vsim.semantics.registers import Layout
 
 _NUMBERS = {name: number for number, (name, _, _) in enumerate(PREDEFINED_VARIABLES)}
 STACK_POINTER = _NUMBERS["%sp"]
@@ -32,17 +31,17 @@ KEPT = tuple(
 )
 
 
-def moves_stack(function: Function, layout: Layout, instruction: Instruction) -> bool:
+def moves_stack(function: Function, grf_size: int, instruction: Instruction) -> bool:
     """Whether an instruction writes the upper half of %sp, after which it has its new value: 64-bit additions that are
     made of two write the lower half first.
     """
     target = instruction.args.get("dst")
     if not isinstance(target, General):
         return False
-    root, start = layout.root(target.var)
+    root, start = function.alias_root(target.var)
     if root != STACK_POINTER:
         return False
     size = function.variable_type(target.var).size
     execution = instruction.args.get("exec")
     lanes = execution.size if isinstance(execution, Execution) else 1
-    return start + target.row * layout.grf_size + (target.col + lanes) * size > predefined_size(STACK_POINTER, 0) // 2
+    return start + target.row * grf_size + (target.col + lanes) * size > predefined_size(STACK_POINTER, 0) // 2

@@ -53,7 +53,7 @@ def overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[
     """Run a launch on the reference engine until native code is ready; whether it came to its end.
 
     A launch whose result depends on the order of its groups waits for native code, so that it is the same every time;
-    so do launches with a schedule or coverage, and those over much memory.
+    so do launches with a schedule or observers, and those over much memory.
 
     Raises:
         SimulationError: the program did something without a defined result, or took too long.
@@ -61,13 +61,7 @@ def overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[
     from vsim.engines.numpy.engine import run
 
     size = sum(len(f.instructions) for f in (dispatch.kernel, *dispatch.image.module.functions))
-    if (
-        size < LEAST_INSTRUCTIONS
-        or dispatch.needs_order
-        or dispatch.schedule
-        or dispatch.coverage is not None
-        or dispatch.checks
-    ):
+    if size < LEAST_INSTRUCTIONS or dispatch.needs_order or dispatch.schedule or dispatch.is_observed:
         return False
     places = _writable(dispatch)
     if sum(p.nbytes for p in places) > MAXIMUM_BYTES:

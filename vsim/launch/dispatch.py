@@ -28,6 +28,7 @@ from vsim.memory.memory import SLM_STEP, AddressSpace, Buffer, SamplerState
 if TYPE_CHECKING:
     from vsim.checks.findings import Findings
     from vsim.launch.schedule import Schedule
+    from vsim.observe.observer import Observer
     from vsim.observe.positions import ThreadPosition
     from vsim.observe.trace import Trace
     from vsim.semantics.registers import FloatModes
@@ -52,6 +53,7 @@ class Dispatch:
         coverage: where the engine notes which instructions executed; None where nobody asked.
         trace: where the reference engine, which runs the launch then, writes what threads do; None for nowhere.
         findings: where the checks that watch the launch note what they find; None where none watch.
+        observers: those that the caller wants to watch the launch.
     """
 
     signature: KernelSignature
@@ -64,6 +66,7 @@ class Dispatch:
     coverage: Executed | None = None
     trace: Trace | None = None
     findings: Findings | None = None
+    observers: tuple[Observer, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Dispatch of '{self.kernel.name}' over {self.global_size} in groups of {self.local_size}>"
@@ -157,9 +160,28 @@ class Dispatch:
         return RACE_ITEMS in self.checks
 
     @property
+    def is_observed(self) -> bool:
+        """Whether checks, coverage or the caller's observers watch it."""
+        return bool(self.observers or self.coverage is not None or (self.findings is not None and self.checks))
+
+    @property
+    def tells_runs(self) -> bool:
+        """Whether the caller's observers want to know which instructions ran, and how often."""
+        if not self.observers:
+            return False
+        from vsim.observe.observer import Observer, listeners
+
+        return bool(listeners(self.observers, Observer.ran))
+
+    @property
+    def observed(self) -> tuple[frozenset[str], bool, bool]:
+        """What compiled code must have for observers: checks, coverage, counters."""
+        return self.checks, self.coverage is not None, self.tells_runs
+
+    @property
     def is_watched(self) -> bool:
         """Whether it is seen, or makes a difference, in which order threads run, and which lane is which work-item."""
-        return bool(self.checks or self.schedule or self.coverage is not None or self.needs_order)
+        return bool(self.is_observed or self.schedule or self.needs_order)
 
     @property
     def needs_order(self) -> bool:

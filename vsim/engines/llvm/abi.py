@@ -82,7 +82,9 @@ WORKER_MEETING, WORKER_SITES = 184, 192
 """In launches that checks watch: how often the group's threads have come to its barrier, and for each of them where the
 last time.
 """
-WORKER_SIZE = WORKER_SITES + 8 * MAXIMUM_THREADS
+WORKER_COUNTERS = WORKER_SITES + 8 * MAXIMUM_THREADS
+"""In launches whose observers want to know what ran, the worker's counters (``host/coverage.py``)."""
+WORKER_SIZE = WORKER_COUNTERS + 8
 
 # Threads that wait for jobs (thread_pool.ll): a crew, each of its members, and a job. Semaphores have 64 bytes.
 CREW_LEFT, CREW_JOBS, CREW_ENDED, CREW_SIZE = 0, 8, 64, 128

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.objects.image import LinkedImage
-from vsim.checks.selection import GUARD, RACE
+from vsim.checks.selection import RACE
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.surfaces import made_for
 from vsim.engines.llvm.host.tables import (
@@ -33,19 +33,18 @@ from vsim.engines.llvm.plan import (
     work,
 )
 from vsim.launch import threads
-from vsim.launch.arrays import Array, Bytes, Words
+from vsim.launch.arrays import Array, Bytes
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.ndrange import Group
 
 if TYPE_CHECKING:
     from vsim.command.progress import Groups
-    from vsim.engines.llvm.host.coverage import ExecutedBlocks
-    from vsim.engines.llvm.host.findings import FoundRecords
-    from vsim.engines.llvm.observers.race_runs import RaceRun, SavedMemory
-    from vsim.engines.llvm.observers.sanitizer import Watch
-    from vsim.engines.llvm.observers.shadow_memory import UndefinedMemory
+    from vsim.engines.llvm.observers.launch import CompiledObserver
+    from vsim.engines.llvm.observers.race_runs import SavedMemory
+    from vsim.observe.observer import Observer
 
 MAXIMUM_PLANS = 64
+_NOBODY: Sequence[Observer] = ()
 RunMeanwhile = Callable[[Dispatch, float | None, Callable[[], bool]], bool]
 """Runs a launch in a time limit until it is told to stop; whether it came to its end."""
 
@@ -96,6 +95,10 @@ class Engine:
             Overtaken: ``meanwhile`` has run it.
             SimulationError: the program did something without a defined result, or took too long.
         """
+        if dispatch.observers:
+            from vsim.engines.llvm.observers.launch import refuse_events
+
+            refuse_events(dispatch.observers)
         if RACE not in dispatch.checks:
             self._run(dispatch, thread_count, max_seconds, held, meanwhile)
             return
@@ -103,7 +106,7 @@ class Engine:
 
         self.saved = self.saved or race_runs.SavedMemory()
         race_runs.run(
-            dispatch, lambda d, run: self._run(d, thread_count, max_seconds, held, meanwhile, run), self.saved
+            dispatch, lambda d, besides: self._run(d, thread_count, max_seconds, held, meanwhile, besides), self.saved
         )
 
     def _run(
@@ -113,52 +116,47 @@ class Engine:
         max_seconds: float | None,
         held: Sequence[Array],
         meanwhile: RunMeanwhile | None,
-        races: RaceRun | None = None,
-    ) -> LaunchPlan:
-        """:meth:`run` once; the plan that was run."""
+        besides: CompiledObserver | None = None,
+    ) -> None:
+        """:meth:`run` once, with an observer besides those that the launch itself asks for."""
         if self.unfinished is not None:
-            self.unfinished.settle()
-            self.unfinished = None
-            for workers in self.workers.values():
-                forget_places(workers)
+            self._settle()
         prepared = self._prepared_already(dispatch, thread_count) or self._prepare(
             dispatch, thread_count, max_seconds, meanwhile
         )
-        plan = prepared.plan
-        context = plan.context
-        context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
-        executed, found = _watched(dispatch, context), _checked(dispatch, context)
-        undefined = _shadowed(dispatch, plan)
-        ranges = _guarded(dispatch, plan)
-        if races is not None:
-            races.begin(plan)
-        watch = None
-        if plan.kernel.native.guard is not None:
-            watch = self._watch(dispatch, plan, executed, found, races, ranges, undefined)
-        if plan.slice:
-            in_time = _run_here(plan, max_seconds)
-        else:
-            self.unfinished = Run(plan.jobs, plan.stop, (dispatch, plan, held))
-            in_time = POOL.run(self.unfinished, max_seconds)
-            self.unfinished = None
-        if watch is not None:
-            watch.check()
-        if executed or found:
-            _write_notes(dispatch, plan, executed, found, undefined)
-        if context[cx.FAULT // 8]:
-            from vsim.engines.llvm.host.report import fault  # which most launches do without
+        plan, observers = prepared.plan, _NOBODY
+        plan.context[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
+        if dispatch.is_observed or plan.kernel.native.guard is not None:
+            from vsim.engines.llvm.observers.launch import observe
 
-            raise fault(dispatch, plan.kernel.functions, context, plan.kernel.turned)
-        if not in_time:
-            assert max_seconds is not None
-            from vsim.engines.llvm.host.report import positions
-
-            places = positions(dispatch, plan.kernel.functions, [w.block for w in plan.workers])
-            forget_places(plan.workers)
-            raise dispatch.timeout(max_seconds, places)
+            observers = observe(dispatch, plan, self.slots.words, besides)
+        in_time = (
+            _run_here(plan, max_seconds) if plan.slice else self._run_on_workers(dispatch, plan, max_seconds, held)
+        )
+        error = _error(dispatch, plan, None if in_time else max_seconds)
+        for observer in observers:
+            observer.launch_end(error)
+        if error is not None:
+            raise error
         if not dispatch.has_private_memory:  # which begins with zeros
             self.prepared = prepared
-        return plan
+
+    def _settle(self) -> None:
+        """Wait for the end of a run that was interrupted."""
+        assert self.unfinished is not None
+        self.unfinished.settle()
+        self.unfinished = None
+        for workers in self.workers.values():
+            forget_places(workers)
+
+    def _run_on_workers(
+        self, dispatch: Dispatch, plan: LaunchPlan, max_seconds: float | None, held: Sequence[Array]
+    ) -> bool:
+        """Run the groups of a launch on threads of the pool; False if time was up."""
+        self.unfinished = Run(plan.jobs, plan.stop, (dispatch, plan, held))
+        in_time = POOL.run(self.unfinished, max_seconds)
+        self.unfinished = None
+        return in_time
 
     def groups(self) -> Groups | None:
         """How many groups of the launch that runs now have begun; None if workers run none."""
@@ -170,21 +168,6 @@ class Engine:
         dispatch, plan = run.keep[:2]
         first, end = dispatch.part or (0, dispatch.group_count)
         return Groups(min(int(plan.context[cx.NEXT_GROUP // 8]), end) - first, end - first)
-
-    def _watch(
-        self,
-        dispatch: Dispatch,
-        plan: LaunchPlan,
-        executed: ExecutedBlocks | None,
-        found: FoundRecords | None,
-        races: RaceRun | None,
-        ranges: Words | None,
-        undefined: UndefinedMemory | None,
-    ) -> Watch:
-        """Tell code that checks itself what belongs to the launch."""
-        from vsim.engines.llvm.observers.sanitizer import Watch
-
-        return Watch(dispatch, plan, self.slots.words, executed, found, races, ranges, undefined)
 
     def _prepared_already(self, dispatch: Dispatch, thread_count: int | None) -> PreparedLaunch | None:
         """The launch, if the arguments of the last one are in place and are its own, but perhaps for numbers."""
@@ -240,7 +223,7 @@ class Engine:
             Unsupported: only the reference engine can run this kernel.
         """
         sizes = (dispatch.global_size, dispatch.local_size, dispatch.offset, dispatch.slm_size)
-        options = (thread_count, dispatch.coverage is not None, dispatch.schedule, dispatch.checks, dispatch.exact)
+        options = (thread_count, dispatch.schedule, dispatch.observed, dispatch.exact)
         key = (dispatch.kernel.name, sizes, options, made_for(dispatch))
         found = self.plans.get(key)
         if found is None:
@@ -301,62 +284,23 @@ def forget_places(workers: Iterable[WorkerMemory]) -> None:
         worker.block[cx.WORKER_STOPPED // 8] = 0
 
 
-def _watched(dispatch: Dispatch, context: Words) -> ExecutedBlocks | None:
-    """Where the launch notes which blocks executed, if somebody asked."""
-    if dispatch.coverage is None:
+def _error(dispatch: Dispatch, plan: LaunchPlan, max_seconds: float | None) -> Exception | None:
+    """What has ended a run before its end.
+
+    Args:
+        max_seconds: its time, if that was up.
+    """
+    if plan.context[cx.FAULT // 8]:
+        from vsim.engines.llvm.host.report import fault  # which most launches do without
+
+        return fault(dispatch, plan.kernel.functions, plan.context, plan.kernel.turned)
+    if max_seconds is None:
         return None
-    from vsim.engines.llvm.host.coverage import ExecutedBlocks
+    from vsim.engines.llvm.host.report import positions
 
-    executed = ExecutedBlocks(dispatch.image.module)
-    context[cx.COVERAGE // 8] = address(executed.words)
-    return executed
-
-
-def _checked(dispatch: Dispatch, context: Words) -> FoundRecords | None:
-    """Where the launch notes what checks find, if any watch it."""
-    if dispatch.findings is None:
-        return None
-    from vsim.engines.llvm.host.findings import FoundRecords
-
-    found = FoundRecords(dispatch.image.module)
-    context[cx.FINDINGS // 8] = address(found.words)
-    return found
-
-
-def _guarded(dispatch: Dispatch, plan: LaunchPlan) -> Words | None:
-    """Where the arguments of the launch end, if accesses outside them are looked for."""
-    if GUARD not in dispatch.checks:
-        return None
-    from vsim.engines.llvm.host.arguments import argument_table
-
-    return argument_table(dispatch, plan.context, plan.surfaces)
-
-
-def _shadowed(dispatch: Dispatch, plan: LaunchPlan) -> UndefinedMemory | None:
-    """The shadows of the launch's memory, if it is checked for undefined values."""
-    if not dispatch.watches_undefined:
-        return None
-    from vsim.engines.llvm.observers.shadow_memory import UndefinedMemory
-
-    found = UndefinedMemory(dispatch)
-    found.write_to(plan.context, plan.surfaces)
-    return found
-
-
-def _write_notes(
-    dispatch: Dispatch,
-    plan: LaunchPlan,
-    executed: ExecutedBlocks | None,
-    found: FoundRecords | None,
-    undefined: UndefinedMemory | None,
-) -> None:
-    """Tell a launch what was noted while it ran."""
-    if executed:
-        executed.write_to(dispatch, plan.kernel.functions)
-    if found:
-        found.write_to(dispatch, plan.kernel.functions, None if undefined is None else undefined.check)
-    if undefined is not None:
-        undefined.check.end()
+    places = positions(dispatch, plan.kernel.functions, [w.block for w in plan.workers])
+    forget_places(plan.workers)
+    return dispatch.timeout(max_seconds, places)
 
 
 def _run_here(plan: LaunchPlan, max_seconds: float | None) -> bool:

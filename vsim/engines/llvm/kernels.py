@@ -77,17 +77,16 @@ class KernelCache:
             Overtaken: nothing is left to do.
             SimulationError: S040, compiling it took too long.
         """
-        ordered, covered = (dispatch.schedule is not None, dispatch.is_round_robin), dispatch.coverage is not None
+        checks, *besides = dispatch.observed
         variant = (
             dispatch.kernel.name,
             full,
             row,
             turned_row,
-            covered,
-            ordered,
+            (dispatch.schedule is not None, dispatch.is_round_robin),
             dispatch.has_barrier,
             made_for(dispatch),
-            tuple(sorted(dispatch.checks)),
+            (*sorted(checks), *besides),
             dispatch.exact,
             _threads_at_once(dispatch),
             begins_rows(dispatch, row, False),

@@ -12,7 +12,7 @@ exact for structured and unstructured flow alike::
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,10 @@ from vsim.engines.numpy.algebra import Mask, any_lane
 from vsim.engines.numpy.prepared import PreparedFunction
 from vsim.engines.numpy.registers import RegisterFile
 from vsim.engines.numpy.threads import HardwareThreads
-from vsim.launch.arrays import Array, Bools, Bytes
+from vsim.launch.arrays import Array, Bools
+
+if TYPE_CHECKING:
+    from vsim.engines.numpy.events import BatchEvent
 
 
 class ReturnPoint(NamedTuple):
@@ -30,13 +33,6 @@ class ReturnPoint(NamedTuple):
     activation: Activation
     pc: int
     lanes: Bools
-
-
-class KeptRegisters(NamedTuple):
-    """Predefined variables at a call, and the call."""
-
-    place: tuple[Function, int]
-    registers: dict[int, Bytes]
 
 
 class Activation:
@@ -62,8 +58,6 @@ class Activation:
         self.held: dict[int, Bools] = {}
         """Lanes that would wait, but others of their thread are at a barrier, and with them the whole thread."""
         self.depth: int = 0 if back is None else back.activation.depth + counts
-        self.kept: KeptRegisters | None = None
-        """What its callee must leave as it was, where a check wants to know; the threads are those of the batch."""
         self.children = 0
         if back is not None:
             back.activation.children += 1
@@ -77,6 +71,16 @@ class Activation:
         self.running, self.active, self._parts = True, lanes, {}
         rows = self.active_rows
         self.threads = True if rows.all() else rows[:, None]
+
+    @property
+    def function(self) -> Function:
+        """The function that is active."""
+        return self.prepared.function
+
+    @property
+    def is_subroutine(self) -> bool:
+        """Whether it is one of a subroutine, which has the registers of its function."""
+        return self.back is not None and self.back.activation.registers is self.registers
 
     @property
     def active_rows(self) -> Bools:
@@ -174,6 +178,8 @@ class Running:
 
     activation: Activation
     """There is one whenever a step runs."""
+    event: BatchEvent
+    """The instruction that executes, in launches whose observers want to know."""
 
     def __init__(self, threads: HardwareThreads) -> None:
         self.threads = threads

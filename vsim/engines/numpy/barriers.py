@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from visakit.language.program import Instruction
-from vsim.checks.selection import DIVERGENCE
 from vsim.engines.numpy.activation import Running
-from vsim.engines.numpy.findings import BatchFindings
 from vsim.engines.numpy.prepared import BarrierWait, PreparedFunction
 from vsim.engines.numpy.scheduler import Scheduler
 from vsim.launch.arrays import Bools, Dwords, Offsets
+from vsim.observe.observer import Observer, listeners
 
 NAMED_BARRIERS = 32
 Counts = Offsets
@@ -52,28 +50,18 @@ class GroupBarrier:
         self.departures[rows] += 1
 
 
-class BarrierWatch(Protocol):
-    """What is told of named barriers."""
-
-    def arrived(self, row: int, number: int, openings: int) -> None:
-        """A thread arrives at a barrier that has opened so often."""
-
-    def departed(self, rows: Bools, numbers: Dwords, waits: Counts) -> None:
-        """Threads go on at the barriers with these numbers, for which they have waited so often before."""
-
-
 class NamedBarriers:
     """The numbered barriers of every work-group: how many threads have arrived at each, and how often it has opened."""
 
-    def __init__(self, groups: npt.NDArray[np.intp]) -> None:
+    def __init__(self, groups: npt.NDArray[np.intp], observers: Sequence[Observer] = ()) -> None:
         self.groups = groups
+        self.arrived, self.departed = listeners(observers, Observer.arrived), listeners(observers, Observer.departed)
         count = int(groups.max(initial=0)) + 1
         self.arrivals: Counts = np.zeros((count, NAMED_BARRIERS, 2), np.int64)
         """Producers and consumers."""
         self.openings: Counts = np.zeros((count, NAMED_BARRIERS), np.int64)
         self.waits: Counts = np.zeros((groups.size, NAMED_BARRIERS), np.int64)
         """How often each had opened when a thread came to it as a consumer, and how often it has waited since."""
-        self.watch: BarrierWatch | None = None
 
     def restart(self) -> None:
         """Nobody has arrived."""
@@ -82,8 +70,8 @@ class NamedBarriers:
     def arrive(self, row: int, number: int, wanted: int) -> None:
         """A thread arrives at a barrier; what ``wanted`` says: :meth:`vsim.semantics.algebra.Machine.named_barrier`."""
         barrier = self.groups[row], number
-        if self.watch is not None:
-            self.watch.arrived(row, number, int(self.openings[barrier]))
+        for tell in self.arrived:
+            tell(np.array([row]), np.array([number]))
         produces, consumes = wanted >> 16 & 1, wanted >> 17 & 1
         if consumes:
             self.waits[row, number] = self.openings[barrier]
@@ -109,11 +97,10 @@ class NamedWait:
 
     def passed(self, rows: Bools) -> None:
         """These threads have waited."""
-        watch = self.barriers.watch
-        if watch is not None:
-            numbers = self.numbers[rows]
-            watch.departed(rows, numbers, self.barriers.waits[self._rows[rows], numbers])
-        self.barriers.waits[self._rows[rows], self.numbers[rows]] += 1
+        chosen, numbers = self._rows[rows], self.numbers[rows]
+        for tell in self.barriers.departed:
+            tell(chosen, numbers)
+        self.barriers.waits[chosen, numbers] += 1
 
 
 class BatchBarriers:
@@ -126,22 +113,22 @@ class BatchBarriers:
         scheduler: Scheduler,
         group: GroupBarrier,
         named: NamedBarriers,
-        findings: BatchFindings | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self.prepared, self.running, self.scheduler, self.group, self.named = prepared, running, scheduler, group, named
-        self.findings = findings
+        self.observers = listeners(observers, Observer.barrier)
+
+    def _tell(self, signals: bool) -> None:
+        for tell in self.observers:
+            tell(self.running.event, signals)
 
     def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Callable[[], bool]:
         """Arrive at the group's barrier, wait until all its threads have arrived, or both."""
         following = self.prepared.following
         self.prepared.barriers[following] = self.group
-        findings, site, look = self.findings, self.prepared.place, self._absent()
-        watched = findings is not None and DIVERGENCE in findings.checks
 
         def step() -> bool:
-            look()
-            if watched and signal and findings is not None:
-                findings.meet(site)
+            self._tell(signal)
             if signal:
                 self.group.arrive(self.running.activation.active_rows)
             if wait:
@@ -159,10 +146,8 @@ class BatchBarriers:
         Without ``arrivals`` wait until it has opened once more than this thread has waited for it.
         """
 
-        look = self._absent()
-
         def numbers() -> Dwords:
-            look()
+            self._tell(False)
             return self._per_thread(number()) & np.uint32(NAMED_BARRIERS - 1)
 
         if arrivals is not None:
@@ -175,13 +160,6 @@ class BatchBarriers:
             return self._wait(here, following)
 
         return wait
-
-    def _absent(self) -> Callable[[], None]:
-        """Reports work-items that are not at this instruction with the others of their threads, if a check asks."""
-        findings, place = self.findings, self.prepared.place
-        if findings is None or DIVERGENCE not in findings.checks:
-            return lambda: None
-        return lambda: findings.report_absent("K021", place)
 
     def _arrive(self, numbers: Callable[[], Dwords], arrivals: Callable[[], Dwords]) -> Callable[[], bool]:
         def arrive() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,13 +12,13 @@ from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import control_flow
 from vsim.engines.numpy.activation import Activation, ReturnPoint, Running
 from vsim.engines.numpy.algebra import Mask, any_lane
-from vsim.engines.numpy.call_checks import BatchCallChecks
 from vsim.engines.numpy.control_flow import Step, taken_lanes
 from vsim.engines.numpy.faults import Faults
 from vsim.engines.numpy.prepared import PreparedFunction
 from vsim.engines.numpy.scheduler import Scheduler
 from vsim.launch.arrays import Bools, Dwords
 from vsim.launch.dispatch import Dispatch
+from vsim.observe.observer import Observer, listeners
 
 MAXIMUM_DEPTH = 1000
 
@@ -34,11 +34,11 @@ class BatchCalls:
         faults: Faults,
         dispatch: Dispatch,
         prepare: Callable[[Function], PreparedFunction],
-        checks: BatchCallChecks | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self.prepared, self.running, self.scheduler = prepared, running, scheduler
         self.faults, self.image, self.lanes, self.prepare = faults, dispatch.image, dispatch.lanes, prepare
-        self.checks = checks
+        self.called = listeners(observers, Observer.call)
 
     def call(self, label: int, lanes: Callable[[], Mask], instruction: Instruction) -> Step:
         """These lanes run a subroutine of the same function and come back."""
@@ -48,7 +48,7 @@ class BatchCalls:
 
         def enter(taken: Bools, back: ReturnPoint) -> None:
             registers = self.running.activation.registers
-            self.scheduler.start(Activation(prepared, registers, target, taken, back, counts))
+            self._start(Activation(prepared, registers, target, taken, back, counts))
 
         return self._call(lanes, instruction, enter, counts)
 
@@ -63,7 +63,7 @@ class BatchCalls:
             if callee.is_cm is not self.prepared.function.is_cm:
                 address = self.image.function_address(self.image.module.all_functions.index(callee))
                 raise self._fault(taken, uncallable(callee, address, self.lanes), instruction)
-            self._start(callee, taken, back)
+            self._start_function(callee, taken, back)
 
         return self._call(lanes, instruction, enter)
 
@@ -80,7 +80,7 @@ class BatchCalls:
                 problem = size_difference(instruction, callee)
                 if problem:
                     raise self._fault(chosen, f"{problem},", instruction)
-                self._start(callee, chosen, back._replace(lanes=back.lanes & (values == value)))
+                self._start_function(callee, chosen, back._replace(lanes=back.lanes & (values == value)))
 
         return self._call(lanes, instruction, enter)
 
@@ -113,12 +113,13 @@ class BatchCalls:
 
         return step
 
-    def _start(self, callee: Function, lanes: Bools, back: ReturnPoint) -> None:
+    def _start_function(self, callee: Function, lanes: Bools, back: ReturnPoint) -> None:
         prepared = self.prepare(callee)
-        registers = prepared.new_registers(self.running.threads)
-        activation = Activation(prepared, registers, 0, lanes, back)
-        if self.checks is not None:
-            self.checks.begin(activation, (self.prepared.function, back.pc - 1))
+        self._start(Activation(prepared, prepared.new_registers(self.running.threads), 0, lanes, back))
+
+    def _start(self, activation: Activation) -> None:
+        for tell in self.called:
+            tell(self.running.event, activation)
         self.scheduler.start(activation)
 
     def _fault(self, lanes: Bools, message: str, instruction: Instruction) -> SimulationError:

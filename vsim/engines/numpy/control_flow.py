@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,10 +11,10 @@ from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import takes_all
 from vsim.engines.numpy.activation import Activation, Running
 from vsim.engines.numpy.algebra import Mask, any_lane
-from vsim.engines.numpy.lanes_left import BatchLanesLeft
 from vsim.engines.numpy.prepared import PreparedFunction
 from vsim.engines.numpy.scheduler import Scheduler
 from vsim.launch.arrays import Array, Bools
+from vsim.observe.observer import Observer, listeners
 from vsim.semantics.flow import has_followers, reach
 
 NARROW_THREADS = 32
@@ -66,18 +66,21 @@ class BatchControlFlow:
         scheduler: Scheduler,
         simd: int,
         may_narrow: bool,
-        left: BatchLanesLeft | None = None,
         spin_branches: frozenset[int] = frozenset(),
+        observers: Sequence[Observer] = (),
     ) -> None:
-        """``left``: reports lanes that a jump or return of a whole thread leaves behind; None where no check asks.
-        ``spin_branches``: those that lead back where threads wait for what others write.
-        """
+        """``spin_branches``: those that lead back where threads wait for what others write."""
         self.prepared, self.running, self.scheduler = prepared, running, scheduler
-        self.simd, self.may_narrow, self.left, self.spin_branches = simd, may_narrow, left, spin_branches
+        self.simd, self.may_narrow, self.spin_branches = simd, may_narrow, spin_branches
+        self.skips = listeners(observers, Observer.skips)
 
     def _taken(self, lanes: Callable[[], Mask], if_any: bool = False) -> Callable[[], Bools]:
         prepared = self.prepared
         return taken_lanes(self.running, lanes, prepared.function, prepared.instruction, self.simd, if_any)
+
+    def _tell_skip(self, end: int, lanes: Bools) -> None:
+        for tell in self.skips:
+            tell(self.running.event, end, any_lane(lanes))
 
     def goto(self, label: int, lanes: Callable[[], Mask]) -> Step:
         """These lanes go on at the label."""
@@ -103,15 +106,14 @@ class BatchControlFlow:
 
     def jump(self, label: int, taken: Callable[[], Mask] | None) -> Step:
         """All lanes of the threads for which ``taken`` holds go on at the label."""
-        target, following, place = self.prepared.labels[label], self.prepared.following, self.prepared.place
+        target, following = self.prepared.labels[label], self.prepared.following
         spins = self.prepared.here in self.spin_branches
 
         def step() -> bool:
             activation = self.running.activation
             active = activation.active
             going = active if taken is None else active & np.asarray(taken())
-            if self.left is not None:
-                self.left.behind(place, target, any_lane(going))
+            self._tell_skip(target, going)
             if taken is None:
                 activation.split((target, active))
             else:
@@ -125,15 +127,13 @@ class BatchControlFlow:
     def switch(self, labels: tuple[int, ...], index: Callable[[], Array]) -> Step:
         """All lanes of a thread go on at the label with that number; beyond the last at the next instruction."""
         targets, following = [self.prepared.labels[label] for label in labels], self.prepared.following
-        place = self.prepared.place
 
         def step() -> bool:
             activation, value = self.running.activation, index()
             active = activation.active
             cases = [(target, active & (value == n)) for n, target in enumerate(targets)]
-            if self.left is not None:
-                for target, going in cases:
-                    self.left.behind(place, target, any_lane(going))
+            for target, going in cases:
+                self._tell_skip(target, going)
             activation.split(*cases, (following, active & (value >= len(targets))))
             return True
 
@@ -142,12 +142,11 @@ class BatchControlFlow:
     def leave(self, lanes: Callable[[], Mask]) -> Step:
         """These lanes return from the subroutine or function, or end in the kernel."""
         running, taken, following = self.running, self._taken(lanes), self.prepared.following
-        place, end = self.prepared.place, len(self.prepared.function.instructions)
+        end = len(self.prepared.function.instructions)
 
         def step() -> bool:
             activation, chosen = running.activation, taken()
-            if self.left is not None:
-                self.left.behind(place, end, any_lane(chosen))
+            self._tell_skip(end, chosen)
             activation.split((following, activation.active & ~chosen))
             return True
 

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from visakit.diagnostics import Diagnostic, SimulationError
 from visakit.language.program import Function
+from vsim.checks.selection import RACE
 from vsim.engines.numpy.algebra import lane_bits
 from vsim.engines.numpy.machine import BatchExecution, Refused
 from vsim.engines.numpy.memory import PartitionedSpace
-from vsim.engines.numpy.race_log import BatchRaces, RaceLog, race_log
+from vsim.engines.numpy.observers import observers_of
 from vsim.engines.numpy.registers import RegisterFile
 from vsim.engines.numpy.threads import HardwareThreads
 from vsim.launch import threads
 from vsim.launch.arrays import Array, Bools, Bytes, Dwords
-from vsim.launch.dispatch import TIMEOUT, Dispatch
+from vsim.launch.dispatch import Dispatch
 from vsim.launch.ndrange import Group, Size
 from vsim.launch.payload import SCRATCH_HANDLE
 from vsim.launch.schedule import PRIVATE_TURN_THREADS, TURN_THREADS
 from vsim.memory.memory import SLM_ADDRESS_MASK
+from vsim.observe.observer import Observer, listeners
 from vsim.observe.positions import ThreadPosition
 from vsim.observe.trace import Trace, group_number, shown_group
-
-if TYPE_CHECKING:
-    from vsim.checks.undefined_memory import UndefinedCheck
 
 _MAXIMUM_SIMD = 32
 
@@ -50,12 +48,34 @@ def run(
     Raises:
         SimulationError: the program did something without a defined result, or took too long.
     """
+    observers = observers_of(dispatch)
+    for observer in observers:
+        observer.launch_begin(dispatch)
+    try:
+        _run_batches(dispatch, observers, max_seconds, look, threads_at_once, begun)
+    except SimulationError as error:
+        for observer in observers:
+            observer.launch_end(error)
+        raise
+    for observer in observers:
+        observer.launch_end(None)
+
+
+def _run_batches(
+    dispatch: Dispatch,
+    observers: Sequence[Observer],
+    max_seconds: float | None,
+    look: Callable[[], None] | None,
+    threads_at_once: int,
+    begun: Callable[[int, int], None] | None,
+) -> None:
+    """Run the groups of a launch, batch by batch; see :func:`run`."""
     started = time.monotonic()
     per_group = dispatch.threads_of(dispatch.group(0))
-    checks = BatchChecks(_undefined_check(dispatch), race_log(dispatch))
-    groups_at_once = _groups_at_once(dispatch, checks, threads_at_once // per_group)
-    slots = min(groups_at_once, dispatch.group_count) * per_group
-    private_address = dispatch.private_memory(slots)
+    groups_at_once = _groups_at_once(dispatch, threads_at_once // per_group)
+    private_address = dispatch.private_memory(min(groups_at_once, dispatch.group_count) * per_group)
+    batch: GroupBatch | None = None
+    payloads = GroupPayloads(dispatch, private_address)
 
     def check_deadline() -> None:
         if max_seconds is not None and time.monotonic() - started > max_seconds:
@@ -63,67 +83,33 @@ def run(
         if look is not None:
             look()
 
-    batch: GroupBatch | None = None
-    payloads = GroupPayloads(dispatch, private_address)
     order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
     begin, end = dispatch.part or (0, dispatch.group_count)
     for first in range(begin, end, groups_at_once):
         if begun is not None:
             begun(first - begin, end - begin)
         groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
-        if batch is None or not batch.can_run(groups):
-            batch = GroupBatch(dispatch, groups, payloads, *checks)
-        try:
-            batch.run(groups, None if max_seconds is None and look is None else check_deadline)
-        except SimulationError as error:
-            checks.fault(error)
-            raise
+        watching = [o for o in observers if any(o.watches(dispatch, group) for group in groups)]
+        if batch is None or not batch.can_run(groups, watching):
+            batch = GroupBatch(dispatch, groups, payloads, watching)
+        batch.run(groups, None if max_seconds is None and look is None else check_deadline)
         check_deadline()
-    checks.end()
 
 
-def _groups_at_once(dispatch: Dispatch, checks: BatchChecks, wanted: int) -> int:
+def _groups_at_once(dispatch: Dispatch, wanted: int) -> int:
     """Work-groups of a batch: so many as are wanted, but fewer where each thread has memory of its own, and one where
     groups run one after the other.
     """
-    if checks.one_by_one and not dispatch.overlaps_groups:
+    if _one_by_one(dispatch) and not dispatch.overlaps_groups:
         return 1
     has_own = dispatch.has_private_memory or dispatch.scratch_size
     most = PRIVATE_TURN_THREADS if has_own else TURN_THREADS
     return max(1, min(most // dispatch.threads_of(dispatch.group(0)), wanted))
 
 
-class BatchChecks(NamedTuple):
-    """The checks that watch memory over all batches of a launch; None for those that do not."""
-
-    undefined: UndefinedCheck | None
-    races: RaceLog | None
-
-    @property
-    def one_by_one(self) -> bool:
-        """Whether work-groups must begin one after the other."""
-        return self.races is not None and self.races.one_by_one
-
-    def fault(self, error: SimulationError) -> None:
-        """The launch ends with a fault: report what raced before it."""
-        if self.races is not None and error.diagnostics[0].code != TIMEOUT:
-            self.races.report()
-
-    def end(self) -> None:
-        """The launch is over: report what is known only now."""
-        if self.undefined is not None:
-            self.undefined.end()
-        if self.races is not None:
-            self.races.report()
-
-
-def _undefined_check(dispatch: Dispatch) -> UndefinedCheck | None:
-    """The check of undefined values, if it watches a launch."""
-    if not dispatch.watches_undefined:
-        return None
-    from vsim.checks.undefined_memory import UndefinedCheck
-
-    return UndefinedCheck(dispatch)
+def _one_by_one(dispatch: Dispatch) -> bool:
+    """Whether groups begin one after the other, as on the fast engine: what races find in atomics depends on it."""
+    return RACE in dispatch.checks and not dispatch.is_round_robin
 
 
 def refusal(dispatch: Dispatch, function: Function, number: int) -> SimulationError:
@@ -136,12 +122,6 @@ def refusal(dispatch: Dispatch, function: Function, number: int) -> SimulationEr
     message = f"the fast engine cannot execute instruction {number} of '{function.name}'"
     span, labels = dispatch.image.place(function, instruction)
     return SimulationError(Diagnostic("S020", message, span, "--engine numpy can", labels=labels))
-
-
-def _is_traced(dispatch: Dispatch, groups: list[Group]) -> bool:
-    """Whether a trace is about one of the groups."""
-    trace = dispatch.trace
-    return trace is not None and any(trace.is_about(dispatch, g) for g in groups)
 
 
 @dataclass
@@ -169,10 +149,9 @@ class GroupBatch:
         dispatch: Dispatch,
         groups: list[Group],
         payloads: GroupPayloads,
-        check: UndefinedCheck | None = None,
-        log: RaceLog | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
-        self.dispatch, self.groups = dispatch, groups
+        self.dispatch, self.groups, self.observers = dispatch, groups, observers
         self.sizes = [g.size for g in groups]
         counts = [dispatch.threads_of(g) for g in groups]
         orders = {c: dispatch.schedule.order(c) if dispatch.schedule else np.arange(c) for c in set(counts)}
@@ -185,26 +164,12 @@ class GroupBatch:
         for row, (n, t) in enumerate(self.members):
             self.lanes[row, : threads.lane_count(dispatch, groups[n], t)] = True
         self.threads = HardwareThreads(self, len(self.members), self._local_memory(), self._scratch_memory())
-        self.one_by_one = log is not None and log.one_by_one
-        """Whether groups begin where those before them have ended, or wait."""
-        self.execution = BatchExecution(dispatch, self.threads, self.group_numbers, payloads.private_address)
+        self.execution = BatchExecution(dispatch, self.threads, self.group_numbers, observers, payloads.private_address)
         self.chosen_lanes: Bools | None = None
-        if log is not None:
-            self.execution.watch = BatchRaces(log, self)
-        if dispatch.trace is not None and _is_traced(dispatch, groups):
-            from vsim.engines.numpy.traced_machine import Tracer
 
-            self.execution.recorder = Tracer(dispatch, self.execution.running, dispatch.trace)
-        elif check is not None:
-            from vsim.engines.numpy.shadows import UndefinedRecorder
-
-            assert self.execution.findings is not None
-            self.execution.recorder = UndefinedRecorder(check, self.execution.running, self.execution.findings)
-
-    def can_run(self, groups: list[Group]) -> bool:
-        """Whether it serves other groups, too: of the same sizes, and traced as it is."""
-        is_traced = self.dispatch.trace is not None and self.execution.recorder is not None
-        return self.sizes == [g.size for g in groups] and is_traced == _is_traced(self.dispatch, groups)
+    def can_run(self, groups: list[Group], observers: Sequence[Observer]) -> bool:
+        """Whether it serves other groups, too: of the same sizes, and with the same observers."""
+        return self.sizes == [g.size for g in groups] and self.observers == observers
 
     def _local_memory(self) -> PartitionedSpace:
         room, size = self.dispatch.slm_room, self.dispatch.slm_size
@@ -225,9 +190,12 @@ class GroupBatch:
         activation = self.execution.start(self.dispatch.kernel, self.lanes)
         self._fill_inputs(activation.registers)
         self._fill_states(activation.registers)
-        if self.one_by_one:
+        if _one_by_one(self.dispatch):
             self.execution.scheduler.admit(activation, [self.group_numbers == n for n in range(len(groups))])
+        event = self.execution.running.event
         self.execution.scheduler.run(check_deadline)
+        for tell in listeners(self.observers, Observer.threads_end):
+            tell(event)
 
     # -- what threads find when they start -----------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NoReturn, Protocol
+from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
 
@@ -10,20 +11,16 @@ from visakit.diagnostics import Diagnostic, SimulationError
 from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import control_flow
 from vsim.analysis.spin_loops import spin_branches
-from vsim.checks.selection import CALLS, DIVERGENCE, GUARD
 from vsim.engines.numpy.activation import Activation, Running
 from vsim.engines.numpy.algebra import NumpyAlgebra, any_lane, lane_bits
-from vsim.engines.numpy.argument_checks import BatchArgumentChecks
-from vsim.engines.numpy.barriers import BarrierWatch, BatchBarriers, GroupBarrier, NamedBarriers
-from vsim.engines.numpy.call_checks import BatchCallChecks
+from vsim.engines.numpy.barriers import BatchBarriers, GroupBarrier, NamedBarriers
 from vsim.engines.numpy.calls import BatchCalls
 from vsim.engines.numpy.control_flow import BatchControlFlow
+from vsim.engines.numpy.events import BatchEvent, follows_instructions, observed
 from vsim.engines.numpy.faults import Faults
-from vsim.engines.numpy.findings import BatchFindings
 from vsim.engines.numpy.images import BatchImages
-from vsim.engines.numpy.lanes_left import BatchLanesLeft
 from vsim.engines.numpy.masks import BatchMasks
-from vsim.engines.numpy.messages import BatchMessages, MessageWatch
+from vsim.engines.numpy.messages import BatchMessages
 from vsim.engines.numpy.operands import BatchOperands
 from vsim.engines.numpy.prepared import PreparedFunction
 from vsim.engines.numpy.registers import RegisterKind, View
@@ -31,11 +28,12 @@ from vsim.engines.numpy.scheduler import Scheduler
 from vsim.engines.numpy.spaces import BatchSpaces
 from vsim.engines.numpy.thread_state import BatchThreadState
 from vsim.engines.numpy.threads import HardwareThreads
-from vsim.launch.arrays import Array, Bools
+from vsim.launch.arrays import Array
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.threads import state_defaults
+from vsim.observe.observer import Observer, listeners
 from vsim.semantics import SEMANTICS
-from vsim.semantics.algebra import Step
+from vsim.semantics.algebra import Machine, Step
 from vsim.semantics.registers import CE0, reads_lanes
 
 
@@ -71,7 +69,7 @@ class NumpyMachine:
         self.image, self.image_by_handle, self.pixel = images.image, images.image_by_handle, images.pixel
         self.with_image, self.with_sampler, self.sampler = images.with_image, images.with_sampler, images.sampler
 
-        messages = BatchMessages(running, faults, [w for w in (batch.watch, batch.argument_checks) if w is not None])
+        messages = BatchMessages(running, faults, batch.observers)
         self.load, self.store = messages.load, messages.store
         self.load_elements, self.store_elements = messages.load_elements, messages.store_elements
         self.atomic, self.mapped = messages.atomic, messages.mapped
@@ -81,14 +79,13 @@ class NumpyMachine:
         spins = dispatch.signature.summary.spins
         may_narrow = not (modes.rounding or modes.flushed or dispatch.checks or spins)
         branches = spin_branches(control_flow(prepared.function), prepared.layout) if spins else frozenset()
-        flow = BatchControlFlow(prepared, running, scheduler, dispatch.lanes, may_narrow, batch.left, branches)
+        flow = BatchControlFlow(prepared, running, scheduler, dispatch.lanes, may_narrow, branches, batch.observers)
         self.goto, self.jump, self.switch, self.leave = flow.goto, flow.jump, flow.switch, flow.leave
-        calls = BatchCalls(prepared, running, scheduler, faults, dispatch, batch.prepare, batch.call_checks)
+        calls = BatchCalls(prepared, running, scheduler, faults, dispatch, batch.prepare, batch.observers)
         self.call, self.call_function, self.call_address = calls.call, calls.call_function, calls.call_address
         barriers = BatchBarriers(
-            prepared, running, scheduler, batch.group_barrier, batch.named_barriers, batch.findings
+            prepared, running, scheduler, batch.group_barrier, batch.named_barriers, batch.observers
         )
-        batch.named_barriers.watch = batch.watch
         self.barrier, self.named_barrier = barriers.barrier, barriers.named_barrier
 
     def cannot(self, text: str, instruction: Instruction | None = None) -> SimulationError:
@@ -107,71 +104,44 @@ class Refused:
         raise SimulationError(self.diagnostics)
 
 
-class Recorder(Protocol):
-    """What a traced or checked launch prepares its functions with."""
-
-    def begin(self) -> None:
-        """Threads start."""
-
-    def machine(self, prepared: PreparedFunction, batch: BatchExecution) -> NumpyMachine:
-        """The machine for a function, which notes or checks what goes through it."""
-
-    def traced(self, function: Function, number: int, step: Step) -> Step:
-        """The step of an instruction, which says whose notes they are."""
-
-
-class BatchWatch(MessageWatch, BarrierWatch, Protocol):
-    """What a check is told while a batch runs."""
-
-    def step(self, function: Function, number: int, instruction: Instruction, step: Step) -> Step:
-        """The step of an instruction, or another one that notes something besides."""
-
-
 class BatchExecution:
     """The execution of a batch of threads: its functions, each prepared once, and what their activations share.
 
     Args:
         groups: the number of each thread's work-group in the batch.
+        observers: those that watch any of these work-groups.
         private_address: where private memory is, of kernels that have some.
-
-    Attributes:
-        recorder: writes a trace or checks; None where nobody wants that.
-        findings: what checks tell of what they find; None where none watch.
-        watch: is told of messages and fences; None where no check watches.
     """
 
-    def __init__(self, dispatch: Dispatch, threads: HardwareThreads, groups: Array, private_address: int = 0) -> None:
-        self.dispatch, self.threads = dispatch, threads
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        threads: HardwareThreads,
+        groups: Array,
+        observers: Sequence[Observer] = (),
+        private_address: int = 0,
+    ) -> None:
+        self.dispatch, self.threads, self.observers = dispatch, threads, observers
+        self.private_address = private_address
         self.running = Running(threads)
-        self.scheduler = Scheduler(self.running, self._deadlock)
-        self.group_barrier, self.named_barriers = GroupBarrier(groups), NamedBarriers(groups)
-        self.recorder: Recorder | None = None
-        self.findings = (
-            None if dispatch.findings is None else BatchFindings(dispatch, self.running, self.group_barrier.departures)
-        )
-        watches_lanes = self.findings is not None and DIVERGENCE in dispatch.checks
-        self.left = BatchLanesLeft(self.findings) if watches_lanes and self.findings else None
-        self.call_checks: BatchCallChecks | None = None
-        if self.findings is not None and CALLS in dispatch.checks:
-            self.call_checks = BatchCallChecks(self.findings, private_address)
-            self.scheduler.returning = self.call_checks.returned
-        self.watch: BatchWatch | None = None
-        self.argument_checks: BatchArgumentChecks | None = None
-        if self.findings is not None and GUARD in dispatch.checks:
-            self.argument_checks = BatchArgumentChecks(self.findings)
+        self.scheduler = Scheduler(self.running, self._deadlock, observers)
+        self.group_barrier, self.named_barriers = GroupBarrier(groups), NamedBarriers(groups, observers)
+        self.follows_instructions = follows_instructions(observers)
+        self.tells_operands = any(listeners(observers, e) for e in (Observer.read, Observer.write, Observer.masked))
         self._prepared: dict[int, PreparedFunction] = {}
+        for prepare in listeners(observers, Observer.prepare):
+            prepare(self)
 
     def prepare(self, function: Function) -> PreparedFunction:
         """The code of a function, prepared once for the batch."""
         found = self._prepared.get(id(function))
         if found is None:
             states = state_defaults(self.dispatch, function)
-            found = PreparedFunction(function, self.dispatch.grf_size, self._coverage(function), states)
+            found = PreparedFunction(function, self.dispatch.grf_size, states)
             if self.dispatch.image.register_overrun:
                 found.layout.allow_overrun()
             self._prepared[id(function)] = found
-            recorder = self.recorder
-            machine = NumpyMachine(found, self) if recorder is None else recorder.machine(found, self)
+            machine = self._machine(found)
             for number, instruction in enumerate(function.instructions):
                 try:
                     step = SEMANTICS[instruction.desc.semantics](machine, instruction)
@@ -179,14 +149,22 @@ class BatchExecution:
                     step = Refused(error.diagnostics)
                 if reads_lanes(found.layout, instruction):
                     step = self._behind_lanes(found, step)
-                if self.left is not None:
-                    step = self.left.before(function, number, step)
-                if self.call_checks is not None:
-                    step = self.call_checks.behind(function, found.layout, number, step)
-                if self.watch is not None:
-                    step = self.watch.step(function, number, instruction, step)
-                found.steps.append(step if recorder is None else recorder.traced(function, number, step))
+                if self.follows_instructions:
+                    step = observed(function, number, step, self.running, self.observers)
+                found.steps.append(step)
         return found
+
+    def _machine(self, prepared: PreparedFunction) -> Machine:
+        """What the semantics drive."""
+        if self.tells_operands:
+            from vsim.engines.numpy.observed_machine import ObservedMachine  # which few launches want
+
+            machine: Machine = ObservedMachine(prepared, self)
+        else:
+            machine = NumpyMachine(prepared, self)
+        for around in listeners(self.observers, Observer.machine):
+            machine = around(machine)
+        return machine
 
     def _behind_lanes(self, prepared: PreparedFunction, step: Step) -> Step:
         """A step, before which %ce0 gets the lanes that run."""
@@ -198,26 +176,18 @@ class BatchExecution:
 
         return behind
 
-    def _coverage(self, function: Function) -> Bools | None:
-        """Where the launch notes which instructions of a function executed; None if nobody asked."""
-        coverage = self.dispatch.coverage
-        return None if coverage is None else coverage[self.dispatch.image.module.all_functions.index(function)]
-
     def start(self, function: Function, lanes: Array) -> Activation:
         """Lanes of the kernel begin, with registers, memory and barriers as they are before threads start."""
         self.threads.restart()
         self.running.restart()
         self.group_barrier.restart()
         self.named_barriers.restart()
-        if self.findings is not None:
-            self.findings.restart()
-        if self.call_checks is not None:
-            self.call_checks.restart()
-        if self.recorder is not None:
-            self.recorder.begin()
         prepared = self.prepare(function)
         activation = Activation(prepared, prepared.new_registers(self.threads), 0, lanes)
         self.scheduler.start(activation)
+        event = self.running.event = BatchEvent(function, 0, self.running)
+        for tell in listeners(self.observers, Observer.threads_begin):
+            tell(event)
         return activation
 
     def _deadlock(self, live: list[Activation]) -> SimulationError:
@@ -225,8 +195,8 @@ class BatchExecution:
         blocked = [(int(any_lane(lanes).argmax()), a, pc) for a in live for pc, lanes in a.blocked.items()]
         row, activation, pc = min(blocked, key=lambda found: found[0])
         function = activation.prepared.function
-        if self.findings is not None and DIVERGENCE in self.findings.checks:
-            self.findings.report_ended((function, pc - 1), row, self.scheduler.places())
+        for tell in listeners(self.observers, Observer.stuck):
+            tell(BatchEvent(function, pc - 1, self.running), row)
         message = "a barrier waits for threads of the work-group that never arrive"
         faults = Faults(function, self.dispatch, self.running)
         return faults.at(row, 0, message, function.instructions[pc - 1])

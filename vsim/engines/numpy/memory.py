@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from visakit.language.program import Instruction
 from visakit.objects.image import SLOT
 from vsim.engines.numpy.algebra import Mask, broadcast
 from vsim.launch.arrays import Array, Bools, Bytes, DType, Dwords, Offsets
@@ -140,14 +141,33 @@ def _by_value(values: Array) -> Iterator[tuple[int, Bools | None]]:
             yield int(value), values == value
 
 
+class Act(NamedTuple):
+    """What a message does: ``read``, ``write`` or ``atomic``, its instruction, and the elements that lanes store.
+
+    The instruction of a raw message is the equivalent one.
+    """
+
+    kind: str
+    instruction: Instruction | None = None
+    values: list[Array] | None = None
+
+
 class MessageAccess:
     """One message: the addresses of its active lanes; ``size`` bytes at each must lie in one buffer.
 
-    It may not be a read-only one if the message ``writes``.
+    It may not be a read-only one if the message writes.
+
+    Attributes:
+        address: the addresses of the active lanes, one after the other.
+        mask: the active lanes: threads x lanes of the message, one row where all threads do the same.
+        only_read: the lanes of an atomic operation, shaped like ``mask``, that have only read, once that is known.
     """
 
-    def __init__(self, space: Space, address: Array, mask: Mask, size: int, fault: Fault, writes: bool = False) -> None:
-        self.space, self.size, self.fault, self.writes = space, size, fault, writes
+    def __init__(self, space: Space, address: Array, mask: Mask, size: int, fault: Fault, act: Act) -> None:
+        self.space, self.size, self.fault = space, size, fault
+        self.kind, self.instruction, self.values = act
+        self.writes = self.kind != "read"
+        self.only_read: Array | None = None
         lanes = np.ones((1, 1), bool) if mask is True else mask
         self.shape = np.broadcast_shapes(address.shape, lanes.shape, (space.rows, 1))
         self.mask = broadcast(lanes, self.shape)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
 from visakit.diagnostics import SimulationError
-from visakit.language.program import Function, Instruction
+from visakit.language.program import Instruction
 from visakit.language.types import DataType
 from visakit.rules.message_sizes import length_difference, shape_difference
 from vsim.engines.numpy import memory
@@ -18,43 +17,33 @@ from vsim.engines.numpy.activation import Running
 from vsim.engines.numpy.algebra import DTYPES, Mask
 from vsim.engines.numpy.atomics import atomic, only_reads
 from vsim.engines.numpy.faults import Faults
-from vsim.engines.numpy.memory import MessageAccess, Space
+from vsim.engines.numpy.memory import Act, MessageAccess, Space
 from vsim.launch.arrays import Array, Bools
-
-
-class MessageWatch(Protocol):
-    """What is told of each message, after its memory was read or written."""
-
-    def loaded(self, function: Function, instruction: Instruction, access: MessageAccess) -> None:
-        """A load."""
-
-    def stored(self, function: Function, instruction: Instruction, access: MessageAccess, values: list[Array]) -> None:
-        """A store."""
-
-    def changed(
-        self, function: Function, instruction: Instruction, access: MessageAccess, only_read: Array | None
-    ) -> None:
-        """An atomic; which of its lanes have changed nothing, None for none."""
+from vsim.observe.observer import Observer, listeners
 
 
 class BatchMessages:
     """Messages of the instructions of one function; see :class:`vsim.semantics.algebra.Machine`."""
 
-    def __init__(self, running: Running, faults: Faults, watches: Sequence[MessageWatch] = ()) -> None:
-        self.running, self.faults, self.watches = running, faults, watches
+    def __init__(self, running: Running, faults: Faults, observers: Sequence[Observer] = ()) -> None:
+        self.running, self.faults = running, faults
+        self.access, self.accessed = listeners(observers, Observer.access), listeners(observers, Observer.accessed)
 
-    def _access(
-        self,
-        space: Space,
-        address: Array,
-        mask: Mask,
-        size: int,
-        instruction: Instruction | None,
-        writes: bool = False,
-    ) -> MessageAccess:
+    def _access(self, space: Space, address: Array, mask: Mask, size: int, act: Act) -> MessageAccess:
+        """The access of a message, which observers are told of."""
+        access = self._unobserved(space, address, mask, size, act)
+        for tell in self.access:
+            tell(self.running.event, access)
+        return access
+
+    def _unobserved(self, space: Space, address: Array, mask: Mask, size: int, act: Act) -> MessageAccess:
         is_flat = isinstance(space, memory.FlatSpace)
-        fault = partial(self.faults.outside, size=size, instruction=instruction, is_flat=is_flat)
-        return MessageAccess(space, address, mask, size, fault, writes)
+        fault = partial(self.faults.outside, size=size, instruction=act.instruction, is_flat=is_flat)
+        return MessageAccess(space, address, mask, size, fault, act)
+
+    def _tell(self, access: MessageAccess) -> None:
+        for tell in self.accessed:
+            tell(self.running.event, access)
 
     def load(self, space: Space, address: Array, data_type: DataType, mask: Mask, instruction: Instruction) -> Array:
         """Read one element for each lane; lanes outside the mask give 0."""
@@ -68,10 +57,9 @@ class BatchMessages:
         self, space: Space, address: Array, data_type: DataType, count: int, mask: Mask, instruction: Instruction
     ) -> list[Array]:
         """Read consecutive elements for each lane."""
-        access = self._access(space, address, mask, count * data_type.size, instruction)
+        access = self._access(space, address, mask, count * data_type.size, Act("read", instruction))
         found = memory.load(access, DTYPES[data_type], count)
-        for watch in self.watches:
-            watch.loaded(self.faults.function, instruction, access)
+        self._tell(access)
         return found
 
     def store_elements(
@@ -79,10 +67,9 @@ class BatchMessages:
     ) -> None:
         """Write consecutive elements for each lane: the first of all lanes, then the second, and so on."""
         size = len(values) * values[0].dtype.itemsize
-        access = self._access(space, address, mask, size, instruction, writes=True)
+        access = self._access(space, address, mask, size, Act("write", instruction, values))
         memory.store(access, values)
-        for watch in self.watches:
-            watch.stored(self.faults.function, instruction, access, values)
+        self._tell(access)
 
     def atomic(
         self,
@@ -95,11 +82,11 @@ class BatchMessages:
         instruction: Instruction,
     ) -> Array:
         """Atomic operations in lane order; gives the old values."""
-        access = self._access(space, address, mask, data_type.size, instruction, writes=True)
+        access = self._access(space, address, mask, data_type.size, Act("atomic", instruction))
         found = atomic(access, op, DTYPES[data_type], sources)
-        only_read = only_reads(op, found, sources) if self.watches else None
-        for watch in self.watches:
-            watch.changed(self.faults.function, instruction, access, only_read)
+        if self.accessed:
+            access.only_read = only_reads(op, found, sources)
+            self._tell(access)
         return found
 
     def require_shape(self, found: Array, wanted: int, mask: Mask, instruction: Instruction) -> None:
@@ -124,6 +111,6 @@ class BatchMessages:
             one = np.zeros(shape, bool)
             one[row, lane] = True
             with contextlib.suppress(SimulationError):
-                self._access(space, np.broadcast_to(address, shape), one, size, None).parts()
+                self._unobserved(space, np.broadcast_to(address, shape), one, size, Act("read")).parts()
                 found[row, lane] = True
         return found

@@ -25,15 +25,12 @@ class BarrierWait(Protocol):
 class PreparedFunction:
     """A function prepared for execution: a step for each instruction, and the views of registers that the steps need.
 
-    A step returns whether lanes moved: the running lanes do not simply go on at the next instruction. ``executed`` is
-    where the launch notes which instructions executed, None if nobody asked; ``states`` class, index and number of the
-    surface and sampler variables that begin with one.
+    A step returns whether lanes moved: the running lanes do not simply go on at the next instruction. ``states`` are
+    class, index and number of the surface and sampler variables that begin with one.
     """
 
-    def __init__(
-        self, function: Function, grf_size: int, executed: Bools | None, states: list[tuple[int, int, int]]
-    ) -> None:
-        self.function, self.executed, self.states = function, executed, states
+    def __init__(self, function: Function, grf_size: int, states: list[tuple[int, int, int]]) -> None:
+        self.function, self.states = function, states
         self.layout = layout_of(function, grf_size)
         self.labels = {i.args["label"]: n for n, i in enumerate(function.instructions) if i.desc.flow.is_label}
         self.steps: list[Step] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from visakit.language.program import Function
 from vsim.engines.numpy.activation import Activation, Running
 from vsim.engines.numpy.algebra import any_lane
 from vsim.launch.arrays import Bools
+from vsim.observe.observer import Observer, listeners
 
 DEADLINE_MOVES = 16
 """How often lanes move from one look at the clock to the next."""
@@ -21,12 +22,17 @@ class Scheduler:
 
     Args:
         deadlock: makes the error where lanes of some activations wait at barriers for threads that never arrive.
+        observers: those that watch the batch.
     """
 
-    def __init__(self, running: Running, deadlock: Callable[[list[Activation]], SimulationError]) -> None:
+    def __init__(
+        self,
+        running: Running,
+        deadlock: Callable[[list[Activation]], SimulationError],
+        observers: Sequence[Observer] = (),
+    ) -> None:
         self.running, self.deadlock = running, deadlock
-        self.returning: Callable[[Activation, Bools], None] | None = None
-        """Is told of threads that return from a function, where somebody wants to know."""
+        self.returned, self.ran = listeners(observers, Observer.returned), listeners(observers, Observer.ran)
         self.live: list[Activation] = []
         self.check_deadline: Callable[[], None] | None = None
         self._moves = 0
@@ -61,18 +67,18 @@ class Scheduler:
     def run_activation(self, activation: Activation, limit: int | None = None) -> None:
         """Run an activation until it calls, is blocked or ends; with a limit, until its lanes wait there or behind."""
         prepared = activation.prepared
-        steps, executed = prepared.steps, prepared.executed
+        steps, function = prepared.steps, prepared.function
         end = len(steps) if limit is None else limit
         horizon = end + 1 if limit is None else end
         while activation.running or activation.resume(horizon):
             stop = activation.reconverge(end)
-            first = pc = activation.pc
+            first, active, pc = activation.pc, activation.active, activation.pc
             moved = False
             while pc < stop and not moved:
                 moved = bool(steps[pc]())
                 pc += 1
-            if executed is not None:
-                executed[first:pc] = True
+            for tell in self.ran:
+                tell(function, first, pc, int(np.count_nonzero(any_lane(active))), int(np.count_nonzero(active)))
             if moved:
                 if self.running.activation is not activation:
                     return
@@ -94,14 +100,13 @@ class Scheduler:
         self.live.remove(activation)
         if activation.back is not None:
             caller, pc, lanes = activation.back
-            self._tell(activation, lanes)
+            self._tell_return(activation, lanes)
             caller.children -= 1
             caller.wait(pc, lanes)
 
-    def _tell(self, activation: Activation, lanes: Bools) -> None:
-        if self.returning is not None and activation.kept is not None:
-            self.running.carry_out()
-            self.returning(activation, any_lane(lanes))
+    def _tell_return(self, activation: Activation, lanes: Bools) -> None:
+        for tell in self.returned:
+            tell(activation, any_lane(lanes))
 
     def _return_some(self) -> bool:
         """Let threads return from an activation before others that a barrier holds up in it; whether there are any."""
@@ -116,7 +121,7 @@ class Scheduler:
             done = lanes & ~left[:, None]
             if done.any():
                 activation.back = activation.back._replace(lanes=lanes & left[:, None])
-                self._tell(activation, done)
+                self._tell_return(activation, done)
                 caller.wait(pc, done)
                 return True
         return False

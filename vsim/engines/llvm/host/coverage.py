@@ -1,42 +1,26 @@
-"""Which instructions of a launch executed, gathered from the bits that compiled code sets for its blocks."""
+"""Where compiled code notes which of its blocks executed, and counts how often."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
 from visakit.language.program import Function, Module
-from vsim.analysis.control_flow import control_flow
-from vsim.launch.dispatch import Dispatch
 
 
-def _words(function: Function) -> int:
+def block_words(function: Function) -> int:
+    """The 64-bit words that have a bit for each instruction of a function at which a block may begin."""
     return len(function.instructions) // 64 + 1
 
 
 def first_word(module: Module, function: Function) -> int:
-    """The first of the 64-bit words that hold the bits of a function."""
+    """The first of the words of a function among those of the module."""
     functions = module.all_functions
-    return sum(_words(f) for f in functions[: functions.index(function)])
+    return sum(block_words(f) for f in functions[: functions.index(function)])
 
 
-class ExecutedBlocks:
-    """The gathered bits of a launch: a bit for the first instruction of each block that executed."""
+COUNTER_SIZE = 16
+"""Bytes of a counter: threads that came to a block, and lanes that ran there, summed up."""
 
-    def __init__(self, module: Module) -> None:
-        self.module = module
-        self.words = np.zeros(sum(_words(f) for f in module.all_functions), np.uint64)
 
-    def write_to(self, dispatch: Dispatch, compiled: Sequence[Function]) -> None:
-        """Write down in the launch which instructions of the compiled functions executed: whole blocks."""
-        assert dispatch.coverage is not None
-        at = 0
-        for number, function in enumerate(self.module.all_functions):
-            words = self.words[at : at + _words(function)]
-            at += _words(function)
-            if words.any() and any(function is c for c in compiled):
-                bits = np.unpackbits(words.view(np.uint8), bitorder="little")
-                for start, end in control_flow(function).blocks():
-                    if bits[start]:
-                        dispatch.coverage[number][start:end] = True
+def first_counter(module: Module, function: Function) -> int:
+    """The first counter of a function in those of the module: each instruction has one, used where a block begins."""
+    functions = module.all_functions
+    return sum(len(f.instructions) for f in functions[: functions.index(function)])

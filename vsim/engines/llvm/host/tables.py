@@ -22,6 +22,10 @@ TURNS_ARENA_BYTES = 256 << 20
 """Memory for those of all threads that are under way where they take turns; the system gives what is touched."""
 
 
+Range = tuple[int, int, bool]
+"""Memory that compiled code may touch: where it begins, bytes, whether it may be written."""
+
+
 def aligned(size: int, align: int = 64) -> Bytes:
     """Zeroed memory that begins at a multiple of ``align``."""
     raw = np.zeros(size + align, np.uint8)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from visakit.language.calls import size_difference
 from visakit.language.program import Function, Instruction
@@ -11,13 +12,13 @@ from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.workers import MAXIMUM_DEPTH, NESTED_BYTES
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.lower.checks.calls import CallChecks
 from vsim.engines.llvm.lower.control_flow import ControlFlowLowering, Lanes, Step
 from vsim.engines.llvm.lower.faults import FaultExits
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.suspension import Suspension
 from vsim.engines.llvm.memory.bounds import Where
+from vsim.observe.observer import Observer, listeners
 
 
 def stack_address(b: Builder) -> str:
@@ -25,6 +26,12 @@ def stack_address(b: Builder) -> str:
     b.declare("llvm.frameaddress.p0", "ptr", "i32")
     frame = b.assign("call ptr @llvm.frameaddress.p0(i32 0)")
     return b.assign(f"ptrtoint ptr {frame} to i64")
+
+
+class LoweredCall(NamedTuple):
+    """A call that is lowered: of a function, or of those that an address may mean."""
+
+    function: Function | None
 
 
 class Calls:
@@ -36,9 +43,10 @@ class Calls:
         masks: Masks,
         flow: ControlFlowLowering,
         exits: FaultExits,
-        checks: CallChecks,
+        observers: Sequence[Observer],
     ) -> None:
-        self.state, self.masks, self.flow, self.exits, self.checks = state, masks, flow, exits, checks
+        self.state, self.masks, self.flow, self.exits = state, masks, flow, exits
+        self.called, self.returned = listeners(observers, Observer.call), listeners(observers, Observer.returned)
         self.suspension = Suspension(state)
 
     def call_function(self, name: int, lanes: Lanes, instruction: Instruction) -> Step:
@@ -51,16 +59,16 @@ class Calls:
             depth = self._enter()
             if target is None:
                 self._fail(cx.UNDEFINED, mask, instruction, lambda: ("0", 0, 0, "0"))
-                self._return(depth, [])
+                self._return(depth, None)
                 return
             if target.is_cm is not state.function.is_cm:
                 address = image.function_address(image.module.all_functions.index(target))
                 self._fail(cx.CALL, mask, instruction, lambda: ("0", 0, 0, str(address)))
-                self._return(depth, [])
+                self._return(depth, None)
                 return
-            kept = self.checks.before()
+            frame = self._tell_call(target)
             self._call(target, mask, depth)
-            self._return(depth, kept)
+            self._return(depth, frame)
 
         return step
 
@@ -73,7 +81,7 @@ class Calls:
             value = address()
             mask = self._lanes(lanes, instruction)
             depth = self._enter()
-            kept = self.checks.before()
+            frame = self._tell_call(None)
             done, wild = b.new_label("done"), b.new_label("wild")
             arms = [(b.new_label("target"), at, f) for at, f in self._candidates()]
             text = " ".join(f"i32 {at}, label %{label}" for label, at, _ in arms)
@@ -93,9 +101,15 @@ class Calls:
             self._fail(cx.CALL, mask, instruction, where)
             b.jump(done)
             b.label(done)
-            self._return(depth, kept)
+            self._return(depth, frame)
 
         return step
+
+    def _tell_call(self, function: Function | None) -> LoweredCall:
+        frame = LoweredCall(function)
+        for tell in self.called:
+            tell(self.state.event, frame)
+        return frame
 
     def _fail(self, kind: int, mask: Value, instruction: Instruction, where: Where) -> None:
         """Leave the function if any lane takes the call."""
@@ -130,8 +144,12 @@ class Calls:
         self.exits.leave_if(too_deep, cx.DEPTH, "0", "0", lambda: ("0", 0, 0, deeper))
         return depth
 
-    def _return(self, depth: str, kept: list[str]) -> None:
-        """Restore the depth; leave if the callee failed or the run is to stop, else look at what it must keep."""
+    def _return(self, depth: str, frame: LoweredCall | None) -> None:
+        """Restore the depth; leave if the callee failed or the run is to stop.
+
+        Args:
+            frame: what observers were told of the call; None where nothing is called.
+        """
         b = self.state.b
         b.emit(f"store i64 {depth}, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
         fault = b.assign(f"load i64, ptr {b.offset('%ctx', cx.FAULT)}, align 8")
@@ -139,7 +157,8 @@ class Calls:
         either = b.assign(f"or i64 {fault}, {stop}")
         failed = b.assign(f"icmp ne i64 {either}, 0")
         b.leave_if(failed, "exit", "returned")
-        self.checks.after(kept)
+        for tell in self.returned if frame is not None else ():
+            tell(frame, self.state.thread)
         self.state.storage.carry_in()
 
     def _call(self, function: Function, mask: Value, depth: str) -> None:

@@ -11,7 +11,7 @@ the subroutine at N; ``exit`` ends the thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from visakit.language.program import Instruction
 from vsim.analysis.control_flow import takes_all
@@ -19,12 +19,12 @@ from vsim.analysis.uniformity import takes_one_way
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.constant_masks import constant_mask
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.checks.divergence import LanesLeft
 from vsim.engines.llvm.lower.faults import FaultExits
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.recursion import Recursion
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.suspension import Suspension
+from vsim.observe.observer import Observer, listeners
 from vsim.semantics.flow import has_followers, reach
 
 Step = Callable[[], None]
@@ -34,8 +34,9 @@ Lanes = Callable[[], Mask]
 class ControlFlowLowering:
     """Branches, subroutines and returns of one function."""
 
-    def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits, left: LanesLeft) -> None:
-        self.state, self.masks, self.exits, self.left = state, masks, exits, left
+    def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits, observers: Sequence[Observer]) -> None:
+        self.state, self.masks, self.exits = state, masks, exits
+        self.skips = listeners(observers, Observer.skips)
         self.recursion = Recursion(state, exits)
         self.suspension = Suspension(state)
 
@@ -186,12 +187,11 @@ class ControlFlowLowering:
     def jump(self, label: int, taken: Callable[[], Value] | None) -> Step:
         """All lanes of the thread go on at the label, if its predicate holds."""
         state, pc = self.state, self.state.at.pc
-        target, instruction = state.flow.labels[label], state.function.instructions[pc]
-        predicate = instruction.args.get("pred")
+        target, predicate = state.flow.labels[label], state.function.instructions[pc].args.get("pred")
 
         def step() -> None:
             condition = None if predicate is None else self.masks.first_bit(predicate)
-            self.left.behind(instruction, target, condition)
+            self._tell_skip(target, condition)
             self._branch_uniform(pc, target, condition)
 
         return step
@@ -247,9 +247,8 @@ class ControlFlowLowering:
             b = state.b
             value = index()
             for n, target in enumerate(targets):
-                if self.left.wanted:
-                    chosen = b.assign(f"icmp eq i32 {value.text}, {n}")
-                    self.left.behind(state.function.instructions[pc], target, chosen)
+                if self.skips:
+                    self._tell_skip(target, b.assign(f"icmp eq i32 {value.text}, {n}"))
             running = self.masks.running_vector()
             direct = all(self._nobody_waits_between(pc, target) for target in targets)
             self.leave_block()
@@ -277,7 +276,8 @@ class ControlFlowLowering:
         def step() -> None:
             b = state.b
             taken = self.taken(lanes, instruction)
-            self._look_behind_return(instruction, taken)
+            if self.skips:
+                self._tell_skip(state.flow.subroutine_end(pc), None if taken is True else b.any(taken))
             if taken is True:
                 # Where all lanes are together none waits: a converged point further down is for lanes that come there.
                 following = "exit" if state.at.converged else self.next_waiting(pc)
@@ -293,11 +293,9 @@ class ControlFlowLowering:
 
         return step
 
-    def _look_behind_return(self, instruction: Instruction, taken: Mask) -> None:
-        """Where a check wants to know, report lanes that a return of the whole thread leaves behind."""
-        if self.left.wanted:
-            end = self.state.flow.subroutine_end(self.state.at.pc)
-            self.left.behind(instruction, end, None if taken is True else self.state.b.any(taken))
+    def _tell_skip(self, end: int, condition: str | None) -> None:
+        for tell in self.skips:
+            tell(self.state.event, end, condition)
 
     def call(self, label: int, lanes: Lanes, instruction: Instruction) -> Step:
         """These lanes run a subroutine of the same function and come back."""

@@ -7,7 +7,6 @@ instruction is kept for the second one, unless it emitted something. A function 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from visakit.language import types
 from visakit.language.program import Function
@@ -21,9 +20,8 @@ from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.affine_registers import LaneShapes, Places
 from vsim.engines.llvm.lower.assembly import assemble
 from vsim.engines.llvm.lower.calls import stack_address
-from vsim.engines.llvm.lower.checks.coverage import CoverageMarks
-from vsim.engines.llvm.lower.checks.divergence import LanesLeft
 from vsim.engines.llvm.lower.checks.findings import FindingExits
+from vsim.engines.llvm.lower.checks.observers import observers_of
 from vsim.engines.llvm.lower.control_flow import ControlFlowLowering
 from vsim.engines.llvm.lower.dry_run import StorageUse, storage_use
 from vsim.engines.llvm.lower.faults import FaultExits
@@ -36,11 +34,10 @@ from vsim.engines.llvm.lower.state import ENTRY, FunctionState, Position
 from vsim.engines.llvm.lower.storage import VARIABLE, Key
 from vsim.engines.llvm.passes import sanitize
 from vsim.engines.llvm.target import is_guarded
+from vsim.observe.observer import Observer, listeners
 from vsim.semantics import SEMANTICS
+from vsim.semantics.algebra import Machine
 from vsim.semantics.registers import CE0, reads_lanes
-
-if TYPE_CHECKING:  # Few launches are checked.
-    from vsim.checks.undefined import UndefinedMachine
 
 Needs = Callable[[int], BlockNeeds]
 MOST_ATTEMPTS = 3
@@ -63,13 +60,13 @@ class FunctionLowering:
         self.state = FunctionState(module, function)
         self.exits = FaultExits(self.state)
         self.masks = Masks(self.state)
-        self.findings = FindingExits(self.state)
-        self.left = LanesLeft(self.state, self.masks, self.findings)
-        self.flow = ControlFlowLowering(self.state, self.masks, self.exits, self.left)
-        self.machine = LoweringMachine(self.state, self.masks, self.flow, self.exits, self.findings)
-        self.semantics_on = self._checked_machine() if module.dispatch.watches_undefined else self.machine
-        """What the semantics drive: the machine, or the one around it that checks."""
-        self.coverage = CoverageMarks(self.state) if module.dispatch.coverage is not None else None
+        self.observers = observers_of(self.state, self.masks, self.exits, FindingExits(self.state))
+        self.flow = ControlFlowLowering(self.state, self.masks, self.exits, self.observers)
+        self.machine = LoweringMachine(self.state, self.masks, self.flow, self.exits, self.observers)
+        self.semantics_on = self._observed_machine()
+        """What the semantics drive: the machine, or one around it."""
+        self.before, self.after = listeners(self.observers, Observer.before), listeners(self.observers, Observer.after)
+        self.ran = listeners(self.observers, Observer.ran)
         self.guarded = is_guarded()
         self.yields = module.dispatch.is_round_robin
         self.prepared: dict[int, Callable[[], object]] = {}
@@ -77,13 +74,12 @@ class FunctionLowering:
         self.refused: set[int] = set()
         """Instructions that no engine can execute."""
 
-    def _checked_machine(self) -> UndefinedMachine:
-        """The machine that checks for undefined values."""
-        from vsim.checks.undefined import UndefinedMachine
-        from vsim.engines.llvm.lower.checks.shadows import CompiledShadows
-
-        shadows = CompiledShadows(self.state, self.masks, self.exits, self.findings)
-        return UndefinedMachine(self.machine, shadows)
+    def _observed_machine(self) -> Machine:
+        machine: Machine = self.machine
+        for observer in self.observers:
+            observer.prepare(self.machine)
+            machine = observer.machine(machine)
+        return machine
 
     def text(self) -> str:
         """The function as IR."""
@@ -104,13 +100,13 @@ class FunctionLowering:
             uses = self._emit({}, {}, lambda block: straight, keep=False)
             if self.refused:  # without what their preparation has emitted
                 uses = self._emit({}, {}, lambda block: straight, keep=False)
-            return assemble(state, self.flow.recursion, self.coverage, uses[ENTRY].exposed)
+            return assemble(state, self.flow.recursion, self.observers, uses[ENTRY].exposed)
         helpers = dict(state.module.helpers)
         uses = self._emit({}, None, lambda block: NOTHING_NEEDED, keep=True)
         use = storage_use(state, uses)
         found = self._settled(use, helpers)
         state.walks.end()
-        return assemble(state, self.flow.recursion, self.coverage, use.unwritten | found.slots(use.unwritten))
+        return assemble(state, self.flow.recursion, self.observers, use.unwritten | found.slots(use.unwritten))
 
     def _settled(self, use: StorageUse, helpers: Mapping[str, str]) -> LaneShapes:
         """Emit the function until its blocks leave what was assumed of registers, and accesses were looked at under the
@@ -180,8 +176,8 @@ class FunctionLowering:
         running: Mask = self.masks.work_items() if converged else self.masks.load_running()
         at = state.at = Position(start, running, converged)
         self._place_in_others(at)
-        if self.coverage:
-            self.coverage.mark(start)
+        for tell in self.ran:
+            tell(state.function, start, end, 1, running)
         for pc in range(start, end):
             at.pc, at.execution = pc, state.function.instructions[pc].args.get("exec")
             self._instruction(pc, keep)
@@ -224,9 +220,8 @@ class FunctionLowering:
         if self.yields and touches_memory(instruction):
             self.machine.waiting.suspension.let_others_run()
         self.state.walks.before(pc, leaves_memory_alone(instruction))
-        if self.machine.races:
-            self.machine.races.fence(instruction)
-        self.left.before(instruction)
+        for tell in self.before:
+            tell(self.state.event)
         self.state.registers.pc = pc
         if reads_lanes(self.state.layout, instruction):
             running = Value(self.state.b, types.UQ, 1, self.masks.bits(self.masks.running_vector()))
@@ -234,7 +229,8 @@ class FunctionLowering:
         emit()
         if pc in self.state.walks.counted.slots:
             self.state.walks.count_up(pc, self.masks.mask(instruction.args["exec"], None)())
-        self.machine.call_checks.behind(instruction)
+        for tell in self.after:
+            tell(self.state.event)
 
     def _refuse(self) -> None:
         """Emit the fault that an instruction is which no engine can execute."""
@@ -257,8 +253,8 @@ class FunctionLowering:
             b.emit(f"store i64 {stack_address(b)}, ptr {b.offset('%shared', cx.SHARED_STACK)}, align 8")
             if state.dispatch.checks:
                 b.emit(f"store i64 {self.masks.work_item_bits()}, ptr {b.offset('%shared', cx.SHARED_ITEMS)}, align 8")
-            if self.machine.races:
-                self.machine.races.ids.publish()
+            for tell in listeners(self.observers, Observer.threads_begin):
+                tell(state.event)
         state.at = Position(ENTRY, self.masks.work_items(), converged=True)
         self.masks.run_all()
         Prologue(state, self.masks).emit()
@@ -270,10 +266,10 @@ class FunctionLowering:
             if self.state.is_coroutine:
                 b.jump("exit")
             else:
-                self._publish()
+                self._tell_end()
                 b.emit("ret void")
         b.label("exit")
-        self._publish()
+        self._tell_end()
         if self.state.is_coroutine and not self.state.is_kernel:
             self.state.storage.carry_out()
         if self.state.is_coroutine:
@@ -284,6 +280,6 @@ class FunctionLowering:
             self.state.storage.carry_out()
             b.emit("ret void")
 
-    def _publish(self) -> None:
-        if self.coverage:
-            self.coverage.publish()
+    def _tell_end(self) -> None:
+        for observer in self.observers:
+            observer.leaves()

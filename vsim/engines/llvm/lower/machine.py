@@ -6,21 +6,16 @@ It does nothing itself: each method is one of the part that does it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from visakit.language import types
 from visakit.language.program import Instruction
 from visakit.language.types import DataType
-from vsim.checks.selection import RACE
 from vsim.engines.llvm import CannotExecute
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.race import RECORDING
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.calls import Calls
-from vsim.engines.llvm.lower.checks.arguments import ArgumentChecks
-from vsim.engines.llvm.lower.checks.calls import CallChecks
-from vsim.engines.llvm.lower.checks.findings import FindingExits
-from vsim.engines.llvm.lower.checks.race import RaceWatch
+from vsim.engines.llvm.lower.checks.observers import LoweredAccess
 from vsim.engines.llvm.lower.control_flow import ControlFlowLowering
 from vsim.engines.llvm.lower.faults import FaultExits
 from vsim.engines.llvm.lower.float_controls import FloatControls
@@ -34,6 +29,7 @@ from vsim.engines.llvm.memory.access import MemoryAccess
 from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.engines.llvm.memory.texels import TexelAccess
 from vsim.memory.memory import SamplerState
+from vsim.observe.observer import Observer, listeners
 from vsim.semantics.algebra import ImageView
 
 
@@ -46,9 +42,9 @@ class LoweringMachine:
         masks: Masks,
         flow: ControlFlowLowering,
         exits: FaultExits,
-        findings: FindingExits,
+        observers: Sequence[Observer],
     ) -> None:
-        self.state = state
+        self.state, self.observers = state, listeners(observers, Observer.accessed)
         self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
         module, self.exits = state.module, exits
         size = len(state.function.instructions)
@@ -56,12 +52,7 @@ class LoweringMachine:
         self.access = MemoryAccess(
             state.b, exits.leave_if, module.helpers, separate, size, walks, module.row, state.is_straight
         )
-        self.races: RaceWatch | None = None
-        if state.dispatch.checks & {RACE, RECORDING}:
-            self.races = RaceWatch(state, findings, self.access.loops)
-            self.access.watched_by(self.races)
         self.texels = TexelAccess(state.b, exits.leave_if, module.helpers, module.row)
-        self.texels.watch = self.races
         operands = Operands(state, masks, self.access)
         self.type_of = operands.type_of
         self.reader, self.writer = operands.reader, operands.writer
@@ -81,10 +72,9 @@ class LoweringMachine:
         self.image, self.image_by_handle, self.pixel = self.images.image, self.images.image_by_handle, self.images.pixel
         self.goto, self.jump, self.switch = flow.goto, flow.jump, flow.switch
         self.call, self.leave = flow.call, flow.leave
-        self.waiting = ThreadWaits(state, masks, flow, findings, self.races)
+        self.waiting = ThreadWaits(state, masks, flow, observers)
         self.barrier, self.named_barrier = self.waiting.barrier, self.waiting.named_barrier
-        self.call_checks, self.argument_checks = CallChecks(state, findings), ArgumentChecks(state, findings)
-        calls = Calls(state, masks, flow, exits, self.call_checks)
+        calls = Calls(state, masks, flow, exits, observers)
         self.call_function, self.call_address = calls.call_function, calls.call_address
         controls = FloatControls(state)
         self.rounding, self.denormals = controls.rounding, controls.denormals
@@ -118,6 +108,10 @@ class LoweringMachine:
 
     # -- memory --------------------------------------------------------------------------------------------
 
+    def _tell(self, access: LoweredAccess) -> None:
+        for tell in self.observers:
+            tell(self.state.event, access)
+
     def load(
         self, space: MemorySpace, address: Value, data_type: DataType, mask: Mask, instruction: Instruction
     ) -> Value:
@@ -134,7 +128,7 @@ class LoweringMachine:
         """Consecutive elements for each lane."""
         access = self.texels if space.checked_elsewhere else self.access
         found = access.load(space, address, data_type, mask, count)
-        self.argument_checks.look(space, address, count * data_type.size, mask, writes=False)
+        self._tell(LoweredAccess(space, address, count * data_type.size, mask, writes=False))
         return found
 
     def store_elements(
@@ -143,7 +137,7 @@ class LoweringMachine:
         """Consecutive elements of each lane."""
         access = self.texels if space.checked_elsewhere else self.access
         access.store(space, address, values, mask)
-        self.argument_checks.look(space, address, sum(v.type.size for v in values), mask, writes=True)
+        self._tell(LoweredAccess(space, address, sum(v.type.size for v in values), mask, writes=True))
 
     def mapped(self, space: MemorySpace, address: Value, size: int, mask: Mask) -> Mask:
         """The lanes of a mask that could read so many bytes at their address."""
@@ -164,7 +158,7 @@ class LoweringMachine:
         found = self.access.atomic(
             space, op, address, data_type, sources, mask, args["exec"].size, wanted=args["dst"].var != 0
         )
-        self.argument_checks.look(space, address, data_type.size, mask, writes=True)
+        self._tell(LoweredAccess(space, address, data_type.size, mask, writes=True))
         return found
 
     # -- images --------------------------------------------------------------------------------------------

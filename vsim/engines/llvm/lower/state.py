@@ -27,6 +27,7 @@ from vsim.engines.llvm.lower.registers import Registers
 from vsim.engines.llvm.lower.storage import Key, Storage
 from vsim.engines.llvm.memory.induction import CountedLanes
 from vsim.engines.llvm.memory.stream_prefetch import LaneWalks
+from vsim.observe.observer import Event
 from vsim.semantics.registers import layout_of
 
 ENTRY = -1
@@ -106,6 +107,11 @@ class FunctionState:
         self.registers = self._registers(shapes)
         self.around = []
         self.cold = []
+
+    @property
+    def event(self) -> Event:
+        """The instruction that is lowered, for observers."""
+        return Event(self.function, self.at.pc)
 
     @property
     def mask_ir(self) -> str:

@@ -4,21 +4,18 @@ phases; else threads take turns.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from visakit.language import types
 from visakit.language.program import Instruction
 from vsim.analysis.waiting import group_barriers
-from vsim.checks.findings import Site
-from vsim.checks.selection import DIVERGENCE
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.lower.checks.findings import Details, FindingExits
-from vsim.engines.llvm.lower.checks.race import RaceWatch
 from vsim.engines.llvm.lower.control_flow import ControlFlowLowering
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.suspension import Suspension
+from vsim.observe.observer import Observer, listeners
 
 Step = Callable[[], None]
 
@@ -31,10 +28,11 @@ class ThreadWaits:
         state: FunctionState,
         masks: Masks,
         flow: ControlFlowLowering,
-        findings: FindingExits,
-        races: RaceWatch | None = None,
+        observers: Sequence[Observer],
     ) -> None:
-        self.state, self.masks, self.flow, self.findings, self.races = state, masks, flow, findings, races
+        self.state, self.masks, self.flow = state, masks, flow
+        self.comes = listeners(observers, Observer.barrier)
+        self.arrived, self.departed = listeners(observers, Observer.arrived), listeners(observers, Observer.departed)
         self.suspension = Suspension(state)
         self.has_several = len(group_barriers(state.function)) > 1
 
@@ -44,9 +42,7 @@ class ThreadWaits:
         def step() -> None:
             if not self.state.is_coroutine:
                 return  # The thread is alone in its group.
-            self._look_for_absent()
-            if signal:
-                self._meet()
+            self._tell(signal)
             if not self.state.module.takes_turns:
                 if self.has_several:
                     self._note_place()
@@ -66,15 +62,15 @@ class ThreadWaits:
 
         def step() -> None:
             b = self.state.b
-            self._look_for_absent()
+            self._tell(signals=False)
             n = b.cast(number() & b.const(cx.NAMED_BARRIERS - 1, types.UD), types.UQ).text
             if arrivals is None:
                 self.suspension.stop(b.assign(f"add i64 {n}, {cx.FIRST_NAMED}"))
-                if self.races:
-                    self.races.departed(n)
+                for tell in self.departed:
+                    tell(self.state.thread, n)
             else:
-                if self.races:
-                    self.races.arrived(n)
+                for tell in self.arrived:
+                    tell(self.state.thread, n)
                 b.emit(f"call void @arrive(ptr %worker, ptr %record, i64 {n}, i64 {b.cast(arrivals(), types.UQ).text})")
 
         return self._between_blocks(step)
@@ -91,24 +87,9 @@ class ThreadWaits:
 
         return step
 
-    def _meet(self) -> None:
-        """Tell which barrier the thread comes to, where a check wants to know and there are several."""
-        state = self.state
-        if DIVERGENCE in state.dispatch.checks and (self.has_several or state.module.takes_turns):
-            site = Site(state.module.number(state.function), state.at.pc)
-            state.b.emit(f"call void @meet(ptr %ctx, ptr %worker, i64 {site.number}, i64 {state.thread})")
-
-    def _look_for_absent(self) -> None:
-        """Where a check wants to know, report work-items of the thread that are not at the barrier with it."""
-        state, b = self.state, self.state.b
-        running = state.at.running
-        if DIVERGENCE not in state.dispatch.checks or running is True:
-            return
-        absent = b.assign(
-            f"and i64 {self.masks.work_item_bits()}, {b.assign(f'xor i64 {self.masks.bits(running)}, -1')}"
-        )
-        some = b.assign(f"icmp ne i64 {absent}, 0")
-        self.findings.report_if(some, "K021", lambda: Details(self.findings.first_lane(absent)))
+    def _tell(self, signals: bool) -> None:
+        for tell in self.comes:
+            tell(self.state.event, signals)
 
     def _note_place(self) -> None:
         """Note where the thread waits, for the fault that others never come."""

@@ -32,7 +32,8 @@ from vsim.engines.llvm.host.race import (
     Window,
     shadow,
 )
-from vsim.engines.llvm.host.tables import WorkerMemory, address
+from vsim.engines.llvm.host.tables import Range, WorkerMemory, address
+from vsim.engines.llvm.observers.launch import CompiledObserver
 from vsim.engines.llvm.plan import LaunchPlan
 from vsim.launch.arrays import Array, Bytes, Words
 from vsim.launch.dispatch import PRIVATE_MEMORY, TIMEOUT, Dispatch
@@ -49,11 +50,11 @@ Flags = npt.NDArray[np.bool_]
 Units = tuple[Words, Words]
 """Dwords of global memory, and offsets in local memory in dwords."""
 _NONE: Words = np.zeros(0, np.uint64)
-RunOnce = Callable[[Dispatch, "RaceRun"], LaunchPlan]
-"""Runs a launch, with what compiled code is to find."""
+RunOnce = Callable[[Dispatch, CompiledObserver], None]
+"""Runs a launch with one more observer."""
 
 
-class RaceRun:
+class RaceRun(CompiledObserver):
     """One run: what compiled code finds, and which units are marked when it begins.
 
     Args:
@@ -69,15 +70,14 @@ class RaceRun:
         self.compiled: Sequence[Function] = ()
         """The functions, as the code has numbers for them."""
 
-    def begin(self, plan: LaunchPlan) -> None:
-        """Put what code finds in place."""
-        self.workers, self.compiled = plan.workers, plan.kernel.functions
-        plan.context[cx.RACE // 8] = address(self.block.words)
+    def prepare(self, engine: LaunchPlan) -> None:
+        self.workers, self.compiled = engine.workers, engine.kernel.functions
+        engine.context[cx.RACE // 8] = address(self.block.words)
         private = self.dispatch.memory.blocks.get(PRIVATE_MEMORY)
         if self.units is not None:
             inside, offsets = self.units
             self._mark(inside)
-            for worker in plan.workers:
+            for worker in engine.workers:
                 self._mark(offsets + np.uint64((address(worker.slm) & _PLACES) >> DWORD_BITS))
         elif private is not None:  # Nobody else's, and not worth a place in the list.
             for bits in range(DWORD_BITS + 1) if FINE in self.dispatch.checks else (DWORD_BITS,):
@@ -88,8 +88,7 @@ class RaceRun:
         shadow().set_marks(units, 1)
         self.marked.append(units)
 
-    def ranges(self) -> list[tuple[int, int, bool]]:
-        """What compiled code touches besides, by address, size and whether it writes: for code that checks itself."""
+    def ranges(self) -> list[Range]:
         own = [(address(array), array.nbytes, True) for array in (self.block.words, self.block.list, self.block.steps)]
         return [*own, (shadow().start, shadow().size, True)]
 
@@ -350,7 +349,7 @@ class _Again:
             SimulationError: memory that it had is gone.
         """
         end = self.changed.put_back()
-        dispatch = replace(self.dispatch, findings=Findings(Checking(frozenset(checks))), coverage=None)
+        dispatch = replace(self.dispatch, findings=Findings(Checking(frozenset(checks))), coverage=None, observers=())
         run = RaceRun(dispatch, units, window)
         try:
             self.once(dispatch, run)

@@ -3,71 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from visakit.diagnostics import Diagnostic, SimulationError
 from visakit.language.program import Function
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.coverage import ExecutedBlocks
-from vsim.engines.llvm.host.tables import address
+from vsim.engines.llvm.host.tables import Range, address
+from vsim.engines.llvm.observers.launch import CompiledObserver
 from vsim.engines.llvm.passes.sanitize import SITE_BITS
+from vsim.engines.llvm.plan import LaunchPlan
 from vsim.launch.arrays import Array, Words
 from vsim.launch.dispatch import Dispatch
 from vsim.memory.images import SurfaceImage
 
-if TYPE_CHECKING:
-    from vsim.engines.llvm.host.findings import FoundRecords
-    from vsim.engines.llvm.observers.race_runs import RaceRun
-    from vsim.engines.llvm.observers.shadow_memory import UndefinedMemory
-    from vsim.engines.llvm.plan import LaunchPlan
-
 SINK_BYTES = 64 << 20
 """Memory that forbidden accesses get instead: more than the frame of any thread takes."""
 
-Range = tuple[int, int, bool]
-"""Where it begins, bytes, whether it may be written."""
 
+class Sanitizer(CompiledObserver):
+    """The memory of one launch, as a list of addresses.
 
-class Watch:
-    """The memory of one launch, as a list of addresses."""
+    Args:
+        slots: the table of slots of the address space.
+        others: what its other observers have it touch.
+    """
 
-    def __init__(
-        self,
-        dispatch: Dispatch,
-        plan: LaunchPlan,
-        slots: Words,
-        executed: ExecutedBlocks | None,
-        found: FoundRecords | None = None,
-        races: RaceRun | None = None,
-        arguments: Words | None = None,
-        undefined: UndefinedMemory | None = None,
-    ) -> None:
+    def __init__(self, dispatch: Dispatch, plan: LaunchPlan, slots: Words, others: Sequence[Range]) -> None:
         self.dispatch, self.functions = dispatch, plan.kernel.functions
-        ranges = [*_of_plan(dispatch, plan), _range(slots, False), *_of_arguments(dispatch)]
-        if executed is not None:
-            ranges.append(_range(executed.words, True))
-        if undefined is not None:
-            ranges += undefined.ranges()
-        if arguments is not None:
-            ranges.append(_range(arguments, False))
-        if found is not None:
-            ranges.append(_range(found.words, True))
-        if races is not None:
-            ranges += races.ranges()
-        self.ranges = np.array([tuple(map(int, r)) for r in ranges], np.uint64)
+        ranges = [*_of_plan(dispatch, plan), _range(slots, False), *_of_arguments(dispatch), *others]
+        self.allowed = np.array([tuple(map(int, r)) for r in ranges], np.uint64)
         self.sink = np.zeros(SINK_BYTES, np.uint8)
         self.state: Words = np.zeros(cx.GUARD_WORDS, np.uint64)
-        self.state[cx.GUARD_COUNT // 8] = len(self.ranges)
-        self.state[cx.GUARD_RANGES // 8] = address(self.ranges)
+        self.state[cx.GUARD_COUNT // 8] = len(self.allowed)
+        self.state[cx.GUARD_RANGES // 8] = address(self.allowed)
         self.state[cx.GUARD_CONTEXT // 8] = address(plan.context)
         self.state[cx.GUARD_SINK // 8] = -(-address(self.sink) // cx.ARENA_ALIGN) * cx.ARENA_ALIGN
         guard = plan.kernel.native.guard
         assert guard is not None
         guard(address(self.state))
 
-    def check(self) -> None:
+    def launch_end(self, error: Exception | None) -> None:
         """Look what code did.
 
         Raises:

@@ -8,12 +8,14 @@ from vsim.checks.undefined_memory import UndefinedCheck
 from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.surfaces import table_entries
-from vsim.engines.llvm.host.tables import address
+from vsim.engines.llvm.host.tables import Range, address
+from vsim.engines.llvm.observers.launch import CompiledObserver
+from vsim.engines.llvm.plan import LaunchPlan
 from vsim.launch.arrays import Words
 from vsim.launch.dispatch import Dispatch
 
 
-class UndefinedMemory:
+class UndefinedMemory(CompiledObserver):
     """The shadows of a launch's memory, in the tables that compiled code looks into.
 
     Raises:
@@ -43,15 +45,17 @@ class UndefinedMemory:
                 table[:, slot + behind] = buffer.address + (behind << 32), beside.host, beside.size
         return table.reshape(-1)
 
-    def ranges(self) -> list[tuple[int, int, bool]]:
-        """What compiled code touches besides, by address, size and whether it writes: for code that checks itself."""
+    def ranges(self) -> list[Range]:
         beside = [b for m in (self.check.validity, self.check.origins) for b in (*m.slots.values(), *m.others.values())]
         return [(address(self.slots), self.slots.nbytes, False), *((b.host, b.size, True) for b in beside)]
 
-    def write_to(self, context: Words, surfaces: Words) -> None:
-        """Enter the tables into a launch's context and its table of surfaces."""
+    def prepare(self, engine: LaunchPlan) -> None:
+        """Enter the tables into the launch's context and its table of surfaces."""
+        context, place = engine.context, cx.UNDEFINED_SURFACES // 8
         context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address(self.slots), self.slots.size // 6 - 1
-        dispatch, place = self.dispatch, cx.UNDEFINED_SURFACES // 8
-        for number, surface in table_entries(dispatch):
+        for number, surface in table_entries(self.dispatch):
             at = number * cx.SURFACE_ENTRY // 8 + place
-            surfaces[at : at + 2] = self.check.validity.of(surface).host, self.check.origins.of(surface).host
+            engine.surfaces[at : at + 2] = self.check.validity.of(surface).host, self.check.origins.of(surface).host
+
+    def launch_end(self, error: Exception | None) -> None:
+        self.check.end()

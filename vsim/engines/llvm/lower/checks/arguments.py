@@ -1,33 +1,33 @@
 """The check of accesses outside arguments, in compiled code: behind each access by address or to a surface a function
-out of line compares the lanes' addresses with the argument whose they are (``host/arguments.py``).
+out of line compares the lanes' addresses with the argument whose they are (``observers/arguments.py``).
 """
 
 from __future__ import annotations
 
 from visakit.language import types
 from vsim.checks.kinds import OUTSIDE, number_of
-from vsim.checks.selection import GUARD
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.arguments import ARGUMENTS
-from vsim.engines.llvm.ir.values import Mask, Value
+from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.lower.checks.findings import FindingExits
+from vsim.engines.llvm.lower.checks.observers import LoweredAccess, LoweringObserver
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.part import mask_bits
-from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.memory.memory import SLM_ADDRESS_MASK
+from vsim.observe.observer import Event
 
 
-class ArgumentChecks:
-    """What is looked at behind the accesses of one function; nothing is emitted where the check does not run."""
+class ArgumentChecks(LoweringObserver):
+    """What is looked at behind the accesses of one function."""
 
     def __init__(self, state: FunctionState, findings: FindingExits) -> None:
         self.state, self.findings = state, findings
-        self.wanted = GUARD in state.dispatch.checks
 
-    def look(self, space: MemorySpace, address: Value, size: int, mask: Mask, writes: bool) -> None:
-        """Report the lanes of a mask whose ``size`` bytes at their addresses are not all of their argument."""
+    def accessed(self, event: Event, access: LoweredAccess) -> None:
+        """Report the lanes whose bytes are not all of their argument."""
+        space, address, size, mask, writes = access
         is_local = space.kind == cx.LOCAL and space.writable is not None
-        if not self.wanted or (space.address is None and not space.is_flat and not is_local):
+        if space.address is None and not space.is_flat and not is_local:
             return
         state, b = self.state, self.state.b
         address = b.cast(address, types.UQ)
@@ -45,7 +45,7 @@ class ArgumentChecks:
             "active": mask_bits(b, None if mask is True else b.broadcast(mask, lanes), lanes),
             "size": str(size),
             "code": str(number_of(OUTSIDE[writes])),
-            "site": str((state.module.number(state.function) << 32) + state.at.pc),
+            "site": str((state.module.number(state.function) << 32) + event.number),
             "thread": state.thread,
             "lane0": first,
             "epoch": self.findings.epoch(),

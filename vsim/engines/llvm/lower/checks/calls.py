@@ -5,31 +5,32 @@ from __future__ import annotations
 from functools import partial
 
 from visakit.language import types
-from visakit.language.program import Instruction
 from vsim.checks.kept_registers import KEPT, MISPLACED_STACK, STACK_POINTER, KeptRegister, moves_stack
-from vsim.checks.selection import CALLS
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.lower.checks.findings import Details, FindingExits
+from vsim.engines.llvm.lower.checks.observers import LoweringObserver
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import VARIABLE
+from vsim.observe.observer import Event, Frame
 
 
-class CallChecks:
-    """What is looked at around the calls of one function; nothing is emitted where the check does not run."""
+class CallChecks(LoweringObserver):
+    """What is looked at around the calls of one function."""
 
     def __init__(self, state: FunctionState, findings: FindingExits) -> None:
         self.state, self.findings = state, findings
-        self.wanted = CALLS in state.dispatch.checks
+        self.kept: list[str] = []
+        """What registers held before the call that is lowered."""
         self.stack_size = state.dispatch.private_size if state.shares else 0
 
-    def before(self) -> list[str]:
-        """In front of a call, when the shared registers are stored: what they hold."""
-        return [self._load(register) for register in KEPT] if self.wanted else []
+    def call(self, event: Event, frame: Frame) -> None:
+        """The shared registers are stored."""
+        self.kept = [self._load(register) for register in KEPT]
 
-    def after(self, before: list[str]) -> None:
-        """Behind a call: report what is not as it was; ``before`` is what :meth:`before` gave."""
+    def returned(self, frame: Frame, rows: str) -> None:
+        """Report what is not as it was."""
         b = self.state.b
-        for register, old in zip(KEPT, before, strict=False):
+        for register, old in zip(KEPT, self.kept, strict=True):
             new = self._load(register)
             lanes = register.size // 4
             unequal = b.assign(f"icmp ne <{lanes} x i32> {old}, {new}")
@@ -41,10 +42,10 @@ class CallChecks:
         pointer = self.state.storage.pointer_to_shared(register.number)
         return self.state.b.assign(f"load <{register.size // 4} x i32>, ptr {pointer}, align 4")
 
-    def behind(self, instruction: Instruction) -> None:
-        """Behind an instruction: if it has moved the stack pointer, report one that leaves the thread's block."""
+    def after(self, event: Event) -> None:
+        """If the instruction has moved the stack pointer, report one that leaves the thread's block."""
         state, b = self.state, self.state.b
-        if not (self.wanted and self.stack_size and moves_stack(state.function, state.layout, instruction)):
+        if not (self.stack_size and moves_stack(state.function, state.dispatch.grf_size, event.instruction)):
             return
         value = state.registers.read((VARIABLE, STACK_POINTER), 0, 1, types.UQ)
         base = b.field("%ctx", cx.PRIVATE)

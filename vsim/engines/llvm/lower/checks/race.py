@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from visakit.language import types
-from visakit.language.program import Instruction
 from vsim.analysis.exchanges import is_for_lanes, ordering_steps
 from vsim.analysis.unread import ReadElements, read_elements
 from vsim.checks.accesses import ARRIVAL, ATOMIC, DEPARTURE, NO_LANE, READ, WHOLE, WRITE, fence_of
@@ -22,6 +22,7 @@ from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.intrinsics import masked_read
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.lower.checks.findings import FindingExits
+from vsim.engines.llvm.lower.checks.observers import LoweringObserver
 from vsim.engines.llvm.lower.checks.race_ids import RaceIds
 from vsim.engines.llvm.lower.checks.race_words import RaceWords, Test
 from vsim.engines.llvm.lower.state import FunctionState
@@ -29,8 +30,12 @@ from vsim.engines.llvm.memory.part import LanePart, mask_bits
 from vsim.engines.llvm.memory.scalarised import Offsets
 from vsim.engines.llvm.memory.scatter import LaneLoops
 from vsim.engines.llvm.memory.watch import OnlyRead
+from vsim.observe.observer import Event
 from vsim.semantics.core import unsigned_of
 from vsim.semantics.messages import meaning
+
+if TYPE_CHECKING:
+    from vsim.engines.llvm.lower.machine import LoweringMachine
 
 _WATCHED = (cx.FLAT, cx.FLAT_WRITTEN, cx.SURFACE, cx.SURFACE_WRITTEN, cx.LOCAL)
 _MARKING = 3
@@ -55,17 +60,27 @@ class _Lanes:
     lost: Callable[[], Value] | None = None
 
 
-class RaceWatch:
+class RaceChecks(LoweringObserver):
     """The accesses of one function; see :class:`vsim.engines.llvm.memory.watch.AccessWatch`."""
 
-    def __init__(self, state: FunctionState, findings: FindingExits, loops: LaneLoops) -> None:
-        self.state, self.b, self.loops = state, state.b, loops
+    loops: LaneLoops
+
+    def __init__(self, state: FunctionState, findings: FindingExits) -> None:
+        self.state, self.b = state, state.b
         self.recording = RECORDING in state.dispatch.checks
         self.ids = RaceIds(state, findings)
         self.words = RaceWords(self.ids, state.module.race_unit, self.recording, FINE in state.dispatch.checks)
         self.unit = state.module.race_unit
         self.total = 0
         """Lanes of the message whose parts are lowered."""
+
+    def prepare(self, engine: LoweringMachine) -> None:
+        self.loops = engine.access.loops
+        engine.access.watched_by(self)
+        engine.texels.watch = self
+
+    def threads_begin(self, event: Event) -> None:
+        self.ids.publish()
 
     def begin(self, lanes: int) -> None:
         """A message of so many lanes."""
@@ -149,22 +164,22 @@ class RaceWatch:
         Args:
             first: the number of the part's first element.
         """
-        found = self.read.get(self.state.at.pc) if kind == READ else None
+        found = self.elements_read.get(self.state.at.pc) if kind == READ else None
         if found is None:
             return [(0, part)]
         runs = found.within(first, part.count)
         return [(start * part.element.size, replace(part, count=count)) for start, count in runs]
 
     @cached_property
-    def read(self) -> dict[int, ReadElements]:
+    def elements_read(self) -> dict[int, ReadElements]:
         """Loads of the function of which some elements are not read."""
         return read_elements(self.state.function, self.state.dispatch.grf_size)
 
     # -- events --------------------------------------------------------------------------------------------
 
-    def fence(self, instruction: Instruction) -> None:
+    def before(self, event: Event) -> None:
         """Record a fence, and count what orders work-items, in a launch that records."""
-        kind = fence_of(meaning(instruction, self.state.dispatch.grf_size))
+        kind = fence_of(meaning(event.instruction, self.state.dispatch.grf_size))
         if not self.recording:
             return
         if kind is not None:
@@ -172,10 +187,10 @@ class RaceWatch:
         if self.state.at.pc in self.ordering:
             self.ids.count_step()
 
-    def arrived(self, number: str) -> None:
+    def arrived(self, rows: str, numbers: str) -> None:
         """Record that the thread is about to arrive at a named barrier (i64), in a launch that records."""
         if self.recording:
-            self._event(ARRIVAL, number, self.openings(number))
+            self._event(ARRIVAL, numbers, self.openings(numbers))
 
     def openings(self, number: str) -> str:
         """How often a named barrier of the group has opened, i64."""
@@ -184,14 +199,14 @@ class RaceWatch:
         at = b.assign(f"getelementptr i64, ptr {b.offset(named, cx.NAMED_OPENINGS)}, i64 {number}")
         return b.assign(f"load i64, ptr {at}, align 8")
 
-    def departed(self, number: str) -> None:
+    def departed(self, rows: str, numbers: str) -> None:
         """Record that the thread goes on behind a named barrier, in a launch that records."""
         if self.recording:
             b = self.b
             record = b.assign(f"load ptr, ptr {b.offset('%worker', cx.WORKER_THREAD)}, align 8")
-            at = b.assign(f"getelementptr i64, ptr {b.offset(record, cx.RECORD_WAITS)}, i64 {number}")
+            at = b.assign(f"getelementptr i64, ptr {b.offset(record, cx.RECORD_WAITS)}, i64 {numbers}")
             waits = b.assign(f"load i64, ptr {at}, align 8")
-            self._event(DEPARTURE, number, b.assign(f"sub i64 {waits}, 1"))
+            self._event(DEPARTURE, numbers, b.assign(f"sub i64 {waits}, 1"))
 
     def _event(self, kind: int, number: str = "0", opening: str = "0") -> None:
         signals, waits = self.ids.counts()

@@ -15,18 +15,18 @@ from typing import cast
 import numpy as np
 
 from visakit.language.operands import Execution, Raw, VectorOperand
-from visakit.language.program import ARG, FIRST_VARIABLE, RETVAL, Function
+from visakit.language.program import ARG, FIRST_VARIABLE, RETVAL
 from visakit.language.types import DataType
 from vsim.checks.findings import site_of
 from vsim.checks.undefined import UndefinedMachine
 from vsim.checks.undefined_memory import MemoryBeside, UndefinedCheck, number_of
 from vsim.engines.numpy.activation import Activation, Running
 from vsim.engines.numpy.algebra import DTYPES, Mask, NumpyAlgebra, any_lane
-from vsim.engines.numpy.findings import BatchFindings
 from vsim.engines.numpy.machine import BatchExecution, NumpyMachine
 from vsim.engines.numpy.masks import BatchMasks
 from vsim.engines.numpy.memory import FlatSpace, PartitionedSpace, Space, SurfaceSpace
 from vsim.engines.numpy.messages import BatchMessages
+from vsim.engines.numpy.observers.findings import BatchFindings
 from vsim.engines.numpy.operands import BatchOperands, Read, Write
 from vsim.engines.numpy.prepared import PreparedFunction
 from vsim.engines.numpy.registers import RegisterFile, RegisterKind
@@ -35,7 +35,8 @@ from vsim.launch import threads
 from vsim.launch.arrays import Array, Bools, Bytes
 from vsim.memory.images import SurfaceImage
 from vsim.memory.memory import UNDEFINED_BYTE, AddressSpace, Buffer
-from vsim.semantics.algebra import Lanes, Step
+from vsim.observe.observer import Event, Observer
+from vsim.semantics.algebra import Lanes, Machine
 from vsim.semantics.conversion import element_type
 
 _TYPES: dict[np.dtype[np.generic], DataType] = {dtype: t for t, dtype in reversed(DTYPES.items())}
@@ -47,46 +48,41 @@ def type_of_array(values: Lanes, /) -> DataType | None:
     return _TYPES.get(values.dtype)
 
 
-class UndefinedRecorder:
-    """Prepares the functions of a batch of a launch that is checked for undefined values."""
+class UndefinedObserver(Observer):
+    """Prepares the functions of a launch that is checked for undefined values."""
 
-    def __init__(self, check: UndefinedCheck, running: Running, findings: BatchFindings) -> None:
-        self.check, self.running, self.findings = check, running, findings
-        self.functions = check.dispatch.image.module.all_functions
-        self.at: tuple[Function, int] = (self.functions[0], 0)
-        """The instruction that executes."""
-        self._predefined: dict[int, Bytes] = {}
-        self._local: dict[int, Bytes] = {}
+    running: Running
+    predefined: dict[int, Bytes]
+    """Shadows of the batch's predefined registers."""
+    spaces: dict[int, Bytes]
+    """Those of local and scratch memory."""
+
+    def __init__(self, findings: BatchFindings) -> None:
+        self.findings, self.check = findings, UndefinedCheck(findings.dispatch)
 
     @property
     def lane(self) -> int:
         """The first lane that the instruction which executes is about."""
-        function, number = self.at
-        execution: Execution | None = function.instructions[number].args.get("exec")
+        execution: Execution | None = self.running.event.instruction.args.get("exec")
         return 0 if execution is None else execution.offset
 
-    # -- what the batch asks -------------------------------------------------------------------------------
+    def launch_end(self, error: Exception | None) -> None:
+        if error is None:
+            self.check.end()
 
-    def machine(self, prepared: PreparedFunction, batch: BatchExecution) -> NumpyMachine:
-        """The machine for a function."""
-        inner = NumpyMachine(prepared, batch)
-        return cast("NumpyMachine", UndefinedMachine(inner, BatchShadows(self, prepared, inner)))
+    def prepare(self, engine: BatchExecution) -> None:
+        self.running, self.predefined, self.spaces = engine.running, {}, {}
 
-    def traced(self, function: Function, number: int, step: Step) -> Step:
-        """A step that says who it is."""
+    def machine(self, machine: Machine) -> Machine:
+        inner = cast("NumpyMachine", machine)
+        return UndefinedMachine(machine, BatchShadows(self, inner.prepared, inner))
 
-        def run() -> object:
-            self.at = function, number
-            return step()
-
-        return run
-
-    def begin(self) -> None:
-        """Threads start: nothing that they have is defined but what they are given."""
+    def threads_begin(self, event: Event) -> None:
+        """Nothing that threads have is defined but what they are given."""
         self.check.begin()
-        for number, data in self._predefined.items():
+        for number, data in self.predefined.items():
             data[:] = _start_of(number)
-        for data in self._local.values():
+        for data in self.spaces.values():
             data[:] = UNDEFINED_BYTE
 
     # -- shadows -------------------------------------------------------------------------------------------
@@ -124,9 +120,9 @@ class UndefinedRecorder:
         return found
 
     def _predefined_shadow(self, number: int, shape: tuple[int, ...]) -> Bytes:
-        found = self._predefined.get(number)
+        found = self.predefined.get(number)
         if found is None:
-            found = self._predefined[number] = np.full(shape, _start_of(number), np.uint8)
+            found = self.predefined[number] = np.full(shape, _start_of(number), np.uint8)
         return found
 
     def local(self, space: PartitionedSpace) -> PartitionedSpace | None:
@@ -135,9 +131,9 @@ class UndefinedRecorder:
         if space is not own.slm and space is not own.scratch:
             return None
         key = 0 if space is own.slm else 1
-        found = self._local.get(key)
+        found = self.spaces.get(key)
         if found is None:
-            found = self._local[key] = np.full(space.data.shape, UNDEFINED_BYTE, np.uint8)
+            found = self.spaces[key] = np.full(space.data.shape, UNDEFINED_BYTE, np.uint8)
         return replace(space, data=found)
 
     # -- findings ------------------------------------------------------------------------------------------
@@ -156,13 +152,13 @@ def _start_of(number: int) -> int:
 class ShadowRunning:
     """What operands ask of what runs: its registers are those of the shadows."""
 
-    def __init__(self, recorder: UndefinedRecorder, running: Running) -> None:
-        self.recorder, self.running = recorder, running
+    def __init__(self, observer: UndefinedObserver, running: Running) -> None:
+        self.observer, self.running = observer, running
 
     @property
     def views(self) -> list[Array]:
         """The views of the shadows' registers."""
-        return self.recorder.registers().views
+        return self.observer.registers().views
 
     @property
     def activation(self) -> Activation:
@@ -178,14 +174,14 @@ class ShadowRunning:
 class BatchShadows:
     """The :class:`~vsim.checks.undefined.ShadowMachine` for one function."""
 
-    def __init__(self, recorder: UndefinedRecorder, prepared: PreparedFunction, inner: NumpyMachine) -> None:
-        self.recorder, self.check, self.prepared = recorder, recorder.check, prepared
-        running = cast("Running", ShadowRunning(recorder, recorder.running))
+    def __init__(self, observer: UndefinedObserver, prepared: PreparedFunction, inner: NumpyMachine) -> None:
+        self.observer, self.check, self.prepared = observer, observer.check, prepared
+        running = cast("Running", ShadowRunning(observer, observer.running))
         self.operands = BatchOperands(prepared, running, inner.faults, inner.grf_size)
         masks = BatchMasks(prepared, running)
         self.predicate_reader, self.predicate_writer = masks.predicate_reader, masks.predicate_writer
         self.predicate_as_integer = masks.predicate_as_integer
-        unwatched = BatchMessages(recorder.running, inner.faults)
+        unwatched = BatchMessages(observer.running, inner.faults)
         self.load_elements, self.store_elements = unwatched.load_elements, unwatched.store_elements
         self.type_of_lanes = type_of_array
 
@@ -240,26 +236,27 @@ class BatchShadows:
         if isinstance(space, FlatSpace):
             return FlatSpace(cast("AddressSpace", _Slots(memory)))
         if isinstance(space, PartitionedSpace):
-            return self.recorder.local(space)
+            return self.observer.local(space)
         table: Mapping[int, Buffer | SurfaceImage] = {n: memory.of(b) for n, b in space.table.items()}
-        return SurfaceSpace(space.number, table, self.recorder.local(space.scratch) if space.scratch else None)
+        return SurfaceSpace(space.number, table, self.observer.local(space.scratch) if space.scratch else None)
 
     # -- findings ------------------------------------------------------------------------------------------
 
     def report(self, code: str, lanes: Mask) -> None:
         """A finding of the instruction that executes if a mask holds in any lane."""
-        active = self.recorder.active(lanes)
-        self.recorder.findings.report_threads(
-            code, self.recorder.at, any_lane(active), self.recorder.lane + active.argmax(axis=1)
+        active = self.observer.active(lanes)
+        self.observer.findings.report_threads(
+            code, self.observer.running.event, any_lane(active), self.observer.lane + active.argmax(axis=1)
         )
 
     def note_left(self, lanes: Mask) -> int:
         """Note that the instruction that executes leaves undefined bytes."""
-        active = self.recorder.active(lanes)
-        site = site_of(self.recorder.functions, *self.recorder.at)
+        active = self.observer.active(lanes)
+        event = self.observer.running.event
+        site = site_of(self.observer.findings.functions, event.function, event.number)
         if active.any():
-            who = self.recorder.findings.first(active)
-            self.check.note(site, who._replace(lane=who.lane + self.recorder.lane))
+            who = self.observer.findings.first(active)
+            self.check.note(site, who._replace(lane=who.lane + self.observer.lane))
         return number_of(site)
 
 

@@ -4,36 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from visakit.language.program import Function, Instruction
 from vsim.checks.kinds import OUTSIDE
-from vsim.engines.numpy.findings import BatchFindings
 from vsim.engines.numpy.memory import FlatSpace, MessageAccess, SurfaceSpace
-from vsim.engines.numpy.race_log import number_in
+from vsim.engines.numpy.observers.findings import BatchFindings
 from vsim.launch.arrays import Array, Bools
 from vsim.memory.memory import SLM_ADDRESS_MASK, Buffer
+from vsim.observe.observer import Event, Observer
 
 
-class BatchArgumentChecks:
-    """Looks at what a batch accesses by address; see :class:`vsim.engines.numpy.messages.MessageWatch`."""
+class ArgumentsObserver(Observer):
+    """Looks at what a batch accesses by address."""
 
     def __init__(self, findings: BatchFindings) -> None:
         self.findings, self.memory = findings, findings.dispatch.memory
 
-    def loaded(self, function: Function, instruction: Instruction, access: MessageAccess) -> None:
-        """A load."""
-        self._look(function, instruction, access)
-
-    def stored(self, function: Function, instruction: Instruction, access: MessageAccess, values: list[Array]) -> None:
-        """A store."""
-        self._look(function, instruction, access)
-
-    def changed(
-        self, function: Function, instruction: Instruction, access: MessageAccess, only_read: Array | None
-    ) -> None:
-        """An atomic."""
-        self._look(function, instruction, access)
-
-    def _look(self, function: Function, instruction: Instruction, access: MessageAccess) -> None:
+    def accessed(self, event: Event, access: MessageAccess) -> None:
         """Report the lanes whose bytes are not all of the argument to which their addresses belong."""
         found = self._addresses(access)
         outside = None if found is None else self._outside(found, access.size)
@@ -41,7 +26,7 @@ class BatchArgumentChecks:
             return
         activation, width = self.findings.running.activation, access.shape[1]
         lanes, addresses = access.spread(outside), access.spread(found)
-        execution = instruction.args.get("exec")
+        execution = None if access.instruction is None else access.instruction.args.get("exec")
         is_by_lane = False
         if execution is not None and width in (1, execution.size):  # One address may stand for all lanes.
             is_by_lane = True
@@ -53,9 +38,8 @@ class BatchArgumentChecks:
         shape = (self.findings.running.threads.count, lanes.shape[1])
         if access.shape[0] == 1:
             lanes = lanes & activation.active_rows[:, None]
-        place = (function, number_in(function, instruction))
         code = OUTSIDE[access.writes]
-        self.findings.report(code, place, np.broadcast_to(lanes, shape), addresses, access.size, is_by_lane)
+        self.findings.report(code, event, np.broadcast_to(lanes, shape), addresses, access.size, is_by_lane)
 
     def _addresses(self, access: MessageAccess) -> Array | None:
         """The addresses of the active lanes, also of surfaces; None for other memory."""

@@ -15,12 +15,13 @@ from visakit.language.operands import Raw, VectorOperand
 from visakit.language.program import ARG, FIRST_VARIABLE, RETVAL, Instruction
 from visakit.language.types import DataType
 from vsim.checks.findings import site_of
-from vsim.checks.undefined import STORED
+from vsim.checks.undefined import STORED, UndefinedMachine
 from vsim.checks.undefined_memory import number_of
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.checks.findings import Details, FindingExits
+from vsim.engines.llvm.lower.checks.observers import LoweringObserver
 from vsim.engines.llvm.lower.faults import FaultExits
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.operands import Operands, Read, Write, elements
@@ -28,7 +29,7 @@ from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import UNDEFINED_BITS, UNDEFINED_LANES
 from vsim.engines.llvm.memory.access import MemoryAccess
 from vsim.engines.llvm.memory.space import MemorySpace
-from vsim.semantics.algebra import Lanes
+from vsim.semantics.algebra import Lanes, Machine
 from vsim.semantics.core import unsigned_of
 
 
@@ -173,3 +174,13 @@ class CompiledShadows:
         self.report(STORED, lanes)
         state = self.state
         return number_of(site_of(state.dispatch.image.module.all_functions, state.function, state.at.pc))
+
+
+class UndefinedChecks(LoweringObserver):
+    """Runs the semantics of one function on values with shadows."""
+
+    def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits) -> None:
+        self.shadows = CompiledShadows(state, masks, exits, findings)
+
+    def machine(self, machine: Machine) -> Machine:
+        return UndefinedMachine(machine, self.shadows)

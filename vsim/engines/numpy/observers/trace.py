@@ -1,7 +1,7 @@
 """What the instructions of chosen threads read and write, as lines of a trace.
 
-The machine that prepares instructions gives out readers and writers; here each of them also notes what goes through
-it. So a line shows what the semantics did, and nothing is said twice about an instruction.
+Readers and writers of instructions tell what goes through them (``observed_machine.py``), and it is noted here. So a
+line shows what the semantics did, and nothing is said twice about an instruction.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visakit.diagnostics import Span
-from visakit.language.operands import Execution, Raw
+from visakit.diagnostics import SimulationError, Span
+from visakit.language.operands import Execution
 from visakit.language.program import Function
 from visakit.language.types import DataType
 from visakit.text.printer import FunctionPrinter
 from vsim.command.shown import shown_tree
 from vsim.engines.numpy.activation import Running
 from vsim.engines.numpy.algebra import DTYPES, Mask
-from vsim.engines.numpy.memory import FlatSpace, Space, SurfaceSpace
-from vsim.engines.numpy.operands import Read, Write
+from vsim.engines.numpy.machine import BatchExecution
+from vsim.engines.numpy.memory import FlatSpace, MessageAccess, Space, SurfaceSpace
 from vsim.launch.arrays import Array, Bools
 from vsim.launch.dispatch import Dispatch
+from vsim.launch.ndrange import Group
 from vsim.memory.memory import Buffer
+from vsim.observe.observer import Event, ObservedOperand, Observer
 from vsim.observe.trace import Trace, instruction_places, shown_place, shown_values
-from vsim.semantics.algebra import Step
 from vsim.semantics.memory import execution_of
 
 LANES = 32
@@ -69,8 +70,13 @@ Item = Transfer | MessageNote
 class Note:
     """What one step does in some of the threads that run; ``rows`` are their numbers among these."""
 
+    event: Event
     rows: list[int]
     active: Bools
+    chosen: Bools
+    """The chosen lanes of all threads."""
+    outer: Note | None
+    """That of the step within which this one runs: a loop of few threads runs in a step of its own."""
     reads: list[Item] = field(default_factory=list)
     writes: list[Item] = field(default_factory=list)
     mask: Array | None = None
@@ -81,18 +87,31 @@ class Note:
         """What the threads have of an array of all threads, as it is now."""
         return np.array(values[self.rows] if len(values) > 1 else values)
 
+    def transfer(self, operand: ObservedOperand, values: Array) -> Transfer:
+        """What they have of an operand."""
+        return Transfer(operand.name, _as(self.of_rows(values), operand.shown_as), operand.by_lane)
 
-class StepRecorder:
+
+class TraceObserver(Observer):
     """Notes what steps do, and writes a line for each chosen thread that takes part."""
 
-    def __init__(self, dispatch: Dispatch, running: Running, trace: Trace) -> None:
-        self.dispatch, self.running, self.trace = dispatch, running, trace
+    running: Running
+    """What runs of the batch that does."""
+
+    def __init__(self, dispatch: Dispatch, trace: Trace) -> None:
+        self.dispatch, self.trace = dispatch, trace
         self.note: Note | None = None
         """That of the step which runs, if one of its threads is chosen."""
         self.functions: dict[int, tuple[list[Span], Bools]] = {}
+        self.shown: dict[tuple[int, int], Shown] = {}
 
-    def begin(self) -> None:
-        """Threads start; nothing is noted yet."""
+    def watches(self, launch: Dispatch, group: Group) -> bool:
+        return self.trace.is_about(launch, group)
+
+    def prepare(self, engine: BatchExecution) -> None:
+        self.running, self.note = engine.running, None
+
+    def threads_begin(self, event: Event) -> None:
         self.running.threads.chosen(self.trace)  # Groups and lanes match although no instruction is chosen.
 
     def _instructions(self, function: Function) -> tuple[list[Span], Bools]:
@@ -103,31 +122,38 @@ class StepRecorder:
             found = self.functions[id(function)] = places, self.trace.instructions_of(function, places)
         return found
 
-    def traced(self, function: Function, number: int, step: Step) -> Step:
-        """A step that writes lines about itself."""
-        instruction = function.instructions[number]
-        places, chosen = self._instructions(function)
-        if instruction.desc.is_directive or not chosen[number]:
-            return step
-        shown = Shown(function.name, number, FunctionPrinter(function).instruction(instruction), places[number])
-        execution = execution_of(instruction)
+    def chooses(self, function: Function, number: int) -> bool:
+        return bool(self._instructions(function)[1][number]) and not function.instructions[number].desc.is_directive
 
-        def run() -> object:
-            activation, threads = self.running.activation, self.running.threads
-            lanes = threads.chosen(self.trace)
-            rows = np.flatnonzero(activation.active_rows & lanes.any(axis=1)).tolist()
-            if not rows:
-                return step()
-            outer = self.note
-            self.note = note = Note(rows, activation.active[rows])
-            try:
-                return step()
-            finally:
-                self.note = outer
-                for n, row in enumerate(rows):
-                    self._write(row, shown, _Line(self.dispatch, note, n, execution), lanes[row])
+    def before(self, event: Event) -> None:
+        activation, lanes = self.running.activation, self.running.threads.chosen(self.trace)
+        rows = np.flatnonzero(activation.active_rows & lanes.any(axis=1)).tolist()
+        if rows:
+            self.note = Note(event, rows, activation.active[rows], lanes, self.note)
 
-        return run
+    def after(self, event: Event) -> None:
+        note = self._note_of(event)
+        if note is None:
+            return
+        self.note = note.outer
+        shown, execution = self._shown(event), execution_of(event.instruction)
+        for n, row in enumerate(note.rows):
+            self._write(row, shown, _Line(self.dispatch, note, n, execution), note.chosen[row])
+
+    def _shown(self, event: Event) -> Shown:
+        function, number = event.function, event.number
+        found = self.shown.get((id(function), number))
+        if found is None:
+            text, places = FunctionPrinter(function).instruction(event.instruction), self.functions[id(function)][0]
+            found = self.shown[id(function), number] = Shown(function.name, number, text, places[number])
+        return found
+
+    def fault(self, event: Event, error: SimulationError) -> None:
+        self.after(event)
+
+    def _note_of(self, event: Event) -> Note | None:
+        """The note of an instruction that executes; None if it gets no line."""
+        return self.note if self.note is not None and self.note.event is event else None
 
     def _write(self, row: int, shown: Shown, line: _Line, chosen: Bools) -> None:
         """A line for a thread, if lanes of it are chosen in which the instruction takes effect, and touch the memory
@@ -152,6 +178,34 @@ class StepRecorder:
         out = f"{self.running.threads.name(row)} {shown.function}+{shown.number} {shown_place(shown.place)} "
         out += f"{mask:0{max(1, self.dispatch.lanes // 4)}x} {shown.text}"
         self.trace.write(out + (f" ; {read}" if read else "") + (f" -> {written}" if written else ""))
+
+    # -- what goes through readers, writers and messages ---------------------------------------------------
+
+    def read(self, event: Event, operand: ObservedOperand, values: Array) -> None:
+        note = self._note_of(event)
+        if note is not None:
+            note.reads.append(note.transfer(operand, values))
+
+    def write(self, event: Event, operand: ObservedOperand, values: Array) -> None:
+        note = self._note_of(event)
+        if note is not None:
+            note.writes.append(note.transfer(operand, values))
+
+    def masked(self, event: Event, mask: Mask, execution: Execution) -> None:
+        note = self._note_of(event)
+        if note is None or (mask is True and not execution.no_mask):
+            return
+        lanes = np.ones((1, 1), bool) if mask is True else note.of_rows(mask)
+        note.mask = np.broadcast_to(lanes, (len(lanes), execution.size))
+        note.first = execution.offset
+
+    def access(self, event: Event, access: MessageAccess) -> None:
+        note, space = self._note_of(event), access.space
+        if note is None:
+            return
+        surfaces = note.of_rows(space.number) if isinstance(space, SurfaceSpace) else None
+        address, mask = note.of_rows(access.spread(access.address)), note.of_rows(access.mask)
+        (note.writes if access.writes else note.reads).append(MessageNote(space, surfaces, address, mask, access.size))
 
 
 class Shown(NamedTuple):
@@ -264,64 +318,6 @@ class _Line:
         if found is None:
             return Accessed("memory", address, address)
         return Accessed(self.dispatch.name_of(found), address - found.address, address)
-
-
-class Notebook:
-    """Where the readers, writers and messages of a machine for one function note what goes through them."""
-
-    def __init__(self, function: Function, recorder: StepRecorder) -> None:
-        self.function, self.recorder, self.printer = function, recorder, FunctionPrinter(function)
-
-    def read(self, name: str, read: Read, by_lane: bool, shown_as: DataType | None = None) -> Read:
-        """A reader that notes what it gives."""
-        recorder = self.recorder
-
-        def noted() -> Array:
-            values = read()
-            if recorder.note is not None:
-                recorder.note.reads.append(Transfer(name, _as(recorder.note.of_rows(values), shown_as), by_lane))
-            return values
-
-        return noted
-
-    def write(self, name: str, write: Write, by_lane: bool = True, shown_as: DataType | None = None) -> Write:
-        """A writer that notes what it gets."""
-        recorder = self.recorder
-
-        def noted(value: Array, mask: Mask) -> None:
-            if recorder.note is not None:
-                recorder.note.writes.append(Transfer(name, _as(recorder.note.of_rows(value), shown_as), by_lane))
-            write(value, mask)
-
-        return noted
-
-    def raw_name(self, op: Raw, offset: int) -> str:
-        """A raw operand with a byte offset."""
-        return f"{self.function.variable_name(op.var)}.{op.offset + offset}"
-
-    def raw_type(self, op: Raw, data_type: DataType) -> DataType | None:
-        """The type that elements of a raw operand are shown in: that of its variable, if it has their size."""
-        own = self.function.variable_type(op.var)
-        return own if own.size == data_type.size and own in DTYPES else None
-
-    def note_mask(self, mask: Mask, execution: Execution) -> None:
-        """The lanes in which the step takes effect."""
-        note = self.recorder.note
-        if note is None or (mask is True and not execution.no_mask):
-            return
-        lanes = np.ones((1, 1), bool) if mask is True else note.of_rows(mask)
-        note.mask = np.broadcast_to(lanes, (len(lanes), execution.size))
-        note.first = execution.offset
-
-    def note_memory(self, space: Space, address: Array, size: int, mask: Mask, writes: bool) -> None:
-        """An access of lanes to memory."""
-        note = self.recorder.note
-        if note is None:
-            return
-        surfaces = note.of_rows(space.number) if isinstance(space, SurfaceSpace) else None
-        lanes = np.array([[True]]) if mask is True else note.of_rows(mask)
-        found = MessageNote(space, surfaces, note.of_rows(address), lanes, size)
-        (note.writes if writes else note.reads).append(found)
 
 
 def _as(values: Array, data_type: DataType | None) -> Array:

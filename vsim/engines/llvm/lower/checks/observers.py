@@ -1,0 +1,76 @@
+"""The observers of a function that is lowered: each emits code at the events that it wants, and nobody else does."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vsim.checks.selection import CALLS, DIVERGENCE, GUARD, RACE
+from vsim.engines.llvm.host.race import RECORDING
+from vsim.engines.llvm.ir.values import Mask, Value
+from vsim.engines.llvm.lower.checks.findings import FindingExits
+from vsim.engines.llvm.lower.faults import FaultExits
+from vsim.engines.llvm.lower.masks import Masks
+from vsim.engines.llvm.lower.state import FunctionState
+from vsim.engines.llvm.memory.space import MemorySpace
+from vsim.observe.observer import Observer
+
+
+class LoweringObserver(Observer):
+    """An observer that emits code."""
+
+    def slots(self) -> tuple[list[str], list[str]]:
+        """Lines that make the stack slots that its code uses, and those that clear them for each thread."""
+        return [], []
+
+    def leaves(self) -> None:
+        """The code of the function ends here."""
+
+
+class LoweredAccess(NamedTuple):
+    """An access of lanes to memory: ``size`` bytes each."""
+
+    space: MemorySpace
+    address: Value
+    size: int
+    mask: Mask
+    writes: bool
+
+
+def observers_of(
+    state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits
+) -> list[LoweringObserver]:
+    """The observers of a launch, for one of its functions."""
+    dispatch, found = state.dispatch, list[LoweringObserver]()
+    if dispatch.coverage is not None:
+        from vsim.engines.llvm.lower.checks.coverage import CoverageMarks
+
+        found.append(CoverageMarks(state))
+    if dispatch.tells_runs:
+        from vsim.engines.llvm.lower.checks.coverage import BlockCounters
+
+        found.append(BlockCounters(state, masks))
+    if dispatch.checks:
+        found += _checks(state, masks, exits, findings)
+    return found
+
+
+def _checks(state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits) -> list[LoweringObserver]:
+    from vsim.engines.llvm.lower.checks.arguments import ArgumentChecks
+    from vsim.engines.llvm.lower.checks.calls import CallChecks
+    from vsim.engines.llvm.lower.checks.divergence import DivergenceChecks
+    from vsim.engines.llvm.lower.checks.race import RaceChecks
+
+    checks, found = state.dispatch.checks, list[LoweringObserver]()
+    if checks & {RACE, RECORDING}:
+        found.append(RaceChecks(state, findings))
+    if state.dispatch.watches_undefined:
+        from vsim.engines.llvm.lower.checks.undefined import UndefinedChecks
+
+        found.append(UndefinedChecks(state, masks, exits, findings))
+    if DIVERGENCE in checks:
+        found.append(DivergenceChecks(state, masks, findings))
+    if CALLS in checks:
+        found.append(CallChecks(state, findings))
+    if GUARD in checks:
+        found.append(ArgumentChecks(state, findings))
+    return found

@@ -1,0 +1,90 @@
+"""The observers of one launch of compiled code: memory that the code fills, and what is made of it at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from vsim.checks.selection import GUARD
+from vsim.engines.llvm import Unsupported
+from vsim.engines.llvm.host.tables import Range
+from vsim.engines.llvm.plan import LaunchPlan
+from vsim.launch.arrays import Words
+from vsim.launch.dispatch import Dispatch
+from vsim.observe.observer import Observer, listeners
+
+_EVENTS = {"launch_begin", "launch_end", "ran"}
+"""The events that compiled code has for the observers of a caller."""
+
+
+class CompiledObserver(Observer):
+    """What the host does for an observer for which the kernel's code was compiled."""
+
+    def prepare(self, engine: LaunchPlan) -> None:
+        """Put what compiled code finds in place, in the context of a plan."""
+
+    def ranges(self) -> list[Range]:
+        """What the code touches for it: for code that checks itself."""
+        return []
+
+
+def refuse_events(observers: Sequence[Observer]) -> None:
+    """See that compiled code has the events that observers want.
+
+    Raises:
+        Unsupported: it does not.
+    """
+    for observer in observers:
+        for name, event in vars(Observer).items():
+            if not name.startswith("_") and name not in _EVENTS and getattr(type(observer), name) is not event:
+                raise Unsupported(f"observer '{type(observer).__name__}' wants the event '{name}'")
+
+
+def observe(dispatch: Dispatch, plan: LaunchPlan, slots: Words, besides: CompiledObserver | None) -> list[Observer]:
+    """Begin the observation of a launch: what its code finds is in place. Gives the observers in the order in which
+    they are told of the end, the caller's last.
+
+    Args:
+        slots: the table of slots of the address space.
+        besides: one more observer.
+
+    Raises:
+        Unsupported: a check cannot watch it on this engine.
+    """
+    found = [*_observers(dispatch), *([besides] if besides is not None else [])]
+    for observer in found:
+        observer.prepare(plan)
+    guards = list[Observer]()
+    if plan.kernel.native.guard is not None:
+        from vsim.engines.llvm.observers.sanitizer import Sanitizer
+
+        guards = [Sanitizer(dispatch, plan, slots, [r for o in found for r in o.ranges()])]
+    for begin in listeners(dispatch.observers, Observer.launch_begin):
+        begin(dispatch)
+    return [*guards, *found, *dispatch.observers]
+
+
+def _observers(dispatch: Dispatch) -> Iterator[CompiledObserver]:
+    """Those that a launch itself asks for."""
+    if dispatch.coverage is not None:
+        from vsim.engines.llvm.observers.coverage import ExecutedBlocks
+
+        yield ExecutedBlocks(dispatch)
+    if dispatch.tells_runs:
+        from vsim.engines.llvm.observers.coverage import RunCounts
+
+        yield RunCounts(dispatch)
+    if dispatch.findings is not None:
+        from vsim.engines.llvm.observers.findings import FoundRecords
+
+        undefined = None
+        if dispatch.watches_undefined:
+            from vsim.engines.llvm.observers.shadow_memory import UndefinedMemory
+
+            undefined = UndefinedMemory(dispatch)
+        yield FoundRecords(dispatch, None if undefined is None else undefined.check)
+        if undefined is not None:
+            yield undefined
+    if GUARD in dispatch.checks:
+        from vsim.engines.llvm.observers.arguments import ArgumentRanges
+
+        yield ArgumentRanges(dispatch)

@@ -1,0 +1,44 @@
+"""The observers that launches ask for by their options: trace, coverage and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vsim.checks.selection import CALLS, DIVERGENCE, GUARD, RACE, UNDEFINED
+from vsim.launch.dispatch import Dispatch
+from vsim.observe.coverage import Coverage
+from vsim.observe.observer import Observer
+
+
+def observers_of(dispatch: Dispatch) -> list[Observer]:
+    """What watches a launch: its caller's observers, and those of its coverage, its trace and its checks."""
+    found = list(dispatch.observers)
+    if dispatch.coverage is not None:
+        found.append(Coverage(dispatch.image, dispatch.coverage))
+    if dispatch.trace is not None:
+        from vsim.engines.numpy.observers.trace import TraceObserver
+
+        found.append(TraceObserver(dispatch, dispatch.trace))
+    return [*found, *_checks(dispatch)] if dispatch.checks else found
+
+
+def _checks(dispatch: Dispatch) -> Iterator[Observer]:
+    from vsim.engines.numpy.observers.arguments import ArgumentsObserver
+    from vsim.engines.numpy.observers.calls import CallsObserver
+    from vsim.engines.numpy.observers.divergence import DivergenceObserver
+    from vsim.engines.numpy.observers.findings import BatchFindings
+    from vsim.engines.numpy.observers.races import RaceObserver
+    from vsim.engines.numpy.observers.undefined import UndefinedObserver
+
+    findings, checks = BatchFindings(dispatch), dispatch.checks
+    yield findings
+    if RACE in checks:
+        yield RaceObserver(dispatch)
+    if UNDEFINED in checks:
+        yield UndefinedObserver(findings)
+    if DIVERGENCE in checks:
+        yield DivergenceObserver(findings)
+    if CALLS in checks:
+        yield CallsObserver(findings)
+    if GUARD in checks:
+        yield ArgumentsObserver(findings)
