@@ -164,13 +164,13 @@ def test_what_is_too_much_or_ordered_runs_alone(monkeypatch):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("vsim.engines.llvm.pipeline.abreast", lambda given, *_: (given, 1))
         plain = lowered(text, 4)
-    assert coarsen.abreast(plain, 4, 1, 1000)[1] == 4
+    assert coarsen.coarsen(plain, 4, 1, 1000)[1] == 4
     for line in "fence seq_cst", "switch i32 0, label %exit [ ]":
         other = plain.replace("started:\n", f"started:\n  {line}\n")
-        assert coarsen.abreast(other, 4, 1, 1000) == (other, 1)
+        assert coarsen.coarsen(other, 4, 1, 1000) == (other, 1)
     monkeypatch.setattr(coarsen, "MAXIMUM_LINES", {2: 10_000, 4: 1})
     assert together(text, 4) == 2
-    assert coarsen.abreast(plain, 4, 1, 0) == (plain, 1)
+    assert coarsen.coarsen(plain, 4, 1, 0) == (plain, 1)
     monkeypatch.setattr(coarsen, "MOST_VECTORS", 1)
     assert together(text, 4) == 1
 

@@ -11,7 +11,7 @@ from strategies import ENGINES, effort
 from visakit import SimulationError
 from visakit.isa import FORMS
 from visakit.isa.record import Access
-from vsim.analysis.quiet_loops import leaves_memory_alone
+from vsim.analysis.read_only_loops import leaves_memory_alone
 from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import Launch
 from vsim.program import Program

@@ -231,22 +231,22 @@ class _Proof:
 
     def _unmasked(self, flow: ControlFlow, touches: list[list[_Touch]]) -> None:
         """All lanes that read what was written whatever lanes run have been there."""
-        ways = _Ways(flow, self.uniform, self.simd)
+        divergence = _Divergence(flow, self.uniform, self.simd)
         found = _Blocks({}, {}, {})
         for start, end in flow.blocks():
             for pc in range(start, end):
                 instruction = self.kernel.instructions[pc]
-                if ways.sides[start] and not self._may_be_apart(instruction, touches[pc]):
+                if divergence.sides[start] and not self._may_diverge(instruction, touches[pc]):
                     raise _Dependent
                 found.note(start, instruction, touches[pc])
         for place, blocks in found.unmasked.items():
             for read, its_bytes in found.reads.get(place, {}).items():
                 renewed = {n for n, written in found.whole.get(place, {}).items() if n != read and its_bytes <= written}
-                if not all(ways.leads_on(written, read, renewed) for written in blocks):
+                if not all(divergence.leads_on(written, read, renewed) for written in blocks):
                     raise _Dependent
 
     @staticmethod
-    def _may_be_apart(i: Instruction, touches: list[_Touch]) -> bool:
+    def _may_diverge(i: Instruction, touches: list[_Touch]) -> bool:
         """Whether an instruction may stand where some lanes are, and others are not."""
         execution, writes = i.args.get("exec"), {t.place for t in touches if t.writes}
         effect = writes or i.desc.access is not Access.NONE
@@ -286,7 +286,7 @@ def _is_unmasked(i: Instruction) -> bool:
     return execution is None or execution.no_mask or execution.size == 1
 
 
-class _Ways:
+class _Divergence:
     """On which sides of the branches where lanes part the blocks of a kernel lie."""
 
     def __init__(self, flow: ControlFlow, uniform: frozenset[int], simd: int) -> None:
@@ -300,15 +300,15 @@ class _Ways:
         for start, following in graph.items():
             for other in following:
                 back[other].add(start)
-        behind = Dominators(back, flow.end)
+        postdominators = Dominators(back, flow.end)
         for start, last in ends.items():
             branch = flow.function.instructions[last]
-            if start not in behind.first:
+            if start not in postdominators.first:
                 raise _Dependent  # a loop without an end
             if not branch.desc.flow.is_terminator or takes_one_way(branch, uniform, simd):
                 continue
-            for side, way in enumerate(sorted(graph[start])):
-                for block in _before_meeting(graph, behind, start, way):
+            for side, edge in enumerate(sorted(graph[start])):
+                for block in _before_reconvergence(graph, postdominators, start, edge):
                     self.sides[block].setdefault(start, set()).add(side)
 
     def leads_on(self, block: int, other: int, renewed: set[int]) -> bool:
@@ -327,9 +327,9 @@ class _Ways:
         """Whether lanes that took another side of a branch come to it again, in a loop around it, and go on along this
         side to another block, but for those that pass certain blocks on the way.
         """
-        ways = sorted(self.graph[branch])
-        back = self._reached([way for side, way in enumerate(ways) if side not in sides], renewed)
-        return branch in back and other in self._reached([ways[side] for side in sides], renewed)
+        edges = sorted(self.graph[branch])
+        back = self._reached([edge for side, edge in enumerate(edges) if side not in sides], renewed)
+        return branch in back and other in self._reached([edges[side] for side in sides], renewed)
 
     def _reached(self, first: list[int], renewed: set[int]) -> set[int]:
         """The blocks to which some lead without passing certain others."""
@@ -342,12 +342,12 @@ class _Ways:
         return found
 
 
-def _before_meeting(graph: Graph, behind: Dominators, branch: int, first: int) -> set[int]:
+def _before_reconvergence(graph: Graph, postdominators: Dominators, branch: int, first: int) -> set[int]:
     """The blocks from one on in front of where all lanes meet again that a branch has parted."""
     found, todo = set[int](), [first]
     while todo:
         block = todo.pop()
-        if block not in found and (block == branch or not behind.dominates(block, branch)):
+        if block not in found and (block == branch or not postdominators.dominates(block, branch)):
             found.add(block)
             todo += graph[block]
     return found

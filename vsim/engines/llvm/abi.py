@@ -85,9 +85,9 @@ last time.
 WORKER_SIZE = WORKER_SITES + 8 * MAXIMUM_THREADS
 
 # Threads that wait for jobs (thread_pool.ll): a crew, each of its members, and a job. Semaphores have 64 bytes.
-CREW_LEFT, CREW_JOBS, CREW_ENDED, CREW_SIZE = 0, 8, 64, 128
+POOL_LEFT, POOL_JOBS, POOL_ENDED, POOL_SIZE = 0, 8, 64, 128
 """How many jobs of the run have not ended, where the jobs are, and what is raised when none is left."""
-MEMBER_CREW, MEMBER_JOB, MEMBER_BEGIN, MEMBER_SIZE = 0, 8, 64, 128
+MEMBER_POOL, MEMBER_JOB, MEMBER_BEGIN, MEMBER_SIZE = 0, 8, 64, 128
 """The member's crew, the offset of its job among those of a run, and what is raised when it is to begin."""
 JOB_CODE, JOB_CONTEXT, JOB_WORKER, JOB_SIZE = range(0, 32, 8)
 """A function, and what it is called with: the launch's context and the worker's structure."""

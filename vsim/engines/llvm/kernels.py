@@ -34,12 +34,12 @@ Meanwhile = Callable[[Callable[[], bool]], bool]
 class CompiledKernel(NamedTuple):
     """Loaded code of a kernel with the functions that fault records name by number.
 
-    ``turned``: local ids count up along y from lane to lane.
+    ``transposed``: local ids count up along y from lane to lane.
     """
 
     native: native.Native
     functions: list[Function]
-    turned: bool
+    transposed: bool
 
 
 class KernelCache:
@@ -60,7 +60,7 @@ class KernelCache:
         dispatch: Dispatch,
         full: bool,
         row: int,
-        turned_row: int,
+        transposed_row: int,
         max_seconds: float | None = None,
         meanwhile: Meanwhile | None = None,
     ) -> CompiledKernel:
@@ -82,7 +82,7 @@ class KernelCache:
             dispatch.kernel.name,
             full,
             row,
-            turned_row,
+            transposed_row,
             covered,
             ordered,
             dispatch.has_barrier,
@@ -91,13 +91,13 @@ class KernelCache:
             dispatch.exact,
             _threads_at_once(dispatch),
             begins_rows(dispatch, row, False),
-            begins_rows(dispatch, turned_row, True),
+            begins_rows(dispatch, transposed_row, True),
         )
         found = self.found.get(variant)
         if found is None:
             started = perf_counter()
             try:
-                found = self._load_or_compile(dispatch, full, row, turned_row, variant, max_seconds, meanwhile)
+                found = self._load_or_compile(dispatch, full, row, transposed_row, variant, max_seconds, meanwhile)
             except Unsupported as problem:
                 found = problem
             finally:
@@ -112,7 +112,7 @@ class KernelCache:
         dispatch: Dispatch,
         full: bool,
         row: int,
-        turned_row: int,
+        transposed_row: int,
         variant: Hashable,
         max_seconds: float | None,
         meanwhile: Meanwhile | None,
@@ -129,19 +129,19 @@ class KernelCache:
         compilation = self.unfinished.pop(variant, None)
         stored = object_cache.load(key) if compilation is None else None
         if stored is not None:
-            numbers, turned, objects = _unpacked(stored)
+            numbers, transposed, objects = _unpacked(stored)
             summaries.keep(image, dispatch.signature, self.module)
-            return CompiledKernel(native.Native(objects, guarded), [functions[n] for n in numbers], turned)
+            return CompiledKernel(native.Native(objects, guarded), [functions[n] for n in numbers], transposed)
         image.read_all()  # The reference engine may look at it meanwhile.
 
         def work() -> CompiledKernel:
             from vsim.engines.llvm import pipeline
 
-            found = pipeline.translate(dispatch, full, row, turned_row)
+            found = pipeline.translate(dispatch, full, row, transposed_row)
             objects = pipeline.compile_objects(found)
-            object_cache.save(key, _packed([functions.index(f) for f in found.functions], found.turned, objects))
+            object_cache.save(key, _packed([functions.index(f) for f in found.functions], found.transposed, objects))
             summaries.keep(image, dispatch.signature, self.module)
-            return CompiledKernel(native.Native(objects, guarded), found.functions, found.turned)
+            return CompiledKernel(native.Native(objects, guarded), found.functions, found.transposed)
 
         if max_seconds is None and meanwhile is None and compilation is None:
             return work()
@@ -149,13 +149,13 @@ class KernelCache:
             compilation = Compilation(work)
         if meanwhile is not None and not compilation.wait(GRACE_SECONDS):
             self.unfinished[variant] = compilation
-            compilation.leave_behind()
+            compilation.abandon()
             if meanwhile(compilation.is_over):
                 raise Overtaken
             del self.unfinished[variant]
         limit = None if max_seconds is None else max(max_seconds, LEAST_SECONDS)
         if not compilation.wait(limit):
-            compilation.leave_behind()
+            compilation.abandon()
             message = f"kernel '{dispatch.kernel.name}' was not compiled within {limit:g} seconds"
             raise SimulationError(Diagnostic("S040", message, None, LIMIT_HINT))
         return compilation.kernel()
@@ -204,24 +204,24 @@ class Compilation:
         assert self.found is not None
         return self.found
 
-    def leave_behind(self) -> None:
+    def abandon(self) -> None:
         """Let the process end well whatever the thread is at."""
-        if not _LEFT_BEHIND:
-            atexit.register(_leave_them)
-        _LEFT_BEHIND[:] = [self.thread, *(t for t in _LEFT_BEHIND if t.is_alive() and t is not self.thread)]
+        if not _ABANDONED:
+            atexit.register(_end_without_destruction)
+        _ABANDONED[:] = [self.thread, *(t for t in _ABANDONED if t.is_alive() and t is not self.thread)]
 
 
-_LEFT_BEHIND: list[threading.Thread] = []
+_ABANDONED: list[threading.Thread] = []
 """Threads that may still compile."""
 
 
-def _leave_them() -> None:
+def _end_without_destruction() -> None:
     """When the interpreter ends: code of LLVM that still runs would use what the C library's exit destroys.
 
     So nothing is destroyed: the first thing of that exit is the end of the process, with its exit code. Where the C
     library cannot do that, the process ends when the threads have.
     """
-    threads = [t for t in _LEFT_BEHIND if t.is_alive()]
+    threads = [t for t in _ABANDONED if t.is_alive()]
     if not threads:
         return
     library = ctypes.CDLL(None)
@@ -234,16 +234,16 @@ def _leave_them() -> None:
     on_exit(ctypes.cast(library._exit, ctypes.c_void_p), None)
 
 
-def _packed(numbers: list[int], turned: bool, objects: list[bytes]) -> bytes:
+def _packed(numbers: list[int], transposed: bool, objects: list[bytes]) -> bytes:
     """Functions (by number in the image) and objects of a kernel as they are kept."""
     sizes = [len(o) for o in objects]
-    head = struct.pack(f"<{3 + len(numbers) + len(sizes)}I", len(numbers), len(sizes), turned, *numbers, *sizes)
+    head = struct.pack(f"<{3 + len(numbers) + len(sizes)}I", len(numbers), len(sizes), transposed, *numbers, *sizes)
     return b"".join([head, *objects])
 
 
 def _unpacked(stored: bytes) -> tuple[list[int], bool, list[bytes]]:
-    functions, count, turned = struct.unpack_from("<3I", stored)
+    functions, count, transposed = struct.unpack_from("<3I", stored)
     numbers = struct.unpack_from(f"<{functions}I", stored, 12)
     sizes = struct.unpack_from(f"<{count}I", stored, 12 + 4 * functions)
     ends = [12 + 4 * (functions + count) + sum(sizes[:n]) for n in range(count + 1)]
-    return list(numbers), bool(turned), [stored[start:end] for start, end in pairwise(ends)]
+    return list(numbers), bool(transposed), [stored[start:end] for start, end in pairwise(ends)]

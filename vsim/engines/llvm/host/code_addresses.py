@@ -43,7 +43,7 @@ def _libc() -> CDLL:
 
 
 @contextmanager
-def room_for(size: int) -> Iterator[None]:
+def near_each_other(size: int) -> Iterator[None]:
     """While it lasts, parts of so many bytes together come to lie near each other, wherever there is room."""
     gaps = _gaps() if _mapped() > REACH else []
     filled = [gap for gap in distant_gaps(gaps, 2 * size + (1 << 20)) if _fill(gap)]

@@ -42,7 +42,9 @@ def _compiled(text: str, made_for: str) -> bytes:
 
 
 @cache
-def driver(barriers: bool, ordered: bool, checked: bool = False, undefined: bool = False, abreast: int = 1) -> str:
+def driver(
+    barriers: bool, ordered: bool, checked: bool = False, undefined: bool = False, threads_per_coroutine: int = 1
+) -> str:
     """The module of ``run(context, worker)``, ``record_fault`` and, for kernels with barriers, ``group``.
 
     Args:
@@ -58,7 +60,7 @@ def driver(barriers: bool, ordered: bool, checked: bool = False, undefined: bool
         "most": "declare i64 @llvm.umax.i64(i64, i64)",
     }
     if barriers:
-        parts.append(_phases(ordered, checked, abreast))
+        parts.append(_phases(ordered, checked, threads_per_coroutine))
         declarations["kernel"] = f"declare ptr @kernel({COMMON_TYPES}, i64, i64, ptr)"
         declarations["coroutines"] = "declare void @llvm.coro.resume(ptr)\ndeclare i1 @llvm.coro.done(ptr)"
     else:
@@ -138,7 +140,7 @@ def thread_number(ordered: bool) -> tuple[str, str]:
     return (fill("driver", "thread_order"), "%tn") if ordered else ("", "%t")
 
 
-def _phases(ordered: bool, checked: bool, abreast: int) -> str:
+def _phases(ordered: bool, checked: bool, threads_per_coroutine: int) -> str:
     order, thread = thread_number(ordered)
     zeros = ["i64 0"] * (len(RECORDED) - 1)
     return fill(
@@ -153,7 +155,7 @@ def _phases(ordered: bool, checked: bool, abreast: int) -> str:
         zeros=", ".join(zeros),
         stuck_order=fill("driver", "stuck_order") if ordered else "",
         stuck_thread="%un" if ordered else "%first_stuck",
-        abreast=abreast,
+        threads_per_coroutine=threads_per_coroutine,
         stuck_zeros=", ".join(stuck_record(len(zeros) - 3, "%ended1" if checked else "0")),
     )
 

@@ -39,7 +39,7 @@ def read_record(context: Words) -> FaultRecord:
 
 
 def fault(
-    dispatch: Dispatch, functions: Sequence[Function], context: Words, turned: bool
+    dispatch: Dispatch, functions: Sequence[Function], context: Words, transposed: bool
 ) -> SimulationError | RefusedInstruction:
     """The error that the fault of a launch stands for.
 
@@ -60,7 +60,7 @@ def fault(
         number = number if len(barriers) > 1 else barriers[0]
     instruction = function.instructions[number]
     thread, lane = record.thread, record.lane + threads.first_lane(instruction)
-    if turned:
+    if transposed:
         thread, lane = threads.usual_place(dispatch, group, thread, lane)
     where = threads.describe(dispatch, group, thread, lane)
     from visakit.text.printer import FunctionPrinter

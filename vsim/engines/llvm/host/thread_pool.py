@@ -73,7 +73,7 @@ def _semaphore(place: int) -> None:
     ctypes.CDLL(None).sem_init(ctypes.c_void_p(place), 0, 0)
 
 
-class Crew:
+class ThreadPool:
     """Threads that one run at a time has for itself: a member for runs of one job, and others for runs of several.
 
     Args:
@@ -86,11 +86,11 @@ class Crew:
         first = os.getpid() % len(cpus)
         self.cpus = [*cpus[first:], *cpus[:first]]
         self.functions = functions()
-        block = _block(cx.CREW_SIZE)
+        block = _block(cx.POOL_SIZE)
         self.address = block.ctypes.data
-        _semaphore(self.address + cx.CREW_ENDED)
+        _semaphore(self.address + cx.POOL_ENDED)
         self.words: Words = block.view(np.uint64)
-        self.alone: Words = np.zeros(0, np.uint64)
+        self.single: Words = np.zeros(0, np.uint64)
         """Where the structure of the member for runs of one job is, if it has begun."""
         self.members: Words = np.zeros(0, np.uint64)
         """The same of the others."""
@@ -100,11 +100,11 @@ class Crew:
     @property
     def left(self) -> int:
         """How many jobs have not ended."""
-        return int(self.words[cx.CREW_LEFT // 8])
+        return int(self.words[cx.POOL_LEFT // 8])
 
     def size(self, count: int) -> int:
         """How many members there are for runs of so many jobs."""
-        return self.alone.size if count == 1 else self.members.size
+        return self.single.size if count == 1 else self.members.size
 
     def grow(self, count: int) -> None:
         """Have at least so many members for runs of so many jobs.
@@ -114,7 +114,7 @@ class Crew:
         """
         while self.size(count) < count:
             if count == 1:
-                self.alone = self._begun(0, None)
+                self.single = self._begun(0, None)
             else:
                 number = self.members.size
                 place = self._begun(number, self.cpus[number % len(self.cpus)])
@@ -141,7 +141,7 @@ class Crew:
         Args:
             jobs: where they are.
         """
-        members = self.alone if count == 1 else self.members
+        members = self.single if count == 1 else self.members
         self.functions.run(self.address, members.ctypes.data, count, jobs, self._limit(seconds))
 
     def wait(self, seconds: float | None) -> None:

@@ -28,7 +28,7 @@ _DEEPEST = 6
 """How many operations on bits become one instruction, and some more, as a few of them may be nothing in the end."""
 
 
-def with_halves_apart(text: str) -> str:
+def with_split_halves(text: str) -> str:
     """A module in which halves that live across a suspension of a coroutine are not joined with others on their way
     into the frame.
 
@@ -38,7 +38,7 @@ def with_halves_apart(text: str) -> str:
     return _HALF_SPILL.sub("  store volatile half ", text)
 
 
-def with_bytes_apart(text: str) -> str:
+def with_split_bytes(text: str) -> str:
     """A module in which nothing is joined with loads of vectors of which single bytes are taken.
 
     LLVM makes one load of bytes that follow each other in memory and are put together the other way round, and begins
@@ -53,7 +53,7 @@ def with_bytes_apart(text: str) -> str:
     return _LOADED_BYTES.sub(lambda m: f"  {m[1]} = load volatile " if m[1] in names else m[0], text)
 
 
-def with_pairs_apart(text: str) -> str:
+def with_split_pairs(text: str) -> str:
     """A module in which two dwords become words by their place, not by a truncation.
 
     With AVX-512 LLVM makes one masked instruction (``vpmovsdw``) of a saturated pair and of what the other lanes keep,
@@ -77,7 +77,7 @@ def with_loads_in_order(text: str) -> str:
     return _LOADED.sub(lambda m: f"  {m[1]} = load volatile " if m[1] in taken and uses[m[1]] > 2 else m[0], text)
 
 
-def with_selects_apart(text: str) -> str:
+def with_split_selects(text: str) -> str:
     """A module in which no operation on bits gets a mask if one of its sources is what the other lanes keep, and one is
     a constant.
 

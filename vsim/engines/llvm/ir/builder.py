@@ -11,18 +11,18 @@ from functools import partial
 
 from visakit.language import types
 from visakit.language.types import DataType
-from vsim.engines.llvm.ir.affine import StridedLanes, mask_further, strided_conversion, strided_pair
+from vsim.engines.llvm.ir.affine import AffineLanes, affine_conversion, affine_pair, shifted_mask
 from vsim.engines.llvm.ir.constant_masks import constant_lanes
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD, Emitter
 from vsim.engines.llvm.ir.half_fma import half_fma, rounded_to_odd
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.matrix_products import products, products_of_bytes
-from vsim.engines.llvm.ir.pairs import of_a_half, repeated_pair
+from vsim.engines.llvm.ir.pairs import lanes_of_one_half, repeated_pair
 from vsim.engines.llvm.ir.rounded import rounded_once
 from vsim.engines.llvm.ir.rounding_modes import directed, embedded
 from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
-from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value, Zipped
+from vsim.engines.llvm.ir.values import Interleaved, Mask, Rematerialized, Value
 from vsim.engines.llvm.target import fuses
 
 
@@ -39,7 +39,7 @@ class Builder(Emitter):
         """Of masks that are a part of others, by name: which one, and from which lane on."""
         self.whole_numbers: set[str] = set()
         """Names of floats that are whole numbers, infinities or NaN."""
-        self.keeps_apart = False
+        self.tracks_base_offset = False
         """Whether sums of vectors and scalars remember both; they are emitted where they are needed then."""
 
     def begin(self, block: str, levels: dict[str, int] | None = None) -> None:
@@ -82,7 +82,7 @@ class Builder(Emitter):
             zeros = f"<{lanes} x i32> zeroinitializer"
             found = self.value(x.type, lanes, f"shufflevector {vector} {first}, {vector} poison, {zeros}")
         if x.type.is_integer:
-            found.strided = StridedLanes(x, 0, lanes)
+            found.affine = AffineLanes(x, 0, lanes)
         return found
 
     def match(self, x: Value, y: Value) -> tuple[Value, Value]:
@@ -95,7 +95,12 @@ class Builder(Emitter):
         if x.type is data_type:
             return x
         found = x.copy(data_type)
-        found.strided, found.apart, found.halves, found.zipped = x.strided, x.apart, x.halves, x.zipped
+        found.affine, found.base_offset, found.concatenated, found.interleaved = (
+            x.affine,
+            x.base_offset,
+            x.concatenated,
+            x.interleaved,
+        )
         found.extended = x.extended
         return found
 
@@ -107,9 +112,13 @@ class Builder(Emitter):
             return self.lane(x, indices[0])
         if indices == list(range(x.lanes)):
             return x
-        if x.zipped and (part := x.zipped.part(x.type, indices)):
+        if x.interleaved and (part := x.interleaved.part(x.type, indices)):
             return self.bitcast(self.lanes(*part), x.type)
-        if known := of_a_half(self, x, indices) or repeated_pair(self, x, indices) or constant_lanes(self, x, indices):
+        if (
+            known := lanes_of_one_half(self, x, indices)
+            or repeated_pair(self, x, indices)
+            or constant_lanes(self, x, indices)
+        ):
             return known
         mask = ", ".join(f"i32 {i}" for i in indices)
 
@@ -117,14 +126,14 @@ class Builder(Emitter):
             return f"shufflevector {x.typed}, {x.ir} poison, <{len(indices)} x i32> <{mask}>"
 
         consecutive = indices == list(range(indices[0], indices[0] + len(indices)))
-        if x.strided and consecutive and (strided := x.strided.part(indices[0], len(indices))):
+        if x.affine and consecutive and (affine := x.affine.part(indices[0], len(indices))):
             found: Value = Rematerialized(self, x.type, len(indices), text, x.depth + 1)
-            found.strided = strided
+            found.affine = affine
             return found
         taken = self.value(x.type, len(indices), text())
         if x.type is MASK and consecutive:
             self.mask_parts[taken.text] = x.text, indices[0]
-        taken.zipped = x.zipped.behind(x.type, indices[0]) if x.zipped and consecutive else None
+        taken.interleaved = x.interleaved.from_element(x.type, indices[0]) if x.interleaved and consecutive else None
         return taken
 
     def lane(self, x: Value, index: int | str) -> Value:
@@ -148,17 +157,17 @@ class Builder(Emitter):
             first = self.assign(f"insertelement {vector} poison, {x.typed}, i64 0")
             return self.value(x.type, 2, f"insertelement {vector} {first}, {y.typed}, i64 1")
         both = self.mixed(x, y, range(2 * n))
-        if x.strided and y.strided:
-            parts = ((x.strided, 0), (y.strided, n))
+        if x.affine and y.affine:
+            parts = ((x.affine, 0), (y.affine, n))
             one, other = (half.with_masks(partial(self._as_part, first=at)) for half, at in parts)
-            both.strided = one.followed_by(other)
-        both.halves = (x, y)
-        both.zipped = self._zipped_pair(x, y)
+            both.affine = one.followed_by(other)
+        both.concatenated = (x, y)
+        both.interleaved = self._interleaved_pair(x, y)
         return both
 
-    def _zipped_pair(self, x: Value, y: Value) -> Zipped | None:
+    def _interleaved_pair(self, x: Value, y: Value) -> Interleaved | None:
         """The rows of two vectors of which both were zipped of as many, row by row one behind the other."""
-        first, second = (v.zipped.all_rows(v) if v.zipped else [] for v in (x, y))
+        first, second = (v.interleaved.all_rows(v) if v.interleaved else [] for v in (x, y))
         if not first or [row.type for row in first] != [row.type for row in second]:
             return None
 
@@ -166,12 +175,12 @@ class Builder(Emitter):
             text = partial(_mixed_text, one, other, range(2 * one.lanes))
             return Rematerialized(self, one.type, 2 * one.lanes, text, max(one.depth, other.depth) + 1)
 
-        return Zipped([row(one, other) for one, other in zip(first, second, strict=True)], 0)
+        return Interleaved([row(one, other) for one, other in zip(first, second, strict=True)], 0)
 
     def _as_part(self, name: str, first: int) -> str:
         """A mask that is assumed for one half of a vector, as one of the whole, in which the half begins at a lane."""
         whole, start = self.mask_parts.get(name, (name, 0))
-        return mask_further(whole, start - first)
+        return shifted_mask(whole, start - first)
 
     # -- constants -----------------------------------------------------------------------------------------
 
@@ -197,7 +206,7 @@ class Builder(Emitter):
         if count == 1:
             return self.const(0, data_type)
         found = self.vector(range(count), data_type)
-        found.strided = StridedLanes(self.const(0, data_type), 1, count, small=True)
+        found.affine = AffineLanes(self.const(0, data_type), 1, count, small=True)
         return found
 
     def all_lanes(self, lanes: int) -> Value:
@@ -238,7 +247,7 @@ class Builder(Emitter):
             return self.retype(x, data_type)
         op = "trunc" if data_type.size < source.size else "sext" if source.is_signed else "zext"
         is_index = op == "sext" and source is types.D and data_type.size == 8 and x.lanes > 1
-        if deferred or x.strided or x.apart or is_index:
+        if deferred or x.affine or x.base_offset or is_index:
             to = ir_type(data_type, x.lanes)
             found: Value = Rematerialized(self, data_type, x.lanes, lambda: f"{op} {x.typed} to {to}", x.depth + 1)
         else:
@@ -247,10 +256,10 @@ class Builder(Emitter):
             found.narrow = x
         if is_index:
             found.index = WideIndex(x)
-        if x.strided:
-            found.strided = strided_conversion(x, data_type)
+        if x.affine:
+            found.affine = affine_conversion(x, data_type)
         if op != "trunc":
-            found.extended, found.apart = x, x.apart and x.apart.widened(x)
+            found.extended, found.base_offset = x, x.base_offset and x.base_offset.widened(x)
         return found
 
     def bitcast(self, x: Value, data_type: DataType) -> Value:
@@ -265,13 +274,13 @@ class Builder(Emitter):
     def regroup(self, x: Value, data_type: DataType, lanes: int) -> Value:
         """The same bits as elements of another size."""
         found = self.value(data_type, lanes, f"bitcast {x.typed} to {ir_type(data_type, lanes)}")
-        found.zipped = x.zipped
-        if data_type.size == 8 and x.zipped and (pair := x.zipped.halves_of_qwords()):
-            found.strided = strided_pair(*pair)
-        if x.type.size == 8 and data_type.size == 4 and x.strided:
+        found.interleaved = x.interleaved
+        if data_type.size == 8 and x.interleaved and (pair := x.interleaved.dwords_of_qwords()):
+            found.affine = affine_pair(*pair)
+        if x.type.size == 8 and data_type.size == 4 and x.affine:
             bits = self.retype(x, types.UQ)
             halves = bits, bits >> self.const(32, types.UQ)
-            found.zipped = Zipped([self.cast(half, types.UD) for half in halves], 0)
+            found.interleaved = Interleaved([self.cast(half, types.UD) for half in halves], 0)
         return found
 
     # -- selection -----------------------------------------------------------------------------------------
@@ -283,7 +292,7 @@ class Builder(Emitter):
     def merge(self, mask: Value, x: Value, y: Value, note: Callable[[], None] | None = None) -> Value:
         """:meth:`select`, emitted where it is needed; ``note`` is told of that."""
         lanes = max(mask.lanes, x.lanes, y.lanes)
-        known = x.strided_over(lanes)
+        known = x.affine_over(lanes)
 
         def text() -> str:
             if note:
@@ -293,7 +302,7 @@ class Builder(Emitter):
 
         found = Rematerialized(self, x.type, lanes, text, max(x.depth, y.depth) + 1)
         if x.type.is_integer and mask.lanes == lanes and known is not None:
-            found.strided = replace(known, assumptions=(*known.assumptions, mask.text), factor=0, first=0)
+            found.affine = replace(known, assumptions=(*known.assumptions, mask.text), factor=0, first=0)
         return found
 
     def mask_to_int(self, mask: Mask, data_type: DataType) -> Value:

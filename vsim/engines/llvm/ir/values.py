@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
 from visakit.language import types
 from visakit.language.types import DataType
-from vsim.engines.llvm.ir.affine import BasePointer, StridedLanes, same_in_rows, strided_product, strided_sum
-from vsim.engines.llvm.ir.base_offset import Apart, apart_sum
+from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer, affine_product, affine_sum, uniform_rows
+from vsim.engines.llvm.ir.base_offset import BaseOffset, base_offset_sum
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.types import MASK, ir_type, splat
 
@@ -36,7 +36,7 @@ _NEUTRAL = {"mul": 1, "and": -1}
 _FLOAT_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 
 
-class Zipped(NamedTuple):
+class Interleaved(NamedTuple):
     """Vectors of which a value has the first elements, then the second ones, and so on, from an element on.
 
     The value may have the same bits under another type.
@@ -47,7 +47,7 @@ class Zipped(NamedTuple):
     first: int
 
     @classmethod
-    def of_pair(cls, before: Zipped | None, number: int, row: Value) -> Zipped:
+    def of_pair(cls, before: Interleaved | None, number: int, row: Value) -> Interleaved:
         """Two rows of which one is written, the other is what it was before, if its elements have that size, too."""
         rows: list[Value | None] = [None, None]
         if before and len(before.rows) == 2 and not before.first:
@@ -64,7 +64,7 @@ class Zipped(NamedTuple):
             return None
         return row, [(self.first + i) // count for i in indices]
 
-    def halves_of_qwords(self) -> tuple[Value, Value] | None:
+    def dwords_of_qwords(self) -> tuple[Value, Value] | None:
         """The low and the high dwords, if the value is made of such pairs of integers."""
         if len(self.rows) != 2 or self.first:
             return None
@@ -80,18 +80,18 @@ class Zipped(NamedTuple):
         is_all = not self.first and len(rows) == len(self.rows) and size == value.lanes * value.type.size
         return rows if is_all else []
 
-    def behind(self, data_type: DataType, first: int) -> Zipped | None:
+    def from_element(self, data_type: DataType, first: int) -> Interleaved | None:
         """What the elements of the value are from one on, counted under a type."""
         row = self.rows[0] or self.rows[-1]
-        return Zipped(self.rows, self.first + first) if row and row.type.size == data_type.size else None
+        return Interleaved(self.rows, self.first + first) if row and row.type.size == data_type.size else None
 
 
 class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
     __slots__ = (
-        "apart", "base_pointer", "builder", "constant", "extended", "halves", "implies", "index", "inverse", "lanes",
-        "narrow", "negated", "strided", "text", "type", "zipped",
+        "affine", "base_offset", "base_pointer", "builder", "concatenated", "constant", "extended", "implies", "index",
+        "interleaved", "inverse", "lanes", "narrow", "negated", "text", "type",
     )  # fmt: skip
     depth = 0
 
@@ -107,18 +107,18 @@ class Value:
         """The narrower integer of which this is the extension, by its sign or by zeros."""
         self.negated: Value | None = None
         """The integer of which this is the opposite."""
-        self.strided: StridedLanes | None = None
+        self.affine: AffineLanes | None = None
         self.index: WideIndex | None = None
         """The index of 32 bits and the pointer of which this address was made."""
-        self.apart: Apart | None = None
-        """The vector and the scalars of which this is the sum, where that is asked for (``Builder.keeps_apart``)."""
+        self.base_offset: BaseOffset | None = None
+        """The vector and the scalars of this sum, if the builder tracks them (``Builder.tracks_base_offset``)."""
         self.implies: frozenset[str] = frozenset()
         """Masks (SSA names) that hold wherever this mask does."""
         self.base_pointer: BasePointer | None = None
         """The pointer from which this address was computed."""
-        self.zipped: Zipped | None = None
+        self.interleaved: Interleaved | None = None
         """The vectors of which this was put together."""
-        self.halves: tuple[Value, Value] | None = None
+        self.concatenated: tuple[Value, Value] | None = None
         """The vectors that this is, one behind the other."""
 
     @property
@@ -131,9 +131,9 @@ class Value:
         """Type and name, as operands are written."""
         return f"{ir_type(self.type, self.lanes)} {self.text}"
 
-    def strided_over(self, lanes: int) -> StridedLanes | None:
+    def affine_over(self, lanes: int) -> AffineLanes | None:
         """What is known of the lanes of this value, as a scalar broadcast to so many."""
-        return StridedLanes(self, 0, lanes) if self.lanes == 1 else self.strided
+        return AffineLanes(self, 0, lanes) if self.lanes == 1 else self.affine
 
     def deferred(self, op: str, other: Value) -> Value:
         """An operation on integers that is emitted where its result is needed, which may be nowhere or off the hot
@@ -176,7 +176,7 @@ class Value:
         x, y = self.builder.match(self, other)
         found = self.builder.value(self.type, x.lanes, f"{op} {x.ir} {x.text}, {y.text}")
         if op in _TOTAL:
-            found.strided = same_in_rows(self, other, op)
+            found.affine = uniform_rows(self, other, op)
         if self.base_pointer or other.base_pointer:
             found.base_pointer = self._base_pointer(op, other)
         return found
@@ -189,17 +189,17 @@ class Value:
         found = self.base_pointer or (other.base_pointer if op == "add" else None)
         return found.moved(distance) if found and op == "add" and distance else found
 
-    def _with_strided(
-        self, known: StridedLanes | None, op: str, real: str, other: Value, index: WideIndex | None = None
+    def _with_affine(
+        self, known: AffineLanes | None, op: str, real: str, other: Value, index: WideIndex | None = None
     ) -> Value:
         """The result of an operation: deferred where its lanes, or their index, are known, else emitted."""
-        apart = None
-        if self.builder.keeps_apart and known is None and op in ("add", "sub"):
-            apart = apart_sum(self, other, op)
-        if known is None and apart is None and index is None:
+        base_offset = None
+        if self.builder.tracks_base_offset and known is None and op in ("add", "sub"):
+            base_offset = base_offset_sum(self, other, op)
+        if known is None and base_offset is None and index is None:
             return self.binary(other, op, real)
         found = self.deferred(op, other)
-        found.strided, found.apart, found.index = known, apart, index
+        found.affine, found.base_offset, found.index = known, base_offset, index
         return found
 
     def __add__(self, other: Value) -> Value:
@@ -212,37 +212,37 @@ class Value:
         if self.negated is not None:
             return other - self.negated
         index = self.index.plus(other) if self.index else other.index and other.index.plus(self)
-        total = self._with_strided(strided_sum(self, other, 1), "add", "fadd", other, index)
+        total = self._with_affine(affine_sum(self, other, 1), "add", "fadd", other, index)
         if self.narrow is not None and other.constant is not None:
             total.narrow = self.narrow + self.builder.const(other.constant, types.UD)
         return total
 
     def __sub__(self, other: Value) -> Value:
-        return self._with_strided(strided_sum(self, other, -1), "sub", "fsub", other)
+        return self._with_affine(affine_sum(self, other, -1), "sub", "fsub", other)
 
     def __mul__(self, other: Value) -> Value:
-        if self.apart and other.constant is not None:
+        if self.base_offset and other.constant is not None:
             return self._times(other.constant, "mul", other)
-        known = strided_product(self, other) or strided_product(other, self)
-        return self._with_strided(known, "mul", "fmul", other, self._index_times(other.constant))
+        known = affine_product(self, other) or affine_product(other, self)
+        return self._with_affine(known, "mul", "fmul", other, self._index_times(other.constant))
 
     def _index_times(self, factor: int | None) -> WideIndex | None:
         return self.index.times(factor) if self.index and factor is not None else None
 
     def __lshift__(self, other: Value) -> Value:
         known = None
-        if self.apart and other.constant is not None and other.constant <= LARGEST_SHIFT:
+        if self.base_offset and other.constant is not None and other.constant <= LARGEST_SHIFT:
             return self._times(1 << other.constant, "shl", other)
         if other.constant is not None and other.constant <= LARGEST_SHIFT:
-            known = strided_product(self, self.builder.const(1 << other.constant, self.type))
+            known = affine_product(self, self.builder.const(1 << other.constant, self.type))
         factor = None if other.constant is None else 1 << other.constant
-        return self._with_strided(known, "shl", "shl", other, self._index_times(factor))
+        return self._with_affine(known, "shl", "shl", other, self._index_times(factor))
 
     def _times(self, factor: int, op: str, other: Value) -> Value:
         """A vector and a scalar that are kept apart, times a constant; ``op`` and ``other`` say how that is written."""
-        assert self.apart
+        assert self.base_offset
         found = self.deferred(op, other)
-        found.apart = self.apart.times(factor)
+        found.base_offset = self.base_offset.times(factor)
         return found
 
     def __rshift__(self, other: Value) -> Value:
@@ -252,9 +252,9 @@ class Value:
         if other is True:
             return self
         if self.type is MASK:
-            everybody = splat("i1 true", max(self.lanes, other.lanes))
-            if everybody in (self.text, other.text):
-                return other if self.text == everybody else self
+            all_true = splat("i1 true", max(self.lanes, other.lanes))
+            if all_true in (self.text, other.text):
+                return other if self.text == all_true else self
         both = self.binary(other, "and", "and")
         if self.type is MASK:
             both.implies = self.implies | other.implies | {self.text, other.text}
@@ -336,9 +336,9 @@ class Rematerialized(Value):
     ) -> None:
         self.builder, self.type, self.lanes, self.constant = builder, data_type, lanes, None
         self.expression, self.depth = expression, depth
-        self.narrow, self.strided, self.implies, self.inverse, self.base_pointer = None, None, frozenset(), None, None
-        self.apart = self.index = self.extended = self.negated = None
-        self.zipped = self.halves = None
+        self.narrow, self.affine, self.implies, self.inverse, self.base_pointer = None, None, frozenset(), None, None
+        self.base_offset = self.index = self.extended = self.negated = None
+        self.interleaved = self.concatenated = None
         self.key = self.name = ""
         if depth > MAXIMUM_DEPTH:
             self.name, self.depth, self.expression = self.text, 0, None
@@ -359,8 +359,8 @@ class Rematerialized(Value):
 
     def emitted(self) -> Value:
         found = Value(self.builder, self.type, self.lanes, self.text)
-        found.narrow, found.strided, found.base_pointer = self.narrow, self.strided, self.base_pointer
-        found.apart, found.index = self.apart, self.index
+        found.narrow, found.affine, found.base_pointer = self.narrow, self.affine, self.base_pointer
+        found.base_offset, found.index = self.base_offset, self.index
         return found
 
 

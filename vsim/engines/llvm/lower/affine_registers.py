@@ -20,10 +20,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from vsim.engines.llvm.ir.affine import BasePointer, StridedLanes
+from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.storage import LANE_SHAPE, VARIABLE, Key, Storage
+from vsim.engines.llvm.lower.storage import AFFINE_SLOT, VARIABLE, Key, Storage
 from vsim.semantics.core import unsigned_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LaneShape:
+class AffineShape:
     """Lanes in rows: those of a row are ``stride`` apart, and the rows a scalar (see :mod:`affine`).
 
     ``stride`` 0 and one row: the same in all lanes. Elements have ``size`` bytes, and may be floats then.
@@ -49,7 +49,7 @@ class LaneShape:
         """Whether all lanes are the same."""
         return not self.stride and self.row == self.lanes
 
-    def joined(self, other: LaneShape) -> LaneShape | None:
+    def joined(self, other: AffineShape) -> AffineShape | None:
         """The shape of what has one of two shapes."""
         if (self.size, self.lanes) != (other.size, other.lanes) or self.stride != other.stride:
             return None
@@ -68,7 +68,7 @@ class LaneShape:
             return None
         if self.is_same and value.lanes == 1:
             return [value]
-        known = value.strided_over(self.lanes)
+        known = value.affine_over(self.lanes)
         known = known and known.in_rows_of(self.row)
         if known is None:
             return None
@@ -87,33 +87,31 @@ class LaneShape:
             if row_stride:
                 rows = b.vector([i // self.row for i in lanes], first.type)
                 found = found.deferred("add", row_stride[0].deferred("mul", rows))
-            found.strided = StridedLanes(
-                first, self.stride, self.row, row_stride[0] if row_stride else None, self.small
-            )
+            found.affine = AffineLanes(first, self.stride, self.row, row_stride[0] if row_stride else None, self.small)
         found.base_pointer = self.base_pointer
         return found
 
 
-def _shape(value: Value, lanes: int, inside: Mask | None) -> LaneShape | None:
+def _shape(value: Value, lanes: int, inside: Mask | None) -> AffineShape | None:
     """The shape of a value of so many lanes, of which those count that are inside a mask; None: all of them."""
     size, pointer = value.type.size, value.base_pointer
     if value.lanes == 1:
-        return LaneShape(size, lanes, 0, lanes, base_pointer=pointer)
-    known = value.strided
+        return AffineShape(size, lanes, 0, lanes, base_pointer=pointer)
+    known = value.affine
     if known is None or known.steps or not value.type.is_integer:
         return None
     holding = set() if inside is None or inside is True else inside.implies | {inside.text}
     if len(known.masks) != len(known.assumptions) or not known.masks <= holding:
         return None
-    return LaneShape(size, lanes, known.stride, known.row, known.small, pointer)
+    return AffineShape(size, lanes, known.stride, known.row, known.small, pointer)
 
 
 Place = tuple[int, int]
 """Bytes of a register: the first one, and the one behind the last."""
-Places = Mapping[Place, LaneShape]
+Places = Mapping[Place, AffineShape]
 
 
-class LaneShapes:
+class AffineRegisters:
     """The shapes of one emission's registers.
 
     Args:
@@ -123,12 +121,12 @@ class LaneShapes:
     def __init__(self, b: Builder, storage: Storage, assumed: Mapping[Key, Places] | None) -> None:
         self.b, self.storage = b, storage
         self.learns = assumed is None
-        self.found: dict[Key, dict[Place, LaneShape | None]] = {}
+        self.found: dict[Key, dict[Place, AffineShape | None]] = {}
         """What writers left so far; None where that has no shape."""
         self.assumed = assumed or {}
-        self.only_private: dict[Key, set[int]] = {}
+        self.affine_in_running_lanes: dict[Key, set[int]] = {}
         """Blocks that write a register in all lanes that run, so that it has a shape if the others read it no more."""
-        self.taken: set[tuple[Key, Place, LaneShape]] = set()
+        self.taken: set[tuple[Key, Place, AffineShape]] = set()
         """What readers took for granted."""
         self.wrong: set[Key] = set()
         """Registers of which a writer left something else than what was assumed."""
@@ -161,7 +159,7 @@ class LaneShapes:
         lanes = (place[1] - place[0]) // value.type.size
         shape = _shape(value, lanes, None)
         if shape is None and (shape := _shape(value, lanes, running)):
-            self.only_private.setdefault(key, set()).add(block)
+            self.affine_in_running_lanes.setdefault(key, set()).add(block)
         self._learn(key, place, shape)
 
     def leave(self, key: Key, place: Place, value: Value, inside: Mask | None) -> bool:
@@ -179,7 +177,7 @@ class LaneShapes:
             self.b.store(scalar, self.storage.pointer(slot), 8)
         return True
 
-    def _learn(self, key: Key, place: Place, shape: LaneShape | None) -> None:
+    def _learn(self, key: Key, place: Place, shape: AffineShape | None) -> None:
         before = self.found.setdefault(key, {})
         for other in list(before):
             if other != place and _overlap(other, place):
@@ -198,13 +196,17 @@ class LaneShapes:
         """What later emissions may assume, by what blocks need of each other."""
         found = dict[Key, Places]()
         for key in self.found:
-            private = all(use.is_private(key, block) for block in self.only_private.get(key, ()))
+            are_dead_if_inactive = all(
+                use.is_dead_if_inactive(key, block) for block in self.affine_in_running_lanes.get(key, ())
+            )
             places = {p: s for p, s in self.places(key).items() if not s.stride or key not in use.unwritten}
-            if private and places:  # what is read before it is written begins with zeros, which are the same everywhere
+            if (
+                are_dead_if_inactive and places
+            ):  # what is read before it is written begins with zeros, which are the same everywhere
                 found[key] = places
         return found
 
-    def relied_on(self, shapes: Mapping[Key, Places]) -> bool:
+    def relied_only_on(self, shapes: Mapping[Key, Places]) -> bool:
         """Whether readers took nothing for granted but those shapes."""
         return all(shapes.get(key, {}).get(place) == shape for key, place, shape in self.taken)
 
@@ -218,10 +220,10 @@ class LaneShapes:
         }
 
 
-def slots_of(key: Key, place: Place, shape: LaneShape) -> list[Key]:
+def slots_of(key: Key, place: Place, shape: AffineShape) -> list[Key]:
     """The slots of a shape's scalars."""
     count = 1 if shape.row == shape.lanes else 2
-    return [(f"{LANE_SHAPE}{key[1]}.{place[0]}.", n) for n in range(count)]
+    return [(f"{AFFINE_SLOT}{key[1]}.{place[0]}.", n) for n in range(count)]
 
 
 def _overlap(one: Place, other: Place) -> bool:

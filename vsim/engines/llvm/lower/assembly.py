@@ -83,11 +83,11 @@ def _slots(state: FunctionState, recursion: Recursion, coverage: CoverageMarks |
     for subroutine in state.flow.subroutines:
         slots.made.append(f"  %held{subroutine} = alloca [8 x i8], align 8")
         slots.made.append(f"  %site{subroutine} = alloca i32, align 4")
-    for window in state.walks.known.values():
-        slots.made += window.slots()
-        slots.cleared += window.cleared()
-    slots.made += state.walks.counted.made()
-    slots.cleared += state.walks.counted.cleared()
+    for buffer in state.prefetcher.buffers.values():
+        slots.made += buffer.slots()
+        slots.cleared += buffer.cleared()
+    slots.made += state.prefetcher.inductions.made()
+    slots.cleared += state.prefetcher.inductions.cleared()
     for made, cleared in (recursion.declaration(), coverage.declaration() if coverage else ([], [])):
         slots.made += made
         slots.cleared += cleared

@@ -39,7 +39,7 @@ class StorageUse:
     dominators: Dominators
     repeats: Mapping[int, int]
     """The block from which the first way back leads to a block or in front of it, of those from that block on."""
-    private: Mapping[int, int]
+    dead_if_inactive: Mapping[int, int]
     """Registers of which the lanes that do not run, while a block runs, read nothing any more."""
 
     def needs(self, state: FunctionState, block: int) -> BlockNeeds:
@@ -51,12 +51,12 @@ class StorageUse:
             carries=lambda key: self.only_writer.get(key) == block and bool(live & bits.get(key, 0)),
             sees=lambda other: self.dominators.dominates(other, block),
             lies_in=lambda other: self._lies_in(block, other),
-            private=lambda key: self.is_private(key, block),
+            dead_if_inactive=lambda key: self.is_dead_if_inactive(key, block),
         )
 
-    def is_private(self, key: Key, block: int) -> bool:
+    def is_dead_if_inactive(self, key: Key, block: int) -> bool:
         """Whether the lanes that do not run, while a block runs, read nothing of a register any more."""
-        return bool(self.private.get(block, 0) & self.bits.get(key, 0))
+        return bool(self.dead_if_inactive.get(block, 0) & self.bits.get(key, 0))
 
     def _lies_in(self, block: int, other: int) -> bool:
         """Whether all lanes that run in a block ran in another one when that was run last.
@@ -104,7 +104,7 @@ class _Uses:
             for n, use in self.uses.items()
         }
 
-    def private(self, successors: Mapping[int, Iterable[int]], passed: Mapping[int, int]) -> dict[int, int]:
+    def dead_if_inactive(self, successors: Mapping[int, Iterable[int]], passed: Mapping[int, int]) -> dict[int, int]:
         """For each block the registers of which lanes that do not run, while it runs, read nothing before they write
         them: they wait at points behind it. Registers of which lanes see what belongs to others are none.
         """
@@ -161,8 +161,10 @@ def storage_use(state: FunctionState, uses: Mapping[int, BlockUse]) -> StorageUs
     unwritten = frozenset(key for key, bit in found.bits.items() if bit & live.live_in[0] & ~killed[ENTRY])
     stored = {n: out & ~unstored for n, out in live.live_out.items()}
     repeats = {} if flow.subroutines else _repeats(flow.starts, successors)
-    private = found.private(successors, passed)
-    return StorageUse(extents, unwritten, found.bits, live.live_out, stored, only_writer, dominators, repeats, private)
+    dead_if_inactive = found.dead_if_inactive(successors, passed)
+    return StorageUse(
+        extents, unwritten, found.bits, live.live_out, stored, only_writer, dominators, repeats, dead_if_inactive
+    )
 
 
 def _repeats(starts: Sequence[int], successors: Mapping[int, Iterable[int]]) -> dict[int, int]:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from visakit.language import types
 from visakit.language.program import Function
-from vsim.analysis.quiet_loops import leaves_memory_alone
+from vsim.analysis.read_only_loops import only_reads_memory
 from vsim.analysis.waiting import touches_memory
 from vsim.engines.llvm import CannotExecute, Unsupported
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host import cooperative, driver
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.affine_registers import LaneShapes, Places
+from vsim.engines.llvm.lower.affine_registers import AffineRegisters, Places
 from vsim.engines.llvm.lower.assembly import assemble
 from vsim.engines.llvm.lower.calls import stack_address
 from vsim.engines.llvm.lower.checks.coverage import CoverageMarks
@@ -109,10 +109,10 @@ class FunctionLowering:
         uses = self._emit({}, None, lambda block: NOTHING_NEEDED, keep=True)
         use = storage_use(state, uses)
         found = self._settled(use, helpers)
-        state.walks.end()
+        state.prefetcher.end()
         return assemble(state, self.flow.recursion, self.coverage, use.unwritten | found.slots(use.unwritten))
 
-    def _settled(self, use: StorageUse, helpers: Mapping[str, str]) -> LaneShapes:
+    def _settled(self, use: StorageUse, helpers: Mapping[str, str]) -> AffineRegisters:
         """Emit the function until its blocks leave what was assumed of registers, and accesses were looked at under the
         same assumptions before; gives these.
 
@@ -120,21 +120,21 @@ class FunctionLowering:
             helpers: those of the module before the first emission.
         """
         state = self.state
-        learner = state.registers.lane_shapes
+        learner = state.registers.affine_registers
         shapes = learner.learned(use)
-        agrees, attempts = learner.relied_on(shapes), 0
+        agrees, attempts = learner.relied_only_on(shapes), 0
         while True:
             state.module.helpers.clear()
             state.module.helpers.update(helpers)
             if not agrees:
-                state.walks.begin_anew()
+                state.prefetcher.begin_anew()
             self._emit(use.extents, shapes, lambda block: use.needs(state, block), keep=False)
-            found = state.registers.lane_shapes
+            found = state.registers.affine_registers
             if found.wrong:
                 attempts += 1
                 right = {key: places for key, places in shapes.items() if key not in found.wrong}
                 shapes, agrees = right if attempts < MOST_ATTEMPTS else {}, False
-            elif agrees or not state.walks.known:
+            elif agrees or not state.prefetcher.buffers:
                 return found
             else:
                 agrees = True
@@ -145,7 +145,7 @@ class FunctionLowering:
         """Emit the function; gives what its blocks do to storage.
 
         Args:
-            shapes: what is assumed of registers in storage; None: see :class:`LaneShapes`.
+            shapes: what is assumed of registers in storage; None: see :class:`AffineRegisters`.
             keep: keep what was prepared.
         """
         state = self.state
@@ -163,8 +163,8 @@ class FunctionLowering:
                 self.flow.gather(start)
             if not state.is_straight:
                 state.b.label(f"block{start}")
-                everybody = full and start in state.reconvergence.converged
-                uses[start] = state.registers.begin_block(needs(start), everybody)
+                all_run = full and start in state.reconvergence.converged
+                uses[start] = state.registers.begin_block(needs(start), all_run)
             self._block(start, end, keep)
         for subroutine in state.flow.subroutines:
             self.flow.return_from_subroutine(subroutine)
@@ -223,7 +223,7 @@ class FunctionLowering:
                 self.prepared[pc] = emit
         if self.yields and touches_memory(instruction):
             self.machine.waiting.suspension.let_others_run()
-        self.state.walks.before(pc, leaves_memory_alone(instruction))
+        self.state.prefetcher.before(pc, only_reads_memory(instruction))
         if self.machine.races:
             self.machine.races.fence(instruction)
         self.left.before(instruction)
@@ -232,8 +232,8 @@ class FunctionLowering:
             running = Value(self.state.b, types.UQ, 1, self.masks.bits(self.masks.running_vector()))
             self.state.registers.write((VARIABLE, CE0), 0, 1, self.state.b.cast(running, types.UD))
         emit()
-        if pc in self.state.walks.counted.slots:
-            self.state.walks.count_up(pc, self.masks.mask(instruction.args["exec"], None)())
+        if pc in self.state.prefetcher.inductions.slots:
+            self.state.prefetcher.increment(pc, self.masks.mask(instruction.args["exec"], None)())
         self.machine.call_checks.behind(instruction)
 
     def _refuse(self) -> None:

@@ -52,13 +52,13 @@ class LoweringMachine:
         self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
         module, self.exits = state.module, exits
         size = len(state.function.instructions)
-        separate, walks = state.dispatch.separates_writes, state.walks
+        separate, prefetcher = state.dispatch.separates_writes, state.prefetcher
         self.access = MemoryAccess(
-            state.b, exits.leave_if, module.helpers, separate, size, walks, module.row, state.is_straight
+            state.b, exits.leave_if, module.helpers, separate, size, prefetcher, module.row, state.is_straight
         )
         self.races: RaceWatch | None = None
         if state.dispatch.checks & {RACE, RECORDING}:
-            self.races = RaceWatch(state, findings, self.access.loops)
+            self.races = RaceWatch(state, findings, self.access.out_of_line)
             self.access.watched_by(self.races)
         self.texels = TexelAccess(state.b, exits.leave_if, module.helpers, module.row)
         self.texels.watch = self.races

@@ -17,13 +17,13 @@ class ModuleState:
     """The module of a kernel and of all that it can call.
 
     ``full``: every thread has all its lanes. ``row``: lanes in a row of local ids that is known to count up; 0 if it is
-    not known. ``turned``: y counts up along such a row, and x from one to the next.
+    not known. ``transposed``: y counts up along such a row, and x from one to the next.
     """
 
     dispatch: Dispatch
     full: bool
     row: int
-    turned: bool = False
+    transposed: bool = False
     declarations: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
     """Modules of helper functions by name, which are compiled apart and linked."""
@@ -57,7 +57,7 @@ class ModuleState:
     @property
     def rows_are_whole(self) -> bool:
         """Whether rows of local ids that are known to count up begin at 0."""
-        return begins_rows(self.dispatch, self.row, self.turned)
+        return begins_rows(self.dispatch, self.row, self.transposed)
 
     @cached_property
     def race_traits(self) -> Traits:

@@ -35,7 +35,7 @@ class Spaces:
     def for_blocks(self, space: MemorySpace) -> MemorySpace:
         """The space as loads at one address see it."""
         lenient = self.state.dispatch.lenient_reads and space.kind in (cx.FLAT, cx.SURFACE)
-        return replace(space, zeros_behind=True) if lenient else space
+        return replace(space, zeros_beyond=True) if lenient else space
 
     def slm(self) -> MemorySpace:
         """Local memory of the work-group."""

@@ -11,8 +11,8 @@ from visakit.language import types
 from visakit.language.operands import Execution
 from visakit.language.program import Function
 from vsim.analysis.control_flow import control_flow, has_many_barriers
-from vsim.analysis.counters import counters
-from vsim.analysis.quiet_loops import quiet_places
+from vsim.analysis.induction import induction_variables
+from vsim.analysis.read_only_loops import read_only_loops
 from vsim.analysis.reconvergence import reconvergence
 from vsim.analysis.spin_loops import spin_branches
 from vsim.analysis.uniformity import uniform_predicates
@@ -21,12 +21,12 @@ from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.emitter import GROUP, LAUNCH
 from vsim.engines.llvm.ir.types import MASK, ir_type
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.affine_registers import LaneShapes, Places
+from vsim.engines.llvm.lower.affine_registers import AffineRegisters, Places
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.lower.registers import Registers
 from vsim.engines.llvm.lower.storage import Key, Storage
-from vsim.engines.llvm.memory.induction import CountedLanes
-from vsim.engines.llvm.memory.stream_prefetch import LaneWalks
+from vsim.engines.llvm.memory.induction import InductionVariables
+from vsim.engines.llvm.memory.stream_prefetch import StreamPrefetcher
 from vsim.semantics.registers import layout_of
 
 ENTRY = -1
@@ -84,16 +84,18 @@ class FunctionState:
         self.registers = self._registers(None)
         self.at = Position(ENTRY, True, self.is_kernel)
         watched = module.takes_turns or bool(self.dispatch.checks)  # Checks see each access where it happens.
-        quiet = {} if watched else quiet_places(self.flow, self.layout)
-        counted = CountedLanes(self.b, counters(self.flow, self.layout, quiet, self.dispatch.grf_size))
-        self.walks = LaneWalks(self.b, quiet, lambda: self.at.pc, counted)
+        loops = {} if watched else read_only_loops(self.flow, self.layout)
+        inductions = InductionVariables(
+            self.b, induction_variables(self.flow, self.layout, loops, self.dispatch.grf_size)
+        )
+        self.prefetcher = StreamPrefetcher(self.b, loops, lambda: self.at.pc, inductions)
         self.around: list[Position] = []
         """Blocks before this place, as far as later ones may lie in them; the nearest comes last."""
         self.cold: list[str] = []
         """Lines off the hot path, which stand behind all others."""
 
     def _registers(self, shapes: Mapping[Key, Places] | None) -> Registers:
-        return Registers(self.b, self.storage, self.lanes, LaneShapes(self.b, self.storage, shapes))
+        return Registers(self.b, self.storage, self.lanes, AffineRegisters(self.b, self.storage, shapes))
 
     def begin(self, extents: Mapping[Key, int], shapes: Mapping[Key, Places] | None) -> None:
         """Begin an emission of the function; extents and shapes of its registers, as far as they are known."""
@@ -102,7 +104,7 @@ class FunctionState:
         else:
             self.b.begin("started" if self.is_coroutine else "entry")
         self.storage.begin(extents)
-        self.walks.begin(self.registers.writers)
+        self.prefetcher.begin(self.registers.writers)
         self.registers = self._registers(shapes)
         self.around = []
         self.cold = []

@@ -22,7 +22,7 @@ Key = tuple[str, int]
 """Kind and number of a register."""
 VARIABLE, ADDRESS, STATE, PREDICATE = "V", "A", "S", "P"
 """Kinds: general variables (by root), address variables, elements of surface and sampler variables, predicates."""
-LANE_SHAPE = "L"
+AFFINE_SLOT = "L"
 """With a place behind it, the kind of the scalars that stand for lanes (see :mod:`affine_registers`)."""
 UNDEFINED_BITS, UNDEFINED_LANES = "v", "p"
 """In launches that are checked for undefined values: the shadows of general variables, and of predicates."""
@@ -94,7 +94,7 @@ class Storage:
         if (known := self.extents.get(key)) is not None:
             return known
         kind, number = key
-        if kind.startswith(LANE_SHAPE):
+        if kind.startswith(AFFINE_SLOT):
             return 8
         if is_predicate(key):
             return self.rounded(key, max(self.function.predicates[number - 1].elements, 32))

@@ -13,22 +13,22 @@ from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.emitter import LIKELY
 from vsim.engines.llvm.ir.joins import Emit, first_of, if_any
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.memory.atomics import OwnAtomics
+from vsim.engines.llvm.memory.atomics import PlainAtomics
 from vsim.engines.llvm.memory.blocks import BlockLoads
 from vsim.engines.llvm.memory.bounds import Bounds, CheckedBounds, FaultExit
 from vsim.engines.llvm.memory.common_buffer import UnprovedAccess
 from vsim.engines.llvm.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
-from vsim.engines.llvm.memory.pattern import AccessPattern, is_apart, pattern_of, places_of, stride_of
-from vsim.engines.llvm.memory.scalarised import LaneCopies
-from vsim.engines.llvm.memory.scatter import LaneLoops, Scatter
+from vsim.engines.llvm.memory.pattern import AccessPattern, has_gaps_or_overlaps, pattern_of, places_of, stride_of
+from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
+from vsim.engines.llvm.memory.scatter import OutOfLineAccess, Scatter
 from vsim.engines.llvm.memory.space import MemorySpace
-from vsim.engines.llvm.memory.stream_prefetch import LaneWalks
+from vsim.engines.llvm.memory.stream_prefetch import StreamPrefetcher
 from vsim.engines.llvm.memory.stride import StridedAccess
 from vsim.engines.llvm.memory.vector import load_elements, load_row, store_row
 from vsim.engines.llvm.memory.watch import AccessWatch
 
 
-class LanePartAccess:
+class PartAccess:
     """Loads and stores the lanes of a part, in the way in which they lie.
 
     ``unproved`` handles lanes of which nothing is proved, ``affine`` those at another constant distance than their
@@ -47,12 +47,12 @@ class LanePartAccess:
         ...; 0 for inactive lanes.
         """
         b, lanes = self.b, part.offset.lanes
-        if part.space.zeros_behind and self.blocks:
+        if part.space.zeros_beyond and self.blocks:
             return self.blocks.load(part)
         if lanes == 1:
             return self._load_scalar(part)
         vector = None if part.mask is True else b.broadcast(part.mask, lanes)
-        if self.strided and is_apart(part):
+        if self.strided and has_gaps_or_overlaps(part):
             return self.strided.load(part, vector)
         if self.unproved and stride_of(part) is None:
             return self.unproved.load(part, vector)
@@ -109,7 +109,7 @@ class LanePartAccess:
         if part.offset.lanes == 1:
             return single(part.offset)
         values = [b.broadcast(v, lanes) for v in values]
-        if self.strided and is_apart(part):
+        if self.strided and has_gaps_or_overlaps(part):
             self.strided.store(part, values, vector)
             return []
         if self.unproved and stride_of(part) is None:
@@ -154,9 +154,9 @@ class LanePartAccess:
 class MemoryAccess:
     """Memory instructions of one function, each lane of which is checked.
 
-    ``separates_writes``: writes see other sizes of memory than reads. ``instructions``: how many the function has.
-    ``walks``: accesses whose lanes may walk. ``row``: lanes in a row of local ids that is known to count up; 0 if it is
-    not. ``is_straight``: the function is one block.
+    ``separates_writes``: writes see other sizes of memory than reads. ``instructions``: number of the function's
+    instructions. ``prefetcher``: accesses that may be prefetched. ``row``: lanes of a row of consecutive local ids; 0:
+    unknown. ``is_straight``: the function is one block.
     """
 
     def __init__(
@@ -166,27 +166,29 @@ class MemoryAccess:
         helpers: dict[str, str],
         separates_writes: bool,
         instructions: int,
-        walks: LaneWalks,
+        prefetcher: StreamPrefetcher,
         row: int,
         is_straight: bool,
     ) -> None:
-        self.b, self.leave, self.separates_writes, self.walks = b, leave, separates_writes, walks
+        self.b, self.leave, self.separates_writes, self.prefetcher = b, leave, separates_writes, prefetcher
         self.watch: AccessWatch | None = None
         self.touched = 0
         """How many places the accesses go to that were emitted."""
         bounds = CheckedBounds(b, leave, helpers)
-        self.loops = LaneLoops(b, bounds)
-        self.parts = LanePartAccess(b, bounds, self.loops)
-        copies = LaneCopies(b, helpers, instructions)
-        unproved = UnprovedAccess(b, bounds, self.loops, copies, walks, row, is_straight)
+        self.out_of_line = OutOfLineAccess(b, bounds)
+        self.parts = PartAccess(b, bounds, self.out_of_line)
+        scalarised = ScalarisedAccess(b, helpers, instructions)
+        unproved = UnprovedAccess(b, bounds, self.out_of_line, scalarised, prefetcher, row, is_straight)
         self.parts.unproved, self.parts.blocks = unproved, BlockLoads(b, bounds)
-        self.parts.strided = StridedAccess(b, bounds, self.loops, copies)
-        self.own_atomics = OwnAtomics(b, self.loops, unproved, copies)
+        self.parts.strided = StridedAccess(b, bounds, self.out_of_line, scalarised)
+        self.plain_atomics = PlainAtomics(b, self.out_of_line, unproved, scalarised)
 
     def watched_by(self, watch: AccessWatch) -> None:
         """Let a check watch all accesses."""
         assert self.parts.unproved and self.parts.strided
-        self.watch = self.parts.watch = self.parts.unproved.watch = self.parts.strided.watch = self.loops.watch = watch
+        self.watch = self.parts.watch = self.parts.unproved.watch = self.parts.strided.watch = (
+            self.out_of_line.watch
+        ) = watch
 
     def load(self, space: MemorySpace, address: Value, element: DataType, mask: Mask, count: int = 1) -> list[Value]:
         """``count`` consecutive elements for each lane; where the mask does not hold, 0 or what others load."""
@@ -195,7 +197,7 @@ class MemoryAccess:
         parts: list[list[Value]] = []
         last_base = ""
         for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
-            base = offset.strided.first_lane.text if offset.strided and own is True else ""
+            base = offset.affine.first_lane.text if offset.affine and own is True else ""
             if base and base == last_base:  # a row at the same place as the one before it
                 parts.append(parts[-1])
             else:
@@ -237,7 +239,7 @@ class MemoryAccess:
         part = LanePart(space, address, mask, types.UB, 1, lanes)
         found = mask
         for offset in (address, address + b.const(size - 1, address.type)):
-            results = self.loops.call("mapped", part, b.broadcast(masked(space, offset), lanes), vector, [])
+            results = self.out_of_line.call("mapped", part, b.broadcast(masked(space, offset), lanes), vector, [])
             inside = b.load(types.UB, lanes, results, 64) != b.const(0, types.UB)
             found = inside if found is True else found & inside
         return found
@@ -261,9 +263,9 @@ class MemoryAccess:
         vector = None if mask is True else b.broadcast(mask, lanes)
         offset = b.broadcast(masked(space, narrowed(space, address)), lanes)
         part = LanePart(space, offset, mask, element, 1, lanes)
-        if self.watch is None and self.own_atomics.handles(op, part):
-            return self.own_atomics.act(op, part, vector, sources, wanted)
-        found = b.load(element, lanes, self.loops.call(op, part, offset, vector, sources), 64)
+        if self.watch is None and self.plain_atomics.handles(op, part):
+            return self.plain_atomics.act(op, part, vector, sources, wanted)
+        found = b.load(element, lanes, self.out_of_line.call(op, part, offset, vector, sources), 64)
         if self.watch:
             self.watch.begin(lanes)
             self.watch.changed(part, offset, vector, lambda: self._only_read(op, found, sources))

@@ -12,31 +12,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from vsim.analysis.counters import Counter
-from vsim.engines.llvm.ir.base_offset import Apart
+from vsim.analysis.induction import InductionVariable
+from vsim.engines.llvm.ir.base_offset import BaseOffset
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.types import ir_type
 from vsim.engines.llvm.ir.values import Value
 
 
 @dataclass(frozen=True)
-class CountingSlot:
+class InductionSlot:
     """A stack slot that counts along with a counter."""
 
     name: str
-    counter: Counter
+    variable: InductionVariable
 
     @property
     def ir(self) -> str:
-        return ir_type(self.counter.data_type, 1)
+        return ir_type(self.variable.data_type, 1)
 
 
-class CountedLanes:
+class InductionVariables:
     """What the loops of a function count up, known from its first emission on."""
 
-    def __init__(self, b: Builder, counters: Sequence[Counter]) -> None:
-        self.b, self.counters = b, counters
-        self.slots: dict[int, CountingSlot] = {}
+    def __init__(self, b: Builder, variables: Sequence[InductionVariable]) -> None:
+        self.b, self.variables = b, variables
+        self.slots: dict[int, InductionSlot] = {}
         """By the instruction that counts up."""
         self.writers: set[int] = set()
         """Instructions that write what is counted up, outside of its loop."""
@@ -47,31 +47,33 @@ class CountedLanes:
 
     def learn(self, writers: Mapping[int, Set[int]]) -> None:
         """Learn which instructions write which root variables."""
-        for n, counter in enumerate(self.counters):
-            wrote = writers.get(counter.root, frozenset[int]())
-            if wrote & set(counter.loop) == {counter.pc}:
-                self.slots[counter.pc] = CountingSlot(f"%count{n}", counter)
-                self.writers |= wrote - {counter.pc}
+        for n, variable in enumerate(self.variables):
+            wrote = writers.get(variable.root, frozenset[int]())
+            if wrote & set(variable.loop) == {variable.pc}:
+                self.slots[variable.pc] = InductionSlot(f"%count{n}", variable)
+                self.writers |= wrote - {variable.pc}
 
-    def known(self, loop: range | None, root: int, low: int, value: Value) -> Value:
+    def with_base_offset(self, loop: range | None, root: int, low: int, value: Value) -> Value:
         """A value that was read from a variable in a loop, with the scalar by which it was counted up, if it was."""
         b = self.b
         for slot in self.slots.values():
-            counter = slot.counter
-            if (counter.loop, counter.root, counter.low, counter.count) != (loop, root, low, value.lanes):
+            variable = slot.variable
+            if (variable.loop, variable.root, variable.low, variable.count) != (loop, root, low, value.lanes):
                 continue
-            if value.type.size == counter.data_type.size and not (value.apart or value.strided or value.zipped):
+            if value.type.size == variable.data_type.size and not (
+                value.base_offset or value.affine or value.interleaved
+            ):
                 scalar = Value(b, value.type, 1, b.assign(f"load {slot.ir}, ptr {slot.name}, align 8"))
                 found = value.copy(value.type)
-                found.apart = Apart(None, scalar, loop)
+                found.base_offset = BaseOffset(None, scalar, loop)
                 return found
         return value
 
-    def count_up(self, pc: int) -> None:
+    def increment(self, pc: int) -> None:
         """Count along with an instruction."""
         b, slot = self.b, self.slots[pc]
         before = b.assign(f"load {slot.ir}, ptr {slot.name}, align 8")
-        b.emit(f"store {slot.ir} {b.assign(f'add {slot.ir} {before}, {slot.counter.step}')}, ptr {slot.name}, align 8")
+        b.emit(f"store {slot.ir} {b.assign(f'add {slot.ir} {before}, {slot.variable.step}')}, ptr {slot.name}, align 8")
 
     def made(self) -> list[str]:
         """Lines that make the slots."""

@@ -10,7 +10,7 @@ from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.memory.space import MemorySpace
 
-SHORTEST_STRIDED = 8
+SHORTEST_AFFINE_ROW = 8
 """Lanes of a row from which on it is worth a part of its own if its lanes overlap or leave gaps."""
 
 
@@ -38,7 +38,7 @@ class LanePart:
 
     def is_one_row(self) -> bool:
         """Whether the lanes are proved to follow each other: such an access needs no active lane."""
-        known = self.offset.strided
+        known = self.offset.affine
         return known is not None and 1 < self.offset.lanes == known.row and known.stride == self.size
 
     def elements_at(self, offset: Value) -> Iterator[tuple[Value, int]]:
@@ -64,22 +64,22 @@ def rows(offset: Value, mask: Mask, length: int) -> Iterator[tuple[Value, Mask, 
 
 def proved_rows(offset: Value, size: int, mask: Mask) -> Iterator[tuple[Value, Mask, int]]:
     """An access by rows, where the lanes of each row are at a constant distance; else in one."""
-    offset = known_under(offset, mask)
-    known = offset.strided
-    if known is None or known.steps or (known.stride not in (0, size) and known.row < SHORTEST_STRIDED):
+    offset = affine_under(offset, mask)
+    known = offset.affine
+    if known is None or known.steps or (known.stride not in (0, size) and known.row < SHORTEST_AFFINE_ROW):
         yield offset, mask, 0
     else:
         yield from rows(offset, mask, known.row)
 
 
-def known_under(offset: Value, mask: Mask) -> Value:
+def affine_under(offset: Value, mask: Mask) -> Value:
     """The offset with what is known of the lanes that the mask leaves."""
-    known = offset.strided
+    known = offset.affine
     if known is None or not known.masks:
         return offset
     inside = mask is not True and known.masks <= mask.implies | {mask.text}
     found = offset.copy(offset.type)
-    found.strided = known.within_masks() if inside else None
+    found.affine = known.within_masks() if inside else None
     return found
 
 

@@ -27,12 +27,12 @@ class Scatter(Protocol):
         """Elements of each active lane; of lanes with one address the highest wins."""
 
 
-def room(lanes: int) -> int:
+def scratch_stride(lanes: int) -> int:
     """Bytes of memory of the moment that values of so many lanes get."""
     return -(-lanes * 8 // 64) * 64
 
 
-class LaneLoops:
+class OutOfLineAccess:
     """Loops over the active lanes, out of line; each lane is checked, and the function is left with the first one that
     is outside.
     """
@@ -45,7 +45,7 @@ class LaneLoops:
         b, lanes, count = self.b, part.lanes, part.count
         more = (count - 1) * part.element.size
         results = self.call("load", part, offset, vector, [], rare, more, count)
-        step = room(lanes)
+        step = scratch_stride(lanes)
         found = [b.load(part.element, lanes, b.offset(results, k * step), 64) for k in range(count)]
         if self.watch:
             self.watch.loop(part, offset, vector, None)
@@ -81,7 +81,7 @@ class LaneLoops:
         name = self._function(op, part, offset, operands, rare)
         if count > 1:
             name = self._of_elements(name, offset, part, operands, rare, count)
-        position = room(lanes)
+        position = scratch_stride(lanes)
         scratch = b.scratch(64 + position * (1 + max(count, 1 + len(sources))))
         if not (rare and self._offsets_from_narrow(scratch, offset)):
             b.store(b.broadcast(offset, lanes), scratch, 64)
@@ -124,7 +124,16 @@ class LaneLoops:
         name, index, flat = f"{single}_by_{count}", ir_type(offset.type, 1), part.space.is_flat
         if name not in self.bounds.helpers:
             self.bounds.helpers[name] = elements_function(
-                name, single, flat, index, part.element.size, part.lanes, sources, rare, count, room(part.lanes)
+                name,
+                single,
+                flat,
+                index,
+                part.element.size,
+                part.lanes,
+                sources,
+                rare,
+                count,
+                scratch_stride(part.lanes),
             )
         region = [] if flat else ["ptr, i64"]
         self.b.declare(name, "i64", ", ".join(["ptr, ptr, ptr, i64, i64", *region, *["ptr"] * sources]))
@@ -135,11 +144,11 @@ class LaneLoops:
 
         False if they are more than a multiple of that.
         """
-        known = offset.strided
+        known = offset.affine
         widening = known.widened() if known else None
         if known is None or widening is None or offset.type.size != 8:
             return False
-        narrow, source = widening.strided, ir_type(widening.source, 1)
+        narrow, source = widening.affine, ir_type(widening.source, 1)
         if any(not isinstance(n, str) for n in narrow.assumptions):
             return False
         name = f"widened_{'s' if widening.source.is_signed else 'z'}{source}"
@@ -156,7 +165,7 @@ class LaneLoops:
         return True
 
 
-class GatherScatter:
+class HardwareGather:
     """The host's own gathers and scatters, without checks: for addresses that are known to be inside."""
 
     def __init__(self, b: Builder) -> None:

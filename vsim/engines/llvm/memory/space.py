@@ -18,7 +18,7 @@ class MemorySpace:
     are checked for undefined values ``shadow_memory`` and ``origins`` are the first bytes of the memory's shadow and of
     where it is noted who left undefined bytes. Where accesses outside arguments are looked for, ``address`` is what the
     first byte of a surface has in the flat space. ``least`` bytes the memory has at least, whatever its size is. With
-    ``zeros_behind`` all bytes are read of which the first is inside; those behind the end of its memory are zeros.
+    ``zeros_beyond`` all bytes are read of which the first is inside; those behind the end of its memory are zeros.
     """
 
     kind: int
@@ -31,7 +31,7 @@ class MemorySpace:
     undefined: str | None = None
     origins: str | None = None
     address: str | None = None
-    zeros_behind: bool = False
+    zeros_beyond: bool = False
     least: int = 0
 
     @property

@@ -112,12 +112,12 @@ def blocks_of(lines: Iterable[str]) -> dict[str, Block] | None:
 
 def reaching(blocks: Mapping[str, Block], place: str) -> set[str]:
     """The blocks from which a way leads to a place."""
-    found, waiting = set[str](), [name for name, block in blocks.items() if place in block.successors()]
-    while waiting:
-        name = waiting.pop()
+    found, worklist = set[str](), [name for name, block in blocks.items() if place in block.successors()]
+    while worklist:
+        name = worklist.pop()
         if name not in found:
             found.add(name)
-            waiting += blocks[name].before
+            worklist += blocks[name].before
     return found
 
 
@@ -147,12 +147,12 @@ def innermost_loops(successors: Mapping[str, list[str]]) -> dict[str, list[str]]
                 before[other].append(name)
     loops: dict[str, set[str]] = {}
     for name, header in _back_edges(successors):
-        found, waiting = loops.setdefault(header, {header}), [name]
-        while waiting:
-            block = waiting.pop()
+        found, worklist = loops.setdefault(header, {header}), [name]
+        while worklist:
+            block = worklist.pop()
             if block not in found:
                 found.add(block)
-                waiting += before[block]
+                worklist += before[block]
     return {
         header: [name for name in successors if name in body]
         for header, body in loops.items()

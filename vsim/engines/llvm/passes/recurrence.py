@@ -40,7 +40,7 @@ _ROUNDS = 4
 """Rounds of a loop of which the last one is measured."""
 
 
-class Bounds(NamedTuple):
+class LoopCost(NamedTuple):
     """Cycles for a round of a loop, and the processor's vectors that its stack slots hold."""
 
     recurrence: float
@@ -48,7 +48,7 @@ class Bounds(NamedTuple):
     vectors: int
 
 
-def bounds(lines: Iterable[str], slots: Set[str], bits: int) -> Bounds:
+def loop_cost(lines: Iterable[str], slots: Set[str], bits: int) -> LoopCost:
     """Bounds of a loop whose lines are given in the order in which they run.
 
     Args:
@@ -76,7 +76,7 @@ def bounds(lines: Iterable[str], slots: Set[str], bits: int) -> Bounds:
                     ready[step.name] = max(operands, default=0.0) + step.latency
     growth = max((held[slot] - before.get(slot, 0.0) for slot in held), default=0.0)
     vectors = {step.slot: step.vectors for step in steps if step.slot and step.name}
-    return Bounds(growth, resources, sum(vectors.values()))
+    return LoopCost(growth, resources, sum(vectors.values()))
 
 
 class _Step(NamedTuple):

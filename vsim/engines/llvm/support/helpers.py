@@ -161,7 +161,7 @@ def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, declarati
     )
 
 
-def each_function(name: str, op: str, index: str, size: int, lanes: int) -> str:
+def lanes_inside_function(name: str, op: str, index: str, size: int, lanes: int) -> str:
     """The module of a function that loads or stores lanes at offsets which are known to be inside.
 
     It takes a host pointer, offsets from there, results or values, and for stores the active lanes as bits.
@@ -181,12 +181,12 @@ def elements_function(
     sources: int,
     rare: bool,
     count: int,
-    room: int,
+    stride: int,
 ) -> str:
     """The module of a function that calls one of :func:`lane_function` for several elements, one behind the other.
 
-    It takes and returns what that does. The first call checks the bytes of all elements. Results and sources of each
-    element lie ``code_addresses`` bytes behind those of the one before.
+    It takes and returns what that does. The first call checks the bytes of all elements. Results and sources of one
+    element lie ``stride`` bytes beyond those of the element before.
     """
     region = "" if flat else ", ptr %region, i64 %limit"
     arguments = ["ptr, ptr, ptr, i64, i64", *([] if flat else ["ptr, i64"]), *["ptr"] * sources]
@@ -211,7 +211,7 @@ def elements_function(
             **({"sizes": sizes} if at_once else {"size": size}),
         ),
         count=count,
-        room=room,
+        stride=stride,
     )
     return module([text], {single: f"declare i64 @{single}({', '.join(arguments)})"})
 

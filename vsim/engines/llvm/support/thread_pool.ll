@@ -5,13 +5,13 @@
 define void @member(ptr %member) {
 entry:
   %begin = getelementptr i8, ptr %member, i64 $MEMBER_BEGIN
-  %crew.p = getelementptr i8, ptr %member, i64 $MEMBER_CREW
+  %crew.p = getelementptr i8, ptr %member, i64 $MEMBER_POOL
   %crew = load ptr, ptr %crew.p, align 8
   %offset.p = getelementptr i8, ptr %member, i64 $MEMBER_JOB
   %offset = load i64, ptr %offset.p, align 8
-  %jobs.p = getelementptr i8, ptr %crew, i64 $CREW_JOBS
-  %left.p = getelementptr i8, ptr %crew, i64 $CREW_LEFT
-  %ended = getelementptr i8, ptr %crew, i64 $CREW_ENDED
+  %jobs.p = getelementptr i8, ptr %crew, i64 $POOL_JOBS
+  %left.p = getelementptr i8, ptr %crew, i64 $POOL_LEFT
+  %ended = getelementptr i8, ptr %crew, i64 $POOL_ENDED
   br label %wait
 wait:
   %interrupted = call i32 @sem_wait(ptr %begin)
@@ -37,9 +37,9 @@ over:
 ; Gives each of the first members its job.
 define void @begin(ptr %crew, ptr %members, i64 %count, ptr %jobs) {
 entry:
-  %jobs.p = getelementptr i8, ptr %crew, i64 $CREW_JOBS
+  %jobs.p = getelementptr i8, ptr %crew, i64 $POOL_JOBS
   store ptr %jobs, ptr %jobs.p, align 8
-  %left.p = getelementptr i8, ptr %crew, i64 $CREW_LEFT
+  %left.p = getelementptr i8, ptr %crew, i64 $POOL_LEFT
   store atomic i64 %count, ptr %left.p seq_cst, align 8
   br label %next
 next:
@@ -59,8 +59,8 @@ done:
 ; look; it may have been raised for an earlier run.
 define void @await(ptr %crew, ptr %until) {
 entry:
-  %left.p = getelementptr i8, ptr %crew, i64 $CREW_LEFT
-  %ended = getelementptr i8, ptr %crew, i64 $CREW_ENDED
+  %left.p = getelementptr i8, ptr %crew, i64 $POOL_LEFT
+  %ended = getelementptr i8, ptr %crew, i64 $POOL_ENDED
   %always = icmp eq ptr %until, null
   br label %look
 look:

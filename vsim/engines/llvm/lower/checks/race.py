@@ -27,7 +27,7 @@ from vsim.engines.llvm.lower.checks.race_words import RaceWords, Test
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.part import LanePart, mask_bits
 from vsim.engines.llvm.memory.scalarised import Offsets
-from vsim.engines.llvm.memory.scatter import LaneLoops
+from vsim.engines.llvm.memory.scatter import OutOfLineAccess
 from vsim.engines.llvm.memory.watch import OnlyRead
 from vsim.semantics.core import unsigned_of
 from vsim.semantics.messages import meaning
@@ -58,8 +58,8 @@ class _Lanes:
 class RaceWatch:
     """The accesses of one function; see :class:`vsim.engines.llvm.memory.watch.AccessWatch`."""
 
-    def __init__(self, state: FunctionState, findings: FindingExits, loops: LaneLoops) -> None:
-        self.state, self.b, self.loops = state, state.b, loops
+    def __init__(self, state: FunctionState, findings: FindingExits, loops: OutOfLineAccess) -> None:
+        self.state, self.b, self.out_of_line = state, state.b, loops
         self.recording = RECORDING in state.dispatch.checks
         self.ids = RaceIds(state, findings)
         self.words = RaceWords(self.ids, state.module.race_unit, self.recording, FINE in state.dispatch.checks)
@@ -410,7 +410,7 @@ class RaceWatch:
 
     def _lost_of_loop(self, part: LanePart, offset: Value, vector: Value | None, values: Sequence[Value]) -> Value:
         """The same of lanes with addresses of the space."""
-        call = self.loops.call
+        call = self.out_of_line.call
         there = [
             self.b.load(part.element, part.lanes, call("load", part, column, vector, [], True, more), 64)
             for column, more in part.elements_at(offset)

@@ -56,9 +56,9 @@ class CompiledShadows:
     def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits) -> None:
         self.state, self.masks, self.findings = state, masks, findings
         module, size = state.module, len(state.function.instructions)
-        separate, walks = state.dispatch.separates_writes, state.walks
+        separate, prefetcher = state.dispatch.separates_writes, state.prefetcher
         self.access = MemoryAccess(
-            state.b, exits.leave_if, module.helpers, separate, size, walks, module.row, state.is_straight
+            state.b, exits.leave_if, module.helpers, separate, size, prefetcher, module.row, state.is_straight
         )
         self.operands = ShadowOperands(state, masks, self.access)
         self.type_of_lanes = type_of_value

@@ -20,7 +20,7 @@ LARGEST_STEP = 16
 _WITHIN = (Flow.NEXT, Flow.LABEL, Flow.GOTO, Flow.JUMP, Flow.SWITCH)
 
 
-def leaves_memory_alone(instruction: Instruction) -> bool:
+def only_reads_memory(instruction: Instruction) -> bool:
     """Whether an instruction neither writes memory, nor orders accesses to it, nor lets others run."""
     desc = instruction.desc
     if desc.flow not in _WITHIN or desc.semantics in RAW_MESSAGES:
@@ -29,7 +29,7 @@ def leaves_memory_alone(instruction: Instruction) -> bool:
     return desc.access is Access.LOAD or silent
 
 
-def counts_up(instruction: Instruction) -> bool:
+def is_increment(instruction: Instruction) -> bool:
     """Whether an instruction changes a variable by a small number, as those do that count elements or their bytes."""
     args = instruction.args
     dst, operands = args.get("dst"), [a for name, a in args.items() if name != "dst"]
@@ -37,7 +37,7 @@ def counts_up(instruction: Instruction) -> bool:
     return itself and any(isinstance(o, Immediate) and 0 < o.bits <= LARGEST_STEP for o in operands)
 
 
-def quiet_places(flow: ControlFlow, layout: Layout) -> dict[int, range]:
+def read_only_loops(flow: ControlFlow, layout: Layout) -> dict[int, range]:
     """The instructions whose innermost loop counts up and has none that do not leave memory alone, but for loads at
     addresses that follow from what the loop has loaded: such go where the data say, not on and on. A loop is what lies
     between a branch back and its target, which is given for each instruction.
@@ -48,7 +48,7 @@ def quiet_places(flow: ControlFlow, layout: Layout) -> dict[int, range]:
         inside = set(range(target, branch + 1)) - taken
         taken |= inside
         body = flow.function.instructions[target : branch + 1]
-        if all(leaves_memory_alone(i) for i in body) and any(counts_up(i) for i in body):
+        if all(only_reads_memory(i) for i in body) and any(is_increment(i) for i in body):
             loop = range(target, branch + 1)
             found |= dict.fromkeys(inside - _led_by_data(loop, body, layout), loop)
     return found
