@@ -144,7 +144,7 @@ def dispatch_of(loop, threads):
 @pytest.mark.parametrize("loop", LOOPS)
 def test_several_threads_are_compiled(loop, monkeypatch):
     """At once, for each of these loops: two, and four where processors have registers for what these hold."""
-    monkeypatch.setattr("vsim.engines.llvm.pipeline.jammed", lambda text, *_: text)
+    monkeypatch.setattr("vsim.engines.llvm.pipeline.unroll_and_jam", lambda text, *_: text)
     plain = translate(dispatch_of(loop, 2), full=True).text
     assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.unroll_and_jam(plain, 512, 2, 50)
     most = 2 if loop == "a table" else 4  # of which two do enough between the steps of their chains
@@ -191,7 +191,7 @@ def test_a_fault_of_one_of_several_threads(thread, threads):
 def test_what_must_stay_in_order_is_left_alone(monkeypatch):
     """Kernels without a loop that waits, with atomics, or with more lines than are worth three copies."""
     dispatch = dispatch_of("chain", 2)
-    monkeypatch.setattr("vsim.engines.llvm.pipeline.jammed", lambda text, *_: text)
+    monkeypatch.setattr("vsim.engines.llvm.pipeline.unroll_and_jam", lambda text, *_: text)
     plain = translate(dispatch, full=True).text
     assert unroll_and_jam.unroll_and_jam(plain, 512, 2, 50) != plain
     assert unroll_and_jam.unroll_and_jam(plain, 32, 2, 50) == plain  # of which a thread holds too many in the loop
