@@ -109,9 +109,9 @@ PIECES = {"exchange": EXCHANGE, "ways": WAYS, "rounds": ROUNDS, "one place": SAM
 @pytest.fixture(autouse=True)
 def _as_many_as_possible(monkeypatch):
     """Vectors of any processor are wide enough, whatever runs for one thread after the other; small kernels may be long."""
-    monkeypatch.setattr(coarsen, "LINES_FOR_EACH", 1000)
+    monkeypatch.setattr(coarsen, "LINES_PER_INSTRUCTION", 1000)
     monkeypatch.setattr(coarsen, "MOST_VECTORS", 64)
-    monkeypatch.setattr(coarsen, "LINES_IN_TURN", 10_000)
+    monkeypatch.setattr(coarsen, "SERIAL_LINES", 10_000)
 
 
 def text_of(pieces, loop):
@@ -150,7 +150,7 @@ def test_a_divisor_of_the_threads_runs_abreast(threads, most):
 def test_two_are_enough_where_threads_do_much_one_after_the_other(monkeypatch):
     text = HEAD + WAYS.replace("@", "") + EXCHANGE + TAIL
     assert together(text, 4) == 4
-    monkeypatch.setattr(coarsen, "LINES_IN_TURN", 1)
+    monkeypatch.setattr(coarsen, "SERIAL_LINES", 1)
     assert together(text, 4) == 2
 
 
@@ -189,7 +189,7 @@ def test_threads_abreast_are_those_of_the_reference(first, others, loop, threads
     text = text_of([first, *others, "exchange"], min(loop, len(others) + 1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coarsen, "MAXIMUM_LINES", {2: 10_000, 4: 10_000})
-        patch.setattr(coarsen.PhasedCode, "has_loop", lambda self, inside: False)
+        patch.setattr(coarsen.PhasedThread, "has_loop", lambda self, inside: False)
         found = run(text, threads, count, "llvm", seed)
     assert (found == run(text, threads, count, "numpy", seed)).all()
 

@@ -57,7 +57,7 @@ def test_gathers_and_scatters_without_a_pattern(size, count, running, out_of_lin
 @pytest.mark.parametrize(("stride", "count"), [(24, 2), (64, 2), (64, 4), (24, 4), (8, 4)])
 def test_lanes_at_a_distance(stride, count, running, out_of_line, monkeypatch):
     """Structures of some bytes, of which each lane reads and writes dwords: the distance is proved, and lanes may overlap."""
-    monkeypatch.setattr(scalarised, "INLINE_FOR_EACH", 1)
+    monkeypatch.setattr(scalarised, "INLINE_PER_INSTRUCTION", 1)
     probe = probe_of([0] * 16, running, 4)
     probe.fill(LANE=("uw", [0] * 16), WIDE=("uq", [0] * 16))
     for n in range(ROUNDS):

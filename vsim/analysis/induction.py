@@ -1,4 +1,4 @@
-"""Variables that a loop counts up by a constant in each round, lane by lane."""
+"""Induction variables: variables that a loop increments by a constant in each round, lane by lane."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class InductionVariable:
 def induction_variables(
     flow: ControlFlow, layout: Layout, loops: Mapping[int, range], grf_size: int
 ) -> list[InductionVariable]:
-    """What the instructions of loops count up, unless it can be written by address; somebody else may write it, too."""
+    """The induction variables of loops that no instruction writes by address; other instructions may write them."""
     found = []
     for pc, loop in loops.items():
         variable = _induction_variable(flow, layout, pc, loop, grf_size)
@@ -43,7 +43,7 @@ def induction_variables(
 def _induction_variable(
     flow: ControlFlow, layout: Layout, pc: int, loop: range, grf_size: int
 ) -> InductionVariable | None:
-    """What an instruction counts up; None if it does something else."""
+    """The induction variable that an instruction increments; None if it is no increment."""
     instruction = flow.function.instructions[pc]
     pair = _increment(instruction)
     if pair is None:

@@ -49,7 +49,7 @@ class KernelCache:
         self.image = image
         self.found: dict[Hashable, CompiledKernel | Unsupported] = {}
         self.unfinished: dict[Hashable, Compilation] = {}
-        """Kernels that nobody waits for at the moment."""
+        """Compilations without a waiting launch."""
         self.seconds = 0.0
         """How long making native code has taken so far, or finding it on disk."""
         self.module = b""
@@ -69,8 +69,8 @@ class KernelCache:
         Args:
             full, row, turned_row: see :func:`vsim.engines.llvm.pipeline.translate`.
             max_seconds: when to give up compiling; not before :data:`LEAST_SECONDS`.
-            meanwhile: what to do where compiling takes more than a moment; it ends when what it is given says that
-                compiling is over, or has done all that the launch is to do: then it is true.
+            meanwhile: runs when compiling takes more than a moment; it ends when its argument says that compiling is
+                over (false), or when it has done all of the launch (true).
 
         Raises:
             Unsupported: the kernel needs something that only the reference engine does.
@@ -169,8 +169,8 @@ def _threads_at_once(dispatch: Dispatch) -> int:
 
 
 class Compilation:
-    """A thread that compiles a kernel. As LLVM cannot be stopped, it is left behind when nobody waits any more: what it
-    makes goes to the cache.
+    """A thread that compiles a kernel. LLVM cannot be stopped: an abandoned compilation runs on, and its result goes to
+    the cache.
     """
 
     def __init__(self, work: Callable[[], CompiledKernel]) -> None:
@@ -216,7 +216,7 @@ _ABANDONED: list[threading.Thread] = []
 
 
 def _end_without_destruction() -> None:
-    """When the interpreter ends: code of LLVM that still runs would use what the C library's exit destroys.
+    """At the interpreter's end: code of LLVM that still runs would use objects that the C library's exit destroys.
 
     So nothing is destroyed: the first thing of that exit is the end of the process, with its exit code. Where the C
     library cannot do that, the process ends when the threads have.
@@ -235,7 +235,7 @@ def _end_without_destruction() -> None:
 
 
 def _packed(numbers: list[int], transposed: bool, objects: list[bytes]) -> bytes:
-    """Functions (by number in the image) and objects of a kernel as they are kept."""
+    """Functions (by number in the image) and objects of a kernel as bytes of the cache."""
     sizes = [len(o) for o in objects]
     head = struct.pack(f"<{3 + len(numbers) + len(sizes)}I", len(numbers), len(sizes), transposed, *numbers, *sizes)
     return b"".join([head, *objects])

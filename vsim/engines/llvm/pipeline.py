@@ -7,7 +7,7 @@
   liveness, the sizes of stack slots, and values that serve in dominated blocks.
 * **lower** (``lower/``, ``memory/``, ``ir/``): every instruction's semantics emit IR, with value numbering, invariants
   in preheaders, strided lanes and bounds checks.
-* **unroll and jam** (``passes/unroll_and_jam.py``): loops that wait for their own results run for several threads.
+* **unroll and jam** (``passes/unroll_and_jam.py``): loops with long recurrences run for several threads at once.
 * **coarsen** (``passes/coarsen.py``): several threads of kernels with barriers run from one barrier to the next.
 * **strip-mine** (``passes/strip_mine.py``): long straight code of integers whose live values exceed the registers
   runs for some lanes at a time.
@@ -15,7 +15,7 @@
 * **optimise** (``host/native.py``): LLVM's promotion of stack slots, combining of instructions, simplification of
   control flow, elimination of dead stores, splitting of coroutines.
 * **emit** (``host/native.py``): LLVM's code generator makes an object.
-* **link** (``host/native.py``): the object, with the driver and helper functions that were compiled apart.
+* **link** (``host/native.py``): the object, with the driver and helper functions, which are compiled separately.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from vsim.launch.dispatch import Dispatch
 from vsim.launch.threads import id_row_bytes, threads_in_flight, threads_together
 
 LEAST_SCATTERED = 2
-"""Accesses whose lanes all go to places of their own, from which on it is tried whether they are nearer along y."""
+"""Accesses with scattered lanes from which on lanes along y are tried."""
 LEAST_GAIN = 2
 """How many times fewer places lanes must go to along y, so that they go there."""
 MAXIMUM_YIELDS = 2000
-"""Accesses to memory of code that runs in turn between them."""
+"""Most accesses to memory under round-robin scheduling."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Translation:
 def translate(dispatch: Dispatch, full: bool, row: int = 0, transposed_row: int = 0) -> Translation:
     """Analyse, discover and lower a kernel and all functions that it can call.
 
-    Lanes go along x first. If they find what they access far apart there, and side by side along y, they go along y.
+    Lanes go along x first. If their accesses are scattered there, and adjacent along y, they go along y.
 
     Args:
         full: every thread has all its lanes.

@@ -1,6 +1,6 @@
 """Functions around a kernel that do not depend on it: compiled once for a machine, then kept in memory and on disk.
 
-The driver (``run``) takes work-groups from a common counter and calls ``group`` for those that follow each other in a
+The driver (``run``) takes work-groups from a common counter and calls ``group`` for consecutive groups of a
 row. Without barriers ``group`` is compiled around the kernel (:func:`loops`); with barriers it is here, gets one group
 at a time, and resumes its threads, which are coroutines, in turn.
 """
@@ -49,9 +49,9 @@ def driver(
 
     Args:
         ordered: a schedule says in which order groups and threads run.
-        checked: checks watch the launch, which want to know how many barriers lie behind its threads.
-        undefined: that of undefined values is among them.
-        abreast: threads that one coroutine runs (``passes/coarsen.py``).
+        checked: checks watch the launch, and need the number of barriers that its threads have passed.
+        undefined: the check for undefined values is among them.
+        threads_per_coroutine: see ``passes/coarsen.py``.
     """
     parts = [_run(ordered, not (ordered or barriers), undefined), fault_recorder()]
     declarations = {
@@ -116,8 +116,8 @@ def fault_recorder() -> str:
 class Loops(NamedTuple):
     """What stands around a kernel without barriers, whose threads run one after the other.
 
-    ``groups`` ends what there is once for a launch, ``threads`` what there is once for a group; the code of a thread
-    goes on to ``%next``, which ``ends`` begins with.
+    ``groups`` ends the code that runs once for a launch, ``threads`` the code that runs once for a group; a thread's
+    code ends with a branch to ``%next``, the first label of ``ends``.
     """
 
     groups: str

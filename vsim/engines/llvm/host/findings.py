@@ -26,7 +26,7 @@ RECORD_FINDING = f"declare void @record_finding(ptr, ptr, {', '.join(['i64'] * l
 MEET = "declare void @meet(ptr, ptr, i64, i64)"
 """What tells which instruction a thread comes to the group's barrier with: its number, and the thread's."""
 KEYED = 1 << 32
-"""What is added to a code of which each other number is a finding of its own."""
+"""Added to a code whose findings differ by another number."""
 LEAST_RECORDS, RECORDS_PER_INSTRUCTION = 256, 4
 _STORED = {
     "group": cx.FINDING_GROUP,
@@ -92,7 +92,7 @@ class FoundRecords:
     def write_to(
         self, dispatch: Dispatch, compiled: Sequence[Function], undefined: UndefinedCheck | None = None
     ) -> None:
-        """Tell the launch what was found; ``compiled`` are the functions of the compiled module by number.
+        """Report the findings to the launch; ``compiled`` are the functions of the compiled module by number.
 
         Args:
             undefined: the check of undefined values, if it watches the launch.
@@ -103,7 +103,7 @@ class FoundRecords:
             site = Site(numbers[id(compiled[r.site >> 32])], r.site & 0xFFFF_FFFF)
             who = Who(r.group, r.thread, r.lane, r.epoch)
             code, other = code_of(r.code & KEYED - 1), r.other & _ALL_BITS
-            if undefined is not None and code == STORED:  # It depends on what is left at the end.
+            if undefined is not None and code == STORED:  # The final contents decide.
                 undefined.note(site, who)
                 continue
             if KINDS[code].other:

@@ -79,8 +79,8 @@ def target_machine(level: int) -> llvm.TargetMachine:
 
 LARGE_LINES = 4_000
 """Of a module of more lines than this, most of which are one block, instructions are not combined: that costs more than
-it gains, as the builder has found what is equal; only sums are reordered. Between blocks it has not, and what is left
-costs code generation more (shuffles of doubles ten times as much).
+it gains, as the builder has merged equal instructions; only sums are reordered. Between blocks the builder merges
+nothing, and unmerged instructions cost code generation more (shuffles of doubles ten times as much).
 """
 HUGE_BLOCKS, HUGE_JOINS = 5_000, 400
 """Promotion of stack slots, coalescing and register allocation grow faster than the number of blocks, and sooner where
@@ -186,7 +186,7 @@ def _verified(text: str) -> llvm.ModuleRef:
     """A module that LLVM's verifier has no objection to.
 
     Raises:
-        InvalidCode: it has some, or the text is none.
+        InvalidCode: the text is no valid IR.
     """
     try:
         module = llvm.parse_assembly(text)
@@ -207,8 +207,8 @@ def _is_valid(module: llvm.ModuleRef) -> bool:
 
 @in_llvm()
 def compile_support(text: str) -> bytes:
-    """Native object code of functions that are written as they are to be."""
-    machine = target_machine(1)  # Below that, functions that leave all registers as they are lose their result.
+    """Native object code of functions that need no optimisation."""
+    machine = target_machine(1)  # At level 0, functions that preserve all registers lose their result.
     module = llvm.parse_assembly(text)
     if "@llvm.coro" in text:
         _run_pipeline(module, machine, 0)

@@ -1,4 +1,4 @@
-"""Faults as errors: what the record of a fault says of the instruction, the lane and the memory."""
+"""Faults as errors: the instruction, the lane and the memory of a fault record."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def fault(
 
     Args:
         functions: those of the compiled module by number.
-        turned: y counts up along the lanes (:func:`vsim.launch.threads.local_ids`).
+        transposed: y counts up along the lanes (:func:`vsim.launch.threads.local_ids`).
     """
     record = read_record(context)
     if record.kind == cx.REFUSED:

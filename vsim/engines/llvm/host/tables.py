@@ -19,7 +19,7 @@ from vsim.memory.memory import AddressSpace, Buffer
 ARENA_BYTES = 16 << 20
 """Memory for the frames of suspended threads of one work-group, at least."""
 TURNS_ARENA_BYTES = 256 << 20
-"""Memory for those of all threads that are under way where they take turns; the system gives what is touched."""
+"""Memory for the frames of all threads under cooperative scheduling; the system backs touched pages only."""
 
 
 def aligned(size: int, align: int = 64) -> Bytes:
@@ -105,7 +105,7 @@ def local_id_table(dispatch: Dispatch, group: Group, transposed: bool) -> Bytes:
 
 
 class WorkerMemory(NamedTuple):
-    """Memory of one worker thread: the structure that compiled code gets, and what it points to."""
+    """Memory of one worker thread: the structure that compiled code gets, and the memory that it points to."""
 
     block: Words
     slm: Bytes

@@ -27,7 +27,7 @@ from vsim.engines.llvm.support.templates import fill
 from vsim.launch.arrays import Bytes, Words
 
 LONGEST_WAIT = 1.0
-"""Seconds after which one who waits for a time looks at the clock again, which somebody may have set."""
+"""Seconds between two looks at the clock in a timed wait, as the system's clock may be set meanwhile."""
 _SEMAPHORES = {"sem_wait": "ptr", "sem_post": "ptr", "sem_timedwait": "ptr, ptr"}
 """What members call of the C library, with the types of its parameters."""
 
@@ -42,13 +42,13 @@ class Functions(NamedTuple):
 
 @cache
 def functions() -> Functions:
-    """The native code of crews, made ready once and kept for ever."""
+    """The native code of thread pools, loaded once and kept for ever."""
     library = ctypes.CDLL(None)
     for name in _SEMAPHORES:
         llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
     declarations = {name: f"declare i32 @{name}({types})" for name, types in _SEMAPHORES.items()}
     native.initialize()
-    engine = native.loaded([compiled(module([fill("thread_pool", "crew")], declarations))])
+    engine = native.loaded([compiled(module([fill("thread_pool", "pool")], declarations))])
     _keep(engine)
     word = ctypes.c_void_p
     types = {"member": (word,), "run": (word, word, ctypes.c_uint64, word, word), "await": (word, word)}

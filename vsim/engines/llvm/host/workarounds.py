@@ -56,8 +56,8 @@ def with_split_bytes(text: str) -> str:
 def with_split_pairs(text: str) -> str:
     """A module in which two dwords become words by their place, not by a truncation.
 
-    With AVX-512 LLVM makes one masked instruction (``vpmovsdw``) of a saturated pair and of what the other lanes keep,
-    widens the pair, which is less than a register, in a way that it does not know itself, and ends the process.
+    With AVX-512 LLVM makes one masked instruction (``vpmovsdw``) of a saturated pair and of the other lanes' old
+    values, widens the pair, which is less than a register, to a form that it cannot select, and ends the process.
     """
     return _NARROWED_PAIR.sub(
         r"  \1.words = bitcast <2 x i32> \2 to <4 x i16>\n"
@@ -67,7 +67,7 @@ def with_split_pairs(text: str) -> str:
 
 
 def with_loads_in_order(text: str) -> str:
-    """A module in which no vector is loaded behind a store that stands behind its load.
+    """A module in which no vector load moves below a later store.
 
     Where eight bytes of a vector are wanted, and others besides, LLVM loads the eight once more by themselves, and
     forgets that the load of the vector comes before the stores that follow it; volatile loads stay where they are.
@@ -78,12 +78,12 @@ def with_loads_in_order(text: str) -> str:
 
 
 def with_split_selects(text: str) -> str:
-    """A module in which no operation on bits gets a mask if one of its sources is what the other lanes keep, and one is
-    a constant.
+    """A module in which no bit operation gets a mask if one source is the other lanes' old value and another source is
+     a constant.
 
-    With AVX-512 LLVM makes one masked instruction of both (``vpternlog``). Where the constant chooses between what is
-    kept and something else, it exchanges these two in half of the cases. A fence of arithmetic, which is no
-    instruction, hides what is kept.
+    With AVX-512 LLVM makes one masked instruction of both (``vpternlog``). If the constant chooses between the old
+    value and another one, LLVM exchanges these two in half of the cases. An arithmetic fence, which costs no
+    instruction, hides the old value.
     """
     bitwise = {name: sources for name, *sources in _BITWISE.findall(text)}
     casts = dict(_BITCAST.findall(text))

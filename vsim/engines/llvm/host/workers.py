@@ -1,7 +1,7 @@
 """Worker threads that run native code: made once, spread over the CPUs, woken for each launch.
 
-An interrupt may come between any two steps of the thread that waits for a run (Ctrl-C in the main thread). So what
-decides whether code still runs is counted by the workers, and whoever leaves a run early ends it first.
+An interrupt may come between any two steps of the thread that waits for a run (Ctrl-C in the main thread). So the
+workers themselves count the jobs that still run, and a thread that leaves a run early ends it first.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Run(Generic[Kept]):
         self.closed = False
         """No job begins any more."""
         self.pool: ThreadPool | None = None
-        """Who runs them, once that is certain; nobody else then has the crew until this is over."""
+        """The pool that runs them, once it is chosen; it serves no other run until this one is over."""
         self.process = os.getpid()
 
     @property
@@ -97,14 +97,12 @@ class Run(Generic[Kept]):
 
 
 def frame_bytes(function: Function) -> int:
-    """Bytes of the variables of a function, which its frame has at most besides what the compiler adds."""
+    """Bytes of the variables of a function: the size of its frame without the compiler's additions."""
     return sum(v.size for v in function.variables if v.alias is None)
 
 
 class WorkerPools:
-    """Crews of threads with large stacks, for recursion in kernels: one for each run of those that are under way at the
-    same time.
-    """
+    """Pools of threads with large stacks, for recursion in kernels: one for each concurrent run."""
 
     def __init__(self) -> None:
         self.choosing = threading.RLock()
@@ -122,7 +120,7 @@ class WorkerPools:
         self.pools = []
 
     def _hire(self, run: Run[object]) -> None:
-        """Give a run a crew that is large enough."""
+        """Give a run an idle pool that is large enough."""
         with self.choosing:
             for idle, works_at in self.pools:
                 if not works_at or works_at[0].over:
@@ -161,7 +159,7 @@ class WorkerPools:
 
 
 def _grow(pool: ThreadPool, count: int) -> None:
-    """Make a crew larger.
+    """Make a pool larger.
 
     Raises:
         LaunchError: S002, the system does not let this process have so many threads.

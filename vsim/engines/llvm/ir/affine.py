@@ -1,6 +1,7 @@
-"""Strided lanes: what is proved about the lanes of an integer vector, so that accesses need no test of every lane.
+"""Affine lanes: the proved distances between the lanes of an integer vector, so that accesses need no test of each
+lane.
 
-The lanes lie in rows. Lane ``i`` of row ``r`` is ``root + offset + i * stride + r * row_stride``, where root and row
+The lanes form rows. Lane ``i`` of row ``r`` is ``root + offset + i * stride + r * row_stride``, where root and row
 stride are scalars and offset and stride are constants. Constants are gathered in the offset, so that addresses which
 differ by a constant share their root, and with it their checks.
 
@@ -11,7 +12,7 @@ pitch``, stride 4, rows of 8, row stride ``4 * pitch``. It is two vector accesse
 
 Not everything is proved at once. A 32-bit sum that is widened to 64 bits is strided after the conversion only if it did
 not wrap around before; a value that was written under a mask is strided only in those lanes. Such *assumptions* are
-carried along, and whoever relies on the lanes tests them (:meth:`AffineLanes.holds`) or knows that they hold.
+carried along. A user of the lanes tests them (:meth:`AffineLanes.holds`) or proves them.
 
 Lanes at constant distances that are no stride are known, too: compilers load three components that are the same for a
 whole thread by four lanes, ``add (M1_NM, 4) AT(0,0)<1> BASE(0,0)<0;1,0> 0x8840:uv``.
@@ -90,10 +91,9 @@ class AffineLanes:
     another one (:func:`shifted_mask`).
     """
     factor: int = 0
-    """If the lanes are a multiple of what was widened, plus something that is the same for all: that multiple; else 0.
-    """
+    """If the lanes are a multiple of the widened value plus a uniform value: that multiple; else 0."""
     first: int = 0
-    """The lane of what was widened that is lane 0 here."""
+    """The lane of the widened value that is lane 0 here."""
     offset: int = 0
     steps: tuple[int, ...] = ()
     """Distances of all lanes from the first one, if they are constants and yet no stride, which is 0 then; one row."""
@@ -195,7 +195,7 @@ class BasePointer(NamedTuple):
     payload: str
     byte: int
     slots: int = 0
-    """How many buffers of the address space further on memory lies that stands beside its buffer."""
+    """Number of buffers in the address space between the argument's buffer and the addressed one."""
 
     def moved(self, distance: int) -> BasePointer:
         """The same behind a distance in bytes (as unsigned bits): where it leads into other buffers, these."""

@@ -1,12 +1,11 @@
-"""Sums of a vector and scalars, kept apart: what tells a loop's rounds apart is one scalar, while the lanes' own part
-does not change.
+"""Base and uniform offset: the sum of a vector that is constant in a loop and of scalars that change from round to
+round.
 
-Example: ``a[row * n + k]``, where ``row * n`` is the lanes' part, computed in front of the loop, and ``k`` counts. The
-address of a lane is ``widened(own part + scalar) * outer_factor + outer``. The scalars are emitted where somebody asks
-for them.
+Example: ``a[row * n + k]``, where ``row * n`` is the base, computed in front of the loop, and ``k`` counts. The address
+of a lane is ``widened(base + scalar) * outer_factor + outer``. The scalars are emitted on demand.
 
-The lanes' own part may be what a vector that each round counts up was before, lane by lane: of ``k`` in ``for (int k =
-starts[row]; k < starts[row + 1]; k++)`` the scalar is how much it was counted up by (``memory/induction.py``).
+The base may be the initial value of a vector induction variable: of ``k`` in ``for (int k = starts[row]; k <
+starts[row + 1]; k++)`` the scalar is the sum of the increments (``memory/induction.py``).
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaseOffset:
-    """The lanes' own part and a scalar; if there is a ``narrow`` sum of these, that was converted to a wider type,
-    times ``outer_factor`` and plus ``outer`` (None for 0). ``lanes`` are what the own part was computed from, by the
-    lanes and constants alone; None if it is what was counted up in a ``loop``.
+    """A base vector and a scalar; if ``narrow`` is set, their sum was converted to a wider type, times ``outer_factor``
+    and plus ``outer`` (None for 0). ``lanes`` is the base, computed from lane values and constants; None for the
+    initial value of the induction variable of a ``loop``.
     """
 
     lanes: Value | None
@@ -55,7 +54,7 @@ class BaseOffset:
 
 
 def base_offset_sum(x: Value, y: Value, op: str) -> BaseOffset | None:
-    """A sum or a difference (``op``: ``add`` or ``sub``) of a vector and what is the same for all lanes."""
+    """A sum or a difference (``op``: ``add`` or ``sub``) of a vector and a uniform value."""
     other = _uniform(y)
     if other is None and op == "add" and (other := _uniform(x)) is not None:
         x = y

@@ -20,8 +20,8 @@ def lanes_of_one_half(b: Builder, x: Value, indices: list[int]) -> Value | None:
 
 
 def repeated_pair(b: Builder, x: Value, indices: list[int]) -> Value | None:
-    """Two words that lie in one dword, again and again: a dword in all lanes, which is more quickly compiled than a
-    choice among words. None for other lanes.
+    """A pair of words of one dword, repeated: a dword in all lanes, which compiles faster than a choice among words.
+    None for other lanes.
     """
     first, count = indices[0], len(indices)
     in_dwords = x.type.size == types.UW.size and first % 2 == x.lanes % 2 == count % 2 == 0

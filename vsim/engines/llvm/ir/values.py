@@ -48,7 +48,7 @@ class Interleaved(NamedTuple):
 
     @classmethod
     def of_pair(cls, before: Interleaved | None, number: int, row: Value) -> Interleaved:
-        """Two rows of which one is written, the other is what it was before, if its elements have that size, too."""
+        """Two rows: one is written, the other keeps its value if its elements have that size, too."""
         rows: list[Value | None] = [None, None]
         if before and len(before.rows) == 2 and not before.first:
             rows = [kept if kept and kept.type.size == row.type.size else None for kept in before.rows]
@@ -239,7 +239,7 @@ class Value:
         return self._with_affine(known, "shl", "shl", other, self._index_times(factor))
 
     def _times(self, factor: int, op: str, other: Value) -> Value:
-        """A vector and a scalar that are kept apart, times a constant; ``op`` and ``other`` say how that is written."""
+        """A base and a scalar offset, times a constant; ``op`` and ``other`` are the operation to emit."""
         assert self.base_offset
         found = self.deferred(op, other)
         found.base_offset = self.base_offset.times(factor)
@@ -284,7 +284,7 @@ class Value:
 
     def _compare(self, other: Value, name: str) -> Value:
         if self.lanes != other.lanes and self._extended_as(other):
-            # LLVM compares what was extended, unless it would have to look through a broadcast.
+            # LLVM compares the narrow operands, unless it would have to look through a broadcast.
             assert self.extended is not None and other.extended is not None
             return self.extended._compare(other.extended, name)
         x, y = self.builder.match(self, other)

@@ -1,17 +1,17 @@
-"""Lane shapes: what is known of the lanes of a register wherever it is read, whichever block has written it.
+"""Affine registers: facts about the lanes of a register that hold at every read, whichever block has written it.
 
-Registers that several blocks write lie in storage between these, and of a vector in storage nothing is known. But if
-all writers leave the same value in every lane, or lanes at the same distances, then so finds it every reader; storage
-holds the first lane alone, and the others need no register. Example: a counter of a loop that the compiler keeps for
-every lane, or the address of a matrix's row, where only the size of the work-group says that it is the same for a
-thread::
+Storage holds registers that several blocks write between these, and a vector in storage has no facts. But if all
+writers leave the same value in every lane, or lanes at the same distances, then every reader finds such a value;
+storage holds the first lane alone, and the others need no register. Examples are an induction variable that the
+compiler keeps for every lane, and the address of a matrix's row, which is uniform for a thread because of the size of
+the work-group::
 
     mul (M1, 16) ROW(0,0)<1> Y(0,0)<1;1,0> PITCH(0,0)<0;1,0>      in front of a loop
     add (M1, 16) ROW(0,0)<1> ROW(0,0)<1;1,0> 0x10:d               in it
 
-Whether the sum is the same for all lanes depends on whether ROW was. So shapes are assumed: the first emission of a
-function takes those of the blocks before, in the order of the text, and a later one checks what its blocks leave. One
-whose assumptions did not hold is thrown away, and another one does without them.
+The sum is uniform only if ROW was. So shapes are assumed: the first emission of a function assumes the shapes that the
+blocks before have left, in the order of the text, and a later emission checks them. An emission whose assumptions fail
+is thrown away, and the next one does without them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class AffineShape:
         return not self.stride and self.row == self.lanes
 
     def joined(self, other: AffineShape) -> AffineShape | None:
-        """The shape of what has one of two shapes."""
+        """The shape of a value that has one of two shapes."""
         if (self.size, self.lanes) != (other.size, other.lanes) or self.stride != other.stride:
             return None
         row = min(self.row, other.row)
@@ -77,7 +77,7 @@ class AffineShape:
         return [known.first_lane, known.row_stride or value.builder.const(0, value.type)]
 
     def value(self, b: Builder, scalars: list[Value]) -> Value:
-        """The lanes, of which what is not a scalar is emitted where it is used."""
+        """The lanes; vectors are emitted where they are used."""
         first, *row_stride = scalars
         if self.is_same:
             found = first
@@ -129,10 +129,10 @@ class AffineRegisters:
         self.taken: set[tuple[Key, Place, AffineShape]] = set()
         """What readers took for granted."""
         self.wrong: set[Key] = set()
-        """Registers of which a writer left something else than what was assumed."""
+        """Registers whose writers broke an assumption."""
 
     def has(self, key: Key) -> bool:
-        """Whether a register can have a shape: one that nobody sees but the code that names it."""
+        """Whether a register can have a shape: only code that names it sees it."""
         return key[0] == VARIABLE and (key in self.assumed or (self.learns and not self.storage.is_visible(key)))
 
     def places(self, key: Key) -> Places:
@@ -163,7 +163,7 @@ class AffineRegisters:
         self._learn(key, place, shape)
 
     def leave(self, key: Key, place: Place, value: Value, inside: Mask | None) -> bool:
-        """Store a value that a block leaves for others by its shape, if it has the one that they expect.
+        """Store a value that a block leaves for others by its shape, if it has the expected one.
 
         Args:
             inside: the lanes that count for them; None: all.
@@ -193,16 +193,14 @@ class AffineRegisters:
             self.wrong.add(key)
 
     def learned(self, use: StorageUse) -> dict[Key, Places]:
-        """What later emissions may assume, by what blocks need of each other."""
+        """The shapes that later emissions may assume, given the use of storage."""
         found = dict[Key, Places]()
         for key in self.found:
             are_dead_if_inactive = all(
                 use.is_dead_if_inactive(key, block) for block in self.affine_in_running_lanes.get(key, ())
             )
             places = {p: s for p, s in self.places(key).items() if not s.stride or key not in use.unwritten}
-            if (
-                are_dead_if_inactive and places
-            ):  # what is read before it is written begins with zeros, which are the same everywhere
+            if are_dead_if_inactive and places:  # unwritten registers begin with zeros, which are uniform
                 found[key] = places
         return found
 

@@ -2,7 +2,7 @@
 code of a thread.
 
 Every register, waiting mask and return site is a stack slot (``alloca``) in the entry block, which LLVM promotes to SSA
-values. Masks lie in bytes: as vectors of bits LLVM places them, and what follows, wrongly in the frame of a coroutine.
+values. Masks are stored as bytes: LLVM misplaces vectors of bits, and all later fields, in the frame of a coroutine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LARGEST_ZERO_STORE = 2048
 
 @dataclass
 class Slots:
-    """Lines that make the stack slots of a function, and those that clear them for each thread."""
+    """Lines that make the stack slots of a function, and lines that clear them for each thread."""
 
     made: list[str] = field(default_factory=list)
     cleared: list[str] = field(default_factory=list)

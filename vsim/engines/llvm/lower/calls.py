@@ -131,7 +131,7 @@ class Calls:
         return depth
 
     def _return(self, depth: str, kept: list[str]) -> None:
-        """Restore the depth; leave if the callee failed or the run is to stop, else look at what it must keep."""
+        """Restore the depth; leave if the callee failed or the run must stop, else reload the kept registers."""
         b = self.state.b
         b.emit(f"store i64 {depth}, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")
         fault = b.assign(f"load i64, ptr {b.offset('%ctx', cx.FAULT)}, align 8")

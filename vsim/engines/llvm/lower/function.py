@@ -113,8 +113,8 @@ class FunctionLowering:
         return assemble(state, self.flow.recursion, self.coverage, use.unwritten | found.slots(use.unwritten))
 
     def _settled(self, use: StorageUse, helpers: Mapping[str, str]) -> AffineRegisters:
-        """Emit the function until its blocks leave what was assumed of registers, and accesses were looked at under the
-        same assumptions before; gives these.
+        """Emit the function until its blocks keep the assumptions about registers, and accesses were analysed under
+        the same assumptions before; gives these.
 
         Args:
             helpers: those of the module before the first emission.
@@ -145,8 +145,8 @@ class FunctionLowering:
         """Emit the function; gives what its blocks do to storage.
 
         Args:
-            shapes: what is assumed of registers in storage; None: see :class:`AffineRegisters`.
-            keep: keep what was prepared.
+            shapes: the assumed shapes of registers in storage; None: see :class:`AffineRegisters`.
+            keep: keep prepared instructions.
         """
         state = self.state
         state.begin(extents, shapes)
@@ -191,7 +191,7 @@ class FunctionLowering:
         state.b.jump(self.flow.entrance(end))
 
     def _place_in_others(self, at: Position) -> None:
-        """Find the block in which all lanes of this one ran, so that what was proved of its lanes holds here, too."""
+        """Find the block in which all lanes of this one ran, so that facts proved about its lanes hold here, too."""
         around = self.state.around
         while around and not self.state.registers.needs.lies_in(around[-1].block):
             around.pop()

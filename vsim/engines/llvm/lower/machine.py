@@ -89,7 +89,7 @@ class LoweringMachine:
         controls = FloatControls(state)
         self.rounding, self.denormals = controls.rounding, controls.denormals
 
-    # -- what the machine knows ----------------------------------------------------------------------------
+    # -- state of the machine ------------------------------------------------------------------------------
 
     def thread_mask(self) -> Mask:
         """A thread runs alone here, so every one is at this instruction."""

@@ -111,8 +111,8 @@ class Masks:
             return b.lanes(full, list(range(offset, offset + size)))
         if offset >= lanes:
             return constant_mask(b, 0, size)
-        nobody = self.state.mask_value("zeroinitializer")
-        return b.mixed(full, nobody, [i if i < lanes else lanes for i in range(offset, offset + size)])
+        zeros = self.state.mask_value("zeroinitializer")
+        return b.mixed(full, zeros, [i if i < lanes else lanes for i in range(offset, offset + size)])
 
     def reading(self, count: int) -> Value | None:
         """The mask of the lanes for which the instruction of this moment reads so many elements; None for all."""

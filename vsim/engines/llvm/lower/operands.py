@@ -40,7 +40,8 @@ from vsim.semantics.registers import operand_type
 _UNSIGNED = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 
 LARGEST_SPREAD = 32
-"""Bytes of a register up to which dwords are put into gaps as they are. Beyond it LLVM's code generator, on processors
+"""Bytes of a register up to which dwords are inserted into gaps directly. Beyond it LLVM's code generator, on
+processors
 with AVX-512, makes extensions to qwords of some vectors of floats, also where they count as dwords, of which it then
 takes the lower half where that is no longer allowed, and ends the process: "cannot select" (LLVM 22). Which ones
 depends on the shuffles around them. Where no floats are it never did, and products of 64 bits would take longer.
@@ -372,7 +373,7 @@ class Operands:
         return self._in_file(place, own, count)
 
     def _in_file(self, place: Value, own: DataType, count: int) -> Value:
-        """The elements of lanes in the register file, or something of it for those that are not in it."""
+        """The elements of lanes in the register file; lanes that are not in it get an arbitrary element."""
         state, b = self.state, self.state.b
         limit = b.const(max(state.layout.file_size - own.size, 0), types.UD)
         place = b.select(place < limit, place, limit)

@@ -1,6 +1,6 @@
-"""The prologue of a kernel: what a thread finds in its registers when it begins.
+"""The prologue of a kernel: the initial contents of a thread's registers.
 
-The payload holds what is the same for all threads of a group. Local ids come from a table for the shape of the group;
+The payload holds values that are uniform in a group. Local ids come from a table for the shape of the group;
 where they are known to count up along rows, only the first one is loaded, and the lanes are strided. %r0 and the other
 registers that identify a thread are computed where they are used.
 """

@@ -4,7 +4,7 @@ Storage is bytes. Within a block the latest value of each byte range is an SSA v
 or under another element type.
 
 *Predicated writes.* A write under a mask leaves the other lanes as they were. The merged value is emitted where
-somebody needs it: instructions that execute under the same mask, or part of it, read what was written. Example, where
+on demand: instructions that execute under the same mask, or part of it, read the written value. Example, where
 the merge is never emitted, as X is dead after the two::
 
     (P1) mul (M1, 16) X Y Y        X = {fresh: Y * Y, mask P1, old: X}
@@ -26,7 +26,7 @@ from vsim.engines.llvm.lower.storage import Key, Storage, is_predicate, is_varia
 from vsim.semantics.core import unsigned_of
 
 ENTRANCE = -1
-"""Where what a function begins with is written."""
+"""The number of the entry as an instruction, which writes the function's inputs."""
 Keys = Callable[[Key], bool]
 """A set of registers, by a test."""
 
@@ -82,7 +82,7 @@ class BlockUse:
     covered_by_all: dict[Key, int] = field(default_factory=dict)
     """Bytes that it writes in all lanes that run."""
     merged: set[Key] = field(default_factory=set)
-    """Registers written in some lanes, so that what others read depends on what was there."""
+    """Registers written in some lanes only, so that later readers depend on their old values."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Registers:
         self.use = BlockUse()
         self.needs = NOTHING_NEEDED
         self.carried: dict[Key, tuple[int, list[ByteRange]]] = {}
-        """Values that a block left for those that it dominates, with that block."""
+        """Values that a block left for the blocks that it dominates, with the number of the block."""
         self.extents: dict[Key, int] = {}
         """How far the accesses to each key go."""
         self.all_run = True
@@ -132,7 +132,7 @@ class Registers:
     # -- blocks --------------------------------------------------------------------------------------------
 
     def begin_block(self, needs: BlockNeeds, all_run: bool = True) -> BlockUse:
-        """Forget the values of the last block, but for those that were carried on by a block
+        """Forget the values of the last block, except for values carried by a block
         that dominates this one. ``all_run``: all lanes run in this one.
         """
         self.ranges, self.all_run = {}, all_run
@@ -172,7 +172,7 @@ class Registers:
             self._leave(block, key, ranges, running)
 
     def _leave(self, block: int, key: Key, ranges: list[ByteRange], running: Mask) -> None:
-        """Store what other blocks need of a register, by what is known of its lanes where that is all they need."""
+        """Store the parts of a register that other blocks need, as affine scalars where these suffice."""
         shapes, stores = self.affine_registers, self.needs.stores(key)
         if shapes.has(key) and (shapes.learns or stores):
             ranges = [e for e in ranges if e.dirty and not self._leave_affine(block, key, e, running)]
@@ -180,7 +180,7 @@ class Registers:
             self._store_all(key, ranges)
 
     def _leave_affine(self, block: int, key: Key, e: ByteRange, running: Mask) -> bool:
-        """Leave a byte range to other blocks by what is known of its lanes; whether it is stored so."""
+        """Leave a byte range to other blocks as affine scalars; whether it is stored so."""
         shapes, place = self.affine_registers, (e.low, e.high)
         if not shapes.learns:
             return e.whole and shapes.leave(key, place, e.value, running if self.needs.dead_if_inactive(key) else None)
@@ -249,7 +249,9 @@ class Registers:
         return self._read(key, low, count, data_type, running)
 
     def _shape(self, key: Key, low: int, size: int, first: int) -> None:
-        """Remember where the elements of the lanes lie in a register; where that differs, they see those of others."""
+        """Note the position of the lanes' elements in a register; if positions differ, lanes see each other's
+        elements.
+        """
         shape = size, (low - first * size) % (self.lanes * size)
         if self.lane_layouts.setdefault(key, shape) != shape:
             self.crossed.add(key)
@@ -277,7 +279,7 @@ class Registers:
         return value
 
     def _take_for_granted(self, key: Key, low: int, high: int) -> list[ByteRange]:
-        """The values of a register in this block, and what is known of those bytes whichever block has written them."""
+        """The values of a register in this block, and the affine values that hold whichever block has written them."""
         ranges = self._known(key)
         for place in self.affine_registers.places(key):
             if place[0] < high and place[1] > low and not any(e.low < place[1] and e.high > place[0] for e in ranges):
@@ -332,7 +334,7 @@ class Registers:
         return b.bitcast(value, data_type) if value.type is not data_type else value
 
     def _joined(self, touching: list[ByteRange], low: int, high: int, data_type: DataType) -> Value | None:
-        """Elements that lie in several byte ranges which together cover them, if halves, quarters and so on can be put
+        """Elements in several byte ranges that together cover them, if halves, quarters and so on can be concatenated
         together.
         """
         size = data_type.size
@@ -358,8 +360,8 @@ class Registers:
         return self._put(key, low, count, value)
 
     def _look_into(self, value: Value) -> None:
-        """Where a function is only looked at, emit what is written: what it is made of may be in storage, and would be
-        found when it is stored.
+        """In the dry run, emit a written value: its sources may be in storage, and a later store would load
+        them there.
         """
         if self.needs is NOTHING_NEEDED:
             value.emitted()

@@ -105,7 +105,7 @@ class Spaces:
         return replace(image, pointer=pointer, size=size, writable=writable)
 
     def _by_handle(self, handle: Value) -> MemorySpace:
-        """The memory of a bindless image; of a handle that is none, that of the last, which few launches have.
+        """The memory of a bindless image; of an invalid handle that of the last surface, which few launches have.
 
         The number is for fault records, where surfaces by handle have another range than those of the binding table.
         """

@@ -53,7 +53,7 @@ class Position:
 
 
 class FunctionState:
-    """What is known of a function and what was emitted of it."""
+    """The analyses of a function and its emitted code."""
 
     def __init__(self, module: ModuleState, function: Function) -> None:
         self.module, self.function, self.dispatch = module, function, module.dispatch
@@ -72,7 +72,7 @@ class FunctionState:
         self.reconvergence = reconvergence(self.flow, self.uniform, self.jump_lanes, self.is_kernel)
         calls = any(i.desc.flow.calls_function for i in function.instructions)
         self.shares = calls or bool(self.flow.recursive) or not self.is_kernel
-        """Whether calls are counted, and predefined variables lie in the block that functions of a thread share."""
+        """Whether calls are counted, and predefined variables are in the block that functions of a thread share."""
         self.spin_branches = frozenset[int]()
         """Branches back in loops that wait for other threads, where threads take turns."""
         if self.is_coroutine and module.takes_turns:
@@ -90,15 +90,15 @@ class FunctionState:
         )
         self.prefetcher = StreamPrefetcher(self.b, loops, lambda: self.at.pc, inductions)
         self.around: list[Position] = []
-        """Blocks before this place, as far as later ones may lie in them; the nearest comes last."""
+        """Blocks before this place that may enclose later ones; the nearest comes last."""
         self.cold: list[str] = []
-        """Lines off the hot path, which stand behind all others."""
+        """Lines off the hot path, which follow all others."""
 
     def _registers(self, shapes: Mapping[Key, Places] | None) -> Registers:
         return Registers(self.b, self.storage, self.lanes, AffineRegisters(self.b, self.storage, shapes))
 
     def begin(self, extents: Mapping[Key, int], shapes: Mapping[Key, Places] | None) -> None:
-        """Begin an emission of the function; extents and shapes of its registers, as far as they are known."""
+        """Begin an emission of the function; extents and shapes of its registers, if they are known."""
         if self.is_kernel and not self.is_coroutine:
             self.b.begin("begin", {"%ctx": LAUNCH, "%worker": LAUNCH, "%variant": LAUNCH, "%group_x": GROUP})
         else:
@@ -117,7 +117,7 @@ class FunctionState:
     def block_successors(self, start: int, end: int) -> set[int]:
         """Blocks at which control can be after a block from one instruction to before another.
 
-        A thread none of whose lanes run any more goes on at the next reconvergence point; a return from a subroutine
+        A thread without running lanes continues at the next reconvergence point; a return from a subroutine
         leads behind its calls.
         """
         flow, last = self.flow, end - 1

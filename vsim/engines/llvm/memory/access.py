@@ -29,10 +29,11 @@ from vsim.engines.llvm.memory.watch import AccessWatch
 
 
 class PartAccess:
-    """Loads and stores the lanes of a part, in the way in which they lie.
+    """Loads and stores the lanes of a part by their pattern.
 
-    ``unproved`` handles lanes of which nothing is proved, ``affine`` those at another constant distance than their
-    size; without these they are tested for a row, else scattered. ``blocks`` loads what has zeros behind it.
+    ``unproved`` handles lanes without facts, ``strided`` lanes at other constant distances than their
+    size; without these the lanes are tested for a row, else scattered. ``blocks`` loads blocks that may end beyond
+    memory.
     """
 
     def __init__(self, b: Builder, bounds: Bounds, scatter: Scatter) -> None:
@@ -134,9 +135,9 @@ class PartAccess:
     def _by_pattern(
         self, pattern: AccessPattern, contiguous: Emit, uniform: Emit, scattered: Callable[[bool], list[Value]]
     ) -> list[Value]:
-        """Code for each way in which the lanes may lie, behind the tests that are left to do; the values that it gives.
+        """Code for each pattern of the lanes, behind the tests that remain; its values.
 
-        Each way has checks of its own: where several accesses share addresses, LLVM decides once for all of them.
+        Each pattern has separate checks: where several accesses share addresses, LLVM decides once for all of them.
         """
         if pattern.contiguous == "true":
             return contiguous()

@@ -1,9 +1,9 @@
 """Atomic operations on memory that one thread of the host sees alone, local memory and scratch: plain loads and stores,
 lane after lane.
 
-One comparison of all offsets checks that the active lanes are inside. If all lanes are active, each has code of its
-own, as long as the function's size allows; else a loop goes through those that are. Operations on floats, and what is
-outside, go through the functions out of line.
+One comparison of all offsets checks that the active lanes are inside. If all lanes are active, each lane has inline
+code while the function is small enough; else a loop visits the active lanes. Operations on floats, and lanes
+outside, use the functions out of line.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class PlainAtomics:
         return b.bitcast(values[0], part.element) if wanted else b.const(0, part.element)
 
     def _each(self, op: str, t: DataType, part: LanePart, found: CommonBuffer, sources: list[Value]) -> Value:
-        """All lanes, each with code of its own."""
+        """All lanes, unrolled."""
         b, vector, text = self.b, ir_type(t, part.lanes), "poison"
         for lane in range(part.lanes):
             operands = [s if s.lanes == 1 else b.lane(s, lane) for s in sources]

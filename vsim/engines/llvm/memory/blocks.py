@@ -1,7 +1,7 @@
 """Loads at one address in launches with lenient reads: bytes that follow each other, of which the first must be inside
 its buffer; behind the buffer's end there are zeros.
 
-Compilers widen loads at an address that all lanes share, and drop what they did not want. The usual way is one check
+Compilers widen loads at an address that all lanes share, and drop the surplus. The usual way is one check
 and a vector load; a block that goes beyond the end is put together out of line, in memory of the moment.
 """
 

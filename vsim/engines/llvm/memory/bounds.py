@@ -1,8 +1,8 @@
-"""Bounds checks: where the bytes of an access lie in the host's memory, if they are inside their buffer; else the
-function is left.
+"""Bounds checks: the host pointers of an access whose bytes are inside their buffer; an access outside leaves the
+function.
 
 An address of the flat space is looked up in the table of slots (4 GiB each, one buffer at most), which gives the
-buffer's base, host pointer and size; where there is none, the size is 0. If the address was computed from a pointer
+buffer's base, host pointer and size; an empty slot has size 0. If the address was computed from a pointer
 argument, the buffer of that pointer is tried first: its entry is the same for the whole launch, so the look-up is
 hoisted out of all loops.
 """
@@ -26,7 +26,7 @@ from vsim.engines.llvm.support.helpers import row_function
 NEVER = "false"
 """A condition that is known not to hold."""
 Where = Callable[[], tuple[str, int, int, str]]
-"""Emits, on the way out, what a fault says: lane, step to the next lane's address, bytes of each lane, address."""
+"""Emits the fields of a fault in its exit: lane, step to the next lane's address, bytes of each lane, address."""
 FaultExit = Callable[[str, int, str, str, Where], None]
 """Called with (condition, kind, number, size, where): leaves the function if the condition holds."""
 
@@ -45,7 +45,7 @@ class Bounds(Protocol):
 
 
 class CheckedBounds:
-    """Everything is checked; who leaves the function is told what was accessed."""
+    """Checks everything; the exit receives the description of the fault."""
 
     def __init__(self, b: Builder, leave: FaultExit, helpers: dict[str, str]) -> None:
         self.b, self.leave, self.helpers = b, leave, helpers

@@ -1,9 +1,9 @@
-"""Lanes of which nothing is proved: one comparison of all offsets checks that they are inside one buffer; then they
-are loaded or stored inline, as a row, as one element, or lane by lane.
+"""Common-buffer check: lanes without facts. One comparison of all offsets checks that they are inside one buffer; then
+they are loaded or stored inline, as a row, as one element, or lane by lane.
 
 The buffer is that of the pointer argument from which the addresses were computed, or that of the first active lane's
-address. Lanes in several buffers, and what is outside, go through the functions out of line, which find out what is
-wrong. Inactive lanes take the place of the first active one, which is inside; what they would store goes nowhere.
+address. Lanes in several buffers and lanes outside use the functions out of line, which find the faulty lane.
+Inactive lanes load at the first active lane's place, which is inside; their stores go to scratch memory.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class UnprovedAccess:
         return [phi(b, list(column), [end for _, end in ways]) for column in zip(*(v for v, _ in ways), strict=True)]
 
     def _load(self, part: LanePart, offset: Value, vector: Value | None, stream: Stream | None = None) -> list[Value]:
-        """Lanes that are tested for a row first; if they walk, nothing is left in their window."""
+        """Lanes that are tested for a row first; a stream restarts with them."""
         b, lanes = self.b, part.lanes
 
         def uniform(found: CommonBuffer) -> list[Value]:
@@ -157,7 +157,7 @@ class UnprovedAccess:
         return [self.b.concat(list(column)) for column in zip(*loaded, strict=True)]
 
     def _load_lane_by_lane(self, part: LanePart, found: CommonBuffer, vector: Value | None) -> list[Value]:
-        """The elements of lanes one by one; those that are not active load what the first active one does."""
+        """The elements of lanes one by one; inactive lanes load the first active lane's element."""
         values = self.scalarised.load(part, found.pointer, found.offsets, None)
         if self.watch:
             self.watch.each(part, found.pointer, found.offsets, vector, None)
@@ -251,7 +251,7 @@ class UnprovedAccess:
         """The same of lanes that differ by an index of 32 bits, and which of them are outside.
 
         The element at which the pointer is in its buffer, less than 2**30, is added to the index modulo 2**32. Negative
-        sums come out as 2**31 or more, all others as what they are; so one below 2**31 is the number of an element.
+        sums become 2**31 or more, all others keep their value; so a sum below 2**31 is the number of an element.
         Where the pointer is in front of the buffer, between two elements or farther in, no lane counts as inside.
         """
         b, lanes = self.b, offset.lanes

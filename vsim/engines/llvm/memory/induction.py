@@ -1,10 +1,10 @@
-"""Vectors that each round of a loop counts up: how much by is a scalar, as long as all lanes that count are active.
+"""Vector induction variables: the sum of the increments is a scalar, as long as all relevant lanes are active.
 
-Of a vector ``k`` of a loop, to which one instruction adds a constant in each round and nothing else is done there, a
-stack slot counts along. Two places of the loop at which ``k`` is read are then known to be as far from each other in
-each lane as their scalars are, for lanes that were active whenever it was counted up between them; and nobody has
-written ``k`` outside of the loop meanwhile. Who relies on that keeps the *active* lanes, and forgets what it has when
-somebody else writes ``k``.
+For a vector ``k`` of a loop that one instruction increments by a constant in each round, and nothing else in the loop
+writes, a stack slot holds the sum of the increments. The distance between the values of ``k`` at two places of the loop
+is then the distance of their scalars, in each lane that was active at every increment between them, provided that
+nothing outside of the loop wrote ``k`` meanwhile. A user of the scalar keeps the *active* lanes, and is invalidated by
+other writes of ``k``.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class InductionSlot:
 
 
 class InductionVariables:
-    """What the loops of a function count up, known from its first emission on."""
+    """The induction variables of a function's loops, known from its first emission on."""
 
     def __init__(self, b: Builder, variables: Sequence[InductionVariable]) -> None:
         self.b, self.variables = b, variables
         self.slots: dict[int, InductionSlot] = {}
-        """By the instruction that counts up."""
+        """By the incrementing instruction."""
         self.writers: set[int] = set()
-        """Instructions that write what is counted up, outside of its loop."""
+        """Instructions that write an induction variable outside of its loop."""
 
     def forget(self) -> None:
-        """Forget what was learned."""
+        """Forget all variables."""
         self.slots, self.writers = {}, set()
 
     def learn(self, writers: Mapping[int, Set[int]]) -> None:
@@ -54,7 +54,7 @@ class InductionVariables:
                 self.writers |= wrote - {variable.pc}
 
     def with_base_offset(self, loop: range | None, root: int, low: int, value: Value) -> Value:
-        """A value that was read from a variable in a loop, with the scalar by which it was counted up, if it was."""
+        """A value read from a variable in a loop, with its base offset if it is an induction variable."""
         b = self.b
         for slot in self.slots.values():
             variable = slot.variable

@@ -11,7 +11,7 @@ from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.memory.space import MemorySpace
 
 SHORTEST_AFFINE_ROW = 8
-"""Lanes of a row from which on it is worth a part of its own if its lanes overlap or leave gaps."""
+"""Lanes of a row from which on a separate part pays if its lanes overlap or leave gaps."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def proved_rows(offset: Value, size: int, mask: Mask) -> Iterator[tuple[Value, M
 
 
 def affine_under(offset: Value, mask: Mask) -> Value:
-    """The offset with what is known of the lanes that the mask leaves."""
+    """The offset with the facts that hold for the lanes inside the mask."""
     known = offset.affine
     if known is None or not known.masks:
         return offset

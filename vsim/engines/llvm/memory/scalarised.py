@@ -1,4 +1,4 @@
-"""Lanes one by one: the elements of each are loaded or stored at an offset of its own, which is known to be inside.
+"""Scalarised accesses: each lane is loaded or stored separately, at an offset that is proved to be inside.
 
 That is done inline for so many lanes of a function as its size allows; code for each lane takes time to compile, and of
 a small function it would be most of that. Beyond them functions out of line go through the lanes. Elements of which

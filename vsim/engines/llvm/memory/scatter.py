@@ -140,7 +140,7 @@ class OutOfLineAccess:
         return name
 
     def _offsets_from_narrow(self, offsets: str, offset: Value) -> bool:
-        """Store offsets that may have wrapped around before they were widened, computed from what was widened.
+        """Store offsets that may have wrapped around before they were widened, computed from the narrow values.
 
         False if they are more than a multiple of that.
         """

@@ -1,39 +1,38 @@
-"""Lanes that walk: each lane of a loop goes through consecutive elements of its own, as rows of a matrix or of a sparse
-one, or bytes of a record. The elements ahead are loaded once, 32 bytes of each lane, and put into rows of lanes, so
-that the rounds that follow load a vector each.
+"""Stream prefetch: each lane of a loop loads consecutive elements of a separate row: of a matrix or of a
+sparse one, or bytes of a record. The next elements are loaded once, 32 bytes for each lane, and transposed into rows of
+lanes, so that the following rounds load one vector each.
 
-An access of a loop that counts and leaves memory alone remembers where its lanes would go on. If they do, the first
-time fills its *window*, and later ones find their row there. There are two ways to know where lanes are:
+An access in a read-only loop with an induction variable remembers the addresses at which its lanes would continue. If
+they do, the access fills its *buffer*, and later rounds find their row there. Two kinds of streams predict the lanes:
 
-* The address is a vector that is computed in front of the loop, plus a scalar (``ir/base_offset.py``). Then the scalar
-  tells the row of the window: one comparison for all lanes (:class:`ScalarStream`).
-* Else the addresses of all lanes are compared with those at which they would go on (:class:`AddressStream`).
+* The address is a base vector, computed in front of the loop, plus a scalar (``ir/base_offset.py``). Then the scalar
+  selects the row of the buffer: one comparison for all lanes (:class:`ScalarStream`).
+* Else the addresses of all lanes are compared with the predicted ones (:class:`AddressStream`).
 
-Example: ``sum += a[row * n + k]``, of bytes. Round 0 loads lane by lane, round 1 fills the window with elements 1 to 32
-of each lane, rounds 2 to 32 find that ``k`` is 1 to 31 more than when it was filled, and load a row of the window.
+Example: ``sum += a[row * n + k]``, of bytes. Round 0 loads lane by lane, round 1 fills the buffer with elements 1 to 32
+of each lane, rounds 2 to 32 find that ``k`` is 1 to 31 more than at the fill, and load a row of the buffer.
 
-**Why a row has what a lane would load.** A window is filled with the AHEAD bytes from one address of each lane on, all
-of them inside of one buffer: active lanes give their own address, the others that of the first active one. Row ``r``
-then has of every lane the element ``r`` behind that address, as long as memory stays what it was: instructions that
-write memory, order accesses, wait or call forget all windows before they act, wherever in the function they are, and
-each thread begins with none. What other threads write meanwhile need not be seen: nothing orders it with the load. So
-a row is right for a lane whose address is that far behind the one with which the lane was filled. That must be known
-of each active lane for itself, by whichever way, and however late, it came to the access:
+**Why a row holds the value that a lane would load.** A fill reads PREFETCH_BYTES from one address of each lane on, all
+inside of one buffer of the launch: active lanes give their address, inactive lanes use that of the first active one.
+Row ``r`` then holds for every lane the element ``r`` beyond that address, as long as memory does not change.
+Instructions that write memory, order accesses, wait or call invalidate all buffers before they act, anywhere in the
+function, and each thread begins with invalid buffers. Writes of other threads need not be seen: nothing orders them
+with the load. So a row is right for a lane whose address is that far beyond the lane's address at the fill. This must
+hold for each active lane, by whichever path, and however late, it came to the access:
 
-* An :class:`AddressStream` keeps for each lane, active or not, the address of the next row: fill, and each row that is
-  taken, move it on for all lanes together with the row. A row is taken if the address of every active lane is that
-  one. Nothing is assumed of how lanes go through the loop.
-* A :class:`ScalarStream` needs that each active lane had its own part of the sum when the window was filled, and has it
-  still. Its own part is a value from in front of the loop: where that is computed anew, the window is forgotten, and
-  so with what is added behind a widening. Or it is what a counter was before it was counted up: whoever did not count
-  when others did is taken out of the *active* lanes, and somebody else who writes the counter makes the window
-  forgotten (``memory/induction.py``). Lanes that were not active when the window was filled have no row, unless the
-  mask is a value from in front of the loop, too: then the same lanes are active now. Then as many elements as
-  scalars lie between the two addresses if no sum wraps around: those of addresses do not, as all rows are inside of
-  a buffer; sums before a widening are tested where the window is filled, for all of its rows; a scalar that wraps
-  around is far from every row.
+* An :class:`AddressStream` keeps for each lane, active or not, the address of the next row: a fill, and each use of a
+  row, advance it for all lanes. A row is used if every active lane has that address. The stream assumes nothing about
+  the paths of lanes through the loop.
+* A :class:`ScalarStream` needs that each active lane had the same base at the fill as now. If the base is a value from
+  in front of the loop, its computation invalidates the buffer, and so does the computation of a term added after a
+  widening. If the base is the initial value of an induction variable, an increment removes lanes that do not execute it
+  from the *active* lanes, and any other write of the variable invalidates the buffer (``memory/induction.py``). Lanes
+  that were inactive at the fill have no row, unless the mask is a value from in front of the loop, too: then the same
+  lanes are active now. Then the distance of the two addresses is that of the scalars, if no sum wraps around. Sums of
+  addresses do not, as all rows are inside of a buffer; sums before a widening are tested at the fill, for all rows; a
+  scalar that wraps around is far from every row.
 
-A window that is forgotten has no rows. What is left in it says when to fill it, never what is in it.
+An invalid buffer has no rows. Its remaining fields only say when to fill it.
 """
 
 from __future__ import annotations
@@ -57,21 +56,21 @@ from vsim.engines.llvm.target import vector_bits
 from vsim.semantics.core import unsigned_of
 
 PREFETCH_BYTES = 32
-"""Bytes that are loaded ahead for each lane."""
+"""Bytes that a fill loads for each lane."""
 CHUNK = 16
-"""Bytes that are put into rows at a time."""
+"""Bytes that are transposed at a time."""
 MAXIMUM_STREAMS = 4
-"""So many accesses of a function have windows: the code for each takes time to compile."""
+"""Most accesses of a function that have buffers: the code for each takes time to compile."""
 PREFETCH_DISTANCE = 64
-"""Bytes behind a window from which on a cache line is asked for: processors follow few places that go on at a time."""
+"""Distance of the prefetched cache line beyond the buffer, in bytes: processors follow few streams by themselves."""
 _LANES = (8, 16, 32)
 _PARTS = {1: types.UB, 2: types.UW, 4: types.UD}
-"""Elements that have windows, by their bytes."""
+"""Types of elements that have buffers, by their bytes."""
 
 
 class FillSource(NamedTuple):
-    """Where lanes are whose next elements can be loaded: a host pointer, the offsets of all lanes from there, and the
-    number of the first active one, whose offset the others have that are not active.
+    """The source of a fill: a host pointer, the offsets of all lanes from there, and the number of the first active
+    lane, whose offset inactive lanes have, too.
     """
 
     pointer: str
@@ -81,8 +80,8 @@ class FillSource(NamedTuple):
 
 @dataclass(frozen=True)
 class StreamBuffer:
-    """What an access whose lanes may walk keeps in stack slots: rows that were loaded ahead, and of which places they
-    are (see :class:`AddressStream` and :class:`ScalarStream`).
+    """The stack slots of an access that may be prefetched: prefetched rows, and their places (see
+    :class:`AddressStream` and :class:`ScalarStream`).
     """
 
     b: Builder
@@ -98,16 +97,16 @@ class StreamBuffer:
 
     @property
     def rows(self) -> int:
-        """Rows of a window that is full."""
+        """Rows of a full buffer."""
         return PREFETCH_BYTES // self.element.size
 
     @property
     def end(self) -> int:
-        """Bytes of the window."""
+        """Bytes of the buffer."""
         return self.lanes * PREFETCH_BYTES
 
     def slots(self) -> list[str]:
-        """Lines that make the stack slots; what is not used of them LLVM removes."""
+        """Lines that make the stack slots; LLVM removes unused ones."""
         return [
             f"  {self.name}.next = alloca {ir_type(self.index, self.lanes)}, align 64",
             *(f"  {self.name}.{field} = alloca i64, align 8" for field in ("place", "base", "rows", "active")),
@@ -124,26 +123,26 @@ class StreamBuffer:
         ]
 
     def invalidation(self) -> list[str]:
-        """Lines after which nothing is known of memory."""
+        """Lines that invalidate the buffer."""
         return [
             f"  store i64 {self.end}, ptr {self.name}.place, align 8",
             f"  store i64 0, ptr {self.name}.rows, align 8",
         ]
 
     def field(self, name: str) -> str:
-        """What a slot holds (i64)."""
+        """The contents of a slot (i64)."""
         return self.b.assign(f"load i64, ptr {self.name}.{name}, align 8")
 
     def set(self, name: str, value: str | int) -> None:
-        """Change what a slot holds (i64)."""
+        """Set the contents of a slot (i64)."""
         self.b.emit(f"store i64 {value}, ptr {self.name}.{name}, align 8")
 
     def row_at(self, place: str) -> list[Value]:
-        """The row at a byte of the window."""
+        """The row at a byte of the buffer."""
         return [self.b.load(self.element, self.lanes, self.b.offset(f"{self.name}.window", place), min(self.row, 64))]
 
     def filled(self, helpers: dict[str, str], source: FillSource) -> list[Value]:
-        """Load what lies ahead, and give the first row. A function does it: code for that takes time to compile."""
+        """Fill the buffer, and give its first row. Out of line, as inline code takes time to compile."""
         b, index = self.b, source.offsets.type
         name = f"walk_{ir_type(index, 1)}_{self.element.size}_{self.lanes}"
         if name not in helpers:
@@ -156,28 +155,28 @@ class StreamBuffer:
 
 
 class Stream(Protocol):
-    """An access of this moment, whose lanes may walk."""
+    """An access at this place that may be prefetched."""
 
     def hits(self) -> str:
-        """Whether the lanes are where the window has a row for (i1)."""
+        """Whether the buffer has a row for the lanes (i1)."""
 
     def load(self) -> list[Value]:
-        """That row, with anything for lanes that are not active."""
+        """That row; inactive lanes have arbitrary values."""
 
     def continues(self) -> str:
-        """Whether the lanes are where they would go on (i1)."""
+        """Whether the lanes are at the predicted place (i1)."""
 
     def begin(self) -> None:
-        """The lanes were elsewhere; they may walk from here on."""
+        """The prediction failed: predict from here on."""
 
     def fill(self, helpers: dict[str, str], source: FillSource) -> list[Value]:
-        """Load what lies ahead, and give the first row."""
+        """Fill the buffer, and give its first row."""
 
 
 @dataclass(frozen=True)
 class AddressStream:
-    """Addresses of all lanes are compared. ``next`` is where each lane would go on, ``place`` the byte of the window at
-    which the row for that lies; at the window's end nothing is left in it, and ``next`` is where it may be filled.
+    """A stream that compares the addresses of all lanes. ``next`` holds the predicted address of each lane, ``place``
+    the byte of the buffer with the row for it. At the buffer's end no row is left; a fill may begin at ``next``.
     """
 
     buffer: StreamBuffer
@@ -229,11 +228,11 @@ class AddressStream:
 
 @dataclass(frozen=True)
 class ScalarStream:
-    """Addresses are a vector that does not change while the window is kept, plus a scalar.
+    """A stream whose addresses are a vector, constant while the buffer is valid, plus a scalar.
 
-    ``base`` is the scalar of the first row of the window, ``rows`` how many rows that has, ``active`` the lanes of
-    which it has elements, where they may be others in each round. Behind the last row the lanes would go on. A scalar
-    that wraps around is none that goes on.
+    ``base`` is the scalar of the first row of the buffer, ``rows`` its number of rows, ``active`` the lanes that it has
+    elements for, if they may differ from round to round. The predicted place is that behind the last row. A scalar
+    that wraps around is never predicted.
     """
 
     buffer: StreamBuffer
@@ -241,11 +240,11 @@ class ScalarStream:
     vector: Value | None
     """The active lanes, None for all."""
     same_lanes: bool
-    """Whether the same lanes are active as long as the window is kept."""
+    """Whether the same lanes are active while the buffer is valid."""
 
     @property
     def unit(self) -> int:
-        """Bytes for each of the scalar."""
+        """Bytes for each unit of the scalar."""
         return self.base_offset.outer_factor if self.base_offset.narrow else 1
 
     def hits(self) -> str:
@@ -285,7 +284,7 @@ class ScalarStream:
         return b.cast(b.retype(scalar, unsigned_of(scalar.type.size)), types.UQ).text
 
     def _row(self) -> str:
-        """The row of the window at which the lanes are; a number beyond all rows if they are between two (i64)."""
+        """The row of the buffer for the lanes; a number beyond all rows if they are between two rows (i64)."""
         b, shift = self.buffer.b, (self.buffer.element.size // self.unit).bit_length() - 1
         distance = b.assign(f"sub i64 {self._scalar()}, {self.buffer.field('base')}")
         if not shift:
@@ -294,7 +293,7 @@ class ScalarStream:
         return b.assign(f"call i64 @llvm.fshr.i64(i64 {distance}, i64 {distance}, i64 {shift})")
 
     def _fits(self) -> str:
-        """Whether no lane wraps around within the window before it is widened (i1)."""
+        """Whether no lane wraps around within the buffer before it is widened (i1)."""
         b, narrow = self.buffer.b, self.base_offset.narrow
         assert narrow
         source = narrow.type
@@ -304,8 +303,8 @@ class ScalarStream:
 
 
 def _filler(name: str, index: types.DataType, size: int, lanes: int) -> str:
-    """The module of a function that takes a host pointer, offsets of lanes from there on which they walk, and a window,
-    and fills that with rows of elements of a size.
+    """The module of a function that takes a host pointer, offsets of the lanes' next elements from there, and a buffer,
+    and fills the buffer with rows of elements of a size.
     """
     declarations: dict[str, str] = {}
     b, element, row = Builder(declarations), _PARTS[size], lanes * size
@@ -332,16 +331,16 @@ def _rows(b: Builder, lanes: int, count: int, wide: int, chunk: Callable[[int], 
     """The first elements of all lanes, the second ones, and so on, of ``count`` elements for each lane, which ``chunk``
     emits; ``wide`` such rows, or more, in a vector.
 
-    A line has the chunks of every so many-th lane. Two lines are zipped chunk by chunk, as processors do it: then what
-    tells them apart tells apart elements, and half of a chunk another one. One half of the lines is done before the
-    other is loaded, so that registers suffice.
+    A line has the chunks of every n-th lane. Two lines are interleaved chunk by chunk, as processors do it: then the
+    bit of the lane's number that selects the line selects an element, and the half of a chunk becomes a bit of the line's
+    number. One half of the lines is done before the other is loaded, so that registers suffice.
     """
     wide = min(count, max(wide, count // lanes))
     lines = count // wide
     elements = lanes * wide
 
     def interleaved_halves(x: Value, y: Value, first: int) -> Value:
-        """The halves of all chunks that begin at an element."""
+        """Interleave the halves, from an element on, of all chunks."""
         places = [base + first + n for base in range(0, elements, count) for n in range(count // 2)]
         return b.mixed(x, y, [at for place in places for at in (place, elements + place)])
 
@@ -356,7 +355,7 @@ def _rows(b: Builder, lanes: int, count: int, wide: int, chunk: Callable[[int], 
 
 
 class StreamPrefetcher:
-    """The accesses of one function whose lanes may walk."""
+    """The accesses of one function that may be prefetched."""
 
     def __init__(
         self, b: Builder, read_only_loops: Mapping[int, range], at: Callable[[], int], inductions: InductionVariables
@@ -368,15 +367,15 @@ class StreamPrefetcher:
         self.access_counts: dict[int, int] = {}
         self.emissions = 0
         self.dependents: dict[str, list[StreamBuffer]] = {}
-        """The windows that hold as long as a value (SSA name) is not computed anew."""
+        """Buffers that are valid until a value (SSA name) is computed anew."""
 
     def begin_anew(self) -> None:
-        """Forget all accesses, before an emission that is the first one with other assumptions."""
+        """Forget all accesses, before the first emission with new assumptions."""
         self.buffers, self.emissions = {}, 0
         self.inductions.forget()
 
     def begin(self, writers: Mapping[int, Set[int]]) -> None:
-        """Begin an emission. Accesses that the first one did not have get no windows in the second.
+        """Begin an emission. Accesses that are new in the second emission get no buffers.
 
         Args:
             writers: the instructions that wrote each root variable in the emission before.
@@ -387,13 +386,13 @@ class StreamPrefetcher:
             self.inductions.learn(writers)
 
     def before(self, pc: int, only_reads: bool) -> None:
-        """Emit what stands in front of an instruction. ``only_reads``: it leaves memory alone."""
+        """Emit the code in front of an instruction. ``only_reads``: it neither writes nor orders memory."""
         self.b.tracks_base_offset = pc in self.read_only_loops
         if not only_reads or pc in self.inductions.writers:
             self.invalidate()
 
     def increment(self, pc: int, mask: Mask) -> None:
-        """Emit what stands behind an instruction that counts up, which lanes of a mask execute."""
+        """Emit the code behind an increment, which lanes of a mask execute."""
         self.inductions.increment(pc)
         if mask is True:
             return
@@ -403,7 +402,7 @@ class StreamPrefetcher:
                 buffer.set("active", self.b.assign(f"and i64 {buffer.field('active')}, {bits}"))
 
     def read(self, root: int, low: int, value: Value) -> Value:
-        """A value that was read from a variable, with what is known of how it is counted up."""
+        """A value read from a variable, with its base offset if it is an induction variable."""
         return (
             self.inductions.with_base_offset(self.read_only_loops.get(self.at()), root, low, value)
             if self.inductions.slots
@@ -411,7 +410,7 @@ class StreamPrefetcher:
         )
 
     def stream(self, part: LanePart, offset: Value, vector: Value | None) -> Stream | None:
-        """How the lanes of an access of this moment walk; None if it has no window."""
+        """The stream of an access at this place; None if it has no buffer."""
         buffer = self._buffer(part)
         if buffer is None:
             return None
@@ -419,7 +418,7 @@ class StreamPrefetcher:
         return by_scalar or AddressStream(buffer, offset, vector)
 
     def _buffer(self, part: LanePart) -> StreamBuffer | None:
-        """The window of an access of this moment; None if it can have none. Its surface must be the same in all rounds,
+        """The buffer of an access at this place; None if it can have none. Its surface must be the same in all rounds,
         which the first emission cannot tell.
         """
         pc, element, index = self.at(), part.element, part.offset.type
@@ -439,7 +438,7 @@ class StreamPrefetcher:
         return found
 
     def _by_scalar(self, buffer: StreamBuffer, offset: Value, vector: Value | None) -> ScalarStream | None:
-        """The walk of lanes whose addresses differ by a scalar from a vector that was computed in front of the loop."""
+        """The stream of lanes whose addresses differ by a scalar from a vector computed in front of the loop."""
         base_offset = offset.base_offset
         if base_offset is None or base_offset.loop not in (None, self.read_only_loops[self.at()]):
             return None
@@ -456,13 +455,13 @@ class StreamPrefetcher:
         return ScalarStream(buffer, base_offset, vector, same_lanes)
 
     def _first_line(self) -> int:
-        """Where the code of the loop of this moment begins."""
+        """The line at which the code of the current loop begins."""
         loop = self.read_only_loops[self.at()].start
         labels = (f"check{loop}:", f"block{loop}:")
         return next(n for n, line in enumerate(self.b.lines) if line in labels)
 
     def _is_loop_invariant(self, value: Value, first: int) -> bool:
-        """Whether a value was computed in front of a line."""
+        """Whether a value is computed in front of a line."""
         name = value.text
         if not name.startswith("%") or name in self.b.levels:
             return True
@@ -470,12 +469,12 @@ class StreamPrefetcher:
         return any(line.startswith(beginning) for line in self.b.lines[:first])
 
     def invalidate(self) -> None:
-        """Emit that nothing is known of memory any more."""
+        """Emit the invalidation of all buffers."""
         for buffer in self.buffers.values():
             self.b.lines += buffer.invalidation()
 
     def end(self) -> None:
-        """End an emission: windows are forgotten where values that they hold with are computed anew."""
+        """End an emission: buffers become invalid where the values that they depend on are computed anew."""
         if not self.dependents:
             return
         lines: list[str] = []

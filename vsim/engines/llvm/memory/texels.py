@@ -1,6 +1,6 @@
 """Texels: loads and stores inside images, whose coordinates were checked, so that the bytes need no bounds.
 
-There are many of them, and lanes may lie in any way, so each kind is a function of its own (type, lanes, elements),
+Kernels have many of them with arbitrary lanes, so each kind is one function (type, lanes, elements),
 shared by all modules: whole vectors where lanes follow each other, else a gather or scatter.
 """
 
@@ -74,7 +74,7 @@ class TexelAccess:
             self._tell(part, mine)
 
     def _tell(self, part: LanePart, values: list[Value] | None) -> None:
-        """Tell a check of an access, of what is stored or of a load."""
+        """Tell a check of a store of values, or of a load."""
         if self.watch is not None:
             pointer, vector = part.space.pointer, part.mask
             assert pointer is not None and vector is not True

@@ -1,9 +1,9 @@
-"""Threads of a group abreast: kernels with barriers whose coroutine runs several threads at once.
+"""Thread coarsening: kernels with barriers whose coroutine runs several threads at once.
 
-A kernel with barriers is a coroutine for each thread, resumed in turn (``lower/assembly.py``). Here it gets a second
+A kernel with barriers is a coroutine for each thread, resumed in turn (``lower/assembly.py``). This pass makes a second
 form, a coroutine for several threads that stop at barriers together (:mod:`thread_copies`), line by line: the chains of
-dependent instructions of one thread fill the gaps of another's, and a barrier costs one return for all of them. Where
-a thread could wait in what is run for one after the other, there is no second form.
+dependent instructions of one thread fill the gaps of another's, and a barrier costs one return for all of them. If
+a thread could wait in serialised code, there is no second form.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from vsim.engines.llvm.passes.blocks import JUMP, blocks_of
 from vsim.engines.llvm.passes.thread_copies import ORDERED, Impossible, ThreadCode, ThreadCopies
 
 MAXIMUM_LINES = {2: 1700, 4: 1300}
-"""Lines of a thread's code up to which so many threads run abreast: all of it may be compiled so many times."""
+"""Lines of a thread's code up to which so many threads are coarsened: all lines may be compiled so many times."""
 LINES_PER_INSTRUCTION = 14
 """Lines of a thread's code for each instruction of the kernel. Where there are more, most are those of lanes that are
 accessed one by one, of which several threads are no faster, and an instruction takes a millisecond to compile.
 """
 SERIAL_LINES = 60
-"""Lines for each barrier that are run for one thread after the other, up to which more than two threads run abreast:
-such lines gain nothing from the others.
+"""Serialised lines for each barrier up to which more than two threads are coarsened: serialised
+lines gain nothing from the other threads.
 """
 MOST_VECTORS = 8
 """What a value of all lanes may take, for all threads, in vectors of the processor."""
@@ -118,7 +118,7 @@ class CoarsenedKernel(ThreadCopies):
         return [f"  %thread.t{thread} = add i64 %thread, {thread}" for thread in self.threads[1:]]
 
     def head(self) -> list[str]:
-        """What stands in front of the code."""
+        """The lines in front of the code."""
         return [new for line in self.code.head for new in self.line(line)]
 
     def _block(self, name: str) -> list[str]:
@@ -141,8 +141,8 @@ class CoarsenedKernel(ThreadCopies):
 
 
 def coarsen(text: str, most: int, vectors: int, instructions: int) -> tuple[str, int]:
-    """A module whose ``kernel``, a coroutine, runs several threads from one on, and how many; the text as it is and 1
-    if that is not possible, or would be too much.
+    """A module whose ``kernel``, a coroutine, runs several threads from one on, and their number; the unchanged text
+    and 1 if that is impossible or too large.
 
     Args:
         most: threads; fewer are a divisor of it.

@@ -1,13 +1,13 @@
-"""Long straight code in strips: lanes go through it some at a time, in a loop.
+"""Strip-mining of long straight code: lanes pass through it in strips, in a loop.
 
-A value of 32 dwords takes four vectors of 256 bits. Code that holds more values than the processor has registers for
-is full of moves to the stack and back then, and four times as long as it has to be, which caches of instructions and
-compilation feel. The part of a long block that treats all lanes alike (``shl``, ``add``, ``select``...) becomes a loop
-over strips; what lies in front of it and behind meets it in memory. A strip has two vectors, as the instructions of one
-fill the time that those of the other wait for each other; it has one where two would not nearly fit into registers.
+A value of 32 dwords takes four vectors of 256 bits. Code with more live values than the processor has registers
+is full of spills, and four times as long as necessary, which costs time in the instruction cache and in the compiler.
+The lane-wise part of a long block (``shl``, ``add``, ``select``...) becomes a loop over strips; code in front of it and
+behind it exchanges values with it through memory. A strip has two vectors, as the instructions of one fill the latency
+of the other; it has one vector where two would not nearly fit into registers.
 
-Compilers split instructions of 32 lanes for processors that have none: two of 16 lanes follow each other, which are
-the same but for what they are made of. Where all of a block come in such twins, each pair is taken as one.
+Compilers split instructions of 32 lanes for processors without them: two instructions of 16 lanes follow each other,
+which differ in their operands alone. If all lines of a block form such isomorphic pairs, each pair becomes one line.
 
 Only integers: they do not depend on the rounding mode, which a block may change.
 """
@@ -32,7 +32,7 @@ MOST_LANES = 32
 PROBED_LINES = 200
 """Lines of a part, a fourth of which must have twins so that they are looked for in the others."""
 ATTEMPTS = 4
-"""How often what has no twin leaves a part."""
+"""How often lines without an isomorphic pair are removed from a part."""
 _GROUP = "define void @group("
 _EQUAL = re.compile(r"<(\w+ [^,<>]+)(?:, \1)+>")
 """A constant whose elements are equal."""
@@ -50,7 +50,7 @@ _MEMORY = re.compile(
 
 
 def strip_mine(text: str, bits: int) -> str:
-    """A module in which long straight code of ``group`` is run in strips, where that pays; else the text as it is.
+    """A module in which long straight code of ``group`` runs in strips, where that pays; else the unchanged text.
 
     Args:
         bits: of the processor's vectors.
@@ -133,7 +133,7 @@ class _Part:
         self.values: dict[str, _LanewiseLine] = {}
         """Lines of the part by name, in their order."""
         self.uniform: set[str] = set()
-        """Names of those that are the same in all lanes."""
+        """Names of the lines that are the same in all lanes."""
         self.before: list[str] = []
         self.after: list[str] = []
         """The other lines of the block."""
@@ -152,7 +152,7 @@ class _Part:
         return max(counts, key=lambda n: counts[n], default=0)
 
     def _divide(self, without: set[str]) -> None:
-        """Say which lines belong to the part, and which of the others must stand behind it.
+        """Divide the block into the part, the lines in front of it, and the lines that must follow it.
 
         Accesses to memory keep their order. Those of the part have none.
 
@@ -222,7 +222,7 @@ class _Part:
         return False
 
     def _pair_isomorphic(self) -> set[str]:
-        """Pair lines with those of the other half of the lanes; the names of those that remain."""
+        """Pair lines with lines of the other half of the lanes; the names of unpaired lines."""
         worklist: dict[tuple[str, ...], list[_LanewiseLine]] = defaultdict(list)
         varying = [value for value in self.values.values() if not value.uniform]
         self.leaders = {}
@@ -251,7 +251,7 @@ class _Part:
         return tuple(found)
 
     def strip(self, bits: int) -> int:
-        """Lanes of a strip; 0 if the block stays as it is."""
+        """Lanes of a strip; 0 if the block stays unchanged."""
         register_bits, vector, all_lanes = REGISTERS[bits] * bits, bits // 32, self.lanes * self.width
         if len(self.values) < LEAST_LINES * self.width or all_lanes % vector or all_lanes % LEAST_LANES:
             return 0
@@ -304,7 +304,7 @@ class _Loop:
         """Names that are used behind the loop."""
         self.body: list[str] = []
         self.loads: list[str] = []
-        """Lines behind the loop that read what it leaves."""
+        """Lines behind the loop that read its results."""
         for value in self._in_order():
             self._emit(value)
             names = (value.name, value.pair) if value.pair else (value.name,)
@@ -317,7 +317,7 @@ class _Loop:
         return [f"  {s.address} = alloca <{lanes} x {_element(s.kind)}>, align 64" for s in self.slots.values()]
 
     def lines(self) -> list[str]:
-        """What stands in the place of the block's body."""
+        """The new body of the block."""
         part, name = self.part, self.part.block.name
         count = part.lanes * part.width // self.strip
         if count == 1:
@@ -367,7 +367,7 @@ class _Loop:
         self.body.append(f"  {value.name}.s = {_of_lanes(''.join(pieces), part.lanes, self.strip)}")
 
     def _store_result(self, value: _LanewiseLine, names: tuple[str, ...]) -> None:
-        """Keep a value for what stands behind the loop."""
+        """Keep a value for code behind the loop."""
         slot, address = self._slot(names, value.kind), f"{value.name}.to"
         self.body += [
             self._place(slot, address),
@@ -378,7 +378,7 @@ class _Loop:
             self.loads += [line, f"  {name} = load {slot.kind}, ptr {address}, align 1"]
 
     def _stores(self) -> list[str]:
-        """Lines in front of the loop that write what it reads."""
+        """Lines in front of the loop that write its inputs."""
         found = []
         for names, slot in self.slots.items():
             if names[0] not in self.part.values:

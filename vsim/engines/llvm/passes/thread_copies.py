@@ -1,4 +1,4 @@
-"""Code for several threads at once, out of the text of a thread's: what ``unroll_and_jam.py`` and ``coarsen.py`` share.
+"""Code for several threads at once, made from one thread's text: shared by ``unroll_and_jam.py`` and ``coarsen.py``.
 
 What is the same for all threads of a group (arguments, limits, counters of loops, what lies at such addresses) stands
 once; anything else once for each of them. All of them go the same way from block to block:
@@ -71,7 +71,7 @@ class Impossible(Exception):
 
 
 class ThreadCode:
-    """The code of a thread, as blocks, and what is known of it.
+    """The code of a thread, as blocks, and its analyses.
 
     Args:
         head: lines in front of it.
@@ -126,7 +126,7 @@ class ThreadCode:
         """
         needed, worklist = set[str](), list[str]()
         sources: dict[str, list[str]] = {}
-        """What is needed for a name, or for what a slot has."""
+        """The names that a name, or a slot's contents, depend on."""
         for block in self.blocks.values():
             worklist += NAME.findall(block.end)
             for phi, (_, values) in block.phis.items():
@@ -151,7 +151,7 @@ class ThreadCode:
             return line.place if line.place in self.slots else ""
         return line.result if line.is_repeatable and not line.is_volatile else ""
 
-    # -- what is of one thread -----------------------------------------------------------------------------
+    # -- varying values ------------------------------------------------------------------------------------
 
     def _find_varying(self) -> None:
         before = -1
@@ -198,14 +198,14 @@ class ThreadCode:
         raise NotImplementedError
 
     def add_region(self, name: str, postdominator: str, inside: Set[str]) -> None:
-        """What stands behind a block is run for one thread after the other, up to a meeting."""
+        """Run the blocks behind a branch for one thread after the other, up to the postdominator."""
         self.inside |= inside
         self.regions[name] = Region(postdominator, inside)
         for other in self.regions.keys() & self.inside:
             del self.regions[other]
 
     def between(self, name: str, postdominator: str) -> set[str]:
-        """The blocks behind one, up to a meeting."""
+        """The blocks behind a branch, up to its postdominator."""
         inside, worklist = set[str](), self.blocks[name].successors()
         while worklist:
             other = worklist.pop()
@@ -220,7 +220,7 @@ class ThreadCode:
 
 
 def _with_edges_split(blocks: dict[str, Block]) -> dict[str, Block]:
-    """The blocks, with one of its own between a branch and a block that is reached from elsewhere, too."""
+    """The blocks, with critical edges split."""
     found: dict[str, Block] = {}
     for name, block in blocks.items():
         found[name] = block
@@ -244,7 +244,7 @@ class ThreadCopies:
     """The text of a thread's code for several threads.
 
     Args:
-        named: what the first thread has under another name, too, as the text has the code of a single thread besides.
+        named: values that have another name for the first thread, as the text also has the code of a single thread.
     """
 
     def __init__(self, code: ThreadCode, count: int, named: Set[str] = frozenset()) -> None:

@@ -2,9 +2,9 @@
 
 A thread whose loop is one chain of dependent instructions waits for each of them; the instructions of other threads
 fill these gaps. The text of ``group`` (``lower/assembly.py``) gets a second body, for two or four threads
-(:mod:`thread_copies`). Branches of the loops that are worth it are taken together while all threads go the same way.
-Where they part, the first one goes on alone in the body for one thread, to its end; then the next does, from the place
-that it had reached, which waits in memory meanwhile.
+(:mod:`thread_copies`). Branches of profitable loops are taken together while all threads go the same way.
+Where they diverge, the first thread continues alone in the body for one thread, to its end; then the next one does,
+from the place that it had reached, with its state in memory meanwhile.
 
 What is live where a thread enters that body goes through stack slots, of which LLVM makes SSA values again.
 """
@@ -50,7 +50,7 @@ _COPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
 
 
 def unroll_and_jam(text: str, bits: int, threads: int, instructions: int) -> str:
-    """A module whose ``group`` runs several threads at once, if that may pay; else the text as it is.
+    """A module whose ``group`` runs several threads at once, if that may pay; else the unchanged text.
 
     Args:
         bits: of the processor's vectors.
@@ -131,14 +131,14 @@ class JammedThread(ThreadCode):
         """Blocks behind which threads part."""
         super().__init__(head, blocks, "%t", (_NEXT,))
         self.home: dict[str, str] = {}
-        """The block in which what is computed in the code of a thread is."""
+        """The defining block of each value of a thread."""
         self.types: dict[str, str] = {}
-        """Of what of it was asked for."""
+        """Types of values, computed on demand."""
         self._find_names()
         self.used = {name: self._used(block) for name, block in self.blocks.items()}
         self.live = self._live()
         self.bytes = self._slot_bytes()
-        """Stack slots with their bytes, as far as they are used."""
+        """Stack slots with their used bytes."""
         self.live_slots = self._live_slots()
         targets = [o for name in self.blocks if name in self.divergent for o in self.blocks[name].successors()]
         self.targets = {name: number for number, name in enumerate(targets, 1)}
@@ -148,7 +148,7 @@ class JammedThread(ThreadCode):
         self._check()
 
     def diverge(self, name: str) -> None:
-        """What stands there is run in turn, if it has no loop that threads are to run at once; else they part."""
+        """Serialise the blocks behind a branch if they hold no loop to jam; else threads diverge there."""
         postdominator = self.postdominator.get(name, _NEXT)
         inside = self.between(name, postdominator)
         entered = self.entered(inside)
@@ -167,7 +167,9 @@ class JammedThread(ThreadCode):
                     self.home[line.result] = block.name
 
     def lines_of(self, count: int) -> int:
-        """How many lines both bodies have, that for one thread and that for several, but those that all have."""
+        """IR lines of the body for one thread plus those of the body for ``count`` threads, without lines that all
+        share.
+        """
         lines = [self.line(text) for block in self.blocks.values() for text in (*block.phis, *block.body)]
         worklist = sum(len(self.live[name]) + len(self.live_slots[name]) for name in self.targets)
         return 2 * len(lines) + (count - 1) * (sum(map(self.varies, lines)) + worklist)
@@ -266,8 +268,8 @@ class JammedThread(ThreadCode):
 class JammedGroup(ThreadCopies):
     """Both bodies: that for several threads, and that for one.
 
-    ``%t.turn`` is the number of the next thread that waits, 0 if none does. Each has a place in ``%t.worklist``, with
-    what it has there: first the number of the place in the code.
+    ``%t.turn`` is the number of the next thread that waits, 0 if none does. Each has a place in ``%t.waiting`` for its
+    state: first the number of its place in the code.
     """
 
     code: JammedThread
@@ -284,7 +286,7 @@ class JammedGroup(ThreadCopies):
             self.size += -(-size // _LINE) * _LINE
 
     def lines(self) -> list[str]:
-        """What stands in front of ``%next``, where ``%t.step`` threads lie behind."""
+        """The code in front of ``%next``, which advances by ``%t.step`` threads."""
         several = f"label %{self.label(self.code.first)}"
         return [
             *self._head(),
@@ -301,7 +303,7 @@ class JammedGroup(ThreadCopies):
         ]
 
     def _head(self) -> list[str]:
-        """Slots of what is kept, and what stood in front of the loop, with slots of the other threads."""
+        """Slots of live values, and the code in front of the loop, with slots of the other threads."""
         code = self.code
         lines = [
             "  %t.turn = alloca i32, align 4",
@@ -363,11 +365,11 @@ class JammedGroup(ThreadCopies):
         return not line.is_repeatable and line.place not in self.code.slots
 
     def _one_by_one(self, copies: list[list[str]]) -> list[str]:
-        """Copies of lines: all of the first thread, which has what is the same for all, too; then those of the next."""
+        """Copies of lines: all of the first thread, with the uniform ones; then those of the next."""
         return [copy[thread] for thread in self.threads for copy in copies if thread < len(copy)]
 
     def _order(self, block: Block) -> tuple[str, str]:
-        """The blocks behind one behind which threads part, first the one that is tried first."""
+        """The successors of a block with divergent threads, in the order of their tests."""
         one, other = block.successors()
         return (other, one) if block.likely_successors() == [other] else (one, other)
 
@@ -391,7 +393,7 @@ class JammedGroup(ThreadCopies):
         ]  # fmt: skip
 
     def _spill_threads(self, block: Block) -> list[str]:
-        """Where threads part behind a block: what they have goes to slots and memory, the first one goes on."""
+        """Code for diverging threads: their state goes to slots and memory, the first thread continues."""
         code, here = self.code, block.name
         found = BRANCH.fullmatch(block.end)
         assert found
@@ -456,7 +458,7 @@ class JammedGroup(ThreadCopies):
         return lines
 
     def _next_waiting_thread(self) -> list[str]:
-        """Behind the body for one thread: the next of those that wait goes on."""
+        """Code behind the body for one thread: the next waiting thread continues."""
         code = self.code
         if not code.targets:
             return ["t.over:", f"  br label %{_NEXT}"]

@@ -1,6 +1,6 @@
 """Helper functions of accesses, shared by all kernels: the text of each is a module, compiled once for a machine.
 
-Functions on ways that are seldom taken leave all registers as they are (attribute group 2), so that a call costs the
+Functions on cold paths preserve all registers (attribute group 2), so that a call costs the
 usual way nothing.
 """
 
@@ -49,7 +49,7 @@ def lane_function(
         flat: addresses are of the flat space, else offsets in a region.
         index: the LLVM type of addresses.
         size: bytes of an element.
-        rare: it is seldom called, and leaves all registers as they are.
+        rare: it is on a cold path, and preserves all registers.
         own: no other thread of the host sees the memory, so that atomic operations need not be atomic there.
         written: it looks addresses up in the table for writes.
     """
@@ -260,7 +260,7 @@ def block_function(name: str, flat: bool) -> str:
 
 
 def widened_function(name: str, narrow: str, signed: bool) -> str:
-    """The module of a function that computes addresses from what was widened on the way to them.
+    """The module of a function that computes addresses from the narrow values that they were widened from.
 
     It takes addresses (out), the address of the first of these lanes if nothing wraps around, the factor, (narrow) lane
     0 and distance of rows, and the shape (see the template).
