@@ -241,7 +241,7 @@ def affine_sum(x: Value, y: Value, sign: int) -> AffineLanes | None:
 
 def affine_product(x: Value, factor: Value) -> AffineLanes | None:
     """What is known of a product with a scalar."""
-    found, b, t = x.affine, x.builder, x.type
+    found, b, t = x.facts.affine, x.builder, x.type
     if not found or factor.lanes > 1 or not t.is_integer:
         return None
     factor = b.retype(factor, t)
@@ -290,20 +290,19 @@ def uniform_rows(x: Value, y: Value, op: str) -> AffineLanes | None:
 
 def affine_pair(low: Value, high: Value) -> AffineLanes | None:
     """What is known of qwords of which there are the low and the high dwords."""
-    if low.affine is None or high.affine is None:
+    if low.facts.affine is None or high.facts.affine is None:
         return None
     b = low.builder
     halves = [b.cast(b.retype(x, types.UD), types.UQ) for x in (low, high)]
     upper = affine_product(halves[1], b.const(1 << 32, types.UQ))
     if upper is None:
         return None
-    halves[1].affine = upper
-    return affine_sum(halves[0], halves[1], 1)
+    return affine_sum(halves[0], halves[1].with_facts(affine=upper), 1)
 
 
 def affine_conversion(x: Value, target: DataType) -> AffineLanes | None:
     """What is known of strided lanes after a conversion to an integer type of another size."""
-    b, known, source = x.builder, x.affine, x.type
+    b, known, source = x.builder, x.facts.affine, x.type
     if known is None:
         return None
     row_stride = None

@@ -60,7 +60,7 @@ def base_offset_sum(x: Value, y: Value, op: str) -> BaseOffset | None:
         x = y
     if other is None or x.lanes == 1 or not x.type.is_integer or _uniform(x) is not None:
         return None
-    known = x.base_offset or BaseOffset(x, x.builder.const(0, x.type))
+    known = x.facts.base_offset or BaseOffset(x, x.builder.const(0, x.type))
     return known.plus(op, other)
 
 
@@ -68,6 +68,6 @@ def _uniform(x: Value) -> Value | None:
     """What is the same for all lanes of a value, as a scalar; None if it is not known to be."""
     if x.lanes == 1:
         return x
-    known = x.affine
+    known = x.facts.affine
     is_one = known and known.row == x.lanes and not (known.stride or known.steps or known.assumptions)
     return x.builder.retype(known.first_lane, x.type) if known and is_one else None

@@ -14,15 +14,17 @@ from visakit.language.types import DataType
 from vsim.engines.llvm.ir.affine import AffineLanes, affine_conversion, affine_pair, shifted_mask
 from vsim.engines.llvm.ir.constant_masks import constant_lanes
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD, Emitter
+from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
 from vsim.engines.llvm.ir.half_fma import half_fma, rounded_to_odd
 from vsim.engines.llvm.ir.index import WideIndex
+from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.matrix_products import products, products_of_bytes
 from vsim.engines.llvm.ir.pairs import lanes_of_one_half, repeated_pair
 from vsim.engines.llvm.ir.rounded import rounded_once
 from vsim.engines.llvm.ir.rounding_modes import directed, embedded
 from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
-from vsim.engines.llvm.ir.values import Interleaved, Mask, Rematerialized, Value
+from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value
 from vsim.engines.llvm.target import fuses
 
 
@@ -47,9 +49,9 @@ class Builder(Emitter):
         self.mask_parts = {}
         self.whole_numbers = set()
 
-    def value(self, data_type: DataType, lanes: int, text: str) -> Value:
+    def value(self, data_type: DataType, lanes: int, text: str, facts: Facts = NO_FACTS) -> Value:
         """The result of an instruction, or of an equal one that dominates this place."""
-        return Value(self, data_type, lanes, self.assign(text))
+        return Value(self, data_type, lanes, self.assign(text), facts=facts)
 
     def call(self, stem: str, x: Value, *rest: Value) -> Value:
         """An intrinsic whose result has the type of its first argument."""
@@ -73,17 +75,15 @@ class Builder(Emitter):
         assert x.lanes == 1, (x.lanes, lanes)
         if not x.text.startswith("%"):
             found = Value(self, x.type, lanes, self.splat_literal(x.text, x.type, lanes))
-        elif x.extended is not None and x.type.size == 2:
-            narrow = self.broadcast(x.extended, lanes)
+        elif x.facts.extended is not None and x.type.size == 2:
+            narrow = self.broadcast(x.facts.extended, lanes)
             found = self._conversion("sext" if narrow.type.is_signed else "zext", narrow, x.type)
         else:
             scalar, vector = ir_type(x.type, 1), ir_type(x.type, lanes)
             first = self.assign(f"insertelement {vector} poison, {scalar} {x.text}, i64 0")
             zeros = f"<{lanes} x i32> zeroinitializer"
             found = self.value(x.type, lanes, f"shufflevector {vector} {first}, {vector} poison, {zeros}")
-        if x.type.is_integer:
-            found.affine = AffineLanes(x, 0, lanes)
-        return found
+        return found.with_facts(affine=AffineLanes(x, 0, lanes)) if x.type.is_integer else found
 
     def match(self, x: Value, y: Value) -> tuple[Value, Value]:
         """Two values with the same number of lanes."""
@@ -95,13 +95,7 @@ class Builder(Emitter):
         if x.type is data_type:
             return x
         found = x.copy(data_type)
-        found.affine, found.base_offset, found.concatenated, found.interleaved = (
-            x.affine,
-            x.base_offset,
-            x.concatenated,
-            x.interleaved,
-        )
-        found.extended = x.extended
+        found.facts = x.facts.of_bits()
         return found
 
     def lanes(self, x: Value, indices: list[int]) -> Value:
@@ -112,7 +106,7 @@ class Builder(Emitter):
             return self.lane(x, indices[0])
         if indices == list(range(x.lanes)):
             return x
-        if x.interleaved and (part := x.interleaved.part(x.type, indices)):
+        if x.facts.interleaved and (part := x.facts.interleaved.part(x.type, indices)):
             return self.bitcast(self.lanes(*part), x.type)
         if (
             known := lanes_of_one_half(self, x, indices)
@@ -126,14 +120,13 @@ class Builder(Emitter):
             return f"shufflevector {x.typed}, {x.ir} poison, <{len(indices)} x i32> <{mask}>"
 
         consecutive = indices == list(range(indices[0], indices[0] + len(indices)))
-        if x.affine and consecutive and (affine := x.affine.part(indices[0], len(indices))):
-            found: Value = Rematerialized(self, x.type, len(indices), text, x.depth + 1)
-            found.affine = affine
-            return found
+        if x.facts.affine and consecutive and (affine := x.facts.affine.part(indices[0], len(indices))):
+            return Rematerialized(self, x.type, len(indices), text, x.depth + 1, Facts(affine))
         taken = self.value(x.type, len(indices), text())
         if x.type is MASK and consecutive:
             self.mask_parts[taken.text] = x.text, indices[0]
-        taken.interleaved = x.interleaved.from_element(x.type, indices[0]) if x.interleaved and consecutive else None
+        if x.facts.interleaved and consecutive:
+            return taken.with_facts(interleaved=x.facts.interleaved.from_element(x.type, indices[0]))
         return taken
 
     def lane(self, x: Value, index: int | str) -> Value:
@@ -157,17 +150,17 @@ class Builder(Emitter):
             first = self.assign(f"insertelement {vector} poison, {x.typed}, i64 0")
             return self.value(x.type, 2, f"insertelement {vector} {first}, {y.typed}, i64 1")
         both = self.mixed(x, y, range(2 * n))
-        if x.affine and y.affine:
-            parts = ((x.affine, 0), (y.affine, n))
+        affine = None
+        if x.facts.affine and y.facts.affine:
+            parts = ((x.facts.affine, 0), (y.facts.affine, n))
             one, other = (half.with_masks(partial(self._as_part, first=at)) for half, at in parts)
-            both.affine = one.followed_by(other)
-        both.concatenated = (x, y)
-        both.interleaved = self._interleaved_pair(x, y)
+            affine = one.followed_by(other)
+        both.facts = Facts(affine, interleaved=self._interleaved_pair(x, y), concatenated=(x, y))
         return both
 
     def _interleaved_pair(self, x: Value, y: Value) -> Interleaved | None:
         """The rows of two vectors of which both were zipped of as many, row by row one behind the other."""
-        first, second = (v.interleaved.all_rows(v) if v.interleaved else [] for v in (x, y))
+        first, second = (v.facts.interleaved.all_rows(v) if v.facts.interleaved else [] for v in (x, y))
         if not first or [row.type for row in first] != [row.type for row in second]:
             return None
 
@@ -205,9 +198,8 @@ class Builder(Emitter):
         """0, 1, 2, ... across the lanes."""
         if count == 1:
             return self.const(0, data_type)
-        found = self.vector(range(count), data_type)
-        found.affine = AffineLanes(self.const(0, data_type), 1, count, small=True)
-        return found
+        lanes = AffineLanes(self.const(0, data_type), 1, count, small=True)
+        return self.vector(range(count), data_type).with_facts(affine=lanes)
 
     def all_lanes(self, lanes: int) -> Value:
         """The mask of all lanes."""
@@ -247,19 +239,19 @@ class Builder(Emitter):
             return self.retype(x, data_type)
         op = "trunc" if data_type.size < source.size else "sext" if source.is_signed else "zext"
         is_index = op == "sext" and source is types.D and data_type.size == 8 and x.lanes > 1
-        if deferred or x.affine or x.base_offset or is_index:
+        affine, base_offset = x.facts.affine, x.facts.base_offset
+        if deferred or affine or base_offset or is_index:
             to = ir_type(data_type, x.lanes)
             found: Value = Rematerialized(self, data_type, x.lanes, lambda: f"{op} {x.typed} to {to}", x.depth + 1)
         else:
             found = self._conversion(op, x, data_type)
-        if data_type is types.UQ and source is types.UD:
-            found.narrow = x
-        if is_index:
-            found.index = WideIndex(x)
-        if x.affine:
-            found.affine = affine_conversion(x, data_type)
-        if op != "trunc":
-            found.extended, found.base_offset = x, x.base_offset and x.base_offset.widened(x)
+        found.facts = Facts(
+            affine_conversion(x, data_type) if affine else None,
+            wide_index=WideIndex(x) if is_index else None,
+            base_offset=base_offset.widened(x) if base_offset and op != "trunc" else None,
+            extended=x if op != "trunc" else None,
+            narrow=x if data_type is types.UQ and source is types.UD else None,
+        )
         return found
 
     def bitcast(self, x: Value, data_type: DataType) -> Value:
@@ -274,14 +266,14 @@ class Builder(Emitter):
     def regroup(self, x: Value, data_type: DataType, lanes: int) -> Value:
         """The same bits as elements of another size."""
         found = self.value(data_type, lanes, f"bitcast {x.typed} to {ir_type(data_type, lanes)}")
-        found.interleaved = x.interleaved
-        if data_type.size == 8 and x.interleaved and (pair := x.interleaved.dwords_of_qwords()):
-            found.affine = affine_pair(*pair)
-        if x.type.size == 8 and data_type.size == 4 and x.affine:
+        interleaved, affine = x.facts.interleaved, None
+        if data_type.size == 8 and interleaved and (pair := interleaved.dwords_of_qwords()):
+            affine = affine_pair(*pair)
+        if x.type.size == 8 and data_type.size == 4 and x.facts.affine:
             bits = self.retype(x, types.UQ)
             halves = bits, bits >> self.const(32, types.UQ)
-            found.interleaved = Interleaved([self.cast(half, types.UD) for half in halves], 0)
-        return found
+            interleaved = Interleaved([self.cast(half, types.UD) for half in halves], 0)
+        return found.with_facts(affine=affine, interleaved=interleaved)
 
     # -- selection -----------------------------------------------------------------------------------------
 
@@ -300,10 +292,10 @@ class Builder(Emitter):
             m = mask if mask.lanes == 1 else self.broadcast(mask, lanes)
             return f"select {m.typed}, {self.broadcast(x, lanes).typed}, {self.broadcast(y, lanes).typed}"
 
-        found = Rematerialized(self, x.type, lanes, text, max(x.depth, y.depth) + 1)
+        facts = NO_FACTS
         if x.type.is_integer and mask.lanes == lanes and known is not None:
-            found.affine = replace(known, assumptions=(*known.assumptions, mask.text), factor=0, first=0)
-        return found
+            facts = Facts(replace(known, assumptions=(*known.assumptions, mask.text), factor=0, first=0))
+        return Rematerialized(self, x.type, lanes, text, max(x.depth, y.depth) + 1, facts)
 
     def mask_to_int(self, mask: Mask, data_type: DataType) -> Value:
         """1 where the mask holds, else 0."""
@@ -378,9 +370,7 @@ class Builder(Emitter):
         if x.type.is_float:
             return self.value(x.type, x.lanes, f"fneg {x.typed}")
         found = self.const(0, x.type) - x
-        if found.constant is None:
-            found.negated = x
-        return found
+        return found.with_facts(negated=x) if found.constant is None else found
 
     def _through_float(self, stem: str, x: Value) -> Value:
         """An operation of which half has none: done in float, which gives the same result."""

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def lanes_of_one_half(b: Builder, x: Value, indices: list[int]) -> Value | None:
     """Lanes of one of two vectors that were put one behind the other: lanes of that one. None for other lanes."""
     half = x.lanes // 2
-    if x.concatenated is None or min(indices) // half != max(indices) // half:
+    if x.facts.concatenated is None or min(indices) // half != max(indices) // half:
         return None
-    return b.retype(b.lanes(x.concatenated[min(indices) // half], [i % half for i in indices]), x.type)
+    return b.retype(b.lanes(x.facts.concatenated[min(indices) // half], [i % half for i in indices]), x.type)
 
 
 def repeated_pair(b: Builder, x: Value, indices: list[int]) -> Value | None:

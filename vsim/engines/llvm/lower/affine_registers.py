@@ -87,20 +87,20 @@ class AffineShape:
             if row_stride:
                 rows = b.vector([i // self.row for i in lanes], first.type)
                 found = found.deferred("add", row_stride[0].deferred("mul", rows))
-            found.affine = AffineLanes(first, self.stride, self.row, row_stride[0] if row_stride else None, self.small)
-        found.base_pointer = self.base_pointer
-        return found
+            known = AffineLanes(first, self.stride, self.row, row_stride[0] if row_stride else None, self.small)
+            found = found.with_facts(affine=known)
+        return found.with_facts(base_pointer=self.base_pointer)
 
 
 def _shape(value: Value, lanes: int, inside: Mask | None) -> AffineShape | None:
     """The shape of a value of so many lanes, of which those count that are inside a mask; None: all of them."""
-    size, pointer = value.type.size, value.base_pointer
+    size, pointer = value.type.size, value.facts.base_pointer
     if value.lanes == 1:
         return AffineShape(size, lanes, 0, lanes, base_pointer=pointer)
-    known = value.affine
+    known = value.facts.affine
     if known is None or known.steps or not value.type.is_integer:
         return None
-    holding = set() if inside is None or inside is True else inside.implies | {inside.text}
+    holding = set() if inside is None or inside is True else inside.facts.implies | {inside.text}
     if len(known.masks) != len(known.assumptions) or not known.masks <= holding:
         return None
     return AffineShape(size, lanes, known.stride, known.row, known.small, pointer)

@@ -201,7 +201,8 @@ class FunctionLowering:
             at.around = around[-1]
             outer = at.around.running
             assert outer is not True
-            at.running.implies |= outer.implies | {outer.text}
+            implied = at.running.facts.implies | outer.facts.implies | {outer.text}
+            at.running = at.running.with_facts(implies=implied)
         around.append(at)
 
     def _instruction(self, pc: int, keep: bool) -> None:

@@ -99,7 +99,8 @@ class Masks:
             outer = at.around
             while outer is not None:
                 if (part := outer.running_parts.get((offset, size))) is not None:
-                    found.implies |= part.implies | {part.text}
+                    implied = found.facts.implies | part.facts.implies | {part.text}
+                    found = at.running_parts[offset, size] = found.with_facts(implies=implied)
                     break
                 outer = outer.around
         return found

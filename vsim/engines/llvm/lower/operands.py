@@ -24,10 +24,11 @@ from vsim.engines.llvm import CannotExecute
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.affine import AffineLanes
 from vsim.engines.llvm.ir.constant_masks import only_lane
+from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.intrinsics import opaque
 from vsim.engines.llvm.ir.joins import if_any
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal
-from vsim.engines.llvm.ir.values import Interleaved, Mask, Value
+from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import ADDRESS, PREDICATE, VARIABLE, Key, file_of, state_key
@@ -194,7 +195,7 @@ class Operands:
         if words is not None:
             running = self.masks.reading(count) if by_lane else None
             read = registers.read(key, words.low, count, words.type, running, self.masks.first_lane())
-            if read.interleaved is None:
+            if read.facts.interleaved is None:
                 part = read >> b.const(words.shift, words.type) if words.shift else read
                 return b.bitcast(b.cast(part, _UNSIGNED[data_type.size]), data_type)
         low, wide, numbers = self._window(key, low, index, data_type)
@@ -253,7 +254,7 @@ class Operands:
         picks = [wide + i if i in numbers else i for i in range(wide)]
         whole = b.mixed(old, spread, picks) if wide > 1 else spread
         if t.size == types.UD.size and numbers == list(range(numbers[0], wide, 2)):
-            whole.interleaved = Interleaved.of_pair(old.interleaved, numbers[0], row)
+            whole = whole.with_facts(interleaved=Interleaved.of_pair(old.facts.interleaved, numbers[0], row))
         registers.write(key, low, wide, whole)
 
     def address_of(self, op: General) -> Read:
@@ -291,10 +292,12 @@ class Operands:
         row, stride = min(count, len(values)), values[1] - values[0]
         if values[:row] == list(range(values[0], values[0] + row * stride, stride or 1)):
             row_stride = None if row == count else b.const(0, own)
-            found.affine = AffineLanes(b.const(values[0], own), stride, row, row_stride, min(values) >= 0)
-        elif row == count:
+            affine = AffineLanes(b.const(values[0], own), stride, row, row_stride, min(values) >= 0)
+            return found.with_facts(affine=affine)
+        if row == count:
             steps = tuple(v - values[0] for v in values[:row])
-            found.affine = AffineLanes(b.const(values[0], own), 0, row, small=min(values) >= 0, steps=steps)
+            affine = AffineLanes(b.const(values[0], own), 0, row, small=min(values) >= 0, steps=steps)
+            return found.with_facts(affine=affine)
         return found
 
     def _packed_floats(self, packed: Sequence[float], count: int) -> Value:

@@ -109,8 +109,8 @@ class Prologue:
         if None not in words:
             return b.const(sum(w << 32 * n for n, w in enumerate(words) if w), element)
         value = b.argument(element, payload, at)
-        value.base_pointer = BasePointer(payload, at) if element is types.UQ and at in dispatch.pointers else None
-        return value
+        is_pointer = element is types.UQ and at in dispatch.pointers
+        return value.with_facts(base_pointer=BasePointer(payload, at)) if is_pointer else value
 
     def _local_id_input(self, ids: str, offset: int, size: int) -> tuple[int, Value]:
         """Number of elements and local ids from a byte of the thread's table on."""
@@ -155,8 +155,8 @@ class Prologue:
         row = min(whole_row, count)
         row_stride = b.const(axis, first.type) if row < count else None
         value = b.broadcast(first, count) + b.vector(lanes, first.type)
-        value.affine = AffineLanes(first, 1 if axis == 0 else 0, row, row_stride, small=True, offset=lanes[0])
-        return value
+        affine = AffineLanes(first, 1 if axis == 0 else 0, row, row_stride, small=True, offset=lanes[0])
+        return value.with_facts(affine=affine)
 
     # -- identity ------------------------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ class PredicatedWrite:
 
     def holds_for(self, running: Value) -> bool:
         """Whether all lanes of a mask are fresh."""
-        return self.mask.text == running.text or self.mask.text in running.implies
+        return self.mask.text == running.text or self.mask.text in running.facts.implies
 
 
 @dataclass

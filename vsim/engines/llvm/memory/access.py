@@ -198,7 +198,7 @@ class MemoryAccess:
         parts: list[list[Value]] = []
         last_base = ""
         for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
-            base = offset.affine.first_lane.text if offset.affine and own is True else ""
+            base = offset.facts.affine.first_lane.text if offset.facts.affine and own is True else ""
             if base and base == last_base:  # a row at the same place as the one before it
                 parts.append(parts[-1])
             else:

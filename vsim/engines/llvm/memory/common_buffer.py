@@ -255,7 +255,7 @@ class UnprovedAccess:
         Where the pointer is in front of the buffer, between two elements or farther in, no lane counts as inside.
         """
         b, lanes = self.b, offset.lanes
-        assert offset.base_pointer and index.base
+        assert offset.facts.base_pointer and index.base
         base, pointer, size = self.bounds.buffer_at(part, offset, lambda: "0")
         limit, shift = self.bounds.limit(size, part.size), index.factor.bit_length() - 1
         b.declare("llvm.umin.i64", "i64", "i64, i64")
@@ -289,7 +289,7 @@ class UnprovedAccess:
             low = b.lane(own, active)
             if active != "0":
                 low = low - b.cast(Value(b, types.UQ, 1, active), t) * b.const(part.size, t)
-            low.base_pointer = offset.base_pointer
+            low = low.with_facts(base_pointer=offset.facts.base_pointer)
             one = replace(part, offset=own, mask=mask, lanes=length, first=part.first + first)
             outside, pointer = self.bounds.span(one, low, length * part.size)
             tests.append(b.assign(f"xor i1 {outside}, true"))
@@ -317,7 +317,7 @@ class UnprovedAccess:
             if length == lanes and active != "0":
                 low = low - b.cast(Value(b, types.UQ, 1, active), t) * b.const(step, t)
             start = b.cast(low, offset.type) * b.const(index.factor, offset.type) + b.retype(index.base, offset.type)
-            start.base_pointer = offset.base_pointer
+            start = start.with_facts(base_pointer=offset.facts.base_pointer)
             one = replace(part, offset=own, mask=mask, lanes=length, first=part.first + first)
             outside, pointer = self.bounds.span(one, start, length * part.size)
             small = b.retype(low, types.UD) + b.const(1 << 30, types.UD) < b.const(1 << 31, types.UD)
@@ -332,6 +332,6 @@ class UnprovedAccess:
 
 def index_of(part: LanePart, offset: Value) -> WideIndex | None:
     """The index of 32 bits of flat addresses that were computed from a pointer argument."""
-    index = offset.index
-    known = part.space.is_flat and offset.base_pointer and index and index.base
+    index = offset.facts.wide_index
+    known = part.space.is_flat and offset.facts.base_pointer and index and index.base
     return index if known and index and index.narrow.lanes == offset.lanes else None

@@ -60,13 +60,11 @@ class InductionVariables:
             variable = slot.variable
             if (variable.loop, variable.root, variable.low, variable.count) != (loop, root, low, value.lanes):
                 continue
-            if value.type.size == variable.data_type.size and not (
-                value.base_offset or value.affine or value.interleaved
-            ):
+            facts = value.facts
+            is_unknown = not (facts.base_offset or facts.affine or facts.interleaved)
+            if value.type.size == variable.data_type.size and is_unknown:
                 scalar = Value(b, value.type, 1, b.assign(f"load {slot.ir}, ptr {slot.name}, align 8"))
-                found = value.copy(value.type)
-                found.base_offset = BaseOffset(None, scalar, loop)
-                return found
+                return value.copy(value.type).with_facts(base_offset=BaseOffset(None, scalar, loop))
         return value
 
     def increment(self, pc: int) -> None:

@@ -38,7 +38,7 @@ class LanePart:
 
     def is_one_row(self) -> bool:
         """Whether the lanes are proved to follow each other: such an access needs no active lane."""
-        known = self.offset.affine
+        known = self.offset.facts.affine
         return known is not None and 1 < self.offset.lanes == known.row and known.stride == self.size
 
     def elements_at(self, offset: Value) -> Iterator[tuple[Value, int]]:
@@ -65,7 +65,7 @@ def rows(offset: Value, mask: Mask, length: int) -> Iterator[tuple[Value, Mask, 
 def proved_rows(offset: Value, size: int, mask: Mask) -> Iterator[tuple[Value, Mask, int]]:
     """An access by rows, where the lanes of each row are at a constant distance; else in one."""
     offset = affine_under(offset, mask)
-    known = offset.affine
+    known = offset.facts.affine
     if known is None or known.steps or (known.stride not in (0, size) and known.row < SHORTEST_AFFINE_ROW):
         yield offset, mask, 0
     else:
@@ -74,13 +74,12 @@ def proved_rows(offset: Value, size: int, mask: Mask) -> Iterator[tuple[Value, M
 
 def affine_under(offset: Value, mask: Mask) -> Value:
     """The offset with the facts that hold for the lanes inside the mask."""
-    known = offset.affine
+    known = offset.facts.affine
     if known is None or not known.masks:
         return offset
-    inside = mask is not True and known.masks <= mask.implies | {mask.text}
+    inside = mask is not True and known.masks <= mask.facts.implies | {mask.text}
     found = offset.copy(offset.type)
-    found.affine = known.within_masks() if inside else None
-    return found
+    return found.with_facts(affine=known.within_masks()) if inside else found
 
 
 # -- active lanes ----------------------------------------------------------------------------------------------
@@ -118,7 +117,7 @@ def last_active(b: Builder, vector: Value | None, lanes: int) -> str:
 
 def narrowed(space: MemorySpace, address: Value) -> Value:
     """An address as the space takes it: 32 bits within surfaces and local memory, 64 in the flat space."""
-    return address if space.is_flat or address.narrow is None else address.narrow
+    return address if space.is_flat or address.facts.narrow is None else address.facts.narrow
 
 
 def masked(space: MemorySpace, offset: Value) -> Value:

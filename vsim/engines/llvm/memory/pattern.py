@@ -26,13 +26,13 @@ class AccessPattern:
 
 def stride_of(part: LanePart) -> int | None:
     """The constant distance of the lanes in bytes, if it is proved that all of them are one row with such a one."""
-    known = part.offset.affine
+    known = part.offset.facts.affine
     return known.stride if known is not None and known.row == part.offset.lanes and not known.steps else None
 
 
 def has_gaps_or_overlaps(part: LanePart) -> bool:
     """Whether all lanes are proved to be at constant distances, and neither at one place nor one behind the other."""
-    known = part.offset.affine
+    known = part.offset.facts.affine
     return known is not None and (bool(known.steps) or stride_of(part) not in (None, 0, part.size))
 
 
@@ -45,7 +45,7 @@ def places_of(part: LanePart) -> int:
 def pattern_of(part: LanePart, vector: Value | None) -> AccessPattern:
     """The pattern of the active lanes if it is proved; else the test for a row is emitted."""
     offset, t = part.offset, part.offset.type
-    b, known, stride = offset.builder, offset.affine, stride_of(part)
+    b, known, stride = offset.builder, offset.facts.affine, stride_of(part)
     if known is not None and stride is not None:
         low = b.retype(known.first_lane, t)
         if stride == part.size:

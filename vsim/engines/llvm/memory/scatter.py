@@ -144,7 +144,7 @@ class OutOfLineAccess:
 
         False if they are more than a multiple of that.
         """
-        known = offset.affine
+        known = offset.facts.affine
         widening = known.widened() if known else None
         if known is None or widening is None or offset.type.size != 8:
             return False

@@ -332,8 +332,8 @@ def _rows(b: Builder, lanes: int, count: int, wide: int, chunk: Callable[[int], 
     emits; ``wide`` such rows, or more, in a vector.
 
     A line has the chunks of every n-th lane. Two lines are interleaved chunk by chunk, as processors do it: then the
-    bit of the lane's number that selects the line selects an element, and the half of a chunk becomes a bit of the line's
-    number. One half of the lines is done before the other is loaded, so that registers suffice.
+    bit of the lane's number that selects the line selects an element, and the half of a chunk becomes a bit of the
+    line's number. One half of the lines is done before the other is loaded, so that registers suffice.
     """
     wide = min(count, max(wide, count // lanes))
     lines = count // wide
@@ -439,7 +439,7 @@ class StreamPrefetcher:
 
     def _by_scalar(self, buffer: StreamBuffer, offset: Value, vector: Value | None) -> ScalarStream | None:
         """The stream of lanes whose addresses differ by a scalar from a vector computed in front of the loop."""
-        base_offset = offset.base_offset
+        base_offset = offset.facts.base_offset
         if base_offset is None or base_offset.loop not in (None, self.read_only_loops[self.at()]):
             return None
         size, unit = buffer.element.size, base_offset.outer_factor

@@ -14,8 +14,9 @@ from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.emitter import UNLIKELY
+from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.joins import Emit, first_of
-from vsim.engines.llvm.ir.values import Interleaved, Value
+from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.bounds import CheckedBounds
 from vsim.engines.llvm.memory.part import LanePart, masked
 from vsim.engines.llvm.memory.pattern import stride_of
@@ -131,7 +132,7 @@ class StridedAccess:
         Args:
             count: bytes from the lowest lane on that must be inside; 0: those of all lanes.
         """
-        b, known, t = self.b, part.offset.affine, part.offset.type
+        b, known, t = self.b, part.offset.facts.affine, part.offset.type
         assert known
         distances = known.distances()
         low = b.retype(known.first_lane, t).deferred("add", b.const(min(distances), t))
@@ -149,12 +150,11 @@ def _interleaved(b: Builder, rows: list[Value]) -> Value:
         half, order = len(parts) // 2, [place for n in range(lanes) for place in (n, lanes + n)]
         parts = [b.mixed(parts[n], parts[n + half], order) for n in range(half)]
         lanes *= 2
-    parts[0].interleaved = Interleaved(tuple(rows), 0)
-    return parts[0]
+    return parts[0].with_facts(interleaved=Interleaved(tuple(rows), 0))
 
 
 def _offsets(part: LanePart) -> list[int]:
     """Offsets of the lanes from the lowest one."""
-    assert part.offset.affine
-    distances = part.offset.affine.distances()
+    assert part.offset.facts.affine
+    distances = part.offset.facts.affine.distances()
     return [distance - min(distances) for distance in distances]

@@ -128,8 +128,7 @@ class CompiledShadows:
         if space.is_flat:
             b = self.state.b
             moved = b.cast(address, types.UQ) + b.const(slots << 32, types.UQ)
-            moved.narrow = None
-            return space, moved
+            return space, moved.with_facts(narrow=None)
         if pointer is None:
             return None
         size = space.size
