@@ -6,7 +6,7 @@ import atexit
 import ctypes
 import struct
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from itertools import pairwise
 from time import perf_counter
 from typing import NamedTuple
@@ -17,10 +17,9 @@ from visakit.language.program import Function
 from visakit.objects.image import LinkedImage
 from vsim.engines.llvm import Overtaken, Unsupported
 from vsim.engines.llvm.host import native, summaries
-from vsim.engines.llvm.host.surfaces import made_for
 from vsim.engines.llvm.target import is_guarded
+from vsim.engines.llvm.variant import Variant
 from vsim.launch.dispatch import LIMIT_HINT, Dispatch
-from vsim.launch.threads import begins_rows, threads_in_flight, threads_together
 
 GRACE_SECONDS = 0.5
 """What compiling may take before something else is tried meanwhile."""
@@ -47,8 +46,8 @@ class KernelCache:
 
     def __init__(self, image: LinkedImage) -> None:
         self.image = image
-        self.found: dict[Hashable, CompiledKernel | Unsupported] = {}
-        self.unfinished: dict[Hashable, Compilation] = {}
+        self.found: dict[Variant, CompiledKernel | Unsupported] = {}
+        self.unfinished: dict[Variant, Compilation] = {}
         """Compilations without a waiting launch."""
         self.seconds = 0.0
         """How long making native code has taken so far, or finding it on disk."""
@@ -67,7 +66,7 @@ class KernelCache:
         """The code for a launch.
 
         Args:
-            full, row, turned_row: see :func:`vsim.engines.llvm.pipeline.translate`.
+            full, row, transposed_row: see :func:`vsim.engines.llvm.pipeline.translate`.
             max_seconds: when to give up compiling; not before :data:`LEAST_SECONDS`.
             meanwhile: runs when compiling takes more than a moment; it ends when its argument says that compiling is
                 over (false), or when it has done all of the launch (true).
@@ -77,27 +76,12 @@ class KernelCache:
             Overtaken: nothing is left to do.
             SimulationError: S040, compiling it took too long.
         """
-        ordered, covered = (dispatch.schedule is not None, dispatch.is_round_robin), dispatch.coverage is not None
-        variant = (
-            dispatch.kernel.name,
-            full,
-            row,
-            transposed_row,
-            covered,
-            ordered,
-            dispatch.has_barrier,
-            made_for(dispatch),
-            tuple(sorted(dispatch.checks)),
-            dispatch.exact,
-            _threads_at_once(dispatch),
-            begins_rows(dispatch, row, False),
-            begins_rows(dispatch, transposed_row, True),
-        )
+        variant = Variant.of(dispatch, full, row, transposed_row)
         found = self.found.get(variant)
         if found is None:
             started = perf_counter()
             try:
-                found = self._load_or_compile(dispatch, full, row, transposed_row, variant, max_seconds, meanwhile)
+                found = self._load_or_compile(dispatch, variant, max_seconds, meanwhile)
             except Unsupported as problem:
                 found = problem
             finally:
@@ -110,21 +94,18 @@ class KernelCache:
     def _load_or_compile(
         self,
         dispatch: Dispatch,
-        full: bool,
-        row: int,
-        transposed_row: int,
-        variant: Hashable,
+        variant: Variant,
         max_seconds: float | None,
         meanwhile: Meanwhile | None,
     ) -> CompiledKernel:
         image = self.image
         if not self.module:
             self.module = image.module_bytes()
-        target = (image.platform, dispatch.grf_size, variant, dispatch.simd, dispatch.local_id_rows, native.made_for())
         guarded = is_guarded()
         addresses = [(s.name, s.value) for s in image.symbols if s.section]
         modes = image.register_overrun, image.lenient_reads
-        key = object_cache.key(self.module, image.ze_info, *target, guarded, *modes, addresses)
+        target = (image.platform, native.made_for(), guarded)
+        key = object_cache.key(self.module, image.ze_info, variant, *target, *modes, addresses)
         functions = image.module.all_functions
         compilation = self.unfinished.pop(variant, None)
         stored = object_cache.load(key) if compilation is None else None
@@ -137,7 +118,7 @@ class KernelCache:
         def work() -> CompiledKernel:
             from vsim.engines.llvm import pipeline
 
-            found = pipeline.translate(dispatch, full, row, transposed_row)
+            found = pipeline.translate(dispatch, variant.full, variant.row, variant.transposed_row)
             objects = pipeline.compile_objects(found)
             object_cache.save(key, _packed([functions.index(f) for f in found.functions], found.transposed, objects))
             summaries.keep(image, dispatch.signature, self.module)
@@ -159,13 +140,6 @@ class KernelCache:
             message = f"kernel '{dispatch.kernel.name}' was not compiled within {limit:g} seconds"
             raise SimulationError(Diagnostic("S040", message, None, LIMIT_HINT))
         return compilation.kernel()
-
-
-def _threads_at_once(dispatch: Dispatch) -> int:
-    """Threads of a group that the code for a launch may run at once."""
-    if dispatch.has_barrier:
-        return threads_together(dispatch)
-    return threads_in_flight(dispatch) if dispatch.signature.summary.repeats else 1
 
 
 class Compilation:
