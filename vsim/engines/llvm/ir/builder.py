@@ -7,11 +7,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from visakit.language import types
 from visakit.language.types import DataType
-from vsim.engines.llvm.ir.affine import AffineLanes, affine_conversion, affine_pair, shifted_mask
+from vsim.engines.llvm.ir.affine import AffineLanes, affine_conversion, affine_pair
 from vsim.engines.llvm.ir.constant_masks import constant_lanes
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD, Emitter
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
@@ -19,7 +18,7 @@ from vsim.engines.llvm.ir.half_fma import half_fma, rounded_to_odd
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.matrix_products import products, products_of_bytes
-from vsim.engines.llvm.ir.pairs import lanes_of_one_half, repeated_pair
+from vsim.engines.llvm.ir.pairs import concatenated, lanes_of_one_half, mixed_text, repeated_pair
 from vsim.engines.llvm.ir.rounded import rounded_once
 from vsim.engines.llvm.ir.rounding_modes import directed, embedded
 from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
@@ -135,45 +134,13 @@ class Builder(Emitter):
 
     def mixed(self, x: Value, y: Value, picks: Sequence[int]) -> Value:
         """Lanes of two vectors: of the second from the first's number of lanes on; -1 where it does not matter."""
-        return self.value(x.type, len(picks), _mixed_text(x, y, picks))
+        return self.value(x.type, len(picks), mixed_text(x, y, picks))
 
     def concat(self, parts: list[Value]) -> Value:
         """Vectors of equal length end to end (a power of two of them)."""
         while len(parts) > 1:
-            parts = [self._pair(x, y) for x, y in zip(parts[0::2], parts[1::2], strict=True)]
+            parts = [concatenated(self, x, y) for x, y in zip(parts[0::2], parts[1::2], strict=True)]
         return parts[0]
-
-    def _pair(self, x: Value, y: Value) -> Value:
-        n = x.lanes
-        if n == 1:
-            vector = ir_type(x.type, 2)
-            first = self.assign(f"insertelement {vector} poison, {x.typed}, i64 0")
-            return self.value(x.type, 2, f"insertelement {vector} {first}, {y.typed}, i64 1")
-        both = self.mixed(x, y, range(2 * n))
-        affine = None
-        if x.facts.affine and y.facts.affine:
-            parts = ((x.facts.affine, 0), (y.facts.affine, n))
-            one, other = (half.with_masks(partial(self._as_part, first=at)) for half, at in parts)
-            affine = one.followed_by(other)
-        both.facts = Facts(affine, interleaved=self._interleaved_pair(x, y), concatenated=(x, y))
-        return both
-
-    def _interleaved_pair(self, x: Value, y: Value) -> Interleaved | None:
-        """The rows of two vectors of which both were zipped of as many, row by row one behind the other."""
-        first, second = (v.facts.interleaved.all_rows(v) if v.facts.interleaved else [] for v in (x, y))
-        if not first or [row.type for row in first] != [row.type for row in second]:
-            return None
-
-        def row(one: Value, other: Value) -> Value:
-            text = partial(_mixed_text, one, other, range(2 * one.lanes))
-            return Rematerialized(self, one.type, 2 * one.lanes, text, max(one.depth, other.depth) + 1)
-
-        return Interleaved([row(one, other) for one, other in zip(first, second, strict=True)], 0)
-
-    def _as_part(self, name: str, first: int) -> str:
-        """A mask that is assumed for one half of a vector, as one of the whole, in which the half begins at a lane."""
-        whole, start = self.mask_parts.get(name, (name, 0))
-        return shifted_mask(whole, start - first)
 
     # -- constants -----------------------------------------------------------------------------------------
 
@@ -447,16 +414,3 @@ class Builder(Emitter):
             return f"load {ir_type(data_type, 1)}, ptr {self.offset(pointer, byte)}, align 1, {INVARIANT_LOAD}"
 
         return Rematerialized(self, data_type, 1, text, 1)
-
-
-def _mixed_text(x: Value, y: Value, picks: Sequence[int]) -> str:
-    """The instruction of :meth:`Builder.mixed`."""
-    text = ", ".join(f"i32 {p}" if p >= 0 else "i32 poison" for p in picks)
-    first, second = (v.typed if v.lanes > 1 else _vector_of_one(v) for v in (x, y))
-    return f"shufflevector {first}, {second}, <{len(picks)} x i32> <{text}>"
-
-
-def _vector_of_one(x: Value) -> str:
-    """A scalar as a vector with its type, which instructions about vectors ask for."""
-    vector = f"<1 x {ir_type(x.type, 1)}>"
-    return f"{vector} {x.builder.assign(f'insertelement {vector} poison, {x.typed}, i64 0')}"
