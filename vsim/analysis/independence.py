@@ -192,17 +192,10 @@ class _Proof:
 
     def _message(self, i: Instruction, first: int, count: int) -> Iterator[_Touch]:
         """The operands of a load or store of memory that others than the group's threads have, too."""
-        desc, args = i.desc, i.args
-        block = desc.payload is Payload.OWORDS or args.get("order") == LSC_ORDERS["t"]
-        if desc.access is Access.ATOMIC or (block and desc.access is Access.STORE):
-            raise _Dependent
-        if not (block or desc.semantics in BY_LANE) or (block and count > 1):
-            raise _Dependent
-        if args.get("surface") in (SLM, SCRATCH) or args.get("sfid") == LSC_SFIDS["slm"]:
-            raise _Dependent
+        self._check_message(i, count)
         sizes = message_sizes(i, self.grf_size)
-        for f in desc.fields:
-            value = args.get(f.name)
+        for f in i.desc.fields:
+            value = i.args.get(f.name)
             if f.kind == "T" and isinstance(value, int):
                 yield _Touch(("S", SURFACE << 16 | value), 0, 1, EVERY, False)
             elif f.kind == "s" and value is not None:
@@ -217,6 +210,18 @@ class _Proof:
                 else:
                     size = element_size(i) if f.name in DATA else total // count
                     yield from self._payload(value, total, size, first, count, writes)
+
+    @staticmethod
+    def _check_message(i: Instruction, count: int) -> None:
+        """Refuse atomics, messages that depend on the order or number of lanes, and memory of the group's threads."""
+        desc, args = i.desc, i.args
+        block = desc.payload is Payload.OWORDS or args.get("order") == LSC_ORDERS["t"]
+        if desc.access is Access.ATOMIC or (block and desc.access is Access.STORE):
+            raise _Dependent
+        if not (block or desc.semantics in BY_LANE) or (block and count > 1):
+            raise _Dependent
+        if args.get("surface") in (SLM, SCRATCH) or args.get("sfid") == LSC_SFIDS["slm"]:
+            raise _Dependent
 
     def _payload(self, raw: Raw, total: int, size: int, first: int, count: int, writes: bool) -> Iterator[_Touch]:
         """A message operand: parts of an element for each lane, on register boundaries."""

@@ -20,7 +20,7 @@ whole thread by four lanes, ``add (M1_NM, 4) AT(0,0)<1> BASE(0,0)<0;1,0> 0x8840:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from vsim.engines.llvm.ir.values import Value
 
 MAXIMUM_ASSUMPTIONS = 4
-_LANE_SEPARATOR = "+"
-"""What stands between a mask and the number of its lane that is lane 0 of a value."""
 LARGEST_FACTOR = 1 << 20
 
 
@@ -69,11 +67,15 @@ class Widening:
         return (beyond < b.const(1 << narrow.bits, wide)).text
 
 
-def shifted_mask(name: str, lanes: int) -> str:
-    """A mask as an assumption of values whose lane 0 is so many lanes further on in it."""
-    mask, _, first = name.partition(_LANE_SEPARATOR)
-    total = int(first or 0) + lanes
-    return f"{mask}{_LANE_SEPARATOR}{total}" if total else mask
+class AssumedMask(NamedTuple):
+    """An assumption: a lane is inside a mask (SSA name). Lane 0 of the value is lane ``first`` of the mask."""
+
+    name: str
+    first: int = 0
+
+    def shifted(self, lanes: int) -> AssumedMask:
+        """The assumption for a value that begins so many lanes later."""
+        return self._replace(first=self.first + lanes)
 
 
 @dataclass(slots=True)
@@ -86,10 +88,8 @@ class AffineLanes:
     row_stride: Value | None = None
     small: bool = False
     """Every lane is less than 2**12: a local id, which cannot wrap around when it is widened."""
-    assumptions: tuple[Widening | str, ...] = ()
-    """Widenings, and masks (SSA names) outside which nothing is known of a lane; lane 0 is the mask's first one, or
-    another one (:func:`shifted_mask`).
-    """
+    assumptions: tuple[Widening | AssumedMask, ...] = ()
+    """Widenings that did not wrap around, and masks outside which nothing is known of a lane."""
     factor: int = 0
     """If the lanes are a multiple of the widened value plus a uniform value: that multiple; else 0."""
     first: int = 0
@@ -127,19 +127,25 @@ class AffineLanes:
         return first.deferred("add", stride.deferred("mul", first.builder.const(number, first.type)))
 
     @property
-    def masks(self) -> set[str]:
-        """The masks (SSA names) outside which nothing is known of a lane."""
-        return {n for n in self.assumptions if isinstance(n, str)}
+    def masks(self) -> set[AssumedMask]:
+        """The masks outside which nothing is known of a lane."""
+        return {n for n in self.assumptions if isinstance(n, AssumedMask)}
 
-    def with_masks(self, change: Callable[[str], str]) -> AffineLanes:
-        """The same under other names of the masks."""
+    def holds_inside(self, names: Set[str]) -> bool:
+        """Whether the assumed masks are among masks (SSA names) that hold for all lanes."""
+        return all(not mask.first and mask.name in names for mask in self.masks)
+
+    def with_masks(self, change: Callable[[AssumedMask], AssumedMask]) -> AffineLanes:
+        """The same under other masks."""
         if not self.masks:
             return self
-        return replace(self, assumptions=tuple(change(n) if isinstance(n, str) else n for n in self.assumptions))
+        return replace(
+            self, assumptions=tuple(change(n) if isinstance(n, AssumedMask) else n for n in self.assumptions)
+        )
 
     def within_masks(self) -> AffineLanes:
         """The same, where all lanes that count are inside those masks."""
-        return replace(self, assumptions=tuple(n for n in self.assumptions if not isinstance(n, str)))
+        return replace(self, assumptions=tuple(n for n in self.assumptions if not isinstance(n, AssumedMask)))
 
     def widened(self) -> Widening | None:
         """What was widened, if lanes are exactly that times the factor and something that is the same for all."""
@@ -148,7 +154,7 @@ class AffineLanes:
 
     def holds(self) -> str:
         """Emit the test (i1) that no lane wrapped around on the way to a wider type."""
-        tests = [test for n in self.assumptions if not isinstance(n, str) and (test := n.holds()) != "true"]
+        tests = [test for n in self.assumptions if not isinstance(n, AssumedMask) and (test := n.holds()) != "true"]
         return reduce(lambda x, y: self.root.builder.assign(f"and i1 {x}, {y}"), tests) if tests else "true"
 
     def in_rows_of(self, row: int) -> AffineLanes | None:
@@ -182,7 +188,7 @@ class AffineLanes:
         r, i = divmod(first, self.row)
         if r and self.row_stride is not None:
             root = root.deferred("add", self.row_stride.deferred("mul", root.builder.const(r, root.type)))
-        found = replace(self, root=root, first=self.first + first).with_masks(lambda n: shifted_mask(n, first))
+        found = replace(self, root=root, first=self.first + first).with_masks(lambda mask: mask.shifted(first))
         if i + count <= self.row:
             found.row, found.row_stride, found.offset = count, None, found.offset + i * self.stride
             return found
@@ -281,7 +287,7 @@ def uniform_rows(x: Value, y: Value, op: str) -> AffineLanes | None:
         return None
 
     assumptions = left.assumptions + right.assumptions
-    if not all(isinstance(n, str) for n in assumptions):
+    if not all(isinstance(n, AssumedMask) for n in assumptions):
         return None
     first, second = (b.retype(left.of_row(n), t).deferred(op, b.retype(right.of_row(n), t)) for n in (0, 1))
     row_stride = None if row == lanes else second.deferred("sub", first)
@@ -316,8 +322,8 @@ def affine_conversion(x: Value, target: DataType) -> AffineLanes | None:
         return _same_converted(known, x.lanes, source, target)
     root = b.cast(b.retype(known.root if fits else known.first_lane, source), target, deferred=True)
     assumptions, factor = known.assumptions, 0
-    if target.size < source.size:  # beyond the bits that are kept it does not matter what wrapped around
-        assumptions = tuple(n for n in assumptions if isinstance(n, str) or n.source.size < target.size)
+    if target.size < source.size:
+        assumptions = _narrowed_assumptions(known, target)
     if not fits:
         assumptions, factor = (*assumptions, Widening(known, x.lanes, source, target)), 1
     if len(assumptions) > MAXIMUM_ASSUMPTIONS:
@@ -334,6 +340,11 @@ def affine_conversion(x: Value, target: DataType) -> AffineLanes | None:
         first=0,
         offset=offset,
     )
+
+
+def _narrowed_assumptions(known: AffineLanes, target: DataType) -> tuple[Widening | AssumedMask, ...]:
+    """The assumptions that remain in a narrower type: bits that are cut off may have wrapped around."""
+    return tuple(n for n in known.assumptions if isinstance(n, AssumedMask) or n.source.size < target.size)
 
 
 def _same_converted(known: AffineLanes, lanes: int, source: DataType, target: DataType) -> AffineLanes:

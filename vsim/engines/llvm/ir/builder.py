@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from visakit.language import types
 from visakit.language.types import DataType
-from vsim.engines.llvm.ir.affine import AffineLanes, affine_conversion, affine_pair
+from vsim.engines.llvm.ir.affine import AffineLanes, AssumedMask, affine_conversion, affine_pair
 from vsim.engines.llvm.ir.constant_masks import constant_lanes
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD, Emitter
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
@@ -261,7 +261,7 @@ class Builder(Emitter):
 
         facts = NO_FACTS
         if x.type.is_integer and mask.lanes == lanes and known is not None:
-            facts = Facts(replace(known, assumptions=(*known.assumptions, mask.text), factor=0, first=0))
+            facts = Facts(replace(known, assumptions=(*known.assumptions, AssumedMask(mask.text)), factor=0, first=0))
         return Rematerialized(self, x.type, lanes, text, max(x.depth, y.depth) + 1, facts)
 
     def mask_to_int(self, mask: Mask, data_type: DataType) -> Value:

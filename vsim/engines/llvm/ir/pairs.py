@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from visakit.language import types
-from vsim.engines.llvm.ir.affine import shifted_mask
+from vsim.engines.llvm.ir.affine import AssumedMask
 from vsim.engines.llvm.ir.facts import Facts
 from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.types import ir_type
@@ -66,10 +66,11 @@ def _interleaved(x: Value, y: Value) -> Interleaved | None:
     return Interleaved([row(one, other) for one, other in zip(first, second, strict=True)], 0)
 
 
-def _in_whole_mask(b: Builder, name: str, first: int) -> str:
+def _in_whole_mask(b: Builder, mask: AssumedMask, first: int) -> AssumedMask:
     """An assumed mask of one half of a vector, as a mask of the whole; the half begins at lane ``first``."""
-    whole, start = b.mask_parts.get(name, (name, 0))
-    return shifted_mask(whole, start - first)
+    if not mask.first and (part := b.mask_parts.get(mask.name)):
+        mask = AssumedMask(*part)
+    return mask.shifted(-first)
 
 
 def mixed_text(x: Value, y: Value, picks: Sequence[int]) -> str:

@@ -101,7 +101,7 @@ def _shape(value: Value, lanes: int, inside: Mask | None) -> AffineShape | None:
     if known is None or known.steps or not value.type.is_integer:
         return None
     holding = set() if inside is None or inside is True else inside.facts.implies | {inside.text}
-    if len(known.masks) != len(known.assumptions) or not known.masks <= holding:
+    if len(known.masks) != len(known.assumptions) or not known.holds_inside(holding):
         return None
     return AffineShape(size, lanes, known.stride, known.row, known.small, pointer)
 

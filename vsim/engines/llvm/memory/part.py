@@ -77,7 +77,7 @@ def affine_under(offset: Value, mask: Mask) -> Value:
     known = offset.facts.affine
     if known is None or not known.masks:
         return offset
-    inside = mask is not True and known.masks <= mask.facts.implies | {mask.text}
+    inside = mask is not True and known.holds_inside(mask.facts.implies | {mask.text})
     found = offset.copy(offset.type)
     return found.with_facts(affine=known.within_masks()) if inside else found
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.ir.affine import AssumedMask
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.intrinsics import masked_read, masked_write
 from vsim.engines.llvm.ir.types import ir_type
@@ -149,7 +150,7 @@ class OutOfLineAccess:
         if known is None or widening is None or offset.type.size != 8:
             return False
         narrow, source = widening.affine, ir_type(widening.source, 1)
-        if any(not isinstance(n, str) for n in narrow.assumptions):
+        if any(not isinstance(n, AssumedMask) for n in narrow.assumptions):
             return False
         name = f"widened_{'s' if widening.source.is_signed else 'z'}{source}"
         if name not in self.bounds.helpers:
