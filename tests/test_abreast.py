@@ -162,7 +162,7 @@ def test_what_is_too_much_or_ordered_runs_alone(monkeypatch):
     assert together(text, 4, schedule=parse_schedule("reverse")) == 1
     assert together(HEAD + ROUNDS.replace("@", "") + EXCHANGE + TAIL, 4) == 1
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("vsim.engines.llvm.pipeline.abreast", lambda given, *_: (given, 1))
+        patch.setattr("vsim.engines.llvm.pipeline.coarsen", lambda given, *_: (given, 1))
         plain = lowered(text, 4)
     assert coarsen.coarsen(plain, 4, 1, 1000)[1] == 4
     for line in "fence seq_cst", "switch i32 0, label %exit [ ]":

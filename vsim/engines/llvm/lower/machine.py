@@ -30,7 +30,7 @@ from vsim.engines.llvm.lower.operands import Operands
 from vsim.engines.llvm.lower.spaces import Spaces
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.waiting import ThreadWaits
-from vsim.engines.llvm.memory.access import MemoryAccess
+from vsim.engines.llvm.memory.access import AtomicOperation, MemoryAccess
 from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.engines.llvm.memory.texels import TexelAccess
 from vsim.memory.memory import SamplerState
@@ -51,11 +51,7 @@ class LoweringMachine:
         self.state = state
         self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
         module, self.exits = state.module, exits
-        size = len(state.function.instructions)
-        separate, prefetcher = state.dispatch.separates_writes, state.prefetcher
-        self.access = MemoryAccess(
-            state.b, exits.leave_if, module.helpers, separate, size, prefetcher, module.row, state.is_straight
-        )
+        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, state.prefetcher, state.access_traits)
         self.races: RaceWatch | None = None
         if state.dispatch.checks & {RACE, RECORDING}:
             self.races = RaceWatch(state, findings, self.access.out_of_line)
@@ -161,9 +157,8 @@ class LoweringMachine:
     ) -> Value:
         """Atomic operations in lane order; gives the old values."""
         args = instruction.args
-        found = self.access.atomic(
-            space, op, address, data_type, sources, mask, args["exec"].size, wanted=args["dst"].var != 0
-        )
+        operation = AtomicOperation(op, data_type, sources, wanted=args["dst"].var != 0)
+        found = self.access.atomic(space, address, operation, mask, args["exec"].size)
         self.argument_checks.look(space, address, data_type.size, mask, writes=True)
         return found
 

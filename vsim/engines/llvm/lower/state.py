@@ -25,6 +25,7 @@ from vsim.engines.llvm.lower.affine_registers import AffineRegisters, Places
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.lower.registers import Registers
 from vsim.engines.llvm.lower.storage import Key, Storage
+from vsim.engines.llvm.memory.access import AccessTraits
 from vsim.engines.llvm.memory.induction import InductionVariables
 from vsim.engines.llvm.memory.stream_prefetch import StreamPrefetcher
 from vsim.semantics.registers import layout_of
@@ -108,6 +109,12 @@ class FunctionState:
         self.registers = self._registers(shapes)
         self.around = []
         self.cold = []
+
+    @property
+    def access_traits(self) -> AccessTraits:
+        """The properties that the code of accesses depends on."""
+        size = len(self.function.instructions)
+        return AccessTraits(self.dispatch.separates_writes, size, self.module.row, self.is_straight)
 
     @property
     def mask_ir(self) -> str:

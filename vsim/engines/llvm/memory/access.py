@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from visakit.isa.enums import ATOMIC_SOURCES, BFLOAT_ATOMICS
 from visakit.language import types
@@ -152,34 +153,49 @@ class PartAccess:
         return first_of(self.b, arms, lambda: scattered(pattern.proved), done)
 
 
-class MemoryAccess:
-    """Memory instructions of one function, each lane of which is checked.
+class AccessTraits(NamedTuple):
+    """Properties of a function and its launch that the code of accesses depends on."""
 
-    ``separates_writes``: writes see other sizes of memory than reads. ``instructions``: number of the function's
-    instructions. ``prefetcher``: accesses that may be prefetched. ``row``: lanes of a row of consecutive local ids; 0:
-    unknown. ``is_straight``: the function is one block.
-    """
+    separates_writes: bool
+    """Writes see other sizes of memory than reads."""
+    instructions: int
+    """Number of the function's instructions."""
+    row: int
+    """Lanes of a row of consecutive local ids; 0: unknown."""
+    is_straight: bool
+    """The function is one block."""
+
+
+class AtomicOperation(NamedTuple):
+    """An atomic operation by the data port's name, its type and operands."""
+
+    op: str
+    element: DataType
+    sources: list[Value]
+    wanted: bool = True
+    """The old values are used."""
+
+
+class MemoryAccess:
+    """Memory instructions of one function, each lane of which is checked."""
 
     def __init__(
         self,
         b: Builder,
         leave: FaultExit,
         helpers: dict[str, str],
-        separates_writes: bool,
-        instructions: int,
         prefetcher: StreamPrefetcher,
-        row: int,
-        is_straight: bool,
+        traits: AccessTraits,
     ) -> None:
-        self.b, self.leave, self.separates_writes, self.prefetcher = b, leave, separates_writes, prefetcher
+        self.b, self.leave, self.prefetcher, self.separates_writes = b, leave, prefetcher, traits.separates_writes
         self.watch: AccessWatch | None = None
         self.touched = 0
-        """How many places the accesses go to that were emitted."""
+        """Number of places that the lanes of the emitted accesses go to."""
         bounds = CheckedBounds(b, leave, helpers)
         self.out_of_line = OutOfLineAccess(b, bounds)
         self.parts = PartAccess(b, bounds, self.out_of_line)
-        scalarised = ScalarisedAccess(b, helpers, instructions)
-        unproved = UnprovedAccess(b, bounds, self.out_of_line, scalarised, prefetcher, row, is_straight)
+        scalarised = ScalarisedAccess(b, helpers, traits.instructions)
+        unproved = UnprovedAccess(b, bounds, self.out_of_line, scalarised, prefetcher, traits.row, traits.is_straight)
         self.parts.unproved, self.parts.blocks = unproved, BlockLoads(b, bounds)
         self.parts.strided = StridedAccess(b, bounds, self.out_of_line, scalarised)
         self.plain_atomics = PlainAtomics(b, self.out_of_line, unproved, scalarised)
@@ -245,20 +261,11 @@ class MemoryAccess:
             found = inside if found is True else found & inside
         return found
 
-    def atomic(
-        self,
-        space: MemorySpace,
-        op: str,
-        address: Value,
-        element: DataType,
-        sources: list[Value],
-        mask: Mask,
-        lanes: int,
-        wanted: bool = True,
-    ) -> Value:
-        """Atomic operations of so many lanes in their order, of which address and sources may be the same for all; old
-        values, 0 where the mask does not hold, and anything if they are not ``wanted``.
+    def atomic(self, space: MemorySpace, address: Value, operation: AtomicOperation, mask: Mask, lanes: int) -> Value:
+        """Atomic operations of so many lanes in their order; the old values: 0 where the mask does not hold, arbitrary
+        if they are not ``wanted``. Address and sources may be scalars.
         """
+        op, element, sources, wanted = operation
         b = self.b
         space = space.for_writes() if self.separates_writes else space
         vector = None if mask is True else b.broadcast(mask, lanes)

@@ -6,6 +6,8 @@ usual way nothing.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from visakit.isa.enums import BFLOAT_ATOMICS
 from vsim.engines.llvm.ir.intrinsics import MaskedIntrinsic
 from vsim.engines.llvm.ir.module import module
@@ -27,39 +29,59 @@ _WIDEST_STORE = 64
 """Bytes of the largest vector that clears results."""
 
 
-def lane_function(
-    name: str,
-    op: str,
-    flat: bool,
-    index: str,
-    size: int,
-    lanes: int,
-    sources: int,
-    rare: bool,
-    own: bool,
-    written: bool = False,
-) -> str:
-    """The module of a function that goes through the active lanes of an access, all at once where it can.
+class LaneFunction(NamedTuple):
+    """A function that visits the active lanes of an access, all at once where it can."""
 
-    The function takes the context, addresses, results, active lanes as bits, bytes behind each element that must be
+    op: str
+    """``load``, ``store``, ``mapped`` or an atomic operation."""
+    flat: bool
+    """Addresses are of the flat space, else offsets in a region."""
+    address: str
+    """The LLVM type of addresses."""
+    size: int
+    """Bytes of an element."""
+    lanes: int
+    sources: int
+    """Number of source operands."""
+    rare: bool
+    """It is on a cold path, and preserves all registers."""
+    own: bool
+    """No other thread of the host sees the memory, so that atomic operations need not be atomic there."""
+    written: bool
+    """It looks addresses up in the table for writes."""
+
+    @property
+    def name(self) -> str:
+        """The function's name in modules."""
+        memory = "written" if self.written else "flat" if self.flat else "own" if self.own else "region"
+        kind = f"{self.op}_{memory}_{self.address}_{self.size}_{self.lanes}_{self.sources}"
+        return f"lanes_{kind}{'_rare' if self.rare else ''}"
+
+    def name_for(self, count: int) -> str:
+        """The name of the function for several elements of each lane."""
+        return f"{self.name}_by_{count}"
+
+    @property
+    def arguments(self) -> str:
+        """The LLVM types of the parameters."""
+        region = [] if self.flat else ["ptr, i64"]
+        return ", ".join(["ptr, ptr, ptr, i64, i64", *region, *["ptr"] * self.sources])
+
+
+def lane_function(function: LaneFunction) -> str:
+    """The module of a function for one element of each lane.
+
+    The function takes the context, addresses, results, active lanes as bits, bytes beyond each element that must be
     inside, too, (pointer and size of a region,) and sources. It returns the first lane whose address is outside, or -1.
-
-    Args:
-        op: ``load``, ``store``, ``mapped`` or an atomic operation.
-        flat: addresses are of the flat space, else offsets in a region.
-        index: the LLVM type of addresses.
-        size: bytes of an element.
-        rare: it is on a cold path, and preserves all registers.
-        own: no other thread of the host sees the memory, so that atomic operations need not be atomic there.
-        written: it looks addresses up in the table for writes.
     """
+    op, flat, index, size, lanes, sources, rare, own, written = function
     ty = f"i{8 * size}"
     declarations = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)", "umin": "declare i64 @llvm.umin.i64(i64, i64)"}
     at_once = op in ("load", "store") and lanes > 1 and not rare
     text = fill(
         "lanes",
         "lane_loop",
-        name=name,
+        name=function.name,
         region="" if flat else ", ptr %region, i64 %limit",
         sources="".join(f", ptr %source{k}" for k in range(sources)),
         attributes="#2" if rare else "#0",
@@ -171,32 +193,21 @@ def lanes_inside_function(name: str, op: str, index: str, size: int, lanes: int)
     return module([text], {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)"} if op == "store" else {})
 
 
-def elements_function(
-    name: str,
-    single: str,
-    flat: bool,
-    index: str,
-    size: int,
-    lanes: int,
-    sources: int,
-    rare: bool,
-    count: int,
-    stride: int,
-) -> str:
-    """The module of a function that calls one of :func:`lane_function` for several elements, one behind the other.
+def elements_function(function: LaneFunction, count: int, stride: int) -> str:
+    """The module of a function that calls one of :func:`lane_function` for several consecutive elements.
 
-    It takes and returns what that does. The first call checks the bytes of all elements. Results and sources of one
+    It takes and returns the same. The first call checks the bytes of all elements. Results and sources of one
     element lie ``stride`` bytes beyond those of the element before.
     """
+    _, flat, index, size, lanes, sources, rare, _, _ = function
     region = "" if flat else ", ptr %region, i64 %limit"
-    arguments = ["ptr, ptr, ptr, i64, i64", *([] if flat else ["ptr, i64"]), *["ptr"] * sources]
     sizes = "<" + ", ".join([f"{index} {size}"] * lanes) + ">"
     at_once = lanes > 1 and not rare
     text = fill(
         "lanes",
         "elements",
-        name=name,
-        single=single,
+        name=function.name_for(count),
+        single=function.name,
         region=region,
         sources="".join(f", ptr %source{k}" for k in range(sources)),
         source_of_element="".join(f", ptr %source{k}.e" for k in range(sources)),
@@ -213,7 +224,7 @@ def elements_function(
         count=count,
         stride=stride,
     )
-    return module([text], {single: f"declare i64 @{single}({', '.join(arguments)})"})
+    return module([text], {function.name: f"declare i64 @{function.name}({function.arguments})"})
 
 
 def row_function(name: str, flat: bool, index: str, size: int, mask: int | None, written: bool = False) -> str:

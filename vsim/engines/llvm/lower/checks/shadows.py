@@ -55,11 +55,8 @@ class CompiledShadows:
 
     def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits) -> None:
         self.state, self.masks, self.findings = state, masks, findings
-        module, size = state.module, len(state.function.instructions)
-        separate, prefetcher = state.dispatch.separates_writes, state.prefetcher
-        self.access = MemoryAccess(
-            state.b, exits.leave_if, module.helpers, separate, size, prefetcher, module.row, state.is_straight
-        )
+        helpers, traits = state.module.helpers, state.access_traits
+        self.access = MemoryAccess(state.b, exits.leave_if, helpers, state.prefetcher, traits)
         self.operands = ShadowOperands(state, masks, self.access)
         self.type_of_lanes = type_of_value
 
