@@ -109,9 +109,9 @@ PIECES = {"exchange": EXCHANGE, "ways": WAYS, "rounds": ROUNDS, "one place": SAM
 @pytest.fixture(autouse=True)
 def _as_many_as_possible(monkeypatch):
     """Vectors of any processor are wide enough, whatever runs for one thread after the other; small kernels may be long."""
-    monkeypatch.setattr(coarsen, "LINES_FOR_EACH", 1000)
+    monkeypatch.setattr(coarsen, "LINES_PER_INSTRUCTION", 1000)
     monkeypatch.setattr(coarsen, "MOST_VECTORS", 64)
-    monkeypatch.setattr(coarsen, "LINES_IN_TURN", 10_000)
+    monkeypatch.setattr(coarsen, "SERIAL_LINES", 10_000)
 
 
 def text_of(pieces, loop):
@@ -150,7 +150,7 @@ def test_a_divisor_of_the_threads_runs_abreast(threads, most):
 def test_two_are_enough_where_threads_do_much_one_after_the_other(monkeypatch):
     text = HEAD + WAYS.replace("@", "") + EXCHANGE + TAIL
     assert together(text, 4) == 4
-    monkeypatch.setattr(coarsen, "LINES_IN_TURN", 1)
+    monkeypatch.setattr(coarsen, "SERIAL_LINES", 1)
     assert together(text, 4) == 2
 
 
@@ -162,15 +162,15 @@ def test_what_is_too_much_or_ordered_runs_alone(monkeypatch):
     assert together(text, 4, schedule=parse_schedule("reverse")) == 1
     assert together(HEAD + ROUNDS.replace("@", "") + EXCHANGE + TAIL, 4) == 1
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("vsim.engines.llvm.pipeline.abreast", lambda given, *_: (given, 1))
+        patch.setattr("vsim.engines.llvm.pipeline.coarsen", lambda given, *_: (given, 1))
         plain = lowered(text, 4)
-    assert coarsen.abreast(plain, 4, 1, 1000)[1] == 4
+    assert coarsen.coarsen(plain, 4, 1, 1000)[1] == 4
     for line in "fence seq_cst", "switch i32 0, label %exit [ ]":
         other = plain.replace("started:\n", f"started:\n  {line}\n")
-        assert coarsen.abreast(other, 4, 1, 1000) == (other, 1)
+        assert coarsen.coarsen(other, 4, 1, 1000) == (other, 1)
     monkeypatch.setattr(coarsen, "MAXIMUM_LINES", {2: 10_000, 4: 1})
     assert together(text, 4) == 2
-    assert coarsen.abreast(plain, 4, 1, 0) == (plain, 1)
+    assert coarsen.coarsen(plain, 4, 1, 0) == (plain, 1)
     monkeypatch.setattr(coarsen, "MOST_VECTORS", 1)
     assert together(text, 4) == 1
 
@@ -189,7 +189,7 @@ def test_threads_abreast_are_those_of_the_reference(first, others, loop, threads
     text = text_of([first, *others, "exchange"], min(loop, len(others) + 1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coarsen, "MAXIMUM_LINES", {2: 10_000, 4: 10_000})
-        patch.setattr(coarsen.PhasedCode, "has_loop", lambda self, inside: False)
+        patch.setattr(coarsen.PhasedThread, "has_loop", lambda self, inside: False)
         found = run(text, threads, count, "llvm", seed)
     assert (found == run(text, threads, count, "numpy", seed)).all()
 

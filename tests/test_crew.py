@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from vsim.engines.llvm.host.thread_pool import Crew
+from vsim.engines.llvm.host.thread_pool import ThreadPool
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system does not say where threads run")
@@ -20,9 +20,9 @@ def test_threads_of_one_launch_are_on_processors_of_their_own(process, monkeypat
 
     monkeypatch.setattr(os, "sched_setaffinity", keep)
     monkeypatch.setattr(os, "getpid", lambda: process)
-    crew = Crew([4, 5])
-    crew.grow(1)
-    crew.grow(2)
+    pool = ThreadPool([4, 5])
+    pool.grow(1)
+    pool.grow(2)
     assert both.acquire(timeout=60) and both.acquire(timeout=60)
-    assert sorted(kept, key=min) == [{4}, {5}] and (crew.cpus == [4, 5]) == (process == 10)
-    assert (crew.size(1), crew.size(2)) == (1, 2)
+    assert sorted(kept, key=min) == [{4}, {5}] and (pool.cpus == [4, 5]) == (process == 10)
+    assert (pool.size(1), pool.size(2)) == (1, 2)

@@ -149,8 +149,8 @@ def test_lanes_turn_where_rows_lie_along_y(device):
     dispatch = program.bind(
         Launch("gaussian", work.global_size, work.local_size, args=program.convert("gaussian", work.args))
     )
-    assert translate(dispatch, True, 16, 16).turned
-    assert not translate(dispatch, True, 16).turned
+    assert translate(dispatch, True, 16, 16).transposed
+    assert not translate(dispatch, True, 16).transposed
     m, a, n, t = work.args
     found = []
     for engine in ("llvm", "numpy"):

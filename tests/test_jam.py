@@ -10,7 +10,7 @@ from strategies import ENGINES, effort
 from visakit import SimulationError
 from vsim.engines.llvm.passes import unroll_and_jam
 from vsim.engines.llvm.passes.blocks import bits_of, blocks_of, innermost_loops, postdominators, reaching, result_type
-from vsim.engines.llvm.passes.recurrence import bounds
+from vsim.engines.llvm.passes.recurrence import loop_cost
 from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import Launch
 from vsim.launch.threads import threads_in_flight
@@ -144,14 +144,14 @@ def dispatch_of(loop, threads):
 @pytest.mark.parametrize("loop", LOOPS)
 def test_several_threads_are_compiled(loop, monkeypatch):
     """At once, for each of these loops: two, and four where processors have registers for what these hold."""
-    monkeypatch.setattr("vsim.engines.llvm.pipeline.jammed", lambda text, *_: text)
+    monkeypatch.setattr("vsim.engines.llvm.pipeline.unroll_and_jam", lambda text, *_: text)
     plain = translate(dispatch_of(loop, 2), full=True).text
-    assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.jammed(plain, 512, 2, 50)
+    assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.unroll_and_jam(plain, 512, 2, 50)
     most = 2 if loop == "a table" else 4  # of which two do enough between the steps of their chains
-    assert f"%t.step = select i1 %t.all, i64 {most}, i64 1" in unroll_and_jam.jammed(plain, 512, 4, 50)
-    assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.jammed(plain, 256, 4, 50)
+    assert f"%t.step = select i1 %t.all, i64 {most}, i64 1" in unroll_and_jam.unroll_and_jam(plain, 512, 4, 50)
+    assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.unroll_and_jam(plain, 256, 4, 50)
     monkeypatch.setattr(unroll_and_jam, "LINES_OF_FOUR", 0)
-    assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.jammed(
+    assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.unroll_and_jam(
         plain, 512, 4, 10
     )  # Else compiling takes long.
 
@@ -191,13 +191,13 @@ def test_a_fault_of_one_of_several_threads(thread, threads):
 def test_what_must_stay_in_order_is_left_alone(monkeypatch):
     """Kernels without a loop that waits, with atomics, or with more lines than are worth three copies."""
     dispatch = dispatch_of("chain", 2)
-    monkeypatch.setattr("vsim.engines.llvm.pipeline.jammed", lambda text, *_: text)
+    monkeypatch.setattr("vsim.engines.llvm.pipeline.unroll_and_jam", lambda text, *_: text)
     plain = translate(dispatch, full=True).text
-    assert unroll_and_jam.jammed(plain, 512, 2, 50) != plain
-    assert unroll_and_jam.jammed(plain, 32, 2, 50) == plain  # of which a thread holds too many in the loop
+    assert unroll_and_jam.unroll_and_jam(plain, 512, 2, 50) != plain
+    assert unroll_and_jam.unroll_and_jam(plain, 32, 2, 50) == plain  # of which a thread holds too many in the loop
     for line in "fence seq_cst", "switch i32 0, label %next [ ]", "\n".join(["; many"] * unroll_and_jam.MAXIMUM_LINES):
         other = plain.replace("block0:", f"block0:\n  {line}")
-        assert unroll_and_jam.jammed(other, 512, 2, 50) == other
+        assert unroll_and_jam.unroll_and_jam(other, 512, 2, 50) == other
 
 
 @pytest.mark.parametrize(
@@ -272,9 +272,12 @@ def test_bounds_of_a_loop():
     """A product that needs the one before waits for it; a sum of products that do not need each other hardly does."""
     load, store = "  %x = load <16 x float>, ptr %s, align 64", "  store <16 x float> %y, ptr %s, align 64"
     chain = [load, *(f"  %{b} = fmul <16 x float> %{a}, %{a}" for a, b in ("xa", "ab", "by")), store]
-    found = bounds(chain, {"%s"}, 512)
+    found = loop_cost(chain, {"%s"}, 512)
     assert found == (12, 1.5, 1)
-    assert bounds(chain, {"%s"}, 256) == (12, 3, 2)
+    assert loop_cost(chain, {"%s"}, 256) == (12, 3, 2)
     free = [f"  %f{n} = fmul <16 x float> %p{n}, %p{n}" for n in range(8)]
     free += [f"  %p{n} = load <16 x float>, ptr %q{n}, align 4" for n in range(8)]
-    assert bounds([load, *free[8:], *free[:8], "  %y = fadd <16 x float> %x, %f0", store], {"%s"}, 512)[:2] == (4, 8.5)
+    assert loop_cost([load, *free[8:], *free[:8], "  %y = fadd <16 x float> %x, %f0", store], {"%s"}, 512)[:2] == (
+        4,
+        8.5,
+    )

@@ -7,7 +7,7 @@ from probe import Probe, same_on_both_engines
 from strategies import CHECKED, RUNNING
 
 from vsim.engines.llvm.host.native import compile_support
-from vsim.engines.llvm.support.helpers import lane_function
+from vsim.engines.llvm.support.helpers import LaneFunction, lane_function
 
 WORD = 0xFFFFFFFF
 FLAT = {(size, count): f"svm_{{}}.{size}.{count} (M1, 16) ADDRESS.0 DATA.0" for size in (1, 4, 8) for count in (1, 2)}
@@ -97,6 +97,6 @@ def test_lanes_in_any_way(message, op, places, scale, elsewhere, size, running, 
 def test_atomics_of_a_group_alone_take_no_lock(op):
     sources = 2 if op in ("cmpxchg", "fcmpwr") else 0 if op in ("inc", "dec") else 1
     for size in (4, 8) if op.startswith("f") else (2, 4, 8):
-        text = lane_function("f", op, False, "i32", size, 16, sources, rare=False, own=True)
+        text = lane_function(LaneFunction(op, False, "i32", size, 16, sources, rare=False, own=True, written=False))
         assert "atomicrmw" not in text and "= cmpxchg" not in text
         assert compile_support(text)

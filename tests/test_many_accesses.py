@@ -8,8 +8,8 @@ from strategies import ENGINES
 
 from visakit import SimulationError
 from vsim.engines.llvm.memory import common_buffer, scalarised
-from vsim.engines.llvm.memory.scalarised import LaneCopies
-from vsim.engines.llvm.memory.scatter import LaneLoops
+from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
+from vsim.engines.llvm.memory.scatter import OutOfLineAccess
 
 ROUNDS = 20
 
@@ -18,13 +18,13 @@ ROUNDS = 20
 def out_of_line(monkeypatch):
     """The operations that were done out of line, of kernels that are compiled."""
     monkeypatch.setenv("VISAKIT_CACHE", "off")
-    call, found = LaneCopies._call, []
+    call, found = ScalarisedAccess._call, []
 
     def counted(self, op, *rest):
         found.append(op)
         return call(self, op, *rest)
 
-    monkeypatch.setattr(LaneCopies, "_call", counted)
+    monkeypatch.setattr(ScalarisedAccess, "_call", counted)
     return found
 
 
@@ -57,7 +57,7 @@ def test_gathers_and_scatters_without_a_pattern(size, count, running, out_of_lin
 @pytest.mark.parametrize(("stride", "count"), [(24, 2), (64, 2), (64, 4), (24, 4), (8, 4)])
 def test_lanes_at_a_distance(stride, count, running, out_of_line, monkeypatch):
     """Structures of some bytes, of which each lane reads and writes dwords: the distance is proved, and lanes may overlap."""
-    monkeypatch.setattr(scalarised, "INLINE_FOR_EACH", 1)
+    monkeypatch.setattr(scalarised, "INLINE_PER_INSTRUCTION", 1)
     probe = probe_of([0] * 16, running, 4)
     probe.fill(LANE=("uw", [0] * 16), WIDE=("uq", [0] * 16))
     for n in range(ROUNDS):
@@ -94,13 +94,13 @@ def test_of_lanes_at_one_place_the_last_wins(engine):
 @pytest.mark.parametrize(("size", "count"), [(4, 2), (4, 4), (8, 4)])
 def test_several_elements_of_lanes_in_two_buffers_are_one_call(size, count, running, monkeypatch):
     monkeypatch.setenv("VISAKIT_CACHE", "off")
-    call, found = LaneLoops.call, []
+    call, found = OutOfLineAccess.call, []
 
     def counted(self, op, *rest):
         found.append((op, rest[-1]))
         return call(self, op, *rest)
 
-    monkeypatch.setattr(LaneLoops, "call", counted)
+    monkeypatch.setattr(OutOfLineAccess, "call", counted)
     probe = Probe(running=running)
     probe.buffer("MEM", [n * 7 % 251 for n in range(4096)])
     probe.buffer("OTHER", [n * 11 % 241 for n in range(4096)])
@@ -137,8 +137,8 @@ def test_what_is_emitted_for_good_counts_alone(monkeypatch):
     """A function is emitted twice, and the first time only shows what it stores: as many lanes as may be are inline."""
     monkeypatch.setenv("VISAKIT_CACHE", "off")
     monkeypatch.setattr(common_buffer, "CHECKED_LANES", 64)
-    load, rare = LaneLoops.load, []
-    monkeypatch.setattr(LaneLoops, "load", lambda *a, **k: [rare.append(k["rare"]), load(*a, **k)][1])
+    load, rare = OutOfLineAccess.load, []
+    monkeypatch.setattr(OutOfLineAccess, "load", lambda *a, **k: [rare.append(k["rare"]), load(*a, **k)][1])
     probe = probe_of([64 * (n * 5 % 16) for n in range(16)], 0xFFFF, 4)
     probe.lines += [
         line

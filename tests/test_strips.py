@@ -170,7 +170,7 @@ entry:
   ret void
 }
 """
-    found = strip_mine.in_strips(module.replace("ONES", f"<{', '.join(['i32 1'] * 16)}>"), 256)
+    found = strip_mine.strip_mine(module.replace("ONES", f"<{', '.join(['i32 1'] * 16)}>"), 256)
     assert re.findall(r"alloca <(\d+) x i32>", found) == ["32"] * 3
     assert "icmp ult i64 %strip.next, 4" in found and "%f.s = add <8 x i32> %c.s, splat (i32 1)" in found
 

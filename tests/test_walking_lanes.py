@@ -11,7 +11,7 @@ from strategies import ENGINES, effort
 from visakit import SimulationError
 from visakit.isa import FORMS
 from visakit.isa.record import Access
-from vsim.analysis.quiet_loops import leaves_memory_alone
+from vsim.analysis.read_only_loops import only_reads_memory
 from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import Launch
 from vsim.program import Program
@@ -248,7 +248,7 @@ def test_what_writes_or_orders_leaves_nothing_alone():
         def __init__(self, desc):
             self.desc = desc
 
-    alone = {form.mnemonic for form in FORMS if leaves_memory_alone(Any(form))}
+    alone = {form.mnemonic for form in FORMS if only_reads_memory(Any(form))}
     assert not alone & {form.mnemonic for form in FORMS if form.access in (Access.STORE, Access.ATOMIC)}
     assert not alone & {"fence_global", "fence_local", "fence_sw", "lsc_fence", "barrier", "wait", "fcall", "ifcall", "call", "raw_send"}  # fmt: skip
     assert {"add", "dpas", "goto", "jmp", "gather4_scaled", "lsc_load", "sel", ".label"} <= alone

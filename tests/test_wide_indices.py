@@ -85,9 +85,9 @@ def test_bounds_and_values_are_those_of_addresses(size, stores, indices, shift, 
 def test_indices_are_looked_at_instead_of_addresses(access, monkeypatch):
     """In the second emission, which knows the pointer."""
     ways = []
-    for name in "_counted", "_counted_by_index":
+    for name in "_offsets_in_buffer", "_elements_in_buffer":
         way = getattr(UnprovedAccess, name)
         monkeypatch.setattr(UnprovedAccess, name, lambda *given, n=name, way=way: ways.append(n) or way(*given))
     monkeypatch.setenv("VISAKIT_CACHE", "off")
     outcome(probe_of(access, list(range(0, 48, 3)), 2, 12, 0x7FFF), "llvm")
-    assert ways[-1] == "_counted_by_index"
+    assert ways[-1] == "_elements_in_buffer"

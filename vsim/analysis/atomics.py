@@ -37,7 +37,7 @@ def depends_on_order(instructions: Iterable[Instruction], grf_size: int) -> bool
 
 
 def _operation(atomic: Instruction) -> str:
-    """What it does, by the data port's word for it: a field of its own instructions, the table of LSC ones."""
+    """The operation by the data port's name: a field of the data port's own instructions, the table for LSC ones."""
     if "op" in atomic.args:
         return _OP_NAMES.get(atomic.args["op"], "")
     return atomic.desc.operation

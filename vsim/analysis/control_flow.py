@@ -69,7 +69,7 @@ class ControlFlow:
 
     @cached_property
     def reached(self) -> dict[int, frozenset[int]]:
-        """For each subroutine those that it calls, by way of others or not."""
+        """For each subroutine the subroutines that it calls, directly or indirectly."""
         calls: dict[int, set[int]] = {}
         for target, after in self.return_sites.items():
             for site in after:
@@ -186,7 +186,7 @@ def control_flow(function: Function, barriers_end_blocks: bool = False) -> Contr
 
 
 MANY_BARRIERS = 32
-"""Beyond so many barriers, values lie in memory meanwhile (see ``engines/llvm/host/native.py``)."""
+"""With more barriers than this, values live in memory across barriers (see ``engines/llvm/host/native.py``)."""
 
 
 def has_many_barriers(function: Function) -> bool:

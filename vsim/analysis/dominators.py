@@ -72,7 +72,7 @@ def _common(immediate: dict[int, int], a: int, b: int) -> int:
 
 
 def _postorder(graph: Graph, entry: int) -> list[int]:
-    """Nodes that the entry reaches, each behind those that it was left for."""
+    """The nodes that the entry reaches, in postorder."""
     found, seen = [], {entry}
     work = [(entry, iter(graph[entry]))]
     while work:

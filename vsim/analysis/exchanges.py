@@ -4,15 +4,15 @@ Compiled code has no instructions for operations of sub-groups. A shuffle, a red
 comparison that reads registers of other lanes. So an instruction is an exchange if it reads what other lanes have
 computed from memory:
 
-* Every byte of a register belongs to the lanes that write it, in instructions for several lanes; what an instruction of
-  size 1, or a message for the whole thread, writes belongs to nobody.
-* Of interest are the registers into which values of lanes flow that come from memory, and what is computed of these, as
-  numbers of lanes and local ids are not made by anybody.
+* Every byte of a register belongs to the lanes that write it in instructions for several lanes. Instructions of size 1
+  and messages for the whole thread write bytes without an owner.
+* The analysis follows values that lanes load from memory, and all values computed from them. Lane numbers and local ids
+  are no such values.
 
 ``add (M1_NM, 8) V2(0,0)<1> V1(0,0)<1;1,0> V1(0,8)<1;1,0>`` is one if V1 was loaded by 16 lanes; so are a scalar that is
 read out of V1, a predicate of 16 lanes that is read as a number, and a block that stores V1. Other steps that order the
-work-items of a thread are fences and barriers. Where several lanes run, all of the thread count as ordered by each of
-them; where one runs alone, compilers read its own values in such ways, and nobody is.
+work-items of a thread are fences and barriers. If several lanes run, an exchange orders all lanes of the thread; if one
+lane runs alone, it orders no lanes, as compilers read values of the same lane in such ways.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _Exchanges:
                 self._flow(i)
 
     def has(self, i: Instruction) -> bool:
-        """Whether lanes read what is others' in an instruction."""
+        """Whether lanes of an instruction read values of other lanes."""
         predicate, execution = i.args.get("pred"), i.args.get("exec")
         if i.desc.is_directive or not self.made:
             return False
@@ -117,7 +117,7 @@ class _Exchanges:
     # -- whose registers are -------------------------------------------------------------------------------
 
     def _owners(self, root: int) -> npt.NDArray[np.uint32]:
-        """The owners of a variable's bytes; the last entry is for all that lies behind it, which is a fault."""
+        """The owners of a variable's bytes; the last entry covers all bytes beyond the variable, which are a fault."""
         found = self.owners.get(root)
         if found is None:
             found = self.owners[root] = np.zeros(self.layout.room(root) + 1, np.uint32)
@@ -139,7 +139,7 @@ class _Exchanges:
             self.made.add(("V", root))
 
     def _payload(self, i: Instruction, begin: int, count: int, limit: int) -> Iterator[Places]:
-        """Of what a message loads to a byte of a variable the bytes of each lane, part after part."""
+        """The bytes of each lane in the message's result, from a byte of a variable on, part after part."""
         total = message_sizes(i, self.grf_size).get("dst", 0)
         try:
             size = element_size(i)
@@ -157,7 +157,7 @@ class _Exchanges:
         elements = np.array(region_elements(op.region, count))
         return root, np.minimum(begin + elements[:, None] * size + np.arange(size), self._owners(root).size - 1)
 
-    # -- what is made of what lanes have loaded ------------------------------------------------------------
+    # -- values computed from loads ------------------------------------------------------------------------
 
     def _sources(self, i: Instruction) -> Iterator[object]:
         for f in i.desc.fields:
@@ -173,9 +173,9 @@ class _Exchanges:
         return ("A", op.var) if isinstance(op, (Address, Indirect)) else None
 
     def _flow(self, i: Instruction) -> None:
-        """What an instruction writes is made of what it reads."""
+        """Mark the results of an instruction whose sources are marked."""
         if i.desc.access is not Access.NONE:
-            return  # What comes out of memory was seen to; an address says nothing of it.
+            return  # Loads are marked elsewhere; an address does not mark the loaded value.
         predicate = i.args.get("pred")
         found = [self._place(op) for op in self._sources(i)]
         if predicate is not None:

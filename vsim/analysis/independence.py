@@ -1,17 +1,17 @@
 """Lane independence: whether it makes a difference which lanes, and which threads, run which work-items of a group.
 
-In most kernels it makes none: what a work-item does follows from its local ids and from what is the same for all. Then
-an engine may give them out along another axis, so that lanes that lay down the columns of a matrix lie along its rows.
-Proved is that each lane does what it would do if it were alone in its thread:
+In most kernels it makes none: the work of a work-item depends on its local ids and on values that are equal for all.
+Then an engine may assign work-items along another axis, so that lanes that lay down the columns of a matrix lie along
+its rows. The proof shows that each lane computes the result that it would compute alone in its thread:
 
-* Every byte of a register belongs to one lane, or is the same for all; no lane reads what is another's, and no
-  instruction says which lane it is in, or which thread.
-* What is written whatever lanes run (scalars, blocks, NoMask) is read only where all lanes that read it ran. Otherwise
-  those that took the other way would see it, too.
+* Every byte of a register belongs to one lane, or is equal for all. No lane reads a byte of another lane, and no
+  instruction depends on the number of the lane or thread.
+* Writes that ignore the execution mask (scalars, blocks, NoMask) are read only where all reading lanes executed the
+  write. Otherwise lanes of the other side of a branch would see them, too.
 
-Example: with 16 lanes, ``add (M1, 16) V1(0,0)<1> V2(0,0)<1;1,0> V3(0,0)<0;1,0>`` makes byte 4i of V1 lane i's, if that
-of V2 is so and V3 is a scalar. ``mov (M1, 16) V1(0,0)<1> V2(0,1)<1;1,0>`` gives lanes what is their neighbours', and so
-does a sum over ``V2(0,0)<8;8,1>`` and ``V2(0,8)<8;8,1>``.
+Example: with 16 lanes, ``add (M1, 16) V1(0,0)<1> V2(0,0)<1;1,0> V3(0,0)<0;1,0>`` gives byte 4i of V1 to lane i, if that
+byte of V2 is lane i's and V3 is a scalar. ``mov (M1, 16) V1(0,0)<1> V2(0,1)<1;1,0>`` gives lanes the values of their
+neighbours, and so does a sum over ``V2(0,0)<8;8,1>`` and ``V2(0,8)<8;8,1>``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from vsim.semantics.core import BY_LANE
 from vsim.semantics.registers import CR0, NULL, layout_of
 
 EVERY = -1
-"""The owner of what is the same for all lanes."""
+"""The owner of bytes that are equal for all lanes."""
 MOST_INSTRUCTIONS = 1000
 """Of a kernel for which a proof is tried: it takes about 0.1 ms for each."""
 _PACKED = (types.V, types.UV, types.VF)
@@ -63,7 +63,7 @@ def is_independent(kernel: Function, grf_size: int, simd: int, ids: range, row: 
     """Whether the work-items of a group may be given to its lanes in any order.
 
     Args:
-        ids: where local ids lie in the payload of a thread, in bytes.
+        ids: bytes of the thread payload that hold local ids.
         row: bytes of the ids of one dimension.
     """
     try:
@@ -74,7 +74,7 @@ def is_independent(kernel: Function, grf_size: int, simd: int, ids: range, row: 
 
 
 class _Proof:
-    """The proof for one kernel; it ends with :class:`_Dependent` where there is none."""
+    """The proof for one kernel; raises :class:`_Dependent` where it fails."""
 
     def __init__(self, kernel: Function, grf_size: int, simd: int) -> None:
         self.kernel, self.grf_size, self.simd = kernel, grf_size, simd
@@ -120,7 +120,7 @@ class _Proof:
                 raise _Dependent
 
     def _see(self, touch: _Touch) -> None:
-        """The bytes that are read belong to the lane that reads them, or to all; nobody's are zero."""
+        """Check that bytes belong to the lane that reads them, or to all; bytes without an owner are zero."""
         owners = self.owners.get(touch.place, {})
         for byte in range(touch.low, touch.low + touch.size):
             if owners.get(byte, EVERY) not in (EVERY, touch.lane):
@@ -181,7 +181,7 @@ class _Proof:
             raise _Dependent
 
     def _variable(self, root: int, low: int, size: int, lane: int, writes: bool) -> Iterator[_Touch]:
-        """Bytes of a general variable; of the predefined ones those that do not tell one thread from another."""
+        """Bytes of a general variable; of a predefined one only bytes that are equal in all threads of a group."""
         if root == NULL:
             return
         known = root >= FIRST_VARIABLE or root == CR0
@@ -192,17 +192,10 @@ class _Proof:
 
     def _message(self, i: Instruction, first: int, count: int) -> Iterator[_Touch]:
         """The operands of a load or store of memory that others than the group's threads have, too."""
-        desc, args = i.desc, i.args
-        block = desc.payload is Payload.OWORDS or args.get("order") == LSC_ORDERS["t"]
-        if desc.access is Access.ATOMIC or (block and desc.access is Access.STORE):
-            raise _Dependent
-        if not (block or desc.semantics in BY_LANE) or (block and count > 1):
-            raise _Dependent
-        if args.get("surface") in (SLM, SCRATCH) or args.get("sfid") == LSC_SFIDS["slm"]:
-            raise _Dependent
+        self._check_message(i, count)
         sizes = message_sizes(i, self.grf_size)
-        for f in desc.fields:
-            value = args.get(f.name)
+        for f in i.desc.fields:
+            value = i.args.get(f.name)
             if f.kind == "T" and isinstance(value, int):
                 yield _Touch(("S", SURFACE << 16 | value), 0, 1, EVERY, False)
             elif f.kind == "s" and value is not None:
@@ -218,6 +211,18 @@ class _Proof:
                     size = element_size(i) if f.name in DATA else total // count
                     yield from self._payload(value, total, size, first, count, writes)
 
+    @staticmethod
+    def _check_message(i: Instruction, count: int) -> None:
+        """Refuse atomics, messages that depend on the order or number of lanes, and memory of the group's threads."""
+        desc, args = i.desc, i.args
+        block = desc.payload is Payload.OWORDS or args.get("order") == LSC_ORDERS["t"]
+        if desc.access is Access.ATOMIC or (block and desc.access is Access.STORE):
+            raise _Dependent
+        if not (block or desc.semantics in BY_LANE) or (block and count > 1):
+            raise _Dependent
+        if args.get("surface") in (SLM, SCRATCH) or args.get("sfid") == LSC_SFIDS["slm"]:
+            raise _Dependent
+
     def _payload(self, raw: Raw, total: int, size: int, first: int, count: int, writes: bool) -> Iterator[_Touch]:
         """A message operand: parts of an element for each lane, on register boundaries."""
         root, start = self.layout.root(raw.var)
@@ -227,26 +232,26 @@ class _Proof:
             for n in range(count):
                 yield from self._variable(root, low + n * size, size, first + n, writes)
 
-    # -- what is written whatever lanes run ----------------------------------------------------------------
+    # -- writes that ignore the execution mask -------------------------------------------------------------
 
     def _unmasked(self, flow: ControlFlow, touches: list[list[_Touch]]) -> None:
-        """All lanes that read what was written whatever lanes run have been there."""
-        ways = _Ways(flow, self.uniform, self.simd)
+        """Check that all lanes that read an unmasked write have executed it."""
+        divergence = _Divergence(flow, self.uniform, self.simd)
         found = _Blocks({}, {}, {})
         for start, end in flow.blocks():
             for pc in range(start, end):
                 instruction = self.kernel.instructions[pc]
-                if ways.sides[start] and not self._may_be_apart(instruction, touches[pc]):
+                if divergence.sides[start] and not self._may_diverge(instruction, touches[pc]):
                     raise _Dependent
                 found.note(start, instruction, touches[pc])
         for place, blocks in found.unmasked.items():
             for read, its_bytes in found.reads.get(place, {}).items():
                 renewed = {n for n, written in found.whole.get(place, {}).items() if n != read and its_bytes <= written}
-                if not all(ways.leads_on(written, read, renewed) for written in blocks):
+                if not all(divergence.leads_on(written, read, renewed) for written in blocks):
                     raise _Dependent
 
     @staticmethod
-    def _may_be_apart(i: Instruction, touches: list[_Touch]) -> bool:
+    def _may_diverge(i: Instruction, touches: list[_Touch]) -> bool:
         """Whether an instruction may stand where some lanes are, and others are not."""
         execution, writes = i.args.get("exec"), {t.place for t in touches if t.writes}
         effect = writes or i.desc.access is not Access.NONE
@@ -286,7 +291,7 @@ def _is_unmasked(i: Instruction) -> bool:
     return execution is None or execution.no_mask or execution.size == 1
 
 
-class _Ways:
+class _Divergence:
     """On which sides of the branches where lanes part the blocks of a kernel lie."""
 
     def __init__(self, flow: ControlFlow, uniform: frozenset[int], simd: int) -> None:
@@ -300,15 +305,15 @@ class _Ways:
         for start, following in graph.items():
             for other in following:
                 back[other].add(start)
-        behind = Dominators(back, flow.end)
+        postdominators = Dominators(back, flow.end)
         for start, last in ends.items():
             branch = flow.function.instructions[last]
-            if start not in behind.first:
+            if start not in postdominators.first:
                 raise _Dependent  # a loop without an end
             if not branch.desc.flow.is_terminator or takes_one_way(branch, uniform, simd):
                 continue
-            for side, way in enumerate(sorted(graph[start])):
-                for block in _before_meeting(graph, behind, start, way):
+            for side, edge in enumerate(sorted(graph[start])):
+                for block in _before_reconvergence(graph, postdominators, start, edge):
                     self.sides[block].setdefault(start, set()).add(side)
 
     def leads_on(self, block: int, other: int, renewed: set[int]) -> bool:
@@ -324,12 +329,12 @@ class _Ways:
         )
 
     def _comes_back(self, branch: int, sides: set[int], other: int, renewed: set[int]) -> bool:
-        """Whether lanes that took another side of a branch come to it again, in a loop around it, and go on along this
-        side to another block, but for those that pass certain blocks on the way.
+        """Whether lanes of another side of a branch come back to it in a loop and reach another block along this side,
+        without passing certain blocks.
         """
-        ways = sorted(self.graph[branch])
-        back = self._reached([way for side, way in enumerate(ways) if side not in sides], renewed)
-        return branch in back and other in self._reached([ways[side] for side in sides], renewed)
+        edges = sorted(self.graph[branch])
+        back = self._reached([edge for side, edge in enumerate(edges) if side not in sides], renewed)
+        return branch in back and other in self._reached([edges[side] for side in sides], renewed)
 
     def _reached(self, first: list[int], renewed: set[int]) -> set[int]:
         """The blocks to which some lead without passing certain others."""
@@ -342,12 +347,12 @@ class _Ways:
         return found
 
 
-def _before_meeting(graph: Graph, behind: Dominators, branch: int, first: int) -> set[int]:
+def _before_reconvergence(graph: Graph, postdominators: Dominators, branch: int, first: int) -> set[int]:
     """The blocks from one on in front of where all lanes meet again that a branch has parted."""
     found, todo = set[int](), [first]
     while todo:
         block = todo.pop()
-        if block not in found and (block == branch or not behind.dominates(block, branch)):
+        if block not in found and (block == branch or not postdominators.dominates(block, branch)):
             found.add(block)
             todo += graph[block]
     return found

@@ -28,9 +28,9 @@ def liveness(
 
     Args:
         blocks: in the order of the text.
-        exposed: what a block reads before it writes it.
-        killed: what a block overwrites whole.
-        passes_to: for blocks that may be passed by, where control goes on without running them.
+        exposed: reads of a block before its writes.
+        killed: full overwrites of a block.
+        passes_to: successor of each block that control may skip.
     """
     backward = list(blocks)[::-1]
     live_in, live_out = dict.fromkeys(backward, 0), dict.fromkeys(backward, 0)

@@ -1,8 +1,8 @@
-"""Where undefined values come from: variables that nobody writes, as far as the text of a function shows.
+"""Origins of undefined values: variables without a write, as far as the text of a function shows.
 
-From an instruction back over what it reads, and over the instructions that may have written that, to bytes that no
-instruction of the function writes, or none on some path from the beginning. These are facts about the text, the same
-for both engines; what decides at run time, such as the lanes that were off, they do not tell.
+The analysis walks back from an instruction over its reads, and over the instructions that may have written them, to
+bytes that no instruction of the function writes, or that some path from the beginning does not write. These are facts
+about the text, equal for both engines. Run-time facts, such as inactive lanes, are not part of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Origin(NamedTuple):
     Attributes:
         variable: its number, or :data:`LOCAL` or :data:`MEMORY`.
         read: the number of the first instruction that reads it on the way to the value.
-        first, last: the bytes of it that are read and that nobody writes; both 0 for all of it.
+        first, last: its read bytes that no instruction writes; both 0 for the whole variable.
         is_written: whether something writes it, though not on every path.
     """
 
@@ -58,15 +58,15 @@ class _Step(NamedTuple):
     is_certain: bool
     """Whether it writes in all lanes that come to it."""
     memory: int = 0
-    """What it loads from; 0 for no load. What an address is made of is no part of what is loaded."""
+    """The memory that it loads from; 0 for no load. Registers of the address are no part of the loaded value."""
 
 
 def undefined_origins(function: Function, grf_size: int, number: int, only_data: bool = False) -> list[Origin]:
-    """What the value of an instruction is made of that is undefined: what nobody writes, else what some path does not,
+    """The undefined inputs of an instruction's value: bytes without a write, else bytes that some path does not write,
     else memory.
 
     Args:
-        only_data: of a store, only what it stores counts.
+        only_data: of a store, only the stored value counts.
     """
     steps = _Steps(function, grf_size)
     own = steps.of[number]
@@ -89,7 +89,7 @@ def undefined_origins(function: Function, grf_size: int, number: int, only_data:
 
 
 class _Steps:
-    """The instructions of a function by what they read and write."""
+    """The instructions of a function by their reads and writes."""
 
     def __init__(self, function: Function, grf_size: int) -> None:
         self.function, self.layout = function, layout_of(function, grf_size)
@@ -203,7 +203,7 @@ class _Steps:
 
 
 def _predicate(number: int) -> _Part:
-    """A predicate as a part of its own kind: negative, behind the numbers of memory."""
+    """A predicate as a part of a separate kind; the numbers are negative, below the numbers of memory."""
     return _Part(MEMORY - 1 - number, 1)
 
 

@@ -58,8 +58,8 @@ class Reconvergence:
 
 @dataclass(frozen=True)
 class _Branch:
-    """A jump or return after which lanes may wait at ``waiting``, which is the function's end
-    for those that are gone.
+    """A jump or return after which lanes may wait at ``waiting``; lanes that have ended count as waiting at the
+    function's end.
     """
 
     pc: int
@@ -88,7 +88,7 @@ def reconvergence(flow: ControlFlow, uniform: frozenset[int], lanes: int, starts
 def _branches(
     flow: ControlFlow, uniform: frozenset[int], lanes: int
 ) -> tuple[dict[int, int], list[_Branch], list[_Branch]]:
-    """The points, with the first branch to each, and the branches that may split lanes and those that do not."""
+    """The points, with the first branch to each; the branches that may split lanes; and the branches that do not."""
     points: dict[int, int] = {}
     divergent: list[_Branch] = []
     uniform_branches: list[_Branch] = []
@@ -183,9 +183,8 @@ def _converged(
     """Blocks of the main part that all lanes run together: the greatest fixed point, from all on.
 
     A uniform branch keeps lanes together only if they were so before it; lanes that end while others go on never come
-    back. Whoever waits where a block begins was made to wait by a branch that was run before: so, if all blocks found
-    were run together up to some moment, the one that begins then is, too, and loops need not be known to keep lanes
-    together before they are looked at.
+    back. A branch that ran before has made every waiting lane wait. So, if all lanes were together in all blocks found
+    up to some moment, they are together in the next block, too, and loops need no proof of their own.
     """
     ends = [n for n, i in enumerate(flow.function.instructions) if i.desc.flow.ends_lanes and n < flow.main_end]
     converged = {s for s in flow.starts if s < flow.main_end}

@@ -46,7 +46,7 @@ def control_bits(
 
     Args:
         blocks: the end of each block, by its first instruction.
-        graph: where control can go from each node; those that are no blocks leave %cr0 as it is.
+        graph: successors of each node; nodes that are no blocks leave %cr0 unchanged.
         entry: the node in front of all others, and what %cr0 holds there.
     """
     root, at_entry = entry

@@ -12,7 +12,7 @@ from vsim.semantics.refused import RAW_MESSAGES
 
 
 def touches_scratch(image: LinkedImage, kernel: Function) -> bool:
-    """Whether a kernel, or what it calls, can read or write scratch memory."""
+    """Whether a kernel, or a function that it calls, can read or write scratch memory."""
     return any(_touches(instruction) for _, _, instruction in reachable(image, kernel))
 
 

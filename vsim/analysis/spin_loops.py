@@ -1,7 +1,7 @@
 """Spin loops: those in which a thread does nothing but wait until others have written to memory.
 
-Each round of such a loop reads at the same addresses as the one before, changes nothing that the next one would find
-changed, and what it has read decides whether there is a next one::
+Each round of such a loop reads the same addresses as the one before, changes nothing that the next round reads, and the
+read values decide whether there is a next round::
 
     AGAIN:
         lsc_atomic_or.slm (M1, 16) V40:d32 flat[V41]:a32 V42 %null      V42 is 0: an atomic load
@@ -29,7 +29,7 @@ _READING = (Access.LOAD, Access.ATOMIC)
 _WITHIN = (Flow.NEXT, Flow.LABEL, Flow.GOTO, Flow.JUMP)
 _CALLS = (Flow.CALL_FUNCTION, Flow.CALL_ADDRESS)
 _VALUES = ("src", "src0", "src1")
-"""The fields of an atomic that say what it writes, or compares."""
+"""The fields of an atomic with the values that it writes or compares."""
 MOST_INSTRUCTIONS = 200
 """Of a loop that may be one: they read little, and compute less."""
 
@@ -73,7 +73,7 @@ class _Loop:
             return False
         data = self._following(frozenset[Place]().union(*(self.written[n] for n in reads)))
         if any(self._registers(self.body[n].args.get(name) for name in _VALUES) & data for n in reads):
-            return False  # An atomic writes what it has made of what was found.
+            return False  # An atomic writes a value computed from the value that it read.
         return any(i.desc.flow.is_branch and sources & data for i, sources in zip(self.body, self.sources, strict=True))
 
     def _may_wait(self) -> bool:
@@ -85,7 +85,7 @@ class _Loop:
         return all(i.desc.flow in within and _only_reads(i) for i in self.body)
 
     def _evolving(self) -> frozenset[Place]:
-        """Registers that a round makes of what the one before has left in them, such as counters."""
+        """Registers that a round computes from their values of the round before, such as induction variables."""
         written = frozenset[Place]().union(*self.written)
         seen: set[Place] = set()
         carried: set[Place] = set()
@@ -110,7 +110,7 @@ class _Loop:
         return frozenset(found)
 
     def _places(self, instruction: Instruction, written: bool) -> frozenset[Place]:
-        """The registers that an instruction writes, or those that it reads."""
+        """The registers that an instruction writes (``written``) or reads."""
         desc, args = instruction.desc, instruction.args
         operands = [args.get(f.name) for f in desc.fields if (f.kind in "dw") is written]
         if desc.writes_predicate or not written:

@@ -1,7 +1,7 @@
-"""Elements of vector loads that nobody reads.
+"""Unread elements of vector loads.
 
 Compilers put loads of neighbours together: of ``x[i]`` and ``x[i + 2]`` they make one load of three elements for each
-lane, and drop the one in the middle. The program does not read it, so that a race with it is none of the program's.
+lane, and drop the one in the middle. The program does not read it, so the program does not race on it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _VECTORS = (Payload.CHANNELS, Payload.QWORDS, Payload.ELEMENTS)
 
 
 class ReadElements(NamedTuple):
-    """Of the ``size`` elements that a load gets for each lane those that are read: firsts and lengths of runs."""
+    """The elements that the program reads of the ``size`` elements a load gets for each lane: firsts and lengths of
+    runs.
+    """
 
     size: int
     runs: tuple[tuple[int, int], ...]

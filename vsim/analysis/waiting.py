@@ -12,7 +12,7 @@ from vsim.semantics.refused import RAW_MESSAGES
 
 
 def touches_memory(instruction: Instruction) -> bool:
-    """Whether other threads can see what an instruction does, or change what it finds."""
+    """Whether an instruction reads or writes memory that other threads can access."""
     desc = instruction.desc
     return desc.memory is not Memory.NONE or desc.access is not Access.NONE or desc.semantics in RAW_MESSAGES
 
@@ -23,8 +23,8 @@ def group_barriers(function: Function) -> list[int]:
 
 
 def waiting_functions(image: LinkedImage, kernel: Function, takes_turns: bool = False) -> list[Function]:
-    """The functions that a kernel can run, itself among them, in which a thread can wait, at a barrier or in a spin
-    loop, or in what they call.
+    """The functions that a kernel can run, including the kernel, in which a thread can wait: at a barrier, in a spin
+    loop, or in a function that they call.
 
     Args:
         takes_turns: threads also wait for their turn, in front of each access to memory.

@@ -29,7 +29,7 @@ class FaultRecord(NamedTuple):
     lane: int
     """Of an access the first lane."""
     step: int
-    """How far apart the addresses of lanes are that follow each other; else 0."""
+    """Distance of consecutive lanes' addresses; 0 if it is not constant."""
     bytes: int
     """Of each lane."""
     address: int
@@ -75,8 +75,8 @@ HANDLE_SITES = 8 * MAXIMUM_THREADS
 WORKER_GROUP = 64
 """The work-group that the worker runs now: its three ids."""
 WORKER_RECORDS, WORKER_THREAD, WORKER_NEXT, WORKER_NAMED, WORKER_LIVE, WORKER_COUNT = range(88, 136, 8)
-"""Where threads take turns: their records, that of the one that runs, the structure of the next group that is under way
-at the same time, its named barriers, how many threads have not ended, and how many there are.
+"""For cooperative scheduling: the threads' records, the record of the running thread, the structure of the next group
+in flight, its named barriers, the number of threads that have not ended, and the number of threads.
 """
 WORKER_MEETING, WORKER_SITES = 184, 192
 """In launches that checks watch: how often the group's threads have come to its barrier, and for each of them where the
@@ -86,13 +86,13 @@ WORKER_COUNTERS = WORKER_SITES + 8 * MAXIMUM_THREADS
 """In launches whose observers want to know what ran, the worker's counters (``host/coverage.py``)."""
 WORKER_SIZE = WORKER_COUNTERS + 8
 
-# Threads that wait for jobs (thread_pool.ll): a crew, each of its members, and a job. Semaphores have 64 bytes.
-CREW_LEFT, CREW_JOBS, CREW_ENDED, CREW_SIZE = 0, 8, 64, 128
-"""How many jobs of the run have not ended, where the jobs are, and what is raised when none is left."""
-MEMBER_CREW, MEMBER_JOB, MEMBER_BEGIN, MEMBER_SIZE = 0, 8, 64, 128
-"""The member's crew, the offset of its job among those of a run, and what is raised when it is to begin."""
+# Thread pools (thread_pool.ll): a pool, each of its members, and a job. Semaphores have 64 bytes.
+POOL_LEFT, POOL_JOBS, POOL_ENDED, POOL_SIZE = 0, 8, 64, 128
+"""Number of jobs that have not ended, address of the jobs, and the semaphore raised when the last job ends."""
+MEMBER_POOL, MEMBER_JOB, MEMBER_BEGIN, MEMBER_SIZE = 0, 8, 64, 128
+"""The member's pool, the offset of its job in a run, and the semaphore that starts it."""
 JOB_CODE, JOB_CONTEXT, JOB_WORKER, JOB_SIZE = range(0, 32, 8)
-"""A function, and what it is called with: the launch's context and the worker's structure."""
+"""A function and its arguments: the launch's context and the worker's structure."""
 
 # Where threads take turns, one for each of them.
 (
@@ -113,8 +113,8 @@ RECORD_WAITS = 64
 NAMED_BARRIERS = 32
 RECORD_SIZE = RECORD_WAITS + 8 * NAMED_BARRIERS
 GO_ON, TURN, GROUP_BARRIER, FIRST_NAMED = range(4)
-"""Why a function stopped: its thread goes on in another one, lets others run, waits at the group's barrier, or at the
-named one with a number.
+"""The reason why a function suspended: its thread continues in another function, yields, waits at the group's barrier,
+or at the named barrier with a number.
 """
 NAMED_OPENINGS = 8 * NAMED_BARRIERS
 """Named barriers: how many have arrived at each, then how often each has opened."""

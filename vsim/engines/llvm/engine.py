@@ -29,7 +29,7 @@ from vsim.engines.llvm.plan import (
     groups_together,
     launch_plan,
     row_of,
-    turned_row_of,
+    transposed_row_of,
     work,
 )
 from vsim.launch import threads
@@ -234,23 +234,28 @@ class Engine:
             shape = geometry(dispatch)
             other = None if meanwhile is None else partial(meanwhile, dispatch, max_seconds)
             kernel = self.kernels.kernel(
-                dispatch, shape.full, row_of(dispatch), turned_row_of(dispatch, shape), max_seconds, other
+                dispatch, shape.full, row_of(dispatch), transposed_row_of(dispatch, shape), max_seconds, other
             )
             wanted = work(dispatch, shape, thread_count)
             together = groups_together(dispatch, shape)
             workers = self._workers(dispatch, shape, wanted.workers, together)
             found = launch_plan(
-                dispatch, shape, kernel, workers, wanted, lambda group: self._local_ids(dispatch, group, kernel.turned)
+                dispatch,
+                shape,
+                kernel,
+                workers,
+                wanted,
+                lambda group: self._local_ids(dispatch, group, kernel.transposed),
             )
             self.plans[key] = found
         return found
 
-    def _local_ids(self, dispatch: Dispatch, group: Group, turned: bool) -> Bytes:
+    def _local_ids(self, dispatch: Dispatch, group: Group, transposed: bool) -> Bytes:
         """The table of local ids for the shape of a group."""
-        key = (group.size, dispatch.simd, threads.id_row_bytes(dispatch), turned)
+        key = (group.size, dispatch.simd, threads.id_row_bytes(dispatch), transposed)
         found = self.local_ids.get(key)
         if found is None:
-            found = self.local_ids[key] = local_id_table(dispatch, group, turned)
+            found = self.local_ids[key] = local_id_table(dispatch, group, transposed)
         return found
 
     def _workers(self, dispatch: Dispatch, shape: Geometry, count: int, together: int) -> list[WorkerMemory]:
@@ -293,7 +298,7 @@ def _error(dispatch: Dispatch, plan: LaunchPlan, max_seconds: float | None) -> E
     if plan.context[cx.FAULT // 8]:
         from vsim.engines.llvm.host.report import fault  # which most launches do without
 
-        return fault(dispatch, plan.kernel.functions, plan.context, plan.kernel.turned)
+        return fault(dispatch, plan.kernel.functions, plan.context, plan.kernel.transposed)
     if max_seconds is None:
         return None
     from vsim.engines.llvm.host.report import positions

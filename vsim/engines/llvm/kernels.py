@@ -6,7 +6,7 @@ import atexit
 import ctypes
 import struct
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from itertools import pairwise
 from time import perf_counter
 from typing import NamedTuple
@@ -17,10 +17,9 @@ from visakit.language.program import Function
 from visakit.objects.image import LinkedImage
 from vsim.engines.llvm import Overtaken, Unsupported
 from vsim.engines.llvm.host import native, summaries
-from vsim.engines.llvm.host.surfaces import made_for
 from vsim.engines.llvm.target import is_guarded
+from vsim.engines.llvm.variant import Variant
 from vsim.launch.dispatch import LIMIT_HINT, Dispatch
-from vsim.launch.threads import begins_rows, threads_in_flight, threads_together
 
 GRACE_SECONDS = 0.5
 """What compiling may take before something else is tried meanwhile."""
@@ -34,12 +33,12 @@ Meanwhile = Callable[[Callable[[], bool]], bool]
 class CompiledKernel(NamedTuple):
     """Loaded code of a kernel with the functions that fault records name by number.
 
-    ``turned``: local ids count up along y from lane to lane.
+    ``transposed``: local ids count up along y from lane to lane.
     """
 
     native: native.Native
     functions: list[Function]
-    turned: bool
+    transposed: bool
 
 
 class KernelCache:
@@ -47,9 +46,9 @@ class KernelCache:
 
     def __init__(self, image: LinkedImage) -> None:
         self.image = image
-        self.found: dict[Hashable, CompiledKernel | Unsupported] = {}
-        self.unfinished: dict[Hashable, Compilation] = {}
-        """Kernels that nobody waits for at the moment."""
+        self.found: dict[Variant, CompiledKernel | Unsupported] = {}
+        self.unfinished: dict[Variant, Compilation] = {}
+        """Compilations without a waiting launch."""
         self.seconds = 0.0
         """How long making native code has taken so far, or finding it on disk."""
         self.module = b""
@@ -60,43 +59,29 @@ class KernelCache:
         dispatch: Dispatch,
         full: bool,
         row: int,
-        turned_row: int,
+        transposed_row: int,
         max_seconds: float | None = None,
         meanwhile: Meanwhile | None = None,
     ) -> CompiledKernel:
         """The code for a launch.
 
         Args:
-            full, row, turned_row: see :func:`vsim.engines.llvm.pipeline.translate`.
+            full, row, transposed_row: see :func:`vsim.engines.llvm.pipeline.translate`.
             max_seconds: when to give up compiling; not before :data:`LEAST_SECONDS`.
-            meanwhile: what to do where compiling takes more than a moment; it ends when what it is given says that
-                compiling is over, or has done all that the launch is to do: then it is true.
+            meanwhile: runs when compiling takes more than a moment; it ends when its argument says that compiling is
+                over (false), or when it has done all of the launch (true).
 
         Raises:
             Unsupported: the kernel needs something that only the reference engine does.
             Overtaken: nothing is left to do.
             SimulationError: S040, compiling it took too long.
         """
-        checks, *besides = dispatch.observed
-        variant = (
-            dispatch.kernel.name,
-            full,
-            row,
-            turned_row,
-            (dispatch.schedule is not None, dispatch.is_round_robin),
-            dispatch.has_barrier,
-            made_for(dispatch),
-            (*sorted(checks), *besides),
-            dispatch.exact,
-            _threads_at_once(dispatch),
-            begins_rows(dispatch, row, False),
-            begins_rows(dispatch, turned_row, True),
-        )
+        variant = Variant.of(dispatch, full, row, transposed_row)
         found = self.found.get(variant)
         if found is None:
             started = perf_counter()
             try:
-                found = self._load_or_compile(dispatch, full, row, turned_row, variant, max_seconds, meanwhile)
+                found = self._load_or_compile(dispatch, variant, max_seconds, meanwhile)
             except Unsupported as problem:
                 found = problem
             finally:
@@ -109,38 +94,35 @@ class KernelCache:
     def _load_or_compile(
         self,
         dispatch: Dispatch,
-        full: bool,
-        row: int,
-        turned_row: int,
-        variant: Hashable,
+        variant: Variant,
         max_seconds: float | None,
         meanwhile: Meanwhile | None,
     ) -> CompiledKernel:
         image = self.image
         if not self.module:
             self.module = image.module_bytes()
-        target = (image.platform, dispatch.grf_size, variant, dispatch.simd, dispatch.local_id_rows, native.made_for())
         guarded = is_guarded()
         addresses = [(s.name, s.value) for s in image.symbols if s.section]
         modes = image.register_overrun, image.lenient_reads
-        key = object_cache.key(self.module, image.ze_info, *target, guarded, *modes, addresses)
+        target = (image.platform, native.made_for(), guarded)
+        key = object_cache.key(self.module, image.ze_info, variant, *target, *modes, addresses)
         functions = image.module.all_functions
         compilation = self.unfinished.pop(variant, None)
         stored = object_cache.load(key) if compilation is None else None
         if stored is not None:
-            numbers, turned, objects = _unpacked(stored)
+            numbers, transposed, objects = _unpacked(stored)
             summaries.keep(image, dispatch.signature, self.module)
-            return CompiledKernel(native.Native(objects, guarded), [functions[n] for n in numbers], turned)
+            return CompiledKernel(native.Native(objects, guarded), [functions[n] for n in numbers], transposed)
         image.read_all()  # The reference engine may look at it meanwhile.
 
         def work() -> CompiledKernel:
             from vsim.engines.llvm import pipeline
 
-            found = pipeline.translate(dispatch, full, row, turned_row)
+            found = pipeline.translate(dispatch, variant.full, variant.row, variant.transposed_row)
             objects = pipeline.compile_objects(found)
-            object_cache.save(key, _packed([functions.index(f) for f in found.functions], found.turned, objects))
+            object_cache.save(key, _packed([functions.index(f) for f in found.functions], found.transposed, objects))
             summaries.keep(image, dispatch.signature, self.module)
-            return CompiledKernel(native.Native(objects, guarded), found.functions, found.turned)
+            return CompiledKernel(native.Native(objects, guarded), found.functions, found.transposed)
 
         if max_seconds is None and meanwhile is None and compilation is None:
             return work()
@@ -148,28 +130,21 @@ class KernelCache:
             compilation = Compilation(work)
         if meanwhile is not None and not compilation.wait(GRACE_SECONDS):
             self.unfinished[variant] = compilation
-            compilation.leave_behind()
+            compilation.abandon()
             if meanwhile(compilation.is_over):
                 raise Overtaken
             del self.unfinished[variant]
         limit = None if max_seconds is None else max(max_seconds, LEAST_SECONDS)
         if not compilation.wait(limit):
-            compilation.leave_behind()
+            compilation.abandon()
             message = f"kernel '{dispatch.kernel.name}' was not compiled within {limit:g} seconds"
             raise SimulationError(Diagnostic("S040", message, None, LIMIT_HINT))
         return compilation.kernel()
 
 
-def _threads_at_once(dispatch: Dispatch) -> int:
-    """Threads of a group that the code for a launch may run at once."""
-    if dispatch.has_barrier:
-        return threads_together(dispatch)
-    return threads_in_flight(dispatch) if dispatch.signature.summary.repeats else 1
-
-
 class Compilation:
-    """A thread that compiles a kernel. As LLVM cannot be stopped, it is left behind when nobody waits any more: what it
-    makes goes to the cache.
+    """A thread that compiles a kernel. LLVM cannot be stopped: an abandoned compilation runs on, and its result goes to
+    the cache.
     """
 
     def __init__(self, work: Callable[[], CompiledKernel]) -> None:
@@ -203,24 +178,24 @@ class Compilation:
         assert self.found is not None
         return self.found
 
-    def leave_behind(self) -> None:
+    def abandon(self) -> None:
         """Let the process end well whatever the thread is at."""
-        if not _LEFT_BEHIND:
-            atexit.register(_leave_them)
-        _LEFT_BEHIND[:] = [self.thread, *(t for t in _LEFT_BEHIND if t.is_alive() and t is not self.thread)]
+        if not _ABANDONED:
+            atexit.register(_end_without_destruction)
+        _ABANDONED[:] = [self.thread, *(t for t in _ABANDONED if t.is_alive() and t is not self.thread)]
 
 
-_LEFT_BEHIND: list[threading.Thread] = []
+_ABANDONED: list[threading.Thread] = []
 """Threads that may still compile."""
 
 
-def _leave_them() -> None:
-    """When the interpreter ends: code of LLVM that still runs would use what the C library's exit destroys.
+def _end_without_destruction() -> None:
+    """At the interpreter's end: code of LLVM that still runs would use objects that the C library's exit destroys.
 
     So nothing is destroyed: the first thing of that exit is the end of the process, with its exit code. Where the C
     library cannot do that, the process ends when the threads have.
     """
-    threads = [t for t in _LEFT_BEHIND if t.is_alive()]
+    threads = [t for t in _ABANDONED if t.is_alive()]
     if not threads:
         return
     library = ctypes.CDLL(None)
@@ -233,16 +208,16 @@ def _leave_them() -> None:
     on_exit(ctypes.cast(library._exit, ctypes.c_void_p), None)
 
 
-def _packed(numbers: list[int], turned: bool, objects: list[bytes]) -> bytes:
-    """Functions (by number in the image) and objects of a kernel as they are kept."""
+def _packed(numbers: list[int], transposed: bool, objects: list[bytes]) -> bytes:
+    """Functions (by number in the image) and objects of a kernel as bytes of the cache."""
     sizes = [len(o) for o in objects]
-    head = struct.pack(f"<{3 + len(numbers) + len(sizes)}I", len(numbers), len(sizes), turned, *numbers, *sizes)
+    head = struct.pack(f"<{3 + len(numbers) + len(sizes)}I", len(numbers), len(sizes), transposed, *numbers, *sizes)
     return b"".join([head, *objects])
 
 
 def _unpacked(stored: bytes) -> tuple[list[int], bool, list[bytes]]:
-    functions, count, turned = struct.unpack_from("<3I", stored)
+    functions, count, transposed = struct.unpack_from("<3I", stored)
     numbers = struct.unpack_from(f"<{functions}I", stored, 12)
     sizes = struct.unpack_from(f"<{count}I", stored, 12 + 4 * functions)
     ends = [12 + 4 * (functions + count) + sum(sizes[:n]) for n in range(count + 1)]
-    return list(numbers), bool(turned), [stored[start:end] for start, end in pairwise(ends)]
+    return list(numbers), bool(transposed), [stored[start:end] for start, end in pairwise(ends)]

@@ -7,7 +7,7 @@
   liveness, the sizes of stack slots, and values that serve in dominated blocks.
 * **lower** (``lower/``, ``memory/``, ``ir/``): every instruction's semantics emit IR, with value numbering, invariants
   in preheaders, strided lanes and bounds checks.
-* **unroll and jam** (``passes/unroll_and_jam.py``): loops that wait for their own results run for several threads.
+* **unroll and jam** (``passes/unroll_and_jam.py``): loops with long recurrences run for several threads at once.
 * **coarsen** (``passes/coarsen.py``): several threads of kernels with barriers run from one barrier to the next.
 * **strip-mine** (``passes/strip_mine.py``): long straight code of integers whose live values exceed the registers
   runs for some lanes at a time.
@@ -15,7 +15,7 @@
 * **optimise** (``host/native.py``): LLVM's promotion of stack slots, combining of instructions, simplification of
   control flow, elimination of dead stores, splitting of coroutines.
 * **emit** (``host/native.py``): LLVM's code generator makes an object.
-* **link** (``host/native.py``): the object, with the driver and helper functions that were compiled apart.
+* **link** (``host/native.py``): the object, with the driver and helper functions, which are compiled separately.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from vsim.engines.llvm.ir.module import module
 from vsim.engines.llvm.lower.function import lower
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.passes import sanitize
-from vsim.engines.llvm.passes.coarsen import abreast
-from vsim.engines.llvm.passes.strip_mine import in_strips
-from vsim.engines.llvm.passes.unroll_and_jam import jammed
+from vsim.engines.llvm.passes.coarsen import coarsen
+from vsim.engines.llvm.passes.strip_mine import strip_mine
+from vsim.engines.llvm.passes.unroll_and_jam import unroll_and_jam
 from vsim.engines.llvm.target import is_guarded, vector_bits
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.threads import id_row_bytes, threads_in_flight, threads_together
 
-LEAST_APART = 2
-"""Accesses whose lanes all go to places of their own, from which on it is tried whether they are nearer along y."""
+LEAST_SCATTERED = 2
+"""Accesses with scattered lanes from which on lanes along y are tried."""
 LEAST_GAIN = 2
 """How many times fewer places lanes must go to along y, so that they go there."""
-MAXIMUM_TURNS = 2000
-"""Accesses to memory of code that runs in turn between them."""
+MAXIMUM_YIELDS = 2000
+"""Most accesses to memory under round-robin scheduling."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,15 @@ class Translation:
     text: str
     functions: list[Function]
     support: list[str]
-    turned: bool
+    transposed: bool
     """Whether local ids count up along y from lane to lane."""
 
 
 @paused_collection()
-def translate(dispatch: Dispatch, full: bool, row: int = 0, turned_row: int = 0) -> Translation:
+def translate(dispatch: Dispatch, full: bool, row: int = 0, transposed_row: int = 0) -> Translation:
     """Analyse, discover and lower a kernel and all functions that it can call.
 
-    Lanes go along x first. If they find what they access far apart there, and side by side along y, they go along y.
+    Lanes go along x first. If their accesses are scattered there, and adjacent along y, they go along y.
 
     Args:
         full: every thread has all its lanes.
@@ -85,15 +85,15 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0, turned_row: int = 0)
         if FINE not in dispatch.checks or state.smallest_change >= unit:
             break
         unit = state.smallest_change
-    if turned_row and state.touched >= LEAST_APART * dispatch.simd and _may_turn(dispatch):
-        turned = ModuleState(dispatch, full, turned_row, turned=True)
-        other = _translated(turned)
-        if LEAST_GAIN * turned.touched <= state.touched:
+    if transposed_row and state.touched >= LEAST_SCATTERED * dispatch.simd and _may_transpose(dispatch):
+        transposed = ModuleState(dispatch, full, transposed_row, transposed=True)
+        other = _translated(transposed)
+        if LEAST_GAIN * transposed.touched <= state.touched:
             return other
     return found
 
 
-def _may_turn(dispatch: Dispatch) -> bool:
+def _may_transpose(dispatch: Dispatch) -> bool:
     """Whether nothing but speed depends on where in its group a work-item runs."""
     if dispatch.slm_size or dispatch.has_private_memory or dispatch.scratch_size or dispatch.takes_turns:
         return False
@@ -106,7 +106,7 @@ def _translated(state: ModuleState) -> Translation:
     """Lower a kernel and all functions that it can call."""
     dispatch = state.dispatch
     if dispatch.is_round_robin:
-        _check_turns(dispatch)
+        _check_yields(dispatch)
     state.number(dispatch.kernel)
     texts: list[str] = []
     for function in state.functions:  # which grows meanwhile
@@ -129,15 +129,15 @@ def _translated(state: ModuleState) -> Translation:
         support.append(arguments.helper())
     if dispatch.checks & {RACE, RECORDING}:
         support.append(race.helpers(RECORDING in dispatch.checks))
-    text, together = _with_several_threads(module(texts, state.declarations), dispatch)
-    text = in_strips(text, vector_bits())
+    text, threads_per_coroutine = _with_concurrent_threads(module(texts, state.declarations), dispatch)
+    text = strip_mine(text, vector_bits())
     if not state.takes_turns:
         watched = bool(dispatch.checks), dispatch.watches_undefined
-        around = driver.driver(dispatch.has_barrier, ordered, *watched, together)
-    return Translation(text, state.functions, [around, *support], state.turned)
+        around = driver.driver(dispatch.has_barrier, ordered, *watched, threads_per_coroutine)
+    return Translation(text, state.functions, [around, *support], state.transposed)
 
 
-def _with_several_threads(text: str, dispatch: Dispatch) -> tuple[str, int]:
+def _with_concurrent_threads(text: str, dispatch: Dispatch) -> tuple[str, int]:
     """A kernel's module, in which several threads of a group may run at once where they need not run one after the
     other; and how many do between barriers.
     """
@@ -145,13 +145,13 @@ def _with_several_threads(text: str, dispatch: Dispatch) -> tuple[str, int]:
         return text, 1
     instructions = len(dispatch.kernel.instructions)
     if dispatch.has_barrier:
-        return abreast(text, threads_together(dispatch), 32 * dispatch.lanes // vector_bits(), instructions)
+        return coarsen(text, threads_together(dispatch), 32 * dispatch.lanes // vector_bits(), instructions)
     if dispatch.slm_size:
         return text, 1
-    return jammed(text, vector_bits(), threads_in_flight(dispatch), instructions), 1
+    return unroll_and_jam(text, vector_bits(), threads_in_flight(dispatch), instructions), 1
 
 
-def _check_turns(dispatch: Dispatch) -> None:
+def _check_yields(dispatch: Dispatch) -> None:
     """Compiling takes seconds for thousands of places at which a thread waits.
 
     Raises:
@@ -159,7 +159,7 @@ def _check_turns(dispatch: Dispatch) -> None:
     """
     reached = reachable(dispatch.image, dispatch.kernel)
     count = sum(touches_memory(instruction) for _, _, instruction in reached)
-    if count > MAXIMUM_TURNS:
+    if count > MAXIMUM_YIELDS:
         raise Unsupported(f"round-robin over {count} accesses to memory")
 
 

@@ -1,7 +1,7 @@
 """Launch plans: everything of a launch that its arguments do not change, made once for a kernel and an ND-range.
 
 Groups at the rim of an ND-range may be smaller. Every combination of dimensions in which a group is partial is a
-*variant*, with a payload, a table of local ids and sizes of its own; eight at most, of which most launches need one.
+variant has a separate payload, table of local ids and sizes. There are eight at most; most launches need one.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ def row_of(dispatch: Dispatch) -> int:
 
 
 def _has_rows(dispatch: Dispatch) -> bool:
-    """Whether lanes are work-items, whose local ids lie in rows."""
+    """Whether lanes are work-items with local ids in rows."""
     return dispatch.simd > 1 and not dispatch.kernel.is_cm
 
 
-def turned_row_of(dispatch: Dispatch, shape: Geometry) -> int:
+def transposed_row_of(dispatch: Dispatch, shape: Geometry) -> int:
     """The same for a group whose lanes go along y first; 0 too where it is watched in which lane a work-item runs."""
     x, y, _ = dispatch.local_size
     if not _has_rows(dispatch) or dispatch.is_watched or not shape.full or 1 in (x, y) or dispatch.local_id_rows < 2:

@@ -1,8 +1,7 @@
 """The processor that native code is made for: the host's, or a level of x86-64 that the host has, too.
 
-``VISAKIT_CPU`` chooses it, so that one machine shows what code for several is worth: ``x86-64-v2`` has vectors of 128
-bits, ``x86-64-v3`` of 256 (AVX2), ``x86-64-v4`` of 512 (AVX-512). Wider values are split by LLVM into what the target
-has.
+``VISAKIT_CPU`` chooses it, so that one machine shows the speed of code for several: ``x86-64-v2`` has vectors of 128
+bits, ``x86-64-v3`` of 256 (AVX2), ``x86-64-v4`` of 512 (AVX-512). LLVM splits wider values.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ LEVELS = {
 
 
 class Target(NamedTuple):
-    """A processor and what it has, in LLVM's words."""
+    """A processor and its features, by LLVM's names."""
 
     cpu: str
     features: str
@@ -44,7 +43,7 @@ def target() -> Target:
 
 
 def converts_halves() -> bool:
-    """Whether the processor that code is made for has instructions that convert halves, or is none of x86-64."""
+    """Whether the target processor has instructions that convert halves, or is not x86-64."""
     return has_feature("f16c") or not llvm.get_process_triple().startswith("x86_64")
 
 
@@ -54,7 +53,7 @@ def is_guarded() -> bool:
 
 
 def fuses() -> bool:
-    """Whether that processor has instructions that round a product and a sum once, or is none of x86-64."""
+    """Whether the target processor has fused multiply-add, or is not x86-64."""
     return has_feature("fma") or not llvm.get_process_triple().startswith("x86_64")
 
 

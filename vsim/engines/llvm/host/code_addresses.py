@@ -20,7 +20,7 @@ REACH = 1 << 30
 _NO_RESERVE, _NO_REPLACE = 0x4000, 0x100000
 """Of Linux; not all versions of Python have names for these."""
 _NOT_FOR_US = ("[stack]", "[vdso]", "[vvar", "[vsyscall]")
-"""Above these the system gives no memory of its own accord, nor right below them."""
+"""Mappings above and directly below which the system allocates no memory by itself."""
 
 
 _ASIDE: list[int] = []
@@ -43,7 +43,7 @@ def _libc() -> CDLL:
 
 
 @contextmanager
-def room_for(size: int) -> Iterator[None]:
+def near_each_other(size: int) -> Iterator[None]:
     """While it lasts, parts of so many bytes together come to lie near each other, wherever there is room."""
     gaps = _gaps() if _mapped() > REACH else []
     filled = [gap for gap in distant_gaps(gaps, 2 * size + (1 << 20)) if _fill(gap)]
@@ -60,7 +60,7 @@ def set_aside(size: int) -> None:
 
 
 def _mapped() -> int:
-    """Bytes of addresses that the process uses, but for what is set aside; far more quickly told than the gaps."""
+    """Bytes of addresses that the process uses, without reserved ones; much faster to read than the gaps."""
     with suppress(OSError), open("/proc/self/statm", "rb") as numbers:
         return int(numbers.read().split()[0]) * os.sysconf("SC_PAGESIZE") - sum(_ASIDE)
     return 0
@@ -77,7 +77,7 @@ def distant_gaps(gaps: list[Gap], size: int) -> list[Gap]:
 
 
 def _gaps() -> list[Gap]:
-    """The gaps between what the process has in memory, the highest first; none where the system does not tell."""
+    """The gaps between the process's mappings, the highest first; empty if the system does not list mappings."""
     found: list[Gap] = []
     end = 0
     with suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as lines:

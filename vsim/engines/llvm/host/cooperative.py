@@ -32,7 +32,7 @@ _DECLARATIONS = {
     "kernel": f"declare ptr @kernel({COMMON_TYPES}, i64, i64)",
 }
 MOVED = 1 << 32
-"""What a thread that did more than take its turn adds to the number of those that ran."""
+"""Added to the number of threads that ran, for a thread that did more than yield."""
 KERNEL_DECLARATIONS = {
     "frames": "declare ptr @frame_allocate(ptr, i64)",
     "arrive": "declare void @arrive(ptr, ptr, i64, i64)",

@@ -1,6 +1,6 @@
 """Functions around a kernel that do not depend on it: compiled once for a machine, then kept in memory and on disk.
 
-The driver (``run``) takes work-groups from a common counter and calls ``group`` for those that follow each other in a
+The driver (``run``) takes work-groups from a common counter and calls ``group`` for consecutive groups of a
 row. Without barriers ``group`` is compiled around the kernel (:func:`loops`); with barriers it is here, gets one group
 at a time, and resumes its threads, which are coroutines, in turn.
 """
@@ -42,14 +42,16 @@ def _compiled(text: str, made_for: str) -> bytes:
 
 
 @cache
-def driver(barriers: bool, ordered: bool, checked: bool = False, undefined: bool = False, abreast: int = 1) -> str:
+def driver(
+    barriers: bool, ordered: bool, checked: bool = False, undefined: bool = False, threads_per_coroutine: int = 1
+) -> str:
     """The module of ``run(context, worker)``, ``record_fault`` and, for kernels with barriers, ``group``.
 
     Args:
         ordered: a schedule says in which order groups and threads run.
-        checked: checks watch the launch, which want to know how many barriers lie behind its threads.
-        undefined: that of undefined values is among them.
-        abreast: threads that one coroutine runs (``passes/coarsen.py``).
+        checked: checks watch the launch, and need the number of barriers that its threads have passed.
+        undefined: the check for undefined values is among them.
+        threads_per_coroutine: see ``passes/coarsen.py``.
     """
     parts = [_run(ordered, not (ordered or barriers), undefined), fault_recorder()]
     declarations = {
@@ -58,7 +60,7 @@ def driver(barriers: bool, ordered: bool, checked: bool = False, undefined: bool
         "most": "declare i64 @llvm.umax.i64(i64, i64)",
     }
     if barriers:
-        parts.append(_phases(ordered, checked, abreast))
+        parts.append(_phases(ordered, checked, threads_per_coroutine))
         declarations["kernel"] = f"declare ptr @kernel({COMMON_TYPES}, i64, i64, ptr)"
         declarations["coroutines"] = "declare void @llvm.coro.resume(ptr)\ndeclare i1 @llvm.coro.done(ptr)"
     else:
@@ -114,8 +116,8 @@ def fault_recorder() -> str:
 class Loops(NamedTuple):
     """What stands around a kernel without barriers, whose threads run one after the other.
 
-    ``groups`` ends what there is once for a launch, ``threads`` what there is once for a group; the code of a thread
-    goes on to ``%next``, which ``ends`` begins with.
+    ``groups`` ends the code that runs once for a launch, ``threads`` the code that runs once for a group; a thread's
+    code ends with a branch to ``%next``, the first label of ``ends``.
     """
 
     groups: str
@@ -138,7 +140,7 @@ def thread_number(ordered: bool) -> tuple[str, str]:
     return (fill("driver", "thread_order"), "%tn") if ordered else ("", "%t")
 
 
-def _phases(ordered: bool, checked: bool, abreast: int) -> str:
+def _phases(ordered: bool, checked: bool, threads_per_coroutine: int) -> str:
     order, thread = thread_number(ordered)
     zeros = ["i64 0"] * (len(RECORDED) - 1)
     return fill(
@@ -153,7 +155,7 @@ def _phases(ordered: bool, checked: bool, abreast: int) -> str:
         zeros=", ".join(zeros),
         stuck_order=fill("driver", "stuck_order") if ordered else "",
         stuck_thread="%un" if ordered else "%first_stuck",
-        abreast=abreast,
+        threads_per_coroutine=threads_per_coroutine,
         stuck_zeros=", ".join(stuck_record(len(zeros) - 3, "%ended1" if checked else "0")),
     )
 

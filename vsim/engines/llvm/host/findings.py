@@ -16,7 +16,7 @@ RECORD_FINDING = f"declare void @record_finding(ptr, ptr, {', '.join(['i64'] * l
 MEET = "declare void @meet(ptr, ptr, i64, i64)"
 """What tells which instruction a thread comes to the group's barrier with: its number, and the thread's."""
 KEYED = 1 << 32
-"""What is added to a code of which each other number is a finding of its own."""
+"""Added to a code whose findings differ by another number."""
 _STORED = {
     "group": cx.FINDING_GROUP,
     "order": cx.FINDING_ORDER,

@@ -13,7 +13,7 @@ from llvmlite import binding as llvm
 
 from visakit.diagnostics import UsageError
 from vsim.engines.llvm import InvalidCode
-from vsim.engines.llvm.host.code_addresses import room_for
+from vsim.engines.llvm.host.code_addresses import near_each_other
 from vsim.engines.llvm.host.shutdown import in_llvm
 from vsim.engines.llvm.target import converts_halves, has_feature, target
 
@@ -79,8 +79,8 @@ def target_machine(level: int) -> llvm.TargetMachine:
 
 LARGE_LINES = 4_000
 """Of a module of more lines than this, most of which are one block, instructions are not combined: that costs more than
-it gains, as the builder has found what is equal; only sums are reordered. Between blocks it has not, and what is left
-costs code generation more (shuffles of doubles ten times as much).
+it gains, as the builder has merged equal instructions; only sums are reordered. Between blocks the builder merges
+nothing, and unmerged instructions cost code generation more (shuffles of doubles ten times as much).
 """
 HUGE_BLOCKS, HUGE_JOINS = 5_000, 400
 """Promotion of stack slots, coalescing and register allocation grow faster than the number of blocks, and sooner where
@@ -156,21 +156,21 @@ def compile_object(text: str) -> bytes:
 def _worked_around(text: str, module: llvm.ModuleRef) -> llvm.ModuleRef:
     """A module, made from a text by the passes, as LLVM's code generator is right about it."""
     from vsim.engines.llvm.host.workarounds import (
-        with_bytes_apart,
-        with_halves_apart,
         with_loads_in_order,
-        with_pairs_apart,
-        with_selects_apart,
+        with_split_bytes,
+        with_split_halves,
+        with_split_pairs,
+        with_split_selects,
     )
 
     needed = [
         work_around
         for work_around, is_needed in (
-            (with_halves_apart, "@llvm.coro.suspend(" in text and "half" in text),
-            (with_bytes_apart, " x i8>" in text),
-            (with_pairs_apart, "<2 x i16>" in text and has_feature("avx512f")),
+            (with_split_halves, "@llvm.coro.suspend(" in text and "half" in text),
+            (with_split_bytes, " x i8>" in text),
+            (with_split_pairs, "<2 x i16>" in text and has_feature("avx512f")),
             (with_loads_in_order, "= shufflevector <" in text),
-            (with_selects_apart, "= select <" in text and "= and <" in text and has_feature("avx512f")),
+            (with_split_selects, "= select <" in text and "= and <" in text and has_feature("avx512f")),
         )
         if is_needed
     ]
@@ -186,7 +186,7 @@ def _verified(text: str) -> llvm.ModuleRef:
     """A module that LLVM's verifier has no objection to.
 
     Raises:
-        InvalidCode: it has some, or the text is none.
+        InvalidCode: the text is no valid IR.
     """
     try:
         module = llvm.parse_assembly(text)
@@ -207,8 +207,8 @@ def _is_valid(module: llvm.ModuleRef) -> bool:
 
 @in_llvm()
 def compile_support(text: str) -> bytes:
-    """Native object code of functions that are written as they are to be."""
-    machine = target_machine(1)  # Below that, functions that leave all registers as they are lose their result.
+    """Native object code of functions that need no optimisation."""
+    machine = target_machine(1)  # At level 0, functions that preserve all registers lose their result.
     module = llvm.parse_assembly(text)
     if "@llvm.coro" in text:
         _run_pipeline(module, machine, 0)
@@ -227,7 +227,7 @@ class _Engine(llvm.ExecutionEngine):  # type: ignore[misc] # llvmlite has no typ
 def loaded(codes: Sequence[bytes]) -> llvm.ExecutionEngine:
     """Object code in memory, linked together."""
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(0))
-    with room_for(sum(map(len, codes))):
+    with near_each_other(sum(map(len, codes))):
         for code in codes:
             engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()

@@ -1,8 +1,8 @@
-"""The race check of compiled code: summaries of what was done to each unit of memory, ids, and the run that records.
+"""The race check of compiled code: summaries of the accesses to each unit of memory, ids, and the recording run.
 
-**Summaries.** For each unit of memory (a dword) a word of 32 bits says who accessed it last, and how. They lie in
-address space that is reserved once for the process, at a place that follows from the host's address of the unit:
-whoever has a pointer to memory finds the words beside it by two additions.
+**Summaries.** For each unit of memory (a dword) a word of 32 bits holds the last accessing thread, and the kind of its
+access. Address space for the words is reserved once for the process. The address of a word follows from the
+host's address of its unit: two additions lead from a pointer to the words of its memory.
 
 **Ids.** A word is the id of a thread in a launch with the barriers behind it, ``first + group * span + thread <<
 shift + epoch << flags``, and flags. Ids of a launch are greater than those of all earlier ones, so that words need no
@@ -11,7 +11,7 @@ are counted modulo :data:`EPOCHS`.
 
 **Flags.** One word is enough, as a barrier orders all that a group did before it: for its own group, only the accesses
 of the newest epoch count, and these are reads (no flag), atomics (:data:`ATOMICS`), or a write or both
-(:data:`WRITTEN`), whoever's they are. Other groups race with all of it, and :data:`MIXED` says that the earlier epochs
+(:data:`WRITTEN`), of any thread. Other groups race with all of it, and :data:`MIXED` says that the earlier epochs
 had something else. Where barriers are split, a thread that has arrived may be an epoch behind others: :data:`BEHIND`
 says that the epoch before had something else. Kernels have the flags that they need.
 
@@ -20,7 +20,7 @@ the unit is marked. If there are marks after the launch, it runs again, from the
 access to marked units, and the exact analysis (:mod:`vsim.checks.races`) has the word.
 
 Threads that access different bytes of a dword are suspicious, too. Where that is so of more dwords than can be
-recorded, the launch runs again before that, in code whose units are what the kernel writes at once (:data:`FINE`).
+recorded, the launch runs again before that, in code whose units are the kernel's smallest stores (:data:`FINE`).
 Words of small units take many times the memory that they are about. So it runs once for each window of the memory
 that it writes, and keeps words for that alone.
 """
@@ -54,7 +54,7 @@ from vsim.semantics.messages import meaning
 RECORDING = "race recording"
 """In the place of checks: the launch runs again, and records accesses to marked units."""
 FINE = "fine race units"
-"""Beside the check: units are as small as what the kernel writes at once, and of a window of memory."""
+"""Beside the check: units are the kernel's smallest stores, and cover a window of memory."""
 PLACE_BITS = 42
 """Bits of a host address that choose its words."""
 LARGEST_UNIT = 4
@@ -67,11 +67,11 @@ EPOCHS, EPOCHS_OF_ITEMS = 64, 8
 WRITTEN, MIXED, ATOMICS, BEHIND = 1, 2, 4, 8
 """Flags of a word."""
 _ALIGNMENT = EPOCHS * 2 * BEHIND
-"""Of the first id of a launch: epochs and flags are bits of their own."""
+"""Of the first id of a launch: epochs and flags use bits below it."""
 _NO_RESERVE, _NO_REPLACE, _HUGE_PAGES = 0x4000, 0x100000, 14
 """Of Linux; not all versions of Python have names for these."""
 _FIRST_PLACE = 1 << 44
-"""Where words begin: far from where the system puts memory by itself, as what is linked must lie close together."""
+"""Begin of the words: far from the system's own allocations, as linked code must lie close together."""
 LISTED, RECORDED = 1 << 20, 1 << 22
 """Units of one launch that are noted where they are marked, and records of one run."""
 CHOSEN = 1 << 15
@@ -149,7 +149,7 @@ def _stores(values: dict[str, str]) -> str:
 
 
 class ShadowMemory:
-    """Address space for words and marks, which the system gives memory as it is touched, and the ids not used yet."""
+    """Address space for words and marks, which the system backs with memory when it is touched, and the unused ids."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -210,8 +210,8 @@ def shadow() -> ShadowMemory:
 
 @dataclass(frozen=True)
 class Traits:
-    """What a kernel's code depends on: whether it waits at barriers, plain or other ones, has atomics, and fences; how
-    many lanes of a thread have ids of their own, 0 where the thread has one.
+    """The traits of a kernel that its code depends on: whether it waits at group barriers or other barriers, has
+    atomics or fences; and the number of lanes with separate ids, 0 if a thread has one id.
     """
 
     barriers: bool

@@ -1,4 +1,4 @@
-"""Faults as errors: what the record of a fault says of the instruction, the lane and the memory."""
+"""Faults as errors: the instruction, the lane and the memory of a fault record."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def read_record(context: Words) -> FaultRecord:
 
 
 def fault(
-    dispatch: Dispatch, functions: Sequence[Function], context: Words, turned: bool
+    dispatch: Dispatch, functions: Sequence[Function], context: Words, transposed: bool
 ) -> SimulationError | RefusedInstruction:
     """The error that the fault of a launch stands for.
 
     Args:
         functions: those of the compiled module by number.
-        turned: y counts up along the lanes (:func:`vsim.launch.threads.local_ids`).
+        transposed: y counts up along the lanes (:func:`vsim.launch.threads.local_ids`).
     """
     record = read_record(context)
     if record.kind == cx.REFUSED:
@@ -60,7 +60,7 @@ def fault(
         number = number if len(barriers) > 1 else barriers[0]
     instruction = function.instructions[number]
     thread, lane = record.thread, record.lane + threads.first_lane(instruction)
-    if turned:
+    if transposed:
         thread, lane = threads.usual_place(dispatch, group, thread, lane)
     where = threads.describe(dispatch, group, thread, lane)
     from visakit.text.printer import FunctionPrinter

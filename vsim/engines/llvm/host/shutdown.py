@@ -1,7 +1,7 @@
 """Who is at work in LLVM, and the end of that.
 
-The C library's exit destroys what LLVM keeps in static variables. So before it, somebody lets no other thread begin
-work in LLVM, and waits for those that have.
+The C library's exit destroys LLVM's static variables. So a handler that runs before it keeps other threads from
+starting work in LLVM, and waits for threads that have started.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class ProcessEndsError(Exception):
 
 
 class _Work:
-    """The threads that are at work; ``last`` is the one that ends the process, once it does."""
+    """The threads that work in LLVM; ``last`` is the thread that ends the process."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()

@@ -34,8 +34,8 @@ def keep(image: LinkedImage, signature: KernelSignature, module: bytes) -> None:
     """Keep the summary of a kernel whose native code is kept, too.
 
     Args:
-        module: the module as CISA bytes. Where these are not those that it was read from and validated, or there are
-            none such, nothing is kept.
+        module: the module as CISA bytes. If they differ from the bytes that were read and validated, or there are no
+            such bytes, nothing is kept.
     """
     if signature.known is not None or module != image.code:
         return

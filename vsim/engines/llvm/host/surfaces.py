@@ -43,7 +43,7 @@ def made_for(dispatch: Dispatch) -> Hashable:
 
 
 def table_index(bindless: bool, number: int) -> int:
-    """The entry of the table of surfaces: the URB and bindless surfaces stand behind the numbered ones."""
+    """The index into the table of surfaces: the URB and bindless surfaces follow the numbered ones."""
     if bindless:
         return cx.SURFACE_LIMIT + number // SURFACE_HANDLE_STEP
     return number if number != URB else cx.SURFACE_LIMIT

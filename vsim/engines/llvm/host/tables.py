@@ -19,7 +19,7 @@ from vsim.memory.memory import AddressSpace, Buffer
 ARENA_BYTES = 16 << 20
 """Memory for the frames of suspended threads of one work-group, at least."""
 TURNS_ARENA_BYTES = 256 << 20
-"""Memory for those of all threads that are under way where they take turns; the system gives what is touched."""
+"""Memory for the frames of all threads under cooperative scheduling; the system backs touched pages only."""
 
 
 Range = tuple[int, int, bool]
@@ -94,8 +94,8 @@ def _fill_image(entry: Words, image: SurfaceImage) -> None:
     entry[cx.WRITTEN_SURFACES // 8 + 1] = image.array.nbytes
 
 
-def local_id_table(dispatch: Dispatch, group: Group, turned: bool) -> Bytes:
-    """Local ids of all threads of a group, room for three rows of words for each; ``turned``: y counts up along the
+def local_id_table(dispatch: Dispatch, group: Group, transposed: bool) -> Bytes:
+    """Local ids of all threads of a group, room for three rows of words for each; ``transposed``: y counts up along the
     lanes.
     """
     row, count = threads.id_row_bytes(dispatch), dispatch.threads_of(group)
@@ -103,13 +103,13 @@ def local_id_table(dispatch: Dispatch, group: Group, turned: bool) -> Bytes:
     found = aligned(count * 3 * row + 64)
     words = found[: count * 3 * row].view(np.uint16).reshape(count, 3 * row // 2)
     for t in range(count):
-        for dimension, ids in enumerate(threads.local_ids(dispatch, group, t, turned)):
+        for dimension, ids in enumerate(threads.local_ids(dispatch, group, t, transposed)):
             words[t, dimension * step : dimension * step + dispatch.simd] = ids
     return found
 
 
 class WorkerMemory(NamedTuple):
-    """Memory of one worker thread: the structure that compiled code gets, and what it points to."""
+    """Memory of one worker thread: the structure that compiled code gets, and the memory that it points to."""
 
     block: Words
     slm: Bytes

@@ -27,7 +27,7 @@ from vsim.engines.llvm.support.templates import fill
 from vsim.launch.arrays import Bytes, Words
 
 LONGEST_WAIT = 1.0
-"""Seconds after which one who waits for a time looks at the clock again, which somebody may have set."""
+"""Seconds between two looks at the clock in a timed wait, as the system's clock may be set meanwhile."""
 _SEMAPHORES = {"sem_wait": "ptr", "sem_post": "ptr", "sem_timedwait": "ptr, ptr"}
 """What members call of the C library, with the types of its parameters."""
 
@@ -42,13 +42,13 @@ class Functions(NamedTuple):
 
 @cache
 def functions() -> Functions:
-    """The native code of crews, made ready once and kept for ever."""
+    """The native code of thread pools, loaded once and kept for ever."""
     library = ctypes.CDLL(None)
     for name in _SEMAPHORES:
         llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
     declarations = {name: f"declare i32 @{name}({types})" for name, types in _SEMAPHORES.items()}
     native.initialize()
-    engine = native.loaded([compiled(module([fill("thread_pool", "crew")], declarations))])
+    engine = native.loaded([compiled(module([fill("thread_pool", "pool")], declarations))])
     _keep(engine)
     word = ctypes.c_void_p
     types = {"member": (word,), "run": (word, word, ctypes.c_uint64, word, word), "await": (word, word)}
@@ -73,7 +73,7 @@ def _semaphore(place: int) -> None:
     ctypes.CDLL(None).sem_init(ctypes.c_void_p(place), 0, 0)
 
 
-class Crew:
+class ThreadPool:
     """Threads that one run at a time has for itself: a member for runs of one job, and others for runs of several.
 
     Args:
@@ -86,11 +86,11 @@ class Crew:
         first = os.getpid() % len(cpus)
         self.cpus = [*cpus[first:], *cpus[:first]]
         self.functions = functions()
-        block = _block(cx.CREW_SIZE)
+        block = _block(cx.POOL_SIZE)
         self.address = block.ctypes.data
-        _semaphore(self.address + cx.CREW_ENDED)
+        _semaphore(self.address + cx.POOL_ENDED)
         self.words: Words = block.view(np.uint64)
-        self.alone: Words = np.zeros(0, np.uint64)
+        self.single: Words = np.zeros(0, np.uint64)
         """Where the structure of the member for runs of one job is, if it has begun."""
         self.members: Words = np.zeros(0, np.uint64)
         """The same of the others."""
@@ -100,11 +100,11 @@ class Crew:
     @property
     def left(self) -> int:
         """How many jobs have not ended."""
-        return int(self.words[cx.CREW_LEFT // 8])
+        return int(self.words[cx.POOL_LEFT // 8])
 
     def size(self, count: int) -> int:
         """How many members there are for runs of so many jobs."""
-        return self.alone.size if count == 1 else self.members.size
+        return self.single.size if count == 1 else self.members.size
 
     def grow(self, count: int) -> None:
         """Have at least so many members for runs of so many jobs.
@@ -114,7 +114,7 @@ class Crew:
         """
         while self.size(count) < count:
             if count == 1:
-                self.alone = self._begun(0, None)
+                self.single = self._begun(0, None)
             else:
                 number = self.members.size
                 place = self._begun(number, self.cpus[number % len(self.cpus)])
@@ -141,7 +141,7 @@ class Crew:
         Args:
             jobs: where they are.
         """
-        members = self.alone if count == 1 else self.members
+        members = self.single if count == 1 else self.members
         self.functions.run(self.address, members.ctypes.data, count, jobs, self._limit(seconds))
 
     def wait(self, seconds: float | None) -> None:

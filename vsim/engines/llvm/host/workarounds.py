@@ -28,7 +28,7 @@ _DEEPEST = 6
 """How many operations on bits become one instruction, and some more, as a few of them may be nothing in the end."""
 
 
-def with_halves_apart(text: str) -> str:
+def with_split_halves(text: str) -> str:
     """A module in which halves that live across a suspension of a coroutine are not joined with others on their way
     into the frame.
 
@@ -38,7 +38,7 @@ def with_halves_apart(text: str) -> str:
     return _HALF_SPILL.sub("  store volatile half ", text)
 
 
-def with_bytes_apart(text: str) -> str:
+def with_split_bytes(text: str) -> str:
     """A module in which nothing is joined with loads of vectors of which single bytes are taken.
 
     LLVM makes one load of bytes that follow each other in memory and are put together the other way round, and begins
@@ -53,11 +53,11 @@ def with_bytes_apart(text: str) -> str:
     return _LOADED_BYTES.sub(lambda m: f"  {m[1]} = load volatile " if m[1] in names else m[0], text)
 
 
-def with_pairs_apart(text: str) -> str:
+def with_split_pairs(text: str) -> str:
     """A module in which two dwords become words by their place, not by a truncation.
 
-    With AVX-512 LLVM makes one masked instruction (``vpmovsdw``) of a saturated pair and of what the other lanes keep,
-    widens the pair, which is less than a register, in a way that it does not know itself, and ends the process.
+    With AVX-512 LLVM makes one masked instruction (``vpmovsdw``) of a saturated pair and of the other lanes' old
+    values, widens the pair, which is less than a register, to a form that it cannot select, and ends the process.
     """
     return _NARROWED_PAIR.sub(
         r"  \1.words = bitcast <2 x i32> \2 to <4 x i16>\n"
@@ -67,7 +67,7 @@ def with_pairs_apart(text: str) -> str:
 
 
 def with_loads_in_order(text: str) -> str:
-    """A module in which no vector is loaded behind a store that stands behind its load.
+    """A module in which no vector load moves below a later store.
 
     Where eight bytes of a vector are wanted, and others besides, LLVM loads the eight once more by themselves, and
     forgets that the load of the vector comes before the stores that follow it; volatile loads stay where they are.
@@ -77,13 +77,13 @@ def with_loads_in_order(text: str) -> str:
     return _LOADED.sub(lambda m: f"  {m[1]} = load volatile " if m[1] in taken and uses[m[1]] > 2 else m[0], text)
 
 
-def with_selects_apart(text: str) -> str:
-    """A module in which no operation on bits gets a mask if one of its sources is what the other lanes keep, and one is
-    a constant.
+def with_split_selects(text: str) -> str:
+    """A module in which no bit operation gets a mask if one source is the other lanes' old value and another source is
+     a constant.
 
-    With AVX-512 LLVM makes one masked instruction of both (``vpternlog``). Where the constant chooses between what is
-    kept and something else, it exchanges these two in half of the cases. A fence of arithmetic, which is no
-    instruction, hides what is kept.
+    With AVX-512 LLVM makes one masked instruction of both (``vpternlog``). If the constant chooses between the old
+    value and another one, LLVM exchanges these two in half of the cases. An arithmetic fence, which costs no
+    instruction, hides the old value.
     """
     bitwise = {name: sources for name, *sources in _BITWISE.findall(text)}
     casts = dict(_BITCAST.findall(text))

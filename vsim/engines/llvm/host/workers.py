@@ -1,7 +1,7 @@
 """Worker threads that run native code: made once, spread over the CPUs, woken for each launch.
 
-An interrupt may come between any two steps of the thread that waits for a run (Ctrl-C in the main thread). So what
-decides whether code still runs is counted by the workers, and whoever leaves a run early ends it first.
+An interrupt may come between any two steps of the thread that waits for a run (Ctrl-C in the main thread). So the
+workers themselves count the jobs that still run, and a thread that leaves a run early ends it first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vsim.engines.llvm.abi import JOB_SIZE
 from vsim.launch.arrays import Words
 
 if TYPE_CHECKING:
-    from vsim.engines.llvm.host.thread_pool import Crew
+    from vsim.engines.llvm.host.thread_pool import ThreadPool
 
 STACK_BYTES = 256 << 20
 MAXIMUM_DEPTH = 1000
@@ -50,14 +50,14 @@ class Run(Generic[Kept]):
         self.count = jobs.size * 8 // JOB_SIZE
         self.closed = False
         """No job begins any more."""
-        self.crew: Crew | None = None
-        """Who runs them, once that is certain; nobody else then has the crew until this is over."""
+        self.pool: ThreadPool | None = None
+        """The pool that runs them, once it is chosen; it serves no other run until this one is over."""
         self.process = os.getpid()
 
     @property
     def left(self) -> int:
         """How many jobs are under way."""
-        return 0 if self.crew is None else self.crew.left
+        return 0 if self.pool is None else self.pool.left
 
     @property
     def over(self) -> bool:
@@ -66,16 +66,16 @@ class Run(Generic[Kept]):
 
     def work(self, max_seconds: float | None) -> bool:
         """Run the jobs to their end; False if they were stopped because time was up."""
-        assert self.crew is not None
+        assert self.pool is not None
         end = None if max_seconds is None else monotonic() + max_seconds
         in_time = True
-        self.crew.run(self.jobs.ctypes.data, self.count, max_seconds)
+        self.pool.run(self.jobs.ctypes.data, self.count, max_seconds)
         while self.left:
             left = None if end is None else end - monotonic()
             if left is not None and left <= 0:
                 in_time, end, left = False, None, None
                 self.stop()
-            self.crew.wait(left)
+            self.pool.wait(left)
         self.closed = True
         return in_time
 
@@ -88,8 +88,8 @@ class Run(Generic[Kept]):
             try:
                 self.closed = True
                 self.stop()
-                if self.crew is not None:
-                    self.crew.wait(SETTLE_SECONDS)
+                if self.pool is not None:
+                    self.pool.wait(SETTLE_SECONDS)
             except BaseException as caught:
                 interrupt = caught
         if interrupt is not None:
@@ -97,19 +97,17 @@ class Run(Generic[Kept]):
 
 
 def frame_bytes(function: Function) -> int:
-    """Bytes of the variables of a function, which its frame has at most besides what the compiler adds."""
+    """Bytes of the variables of a function: the size of its frame without the compiler's additions."""
     return sum(v.size for v in function.variables if v.alias is None)
 
 
-class Pool:
-    """Crews of threads with large stacks, for recursion in kernels: one for each run of those that are under way at the
-    same time.
-    """
+class WorkerPools:
+    """Pools of threads with large stacks, for recursion in kernels: one for each concurrent run."""
 
     def __init__(self) -> None:
         self.choosing = threading.RLock()
         """Its holder may take it again: if an interrupt came before it was given back, the next run must not wait."""
-        self.crews: list[tuple[Crew, list[Run[object]]]] = []
+        self.pools: list[tuple[ThreadPool, list[Run[object]]]] = []
         """With the run that each works at, if any."""
         try:
             self.cpus = sorted(os.sched_getaffinity(0))
@@ -119,29 +117,29 @@ class Pool:
     def forget_workers(self) -> None:
         """In a forked process, which has none of the threads: new ones are made when they are wanted."""
         self.choosing = threading.RLock()
-        self.crews = []
+        self.pools = []
 
     def _hire(self, run: Run[object]) -> None:
-        """Give a run a crew that is large enough."""
+        """Give a run an idle pool that is large enough."""
         with self.choosing:
-            for hired, works_at in self.crews:
+            for idle, works_at in self.pools:
                 if not works_at or works_at[0].over:
-                    crew = hired
+                    pool = idle
                     break
             else:
-                from vsim.engines.llvm.host.thread_pool import Crew
+                from vsim.engines.llvm.host.thread_pool import ThreadPool
 
-                crew, works_at = Crew(self.cpus), []
-                self.crews.append((crew, works_at))
+                pool, works_at = ThreadPool(self.cpus), []
+                self.pools.append((pool, works_at))
             works_at[:] = [run]
-            if crew.size(run.count) < run.count:
-                _grow(crew, run.count)
-            run.crew = crew
+            if pool.size(run.count) < run.count:
+                _grow(pool, run.count)
+            run.pool = pool
 
     def _dismiss(self, run: Run[object]) -> None:
         """Forget a run that is over."""
         with self.choosing:
-            for _, works_at in self.crews:
+            for _, works_at in self.pools:
                 if works_at and works_at[0] is run and run.over:
                     works_at.clear()
 
@@ -160,23 +158,23 @@ class Pool:
             self._dismiss(run)
 
 
-def _grow(crew: Crew, count: int) -> None:
-    """Make a crew larger.
+def _grow(pool: ThreadPool, count: int) -> None:
+    """Make a pool larger.
 
     Raises:
         LaunchError: S002, the system does not let this process have so many threads.
     """
     previous = threading.stack_size(STACK_BYTES)
     try:
-        crew.grow(count)
+        pool.grow(count)
     except RuntimeError:
-        message = f"a launch wants {count} worker threads, the system lets this process have {crew.size(count)}"
+        message = f"a launch wants {count} worker threads, the system lets this process have {pool.size(count)}"
         raise LaunchError(Diagnostic("S002", message, Span("<launch>", 0), "ask for fewer with 'threads'")) from None
     finally:
         threading.stack_size(previous)
 
 
-POOL = Pool()
+POOL = WorkerPools()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=POOL.forget_workers)
 

@@ -1,3 +1,1 @@
-"""LLVM IR as text: lane values and what is known of them, the builder, and the forms that differ between versions of
-LLVM.
-"""
+"""LLVM IR as text: lane values and their facts, the builder, and the forms that differ between versions of LLVM."""

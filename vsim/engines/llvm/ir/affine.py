@@ -1,6 +1,7 @@
-"""Strided lanes: what is proved about the lanes of an integer vector, so that accesses need no test of every lane.
+"""Affine lanes: the proved distances between the lanes of an integer vector, so that accesses need no test of each
+lane.
 
-The lanes lie in rows. Lane ``i`` of row ``r`` is ``root + offset + i * stride + r * row_stride``, where root and row
+The lanes form rows. Lane ``i`` of row ``r`` is ``root + offset + i * stride + r * row_stride``, where root and row
 stride are scalars and offset and stride are constants. Constants are gathered in the offset, so that addresses which
 differ by a constant share their root, and with it their checks.
 
@@ -11,7 +12,7 @@ pitch``, stride 4, rows of 8, row stride ``4 * pitch``. It is two vector accesse
 
 Not everything is proved at once. A 32-bit sum that is widened to 64 bits is strided after the conversion only if it did
 not wrap around before; a value that was written under a mask is strided only in those lanes. Such *assumptions* are
-carried along, and whoever relies on the lanes tests them (:meth:`StridedLanes.holds`) or knows that they hold.
+carried along. A user of the lanes tests them (:meth:`AffineLanes.holds`) or proves them.
 
 Lanes at constant distances that are no stride are known, too: compilers load three components that are the same for a
 whole thread by four lanes, ``add (M1_NM, 4) AT(0,0)<1> BASE(0,0)<0;1,0> 0x8840:uv``.
@@ -19,7 +20,7 @@ whole thread by four lanes, ``add (M1_NM, 4) AT(0,0)<1> BASE(0,0)<0;1,0> 0x8840:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from vsim.engines.llvm.ir.values import Value
 
 MAXIMUM_ASSUMPTIONS = 4
-_FURTHER = "+"
-"""What stands between a mask and the number of its lane that is lane 0 of a value."""
 LARGEST_FACTOR = 1 << 20
 
 
@@ -41,7 +40,7 @@ LARGEST_FACTOR = 1 << 20
 class Widening:
     """An assumption: the lanes did not wrap around in the type that they were converted from to a wider one."""
 
-    strided: StridedLanes
+    affine: AffineLanes
     lanes: int
     source: DataType
     target: DataType
@@ -50,7 +49,7 @@ class Widening:
         """Emit the test (i1): the corner lanes, among which all others lie, fit the narrower
         type (the first one does).
         """
-        known, target = self.strided, self.target
+        known, target = self.affine, self.target
         b, narrow, wide = known.first_lane.builder, self.source, types.UQ if target.size == 8 else types.UD
         lowest = -(1 << (narrow.bits - 1)) if narrow.is_signed else 0
         first = b.retype(b.cast(b.retype(known.first_lane, narrow), target), wide) + b.const(-lowest, wide)
@@ -68,15 +67,19 @@ class Widening:
         return (beyond < b.const(1 << narrow.bits, wide)).text
 
 
-def mask_further(name: str, lanes: int) -> str:
-    """A mask as an assumption of values whose lane 0 is so many lanes further on in it."""
-    mask, _, first = name.partition(_FURTHER)
-    total = int(first or 0) + lanes
-    return f"{mask}{_FURTHER}{total}" if total else mask
+class AssumedMask(NamedTuple):
+    """An assumption: a lane is inside a mask (SSA name). Lane 0 of the value is lane ``first`` of the mask."""
+
+    name: str
+    first: int = 0
+
+    def shifted(self, lanes: int) -> AssumedMask:
+        """The assumption for a value that begins so many lanes later."""
+        return self._replace(first=self.first + lanes)
 
 
 @dataclass(slots=True)
-class StridedLanes:
+class AffineLanes:
     """What is known of the lanes of a vector; see the head of this module. One row of all lanes has no row stride."""
 
     root: Value
@@ -85,15 +88,12 @@ class StridedLanes:
     row_stride: Value | None = None
     small: bool = False
     """Every lane is less than 2**12: a local id, which cannot wrap around when it is widened."""
-    assumptions: tuple[Widening | str, ...] = ()
-    """Widenings, and masks (SSA names) outside which nothing is known of a lane; lane 0 is the mask's first one, or
-    another one (:func:`mask_further`).
-    """
+    assumptions: tuple[Widening | AssumedMask, ...] = ()
+    """Widenings that did not wrap around, and masks outside which nothing is known of a lane."""
     factor: int = 0
-    """If the lanes are a multiple of what was widened, plus something that is the same for all: that multiple; else 0.
-    """
+    """If the lanes are a multiple of the widened value plus a uniform value: that multiple; else 0."""
     first: int = 0
-    """The lane of what was widened that is lane 0 here."""
+    """The lane of the widened value that is lane 0 here."""
     offset: int = 0
     steps: tuple[int, ...] = ()
     """Distances of all lanes from the first one, if they are constants and yet no stride, which is 0 then; one row."""
@@ -113,7 +113,7 @@ class StridedLanes:
         """How far the lanes of a row are from its first one."""
         return list(self.steps) or [i * self.stride for i in range(self.row)]
 
-    def steps_of_sum(self, other: StridedLanes, sign: int) -> tuple[int, ...] | None:
+    def steps_of_sum(self, other: AffineLanes, sign: int) -> tuple[int, ...] | None:
         """The steps of a sum (``sign`` 1) or a difference (-1); None where they are not known."""
         if (self.steps and (other.stride or other.steps)) or (other.steps and self.stride):
             return None
@@ -127,19 +127,25 @@ class StridedLanes:
         return first.deferred("add", stride.deferred("mul", first.builder.const(number, first.type)))
 
     @property
-    def masks(self) -> set[str]:
-        """The masks (SSA names) outside which nothing is known of a lane."""
-        return {n for n in self.assumptions if isinstance(n, str)}
+    def masks(self) -> set[AssumedMask]:
+        """The masks outside which nothing is known of a lane."""
+        return {n for n in self.assumptions if isinstance(n, AssumedMask)}
 
-    def with_masks(self, change: Callable[[str], str]) -> StridedLanes:
-        """The same under other names of the masks."""
+    def holds_inside(self, names: Set[str]) -> bool:
+        """Whether the assumed masks are among masks (SSA names) that hold for all lanes."""
+        return all(not mask.first and mask.name in names for mask in self.masks)
+
+    def with_masks(self, change: Callable[[AssumedMask], AssumedMask]) -> AffineLanes:
+        """The same under other masks."""
         if not self.masks:
             return self
-        return replace(self, assumptions=tuple(change(n) if isinstance(n, str) else n for n in self.assumptions))
+        return replace(
+            self, assumptions=tuple(change(n) if isinstance(n, AssumedMask) else n for n in self.assumptions)
+        )
 
-    def within_masks(self) -> StridedLanes:
+    def within_masks(self) -> AffineLanes:
         """The same, where all lanes that count are inside those masks."""
-        return replace(self, assumptions=tuple(n for n in self.assumptions if not isinstance(n, str)))
+        return replace(self, assumptions=tuple(n for n in self.assumptions if not isinstance(n, AssumedMask)))
 
     def widened(self) -> Widening | None:
         """What was widened, if lanes are exactly that times the factor and something that is the same for all."""
@@ -148,10 +154,10 @@ class StridedLanes:
 
     def holds(self) -> str:
         """Emit the test (i1) that no lane wrapped around on the way to a wider type."""
-        tests = [test for n in self.assumptions if not isinstance(n, str) and (test := n.holds()) != "true"]
+        tests = [test for n in self.assumptions if not isinstance(n, AssumedMask) and (test := n.holds()) != "true"]
         return reduce(lambda x, y: self.root.builder.assign(f"and i1 {x}, {y}"), tests) if tests else "true"
 
-    def in_rows_of(self, row: int) -> StridedLanes | None:
+    def in_rows_of(self, row: int) -> AffineLanes | None:
         """The same in rows of another length, if that is possible."""
         if row == self.row:
             return self
@@ -159,7 +165,7 @@ class StridedLanes:
             return None
         return replace(self, row=row, row_stride=self.root.builder.const(self.stride * row, self.root.type))
 
-    def followed_by(self, other: StridedLanes) -> StridedLanes | None:
+    def followed_by(self, other: AffineLanes) -> AffineLanes | None:
         """Two rows end to end."""
         if self.row_stride or other.row_stride or self.stride != other.stride or self.steps or other.steps:
             return None
@@ -172,9 +178,9 @@ class StridedLanes:
             row = 2 * row if one_row else row
         else:
             row_stride = other.first_lane.deferred("sub", self.first_lane)
-        return StridedLanes(self.root, self.stride, row, row_stride, small, assumptions, offset=self.offset)
+        return AffineLanes(self.root, self.stride, row, row_stride, small, assumptions, offset=self.offset)
 
-    def part(self, first: int, count: int) -> StridedLanes | None:
+    def part(self, first: int, count: int) -> AffineLanes | None:
         """Consecutive lanes: part of a row, or whole rows."""
         if self.steps:
             return None
@@ -182,7 +188,7 @@ class StridedLanes:
         r, i = divmod(first, self.row)
         if r and self.row_stride is not None:
             root = root.deferred("add", self.row_stride.deferred("mul", root.builder.const(r, root.type)))
-        found = replace(self, root=root, first=self.first + first).with_masks(lambda n: mask_further(n, first))
+        found = replace(self, root=root, first=self.first + first).with_masks(lambda mask: mask.shifted(first))
         if i + count <= self.row:
             found.row, found.row_stride, found.offset = count, None, found.offset + i * self.stride
             return found
@@ -195,19 +201,19 @@ class BasePointer(NamedTuple):
     payload: str
     byte: int
     slots: int = 0
-    """How many buffers of the address space further on memory lies that stands beside its buffer."""
+    """Number of buffers in the address space between the argument's buffer and the addressed one."""
 
     def moved(self, distance: int) -> BasePointer:
         """The same behind a distance in bytes (as unsigned bits): where it leads into other buffers, these."""
         return self._replace(slots=self.slots + ((distance + (1 << 31) & (1 << 64) - 1) >> 32))
 
 
-def strided_sum(x: Value, y: Value, sign: int) -> StridedLanes | None:
+def affine_sum(x: Value, y: Value, sign: int) -> AffineLanes | None:
     """What is known of a sum (``sign`` 1) or a difference (-1)."""
     lanes, t = max(x.lanes, y.lanes), x.type
     if lanes == 1 or not t.is_integer:
         return None
-    left, right = x.strided_over(lanes), y.strided_over(lanes)
+    left, right = x.affine_over(lanes), y.affine_over(lanes)
     if left is None or right is None:
         return None
     row = min(left.row, right.row)
@@ -226,7 +232,7 @@ def strided_sum(x: Value, y: Value, sign: int) -> StridedLanes | None:
     row_stride = None
     if left.row_stride is not None or right.row_stride is not None:
         row_stride = join(left.row_stride or zero, right.row_stride or zero)
-    return StridedLanes(
+    return AffineLanes(
         join(left.root, right.root),
         left.stride + sign * right.stride,
         row,
@@ -239,9 +245,9 @@ def strided_sum(x: Value, y: Value, sign: int) -> StridedLanes | None:
     )
 
 
-def strided_product(x: Value, factor: Value) -> StridedLanes | None:
+def affine_product(x: Value, factor: Value) -> AffineLanes | None:
     """What is known of a product with a scalar."""
-    found, b, t = x.strided, x.builder, x.type
+    found, b, t = x.facts.affine, x.builder, x.type
     if not found or factor.lanes > 1 or not t.is_integer:
         return None
     factor = b.retype(factor, t)
@@ -263,14 +269,14 @@ def strided_product(x: Value, factor: Value) -> StridedLanes | None:
     )
 
 
-def same_in_rows(x: Value, y: Value, op: str) -> StridedLanes | None:
+def uniform_rows(x: Value, y: Value, op: str) -> AffineLanes | None:
     """What is known of an operation on lanes that are the same along one row or two: so are the results.
 
     Args:
         op: an operation of LLVM that has a result for all operands.
     """
     lanes, b, t = max(x.lanes, y.lanes), x.builder, x.type
-    left, right = x.strided_over(lanes), y.strided_over(lanes)
+    left, right = x.affine_over(lanes), y.affine_over(lanes)
     if lanes == 1 or not t.is_integer or left is None or right is None:
         return None
     if left.stride or right.stride or left.steps or right.steps:
@@ -281,29 +287,28 @@ def same_in_rows(x: Value, y: Value, op: str) -> StridedLanes | None:
         return None
 
     assumptions = left.assumptions + right.assumptions
-    if not all(isinstance(n, str) for n in assumptions):
+    if not all(isinstance(n, AssumedMask) for n in assumptions):
         return None
     first, second = (b.retype(left.of_row(n), t).deferred(op, b.retype(right.of_row(n), t)) for n in (0, 1))
     row_stride = None if row == lanes else second.deferred("sub", first)
-    return StridedLanes(first, 0, row, row_stride, assumptions=assumptions)
+    return AffineLanes(first, 0, row, row_stride, assumptions=assumptions)
 
 
-def strided_pair(low: Value, high: Value) -> StridedLanes | None:
+def affine_pair(low: Value, high: Value) -> AffineLanes | None:
     """What is known of qwords of which there are the low and the high dwords."""
-    if low.strided is None or high.strided is None:
+    if low.facts.affine is None or high.facts.affine is None:
         return None
     b = low.builder
     halves = [b.cast(b.retype(x, types.UD), types.UQ) for x in (low, high)]
-    upper = strided_product(halves[1], b.const(1 << 32, types.UQ))
+    upper = affine_product(halves[1], b.const(1 << 32, types.UQ))
     if upper is None:
         return None
-    halves[1].strided = upper
-    return strided_sum(halves[0], halves[1], 1)
+    return affine_sum(halves[0], halves[1].with_facts(affine=upper), 1)
 
 
-def strided_conversion(x: Value, target: DataType) -> StridedLanes | None:
+def affine_conversion(x: Value, target: DataType) -> AffineLanes | None:
     """What is known of strided lanes after a conversion to an integer type of another size."""
-    b, known, source = x.builder, x.strided, x.type
+    b, known, source = x.builder, x.facts.affine, x.type
     if known is None:
         return None
     row_stride = None
@@ -317,8 +322,8 @@ def strided_conversion(x: Value, target: DataType) -> StridedLanes | None:
         return _same_converted(known, x.lanes, source, target)
     root = b.cast(b.retype(known.root if fits else known.first_lane, source), target, deferred=True)
     assumptions, factor = known.assumptions, 0
-    if target.size < source.size:  # beyond the bits that are kept it does not matter what wrapped around
-        assumptions = tuple(n for n in assumptions if isinstance(n, str) or n.source.size < target.size)
+    if target.size < source.size:
+        assumptions = _narrowed_assumptions(known, target)
     if not fits:
         assumptions, factor = (*assumptions, Widening(known, x.lanes, source, target)), 1
     if len(assumptions) > MAXIMUM_ASSUMPTIONS:
@@ -337,9 +342,14 @@ def strided_conversion(x: Value, target: DataType) -> StridedLanes | None:
     )
 
 
-def _same_converted(known: StridedLanes, lanes: int, source: DataType, target: DataType) -> StridedLanes:
+def _narrowed_assumptions(known: AffineLanes, target: DataType) -> tuple[Widening | AssumedMask, ...]:
+    """The assumptions that remain in a narrower type: bits that are cut off may have wrapped around."""
+    return tuple(n for n in known.assumptions if isinstance(n, AssumedMask) or n.source.size < target.size)
+
+
+def _same_converted(known: AffineLanes, lanes: int, source: DataType, target: DataType) -> AffineLanes:
     """What is known of one row or two, whose lanes are the same, after a conversion to a wider type."""
     b = known.root.builder
     first, second = (b.cast(b.retype(known.of_row(n), source), target, deferred=True) for n in (0, 1))
     row_stride = None if lanes == known.row else second.deferred("sub", first)
-    return StridedLanes(first, 0, known.row, row_stride, known.small, known.assumptions)
+    return AffineLanes(first, 0, known.row, row_stride, known.small, known.assumptions)

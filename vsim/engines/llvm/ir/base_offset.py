@@ -1,12 +1,11 @@
-"""Sums of a vector and scalars, kept apart: what tells a loop's rounds apart is one scalar, while the lanes' own part
-does not change.
+"""Base and uniform offset: the sum of a vector that is constant in a loop and of scalars that change from round to
+round.
 
-Example: ``a[row * n + k]``, where ``row * n`` is the lanes' part, computed in front of the loop, and ``k`` counts. The
-address of a lane is ``widened(own part + scalar) * outer_factor + outer``. The scalars are emitted where somebody asks
-for them.
+Example: ``a[row * n + k]``, where ``row * n`` is the base, computed in front of the loop, and ``k`` counts. The address
+of a lane is ``widened(base + scalar) * outer_factor + outer``. The scalars are emitted on demand.
 
-The lanes' own part may be what a vector that each round counts up was before, lane by lane: of ``k`` in ``for (int k =
-starts[row]; k < starts[row + 1]; k++)`` the scalar is how much it was counted up by (``memory/induction.py``).
+The base may be the initial value of a vector induction variable: of ``k`` in ``for (int k = starts[row]; k <
+starts[row + 1]; k++)`` the scalar is the sum of the increments (``memory/induction.py``).
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Apart:
-    """The lanes' own part and a scalar; if there is a ``narrow`` sum of these, that was converted to a wider type,
-    times ``outer_factor`` and plus ``outer`` (None for 0). ``lanes`` are what the own part was computed from, by the
-    lanes and constants alone; None if it is what was counted up in a ``loop``.
+class BaseOffset:
+    """A base vector and a scalar; if ``narrow`` is set, their sum was converted to a wider type, times ``outer_factor``
+    and plus ``outer`` (None for 0). ``lanes`` is the base, computed from lane values and constants; None for the
+    initial value of the induction variable of a ``loop``.
     """
 
     lanes: Value | None
@@ -32,7 +31,7 @@ class Apart:
     outer: Value | None = None
     outer_factor: int = 1
 
-    def plus(self, op: str, other: Value) -> Apart:
+    def plus(self, op: str, other: Value) -> BaseOffset:
         """The same, and a scalar added or subtracted (``op``: ``add`` or ``sub``)."""
         b = other.builder
         if self.narrow is None:
@@ -40,7 +39,7 @@ class Apart:
         before = self.outer or b.const(0, other.type)
         return replace(self, outer=b.retype(before, other.type).deferred(op, other))
 
-    def times(self, factor: int) -> Apart:
+    def times(self, factor: int) -> BaseOffset:
         """The same times a constant."""
         by = self.scalar.builder.const
         if self.narrow is None:
@@ -49,26 +48,26 @@ class Apart:
         outer = self.outer and self.outer.deferred("mul", by(factor, self.outer.type))
         return replace(self, outer=outer, outer_factor=self.outer_factor * factor)
 
-    def widened(self, narrow: Value) -> Apart | None:
+    def widened(self, narrow: Value) -> BaseOffset | None:
         """The same, which is that value until now, in a wider type."""
         return None if self.narrow else replace(self, narrow=narrow)
 
 
-def apart_sum(x: Value, y: Value, op: str) -> Apart | None:
-    """A sum or a difference (``op``: ``add`` or ``sub``) of a vector and what is the same for all lanes."""
-    other = _shared(y)
-    if other is None and op == "add" and (other := _shared(x)) is not None:
+def base_offset_sum(x: Value, y: Value, op: str) -> BaseOffset | None:
+    """A sum or a difference (``op``: ``add`` or ``sub``) of a vector and a uniform value."""
+    other = _uniform(y)
+    if other is None and op == "add" and (other := _uniform(x)) is not None:
         x = y
-    if other is None or x.lanes == 1 or not x.type.is_integer or _shared(x) is not None:
+    if other is None or x.lanes == 1 or not x.type.is_integer or _uniform(x) is not None:
         return None
-    known = x.apart or Apart(x, x.builder.const(0, x.type))
+    known = x.facts.base_offset or BaseOffset(x, x.builder.const(0, x.type))
     return known.plus(op, other)
 
 
-def _shared(x: Value) -> Value | None:
+def _uniform(x: Value) -> Value | None:
     """What is the same for all lanes of a value, as a scalar; None if it is not known to be."""
     if x.lanes == 1:
         return x
-    known = x.strided
+    known = x.facts.affine
     is_one = known and known.row == x.lanes and not (known.stride or known.steps or known.assumptions)
     return x.builder.retype(known.first_lane, x.type) if known and is_one else None

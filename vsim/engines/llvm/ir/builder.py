@@ -7,22 +7,23 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from visakit.language import types
 from visakit.language.types import DataType
-from vsim.engines.llvm.ir.affine import StridedLanes, mask_further, strided_conversion, strided_pair
+from vsim.engines.llvm.ir.affine import AffineLanes, AssumedMask, affine_conversion, affine_pair
 from vsim.engines.llvm.ir.constant_masks import constant_lanes
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD, Emitter
+from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
 from vsim.engines.llvm.ir.half_fma import half_fma, rounded_to_odd
 from vsim.engines.llvm.ir.index import WideIndex
+from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.matrix_products import products, products_of_bytes
-from vsim.engines.llvm.ir.pairs import of_a_half, repeated_pair
+from vsim.engines.llvm.ir.pairs import concatenated, lanes_of_one_half, mixed_text, repeated_pair
 from vsim.engines.llvm.ir.rounded import rounded_once
 from vsim.engines.llvm.ir.rounding_modes import directed, embedded
 from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
-from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value, Zipped
+from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value
 from vsim.engines.llvm.target import fuses
 
 
@@ -39,7 +40,7 @@ class Builder(Emitter):
         """Of masks that are a part of others, by name: which one, and from which lane on."""
         self.whole_numbers: set[str] = set()
         """Names of floats that are whole numbers, infinities or NaN."""
-        self.keeps_apart = False
+        self.tracks_base_offset = False
         """Whether sums of vectors and scalars remember both; they are emitted where they are needed then."""
 
     def begin(self, block: str, levels: dict[str, int] | None = None) -> None:
@@ -47,9 +48,9 @@ class Builder(Emitter):
         self.mask_parts = {}
         self.whole_numbers = set()
 
-    def value(self, data_type: DataType, lanes: int, text: str) -> Value:
+    def value(self, data_type: DataType, lanes: int, text: str, facts: Facts = NO_FACTS) -> Value:
         """The result of an instruction, or of an equal one that dominates this place."""
-        return Value(self, data_type, lanes, self.assign(text))
+        return Value(self, data_type, lanes, self.assign(text), facts=facts)
 
     def call(self, stem: str, x: Value, *rest: Value) -> Value:
         """An intrinsic whose result has the type of its first argument."""
@@ -73,17 +74,15 @@ class Builder(Emitter):
         assert x.lanes == 1, (x.lanes, lanes)
         if not x.text.startswith("%"):
             found = Value(self, x.type, lanes, self.splat_literal(x.text, x.type, lanes))
-        elif x.extended is not None and x.type.size == 2:
-            narrow = self.broadcast(x.extended, lanes)
+        elif x.facts.extended is not None and x.type.size == 2:
+            narrow = self.broadcast(x.facts.extended, lanes)
             found = self._conversion("sext" if narrow.type.is_signed else "zext", narrow, x.type)
         else:
             scalar, vector = ir_type(x.type, 1), ir_type(x.type, lanes)
             first = self.assign(f"insertelement {vector} poison, {scalar} {x.text}, i64 0")
             zeros = f"<{lanes} x i32> zeroinitializer"
             found = self.value(x.type, lanes, f"shufflevector {vector} {first}, {vector} poison, {zeros}")
-        if x.type.is_integer:
-            found.strided = StridedLanes(x, 0, lanes)
-        return found
+        return found.with_facts(affine=AffineLanes(x, 0, lanes)) if x.type.is_integer else found
 
     def match(self, x: Value, y: Value) -> tuple[Value, Value]:
         """Two values with the same number of lanes."""
@@ -95,8 +94,7 @@ class Builder(Emitter):
         if x.type is data_type:
             return x
         found = x.copy(data_type)
-        found.strided, found.apart, found.halves, found.zipped = x.strided, x.apart, x.halves, x.zipped
-        found.extended = x.extended
+        found.facts = x.facts.of_bits()
         return found
 
     def lanes(self, x: Value, indices: list[int]) -> Value:
@@ -107,9 +105,13 @@ class Builder(Emitter):
             return self.lane(x, indices[0])
         if indices == list(range(x.lanes)):
             return x
-        if x.zipped and (part := x.zipped.part(x.type, indices)):
+        if x.facts.interleaved and (part := x.facts.interleaved.part(x.type, indices)):
             return self.bitcast(self.lanes(*part), x.type)
-        if known := of_a_half(self, x, indices) or repeated_pair(self, x, indices) or constant_lanes(self, x, indices):
+        if (
+            known := lanes_of_one_half(self, x, indices)
+            or repeated_pair(self, x, indices)
+            or constant_lanes(self, x, indices)
+        ):
             return known
         mask = ", ".join(f"i32 {i}" for i in indices)
 
@@ -117,14 +119,13 @@ class Builder(Emitter):
             return f"shufflevector {x.typed}, {x.ir} poison, <{len(indices)} x i32> <{mask}>"
 
         consecutive = indices == list(range(indices[0], indices[0] + len(indices)))
-        if x.strided and consecutive and (strided := x.strided.part(indices[0], len(indices))):
-            found: Value = Rematerialized(self, x.type, len(indices), text, x.depth + 1)
-            found.strided = strided
-            return found
+        if x.facts.affine and consecutive and (affine := x.facts.affine.part(indices[0], len(indices))):
+            return Rematerialized(self, x.type, len(indices), text, x.depth + 1, Facts(affine))
         taken = self.value(x.type, len(indices), text())
         if x.type is MASK and consecutive:
             self.mask_parts[taken.text] = x.text, indices[0]
-        taken.zipped = x.zipped.behind(x.type, indices[0]) if x.zipped and consecutive else None
+        if x.facts.interleaved and consecutive:
+            return taken.with_facts(interleaved=x.facts.interleaved.from_element(x.type, indices[0]))
         return taken
 
     def lane(self, x: Value, index: int | str) -> Value:
@@ -133,45 +134,13 @@ class Builder(Emitter):
 
     def mixed(self, x: Value, y: Value, picks: Sequence[int]) -> Value:
         """Lanes of two vectors: of the second from the first's number of lanes on; -1 where it does not matter."""
-        return self.value(x.type, len(picks), _mixed_text(x, y, picks))
+        return self.value(x.type, len(picks), mixed_text(x, y, picks))
 
     def concat(self, parts: list[Value]) -> Value:
         """Vectors of equal length end to end (a power of two of them)."""
         while len(parts) > 1:
-            parts = [self._pair(x, y) for x, y in zip(parts[0::2], parts[1::2], strict=True)]
+            parts = [concatenated(self, x, y) for x, y in zip(parts[0::2], parts[1::2], strict=True)]
         return parts[0]
-
-    def _pair(self, x: Value, y: Value) -> Value:
-        n = x.lanes
-        if n == 1:
-            vector = ir_type(x.type, 2)
-            first = self.assign(f"insertelement {vector} poison, {x.typed}, i64 0")
-            return self.value(x.type, 2, f"insertelement {vector} {first}, {y.typed}, i64 1")
-        both = self.mixed(x, y, range(2 * n))
-        if x.strided and y.strided:
-            parts = ((x.strided, 0), (y.strided, n))
-            one, other = (half.with_masks(partial(self._as_part, first=at)) for half, at in parts)
-            both.strided = one.followed_by(other)
-        both.halves = (x, y)
-        both.zipped = self._zipped_pair(x, y)
-        return both
-
-    def _zipped_pair(self, x: Value, y: Value) -> Zipped | None:
-        """The rows of two vectors of which both were zipped of as many, row by row one behind the other."""
-        first, second = (v.zipped.all_rows(v) if v.zipped else [] for v in (x, y))
-        if not first or [row.type for row in first] != [row.type for row in second]:
-            return None
-
-        def row(one: Value, other: Value) -> Value:
-            text = partial(_mixed_text, one, other, range(2 * one.lanes))
-            return Rematerialized(self, one.type, 2 * one.lanes, text, max(one.depth, other.depth) + 1)
-
-        return Zipped([row(one, other) for one, other in zip(first, second, strict=True)], 0)
-
-    def _as_part(self, name: str, first: int) -> str:
-        """A mask that is assumed for one half of a vector, as one of the whole, in which the half begins at a lane."""
-        whole, start = self.mask_parts.get(name, (name, 0))
-        return mask_further(whole, start - first)
 
     # -- constants -----------------------------------------------------------------------------------------
 
@@ -196,9 +165,8 @@ class Builder(Emitter):
         """0, 1, 2, ... across the lanes."""
         if count == 1:
             return self.const(0, data_type)
-        found = self.vector(range(count), data_type)
-        found.strided = StridedLanes(self.const(0, data_type), 1, count, small=True)
-        return found
+        lanes = AffineLanes(self.const(0, data_type), 1, count, small=True)
+        return self.vector(range(count), data_type).with_facts(affine=lanes)
 
     def all_lanes(self, lanes: int) -> Value:
         """The mask of all lanes."""
@@ -238,19 +206,19 @@ class Builder(Emitter):
             return self.retype(x, data_type)
         op = "trunc" if data_type.size < source.size else "sext" if source.is_signed else "zext"
         is_index = op == "sext" and source is types.D and data_type.size == 8 and x.lanes > 1
-        if deferred or x.strided or x.apart or is_index:
+        affine, base_offset = x.facts.affine, x.facts.base_offset
+        if deferred or affine or base_offset or is_index:
             to = ir_type(data_type, x.lanes)
             found: Value = Rematerialized(self, data_type, x.lanes, lambda: f"{op} {x.typed} to {to}", x.depth + 1)
         else:
             found = self._conversion(op, x, data_type)
-        if data_type is types.UQ and source is types.UD:
-            found.narrow = x
-        if is_index:
-            found.index = WideIndex(x)
-        if x.strided:
-            found.strided = strided_conversion(x, data_type)
-        if op != "trunc":
-            found.extended, found.apart = x, x.apart and x.apart.widened(x)
+        found.facts = Facts(
+            affine_conversion(x, data_type) if affine else None,
+            wide_index=WideIndex(x) if is_index else None,
+            base_offset=base_offset.widened(x) if base_offset and op != "trunc" else None,
+            extended=x if op != "trunc" else None,
+            narrow=x if data_type is types.UQ and source is types.UD else None,
+        )
         return found
 
     def bitcast(self, x: Value, data_type: DataType) -> Value:
@@ -265,14 +233,14 @@ class Builder(Emitter):
     def regroup(self, x: Value, data_type: DataType, lanes: int) -> Value:
         """The same bits as elements of another size."""
         found = self.value(data_type, lanes, f"bitcast {x.typed} to {ir_type(data_type, lanes)}")
-        found.zipped = x.zipped
-        if data_type.size == 8 and x.zipped and (pair := x.zipped.halves_of_qwords()):
-            found.strided = strided_pair(*pair)
-        if x.type.size == 8 and data_type.size == 4 and x.strided:
+        interleaved, affine = x.facts.interleaved, None
+        if data_type.size == 8 and interleaved and (pair := interleaved.dwords_of_qwords()):
+            affine = affine_pair(*pair)
+        if x.type.size == 8 and data_type.size == 4 and x.facts.affine:
             bits = self.retype(x, types.UQ)
             halves = bits, bits >> self.const(32, types.UQ)
-            found.zipped = Zipped([self.cast(half, types.UD) for half in halves], 0)
-        return found
+            interleaved = Interleaved([self.cast(half, types.UD) for half in halves], 0)
+        return found.with_facts(affine=affine, interleaved=interleaved)
 
     # -- selection -----------------------------------------------------------------------------------------
 
@@ -283,7 +251,7 @@ class Builder(Emitter):
     def merge(self, mask: Value, x: Value, y: Value, note: Callable[[], None] | None = None) -> Value:
         """:meth:`select`, emitted where it is needed; ``note`` is told of that."""
         lanes = max(mask.lanes, x.lanes, y.lanes)
-        known = x.strided_over(lanes)
+        known = x.affine_over(lanes)
 
         def text() -> str:
             if note:
@@ -291,10 +259,10 @@ class Builder(Emitter):
             m = mask if mask.lanes == 1 else self.broadcast(mask, lanes)
             return f"select {m.typed}, {self.broadcast(x, lanes).typed}, {self.broadcast(y, lanes).typed}"
 
-        found = Rematerialized(self, x.type, lanes, text, max(x.depth, y.depth) + 1)
+        facts = NO_FACTS
         if x.type.is_integer and mask.lanes == lanes and known is not None:
-            found.strided = replace(known, assumptions=(*known.assumptions, mask.text), factor=0, first=0)
-        return found
+            facts = Facts(replace(known, assumptions=(*known.assumptions, AssumedMask(mask.text)), factor=0, first=0))
+        return Rematerialized(self, x.type, lanes, text, max(x.depth, y.depth) + 1, facts)
 
     def mask_to_int(self, mask: Mask, data_type: DataType) -> Value:
         """1 where the mask holds, else 0."""
@@ -369,9 +337,7 @@ class Builder(Emitter):
         if x.type.is_float:
             return self.value(x.type, x.lanes, f"fneg {x.typed}")
         found = self.const(0, x.type) - x
-        if found.constant is None:
-            found.negated = x
-        return found
+        return found.with_facts(negated=x) if found.constant is None else found
 
     def _through_float(self, stem: str, x: Value) -> Value:
         """An operation of which half has none: done in float, which gives the same result."""
@@ -448,16 +414,3 @@ class Builder(Emitter):
             return f"load {ir_type(data_type, 1)}, ptr {self.offset(pointer, byte)}, align 1, {INVARIANT_LOAD}"
 
         return Rematerialized(self, data_type, 1, text, 1)
-
-
-def _mixed_text(x: Value, y: Value, picks: Sequence[int]) -> str:
-    """The instruction of :meth:`Builder.mixed`."""
-    text = ", ".join(f"i32 {p}" if p >= 0 else "i32 poison" for p in picks)
-    first, second = (v.typed if v.lanes > 1 else _vector_of_one(v) for v in (x, y))
-    return f"shufflevector {first}, {second}, <{len(picks)} x i32> <{text}>"
-
-
-def _vector_of_one(x: Value) -> str:
-    """A scalar as a vector with its type, which instructions about vectors ask for."""
-    vector = f"<1 x {ir_type(x.type, 1)}>"
-    return f"{vector} {x.builder.assign(f'insertelement {vector} poison, {x.typed}, i64 0')}"

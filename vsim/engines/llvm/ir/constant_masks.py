@@ -29,7 +29,7 @@ def constant_lanes(b: Builder, mask: Value, indices: list[int]) -> Value | None:
 
 def only_lane(mask: Value) -> int | None:
     """The one lane that a mask may hold for, if that is known."""
-    for text in (mask.text, *mask.implies):
+    for text in (mask.text, *mask.facts.implies):
         bits = _bits(text)
         if bits and bits & (bits - 1) == 0:
             return bits.bit_length() - 1

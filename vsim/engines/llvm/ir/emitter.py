@@ -2,7 +2,8 @@
 
 *Value numbering.* An instruction without side effects whose text was emitted before, in a place that dominates this
 one, is not emitted again: its name is its value number. Which places dominate is known by construction: a label says up
-to which mark what was emitted still dominates it (a scoped hash table). *Invariants.* A kernel without barriers is a
+to which mark the emitted instructions still dominate it (a scoped hash table). *Invariants.* A kernel without barriers
+is a
 function with three nested loops: launch, groups of a row, threads of a group. An instruction whose operands do not
 change within a loop is emitted in front of it, in the loop's preheader.
 
@@ -43,11 +44,11 @@ class Emitter:
         self.counter = 0
         self.scratch_bytes = 0
         self.inline_lanes = 0
-        """Lanes that have code of their own (``memory/scalarised.py``)."""
+        """Lanes with inline code (``memory/scalarised.py``)."""
         self.checked_lanes = 0
         """Lanes of accesses of which nothing was proved (``memory/common_buffer.py``)."""
         self.assigned = False
-        """Whether something was assigned since somebody reset this."""
+        """Whether an instruction with a result was emitted since the last reset by a caller."""
         self.has_floats = False
         """Whether an instruction with a result had to do with floats, in this emission or one before.
 
@@ -58,7 +59,7 @@ class Emitter:
         self.scope: list[str] = []
         """The keys of ``numbers`` in the order in which they were found."""
         self.invariants: dict[str, str] = {}
-        """Value numbers of what stands in the preheaders, which dominate all other places."""
+        """Value numbers of the instructions in the preheaders, which dominate all other places."""
         self.preheaders: tuple[list[str], list[str], list[str]] = ([], [], [])
         """What is emitted in front of the loops over groups, threads, and at the beginning of a thread."""
         self.levels: dict[str, int] = {}
@@ -123,7 +124,7 @@ class Emitter:
         return found
 
     def number(self, what: str, name: str) -> str:
-        """Remember a name for what was found here, as far as this place dominates."""
+        """Give an expression a name, as far as this place dominates."""
         if what not in self.numbers:
             self.numbers[what] = name
             self.scope.append(what)
@@ -160,7 +161,7 @@ class Emitter:
         return len(self.scope)
 
     def label(self, name: str, dominated_by: int = 0) -> None:
-        """Begin a block; what was emitted up to the mark dominates it."""
+        """Begin a block; instructions in front of the mark dominate it."""
         for text in self.scope[dominated_by:]:
             del self.numbers[text]
         del self.scope[dominated_by:]
@@ -190,8 +191,8 @@ class Emitter:
         self.label(behind)
 
     def for_each_bit(self, bits: str, act: Callable[[str], None]) -> None:
-        """A loop through the bits that are set in an i64, from the lowest one on; ``act`` emits what it does for the
-        one with a number (i64).
+        """A loop through the set bits of an i64, from the lowest one on; ``act`` emits the body for the number of a bit
+        (i64).
         """
         self.declare("llvm.cttz.i64", "i64", "i64, i1")
         head, body, behind = self.new_label("head"), self.new_label("body"), self.new_label("behind")

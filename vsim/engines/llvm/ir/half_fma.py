@@ -1,4 +1,4 @@
-"""Half multiplied and added with one rounding, in a function of its own.
+"""Half multiplied and added with one rounding, in an out-of-line function.
 
 No processor in reach has it, and the two dozen instructions that stand for one, written out a thousand times, took
 minutes to compile where conversions of halves have to be split.

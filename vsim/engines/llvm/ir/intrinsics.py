@@ -54,7 +54,7 @@ class MaskedIntrinsic(NamedTuple):
         return f"{target}, {vector}" if self._reads else f"{vector}, {target}"
 
     def call(self, pointers: str, align: int, mask: str, value: str = "") -> str:
-        """The call: of reads, lanes outside the mask give 0; ``value``: what is written.
+        """The call: reads give 0 for lanes outside the mask; ``value``: the written vector.
 
         Args:
             pointers: a pointer, or a vector of them.
@@ -87,9 +87,9 @@ def masked_write(b: Builder, op: str, value: Value, pointers: str, align: int, m
 def _not_truncating(b: Builder, value: Value, mask: Value) -> tuple[Value, Value]:
     """A masked store of integers that LLVM cannot make a truncating one of.
 
-    LLVM 22 for x86 stores the whole source element of a truncated one where the mask is a constant with one lane, and
-    so what lies behind. It does not look for truncations behind a change to floats, and a mask that depends on what it
-    does not know is no constant.
+    LLVM 22 for x86 stores the whole source element of a truncated one if the mask is a constant with one lane, and
+    overwrites the bytes beyond it. LLVM does not look for truncations through a change to floats, and a mask that
+    depends on an unknown value is no constant.
     """
     if value.type.size == types.F.size:
         return b.bitcast(value, types.F), mask

@@ -43,8 +43,8 @@ def first_of(b: Builder, arms: Sequence[tuple[str, str, Emit]], otherwise: Emit,
     """Values of the first arm whose condition holds; without one, those of ``otherwise``.
 
     Args:
-        arms: condition (i1), weights of its branch, and what emits the arm. Each sees what was emitted before the
-            first test.
+        arms: condition (i1), weights of its branch, and a function that emits the arm. Each sees the code in front of
+            the first test.
         done: the label behind all arms.
     """
     before = b.mark()

@@ -1,7 +1,7 @@
 """Matrix products: of columns, which have an element for each lane, with rows, whose elements all lanes share.
 
 A row is added up in the body of a loop, which takes its elements from memory, as processors multiply vectors by a
-number out of memory. Its code is a tenth of what it would be for each row apart, and takes as long: rows do not wait
+number out of memory. Its code is a tenth of unrolled code, and takes as long: rows do not wait
 for each other.
 """
 
@@ -37,7 +37,7 @@ _PAIRS = (
     (4, "sse2", "llvm.x86.sse2.pmadd.wd"),
 )
 """Instructions that multiply four unsigned bytes by signed ones and add all that, or pairs of signed words: of how many
-dwords, what a processor with them has, their names.
+dwords, the required features, their names.
 """
 
 
@@ -160,7 +160,7 @@ def _pair_sums(b: Builder, x: Value, y: Value) -> Value:
 def _in_loop(
     b: Builder, tables: Sequence[Sequence[Value]], width: int, totals: Sequence[Value], add: AddRow
 ) -> list[Value]:
-    """A loop through rows; these, and what is made of them, lie in memory of the moment.
+    """A loop through rows; scratch memory holds the rows and their results.
 
     Args:
         tables: the rows; each may have several parts of as many elements, in one table each.

@@ -19,7 +19,7 @@ attributes #4 = {{ strictfp }}
 def module(functions: Sequence[str], declarations: Mapping[str, str]) -> str:
     """A module of functions.
 
-    Attribute groups: 0 for code that runs, 1 for what must not be inlined, 2 for what is seldom called and leaves all
-    registers as they are, 3 and 4 for functions that set the rounding mode, and their calls.
+    Attribute groups: 0 for hot code, 1 for functions that must not be inlined, 2 for cold functions that preserve all
+    registers, 3 and 4 for functions that set the rounding mode, and their calls.
     """
     return "\n".join([*declarations.values(), *functions, _TAIL])

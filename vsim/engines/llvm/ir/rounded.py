@@ -29,11 +29,11 @@ def rounded_once(b: Builder, compute: Callable[..., Value], data_type: DataType,
     value = compute(b, product_and_sum, *operands)
     result, other = (b.cast(value * b.const(1 + change, DF), data_type) for change in (-LARGEST_CHANGE, LARGEST_CHANGE))
     doubtful = (result != other) & (value == value)
-    (exact,) = if_any(b, doubtful, lambda: [b.cast(_apart(b, compute, operands), data_type)])
+    (exact,) = if_any(b, doubtful, lambda: [b.cast(_out_of_line(b, compute, operands), data_type)])
     return b.select(doubtful, exact, result)
 
 
-def _apart(b: Builder, compute: Callable[..., Value], operands: Sequence[Value]) -> Value:
+def _out_of_line(b: Builder, compute: Callable[..., Value], operands: Sequence[Value]) -> Value:
     """The function with fused products and sums, computed by a function that the module gets if it has none."""
     lanes, names = operands[0].lanes, [f"%x{n}" for n in range(len(operands))]
     body = type(b)(b.declarations)

@@ -7,13 +7,14 @@ which for addresses of proved accesses is nowhere, and again where no earlier us
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, overload
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from visakit.language import types
 from visakit.language.types import DataType
-from vsim.engines.llvm.ir.affine import BasePointer, StridedLanes, same_in_rows, strided_product, strided_sum
-from vsim.engines.llvm.ir.base_offset import Apart, apart_sum
+from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer, affine_product, affine_sum, uniform_rows
+from vsim.engines.llvm.ir.base_offset import base_offset_sum
+from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.types import MASK, ir_type, splat
 
@@ -36,90 +37,23 @@ _NEUTRAL = {"mul": 1, "and": -1}
 _FLOAT_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 
 
-class Zipped(NamedTuple):
-    """Vectors of which a value has the first elements, then the second ones, and so on, from an element on.
-
-    The value may have the same bits under another type.
-    """
-
-    rows: Sequence[Value | None]
-    """None for one that is not known."""
-    first: int
-
-    @classmethod
-    def of_pair(cls, before: Zipped | None, number: int, row: Value) -> Zipped:
-        """Two rows of which one is written, the other is what it was before, if its elements have that size, too."""
-        rows: list[Value | None] = [None, None]
-        if before and len(before.rows) == 2 and not before.first:
-            rows = [kept if kept and kept.type.size == row.type.size else None for kept in before.rows]
-        rows[number] = row
-        return cls(rows, 0)
-
-    def part(self, data_type: DataType, indices: list[int]) -> tuple[Value, list[int]] | None:
-        """A row, and numbers of its elements, that are elements of the value, under a type, by number."""
-        count, start = len(self.rows), self.first + indices[0]
-        every = indices == list(range(indices[0], indices[0] + count * len(indices), count))
-        row = self.rows[start % count]
-        if not every or row is None or row.type.size != data_type.size:
-            return None
-        return row, [(self.first + i) // count for i in indices]
-
-    def halves_of_qwords(self) -> tuple[Value, Value] | None:
-        """The low and the high dwords, if the value is made of such pairs of integers."""
-        if len(self.rows) != 2 or self.first:
-            return None
-        low, high = self.rows
-        if low is None or high is None or any(not x.type.is_integer or x.type.size != 4 for x in (low, high)):
-            return None
-        return low, high
-
-    def all_rows(self, value: Value) -> list[Value]:
-        """The rows, if they are known and a value is made of all of their elements; else none."""
-        rows = [row for row in self.rows if row]
-        size = sum(row.lanes * row.type.size for row in rows)
-        is_all = not self.first and len(rows) == len(self.rows) and size == value.lanes * value.type.size
-        return rows if is_all else []
-
-    def behind(self, data_type: DataType, first: int) -> Zipped | None:
-        """What the elements of the value are from one on, counted under a type."""
-        row = self.rows[0] or self.rows[-1]
-        return Zipped(self.rows, self.first + first) if row and row.type.size == data_type.size else None
-
-
 class Value:
     """A lane value: LLVM type, name of the SSA value or constant, and the number if it is a known scalar integer."""
 
-    __slots__ = (
-        "apart", "base_pointer", "builder", "constant", "extended", "halves", "implies", "index", "inverse", "lanes",
-        "narrow", "negated", "strided", "text", "type", "zipped",
-    )  # fmt: skip
+    __slots__ = ("builder", "constant", "facts", "lanes", "text", "type")
     depth = 0
 
     def __init__(
-        self, builder: Builder, data_type: DataType, lanes: int, text: str, constant: int | None = None
+        self,
+        builder: Builder,
+        data_type: DataType,
+        lanes: int,
+        text: str,
+        constant: int | None = None,
+        facts: Facts = NO_FACTS,
     ) -> None:
         self.builder, self.type, self.lanes, self.text, self.constant = builder, data_type, lanes, text, constant
-        self.inverse: Value | None = None
-        """The mask of which this is the opposite."""
-        self.narrow: Value | None = None
-        """The 32-bit value of which this is the zero extension."""
-        self.extended: Value | None = None
-        """The narrower integer of which this is the extension, by its sign or by zeros."""
-        self.negated: Value | None = None
-        """The integer of which this is the opposite."""
-        self.strided: StridedLanes | None = None
-        self.index: WideIndex | None = None
-        """The index of 32 bits and the pointer of which this address was made."""
-        self.apart: Apart | None = None
-        """The vector and the scalars of which this is the sum, where that is asked for (``Builder.keeps_apart``)."""
-        self.implies: frozenset[str] = frozenset()
-        """Masks (SSA names) that hold wherever this mask does."""
-        self.base_pointer: BasePointer | None = None
-        """The pointer from which this address was computed."""
-        self.zipped: Zipped | None = None
-        """The vectors of which this was put together."""
-        self.halves: tuple[Value, Value] | None = None
-        """The vectors that this is, one behind the other."""
+        self.facts = facts
 
     @property
     def ir(self) -> str:
@@ -131,9 +65,9 @@ class Value:
         """Type and name, as operands are written."""
         return f"{ir_type(self.type, self.lanes)} {self.text}"
 
-    def strided_over(self, lanes: int) -> StridedLanes | None:
+    def affine_over(self, lanes: int) -> AffineLanes | None:
         """What is known of the lanes of this value, as a scalar broadcast to so many."""
-        return StridedLanes(self, 0, lanes) if self.lanes == 1 else self.strided
+        return AffineLanes(self, 0, lanes) if self.lanes == 1 else self.facts.affine
 
     def deferred(self, op: str, other: Value) -> Value:
         """An operation on integers that is emitted where its result is needed, which may be nowhere or off the hot
@@ -151,16 +85,18 @@ class Value:
             return f"{op} {x.ir} {x.text}, {y.text}"
 
         depth, lanes = max(self.depth, other.depth) + 1, max(self.lanes, other.lanes)
-        found = Rematerialized(self.builder, self.type, lanes, text, depth)
-        if self.base_pointer or other.base_pointer:
-            found.base_pointer = self._base_pointer(op, other)
-        return found
+        pointer = self._base_pointer(op, other)
+        facts = Facts(base_pointer=pointer) if pointer else NO_FACTS
+        return Rematerialized(self.builder, self.type, lanes, text, depth, facts)
 
     def copy(self, data_type: DataType) -> Value:
         """The same under a type with the same LLVM type."""
-        found = Value(self.builder, data_type, self.lanes, self.text, self.constant)
-        found.base_pointer, found.index = self.base_pointer, self.index
-        return found
+        return Value(self.builder, data_type, self.lanes, self.text, self.constant, self.facts.of_address())
+
+    def with_facts(self, **changes: Any) -> Value:
+        """The same with other facts: fields of :class:`Facts`."""
+        facts = self.facts._replace(**changes)
+        return Value(self.builder, self.type, self.lanes, self.text, self.constant, facts)
 
     def emitted(self) -> Value:
         """The same, emitted here."""
@@ -175,75 +111,75 @@ class Value:
             return self.builder.const(_FOLDS[op](self.constant, other.constant), self.type)
         x, y = self.builder.match(self, other)
         found = self.builder.value(self.type, x.lanes, f"{op} {x.ir} {x.text}, {y.text}")
-        if op in _TOTAL:
-            found.strided = same_in_rows(self, other, op)
-        if self.base_pointer or other.base_pointer:
-            found.base_pointer = self._base_pointer(op, other)
+        affine = uniform_rows(self, other, op) if op in _TOTAL else None
+        pointer = self._base_pointer(op, other)
+        if affine or pointer:
+            found.facts = Facts(affine, pointer)
         return found
 
     def _base_pointer(self, op: str, other: Value) -> BasePointer | None:
         """The pointer from which a sum or a difference was computed."""
-        if op not in ("add", "sub"):
+        mine, others = self.facts.base_pointer, other.facts.base_pointer
+        if not (mine or others) or op not in ("add", "sub"):
             return None
-        distance = other.constant if self.base_pointer else self.constant
-        found = self.base_pointer or (other.base_pointer if op == "add" else None)
+        distance = other.constant if mine else self.constant
+        found = mine or (others if op == "add" else None)
         return found.moved(distance) if found and op == "add" and distance else found
 
-    def _with_strided(
-        self, known: StridedLanes | None, op: str, real: str, other: Value, index: WideIndex | None = None
+    def _with_affine(
+        self, known: AffineLanes | None, op: str, real: str, other: Value, index: WideIndex | None = None
     ) -> Value:
         """The result of an operation: deferred where its lanes, or their index, are known, else emitted."""
-        apart = None
-        if self.builder.keeps_apart and known is None and op in ("add", "sub"):
-            apart = apart_sum(self, other, op)
-        if known is None and apart is None and index is None:
+        base_offset = None
+        if self.builder.tracks_base_offset and known is None and op in ("add", "sub"):
+            base_offset = base_offset_sum(self, other, op)
+        if known is None and base_offset is None and index is None:
             return self.binary(other, op, real)
-        found = self.deferred(op, other)
-        found.strided, found.apart, found.index = known, apart, index
-        return found
+        return self.deferred(op, other).with_facts(affine=known, base_offset=base_offset, wide_index=index)
 
     def __add__(self, other: Value) -> Value:
         if self.constant == 0 or other.constant == 0:
             kept = other if self.constant == 0 else self
             if kept.type.is_integer:
                 return kept if kept.type is self.type else self.builder.retype(kept, self.type)
-        if other.negated is not None:
-            return self - other.negated
-        if self.negated is not None:
-            return other - self.negated
-        index = self.index.plus(other) if self.index else other.index and other.index.plus(self)
-        total = self._with_strided(strided_sum(self, other, 1), "add", "fadd", other, index)
-        if self.narrow is not None and other.constant is not None:
-            total.narrow = self.narrow + self.builder.const(other.constant, types.UD)
+        mine, others = self.facts, other.facts
+        if others.negated is not None:
+            return self - others.negated
+        if mine.negated is not None:
+            return other - mine.negated
+        index = mine.wide_index.plus(other) if mine.wide_index else others.wide_index and others.wide_index.plus(self)
+        total = self._with_affine(affine_sum(self, other, 1), "add", "fadd", other, index)
+        if mine.narrow is not None and other.constant is not None:
+            return total.with_facts(narrow=mine.narrow + self.builder.const(other.constant, types.UD))
         return total
 
     def __sub__(self, other: Value) -> Value:
-        return self._with_strided(strided_sum(self, other, -1), "sub", "fsub", other)
+        return self._with_affine(affine_sum(self, other, -1), "sub", "fsub", other)
 
     def __mul__(self, other: Value) -> Value:
-        if self.apart and other.constant is not None:
+        if self.facts.base_offset and other.constant is not None:
             return self._times(other.constant, "mul", other)
-        known = strided_product(self, other) or strided_product(other, self)
-        return self._with_strided(known, "mul", "fmul", other, self._index_times(other.constant))
+        known = affine_product(self, other) or affine_product(other, self)
+        return self._with_affine(known, "mul", "fmul", other, self._index_times(other.constant))
 
     def _index_times(self, factor: int | None) -> WideIndex | None:
-        return self.index.times(factor) if self.index and factor is not None else None
+        index = self.facts.wide_index
+        return index.times(factor) if index and factor is not None else None
 
     def __lshift__(self, other: Value) -> Value:
         known = None
-        if self.apart and other.constant is not None and other.constant <= LARGEST_SHIFT:
+        if self.facts.base_offset and other.constant is not None and other.constant <= LARGEST_SHIFT:
             return self._times(1 << other.constant, "shl", other)
         if other.constant is not None and other.constant <= LARGEST_SHIFT:
-            known = strided_product(self, self.builder.const(1 << other.constant, self.type))
+            known = affine_product(self, self.builder.const(1 << other.constant, self.type))
         factor = None if other.constant is None else 1 << other.constant
-        return self._with_strided(known, "shl", "shl", other, self._index_times(factor))
+        return self._with_affine(known, "shl", "shl", other, self._index_times(factor))
 
     def _times(self, factor: int, op: str, other: Value) -> Value:
-        """A vector and a scalar that are kept apart, times a constant; ``op`` and ``other`` say how that is written."""
-        assert self.apart
-        found = self.deferred(op, other)
-        found.apart = self.apart.times(factor)
-        return found
+        """A base and a scalar offset, times a constant; ``op`` and ``other`` are the operation to emit."""
+        base_offset = self.facts.base_offset
+        assert base_offset
+        return self.deferred(op, other).with_facts(base_offset=base_offset.times(factor))
 
     def __rshift__(self, other: Value) -> Value:
         return self.binary(other, "ashr" if self.type.is_signed else "lshr", "lshr")
@@ -252,12 +188,12 @@ class Value:
         if other is True:
             return self
         if self.type is MASK:
-            everybody = splat("i1 true", max(self.lanes, other.lanes))
-            if everybody in (self.text, other.text):
-                return other if self.text == everybody else self
+            all_true = splat("i1 true", max(self.lanes, other.lanes))
+            if all_true in (self.text, other.text):
+                return other if self.text == all_true else self
         both = self.binary(other, "and", "and")
         if self.type is MASK:
-            both.implies = self.implies | other.implies | {self.text, other.text}
+            return both.with_facts(implies=self.facts.implies | other.facts.implies | {self.text, other.text})
         return both
 
     __rand__ = __and__
@@ -275,18 +211,17 @@ class Value:
         return self.binary(other, "xor", "xor")
 
     def __invert__(self) -> Value:
-        if self.inverse is not None:
-            return self.inverse
+        if self.facts.inverse is not None:
+            return self.facts.inverse
         ones = self.builder.splat_literal("true" if self.type is MASK else "-1", self.type, self.lanes)
-        found = self.builder.value(self.type, self.lanes, f"xor {self.ir} {self.text}, {ones}")
-        found.inverse = self
-        return found
+        return self.builder.value(self.type, self.lanes, f"xor {self.ir} {self.text}, {ones}", Facts(inverse=self))
 
     def _compare(self, other: Value, name: str) -> Value:
         if self.lanes != other.lanes and self._extended_as(other):
-            # LLVM compares what was extended, unless it would have to look through a broadcast.
-            assert self.extended is not None and other.extended is not None
-            return self.extended._compare(other.extended, name)
+            # LLVM compares the narrow operands, unless it would have to look through a broadcast.
+            narrow, others = self.facts.extended, other.facts.extended
+            assert narrow is not None and others is not None
+            return narrow._compare(others, name)
         x, y = self.builder.match(self, other)
         if self.type.is_float:
             text = f"fcmp {_FLOAT_PREDICATES[name]} {x.ir} {x.text}, {y.text}"
@@ -297,7 +232,7 @@ class Value:
 
     def _extended_as(self, other: Value) -> bool:
         """Whether both are extensions from one type, in whose order they are."""
-        narrow, to = self.extended, other.extended
+        narrow, to = self.facts.extended, other.facts.extended
         if narrow is None or to is None or narrow.type is not to.type:
             return False
         return self.type.is_signed or not narrow.type.is_signed
@@ -332,13 +267,16 @@ class Rematerialized(Value):
     __slots__ = ("depth", "expression", "key", "name")
 
     def __init__(
-        self, builder: Builder, data_type: DataType, lanes: int, expression: Callable[[], str] | None, depth: int
+        self,
+        builder: Builder,
+        data_type: DataType,
+        lanes: int,
+        expression: Callable[[], str] | None,
+        depth: int,
+        facts: Facts = NO_FACTS,
     ) -> None:
-        self.builder, self.type, self.lanes, self.constant = builder, data_type, lanes, None
+        self.builder, self.type, self.lanes, self.constant, self.facts = builder, data_type, lanes, None, facts
         self.expression, self.depth = expression, depth
-        self.narrow, self.strided, self.implies, self.inverse, self.base_pointer = None, None, frozenset(), None, None
-        self.apart = self.index = self.extended = self.negated = None
-        self.zipped = self.halves = None
         self.key = self.name = ""
         if depth > MAXIMUM_DEPTH:
             self.name, self.depth, self.expression = self.text, 0, None
@@ -352,16 +290,20 @@ class Rematerialized(Value):
         return self.name
 
     def copy(self, data_type: DataType) -> Value:
-        found = Rematerialized(self.builder, data_type, self.lanes, self.expression, self.depth)
+        found = Rematerialized(
+            self.builder, data_type, self.lanes, self.expression, self.depth, self.facts.of_address()
+        )
         found.name = self.name
-        found.base_pointer, found.index = self.base_pointer, self.index
+        return found
+
+    def with_facts(self, **changes: Any) -> Value:
+        facts = self.facts._replace(**changes)
+        found = Rematerialized(self.builder, self.type, self.lanes, self.expression, self.depth, facts)
+        found.key, found.name = self.key, self.name
         return found
 
     def emitted(self) -> Value:
-        found = Value(self.builder, self.type, self.lanes, self.text)
-        found.narrow, found.strided, found.base_pointer = self.narrow, self.strided, self.base_pointer
-        found.apart, found.index = self.apart, self.index
-        return found
+        return Value(self.builder, self.type, self.lanes, self.text, facts=self.facts.of_emitted())
 
 
 Mask = Value | Literal[True]

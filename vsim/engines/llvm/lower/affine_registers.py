@@ -1,17 +1,17 @@
-"""Lane shapes: what is known of the lanes of a register wherever it is read, whichever block has written it.
+"""Affine registers: facts about the lanes of a register that hold at every read, whichever block has written it.
 
-Registers that several blocks write lie in storage between these, and of a vector in storage nothing is known. But if
-all writers leave the same value in every lane, or lanes at the same distances, then so finds it every reader; storage
-holds the first lane alone, and the others need no register. Example: a counter of a loop that the compiler keeps for
-every lane, or the address of a matrix's row, where only the size of the work-group says that it is the same for a
-thread::
+Storage holds registers that several blocks write between these, and a vector in storage has no facts. But if all
+writers leave the same value in every lane, or lanes at the same distances, then every reader finds such a value;
+storage holds the first lane alone, and the others need no register. Examples are an induction variable that the
+compiler keeps for every lane, and the address of a matrix's row, which is uniform for a thread because of the size of
+the work-group::
 
     mul (M1, 16) ROW(0,0)<1> Y(0,0)<1;1,0> PITCH(0,0)<0;1,0>      in front of a loop
     add (M1, 16) ROW(0,0)<1> ROW(0,0)<1;1,0> 0x10:d               in it
 
-Whether the sum is the same for all lanes depends on whether ROW was. So shapes are assumed: the first emission of a
-function takes those of the blocks before, in the order of the text, and a later one checks what its blocks leave. One
-whose assumptions did not hold is thrown away, and another one does without them.
+The sum is uniform only if ROW was. So shapes are assumed: the first emission of a function assumes the shapes that the
+blocks before have left, in the order of the text, and a later emission checks them. An emission whose assumptions fail
+is thrown away, and the next one does without them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from vsim.engines.llvm.ir.affine import BasePointer, StridedLanes
+from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.storage import LANE_SHAPE, VARIABLE, Key, Storage
+from vsim.engines.llvm.lower.storage import AFFINE_SLOT, VARIABLE, Key, Storage
 from vsim.semantics.core import unsigned_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LaneShape:
+class AffineShape:
     """Lanes in rows: those of a row are ``stride`` apart, and the rows a scalar (see :mod:`affine`).
 
     ``stride`` 0 and one row: the same in all lanes. Elements have ``size`` bytes, and may be floats then.
@@ -49,8 +49,8 @@ class LaneShape:
         """Whether all lanes are the same."""
         return not self.stride and self.row == self.lanes
 
-    def joined(self, other: LaneShape) -> LaneShape | None:
-        """The shape of what has one of two shapes."""
+    def joined(self, other: AffineShape) -> AffineShape | None:
+        """The shape of a value that has one of two shapes."""
         if (self.size, self.lanes) != (other.size, other.lanes) or self.stride != other.stride:
             return None
         row = min(self.row, other.row)
@@ -68,7 +68,7 @@ class LaneShape:
             return None
         if self.is_same and value.lanes == 1:
             return [value]
-        known = value.strided_over(self.lanes)
+        known = value.affine_over(self.lanes)
         known = known and known.in_rows_of(self.row)
         if known is None:
             return None
@@ -77,7 +77,7 @@ class LaneShape:
         return [known.first_lane, known.row_stride or value.builder.const(0, value.type)]
 
     def value(self, b: Builder, scalars: list[Value]) -> Value:
-        """The lanes, of which what is not a scalar is emitted where it is used."""
+        """The lanes; vectors are emitted where they are used."""
         first, *row_stride = scalars
         if self.is_same:
             found = first
@@ -87,33 +87,31 @@ class LaneShape:
             if row_stride:
                 rows = b.vector([i // self.row for i in lanes], first.type)
                 found = found.deferred("add", row_stride[0].deferred("mul", rows))
-            found.strided = StridedLanes(
-                first, self.stride, self.row, row_stride[0] if row_stride else None, self.small
-            )
-        found.base_pointer = self.base_pointer
-        return found
+            known = AffineLanes(first, self.stride, self.row, row_stride[0] if row_stride else None, self.small)
+            found = found.with_facts(affine=known)
+        return found.with_facts(base_pointer=self.base_pointer)
 
 
-def _shape(value: Value, lanes: int, inside: Mask | None) -> LaneShape | None:
+def _shape(value: Value, lanes: int, inside: Mask | None) -> AffineShape | None:
     """The shape of a value of so many lanes, of which those count that are inside a mask; None: all of them."""
-    size, pointer = value.type.size, value.base_pointer
+    size, pointer = value.type.size, value.facts.base_pointer
     if value.lanes == 1:
-        return LaneShape(size, lanes, 0, lanes, base_pointer=pointer)
-    known = value.strided
+        return AffineShape(size, lanes, 0, lanes, base_pointer=pointer)
+    known = value.facts.affine
     if known is None or known.steps or not value.type.is_integer:
         return None
-    holding = set() if inside is None or inside is True else inside.implies | {inside.text}
-    if len(known.masks) != len(known.assumptions) or not known.masks <= holding:
+    holding = set() if inside is None or inside is True else inside.facts.implies | {inside.text}
+    if len(known.masks) != len(known.assumptions) or not known.holds_inside(holding):
         return None
-    return LaneShape(size, lanes, known.stride, known.row, known.small, pointer)
+    return AffineShape(size, lanes, known.stride, known.row, known.small, pointer)
 
 
 Place = tuple[int, int]
 """Bytes of a register: the first one, and the one behind the last."""
-Places = Mapping[Place, LaneShape]
+Places = Mapping[Place, AffineShape]
 
 
-class LaneShapes:
+class AffineRegisters:
     """The shapes of one emission's registers.
 
     Args:
@@ -123,18 +121,18 @@ class LaneShapes:
     def __init__(self, b: Builder, storage: Storage, assumed: Mapping[Key, Places] | None) -> None:
         self.b, self.storage = b, storage
         self.learns = assumed is None
-        self.found: dict[Key, dict[Place, LaneShape | None]] = {}
+        self.found: dict[Key, dict[Place, AffineShape | None]] = {}
         """What writers left so far; None where that has no shape."""
         self.assumed = assumed or {}
-        self.only_private: dict[Key, set[int]] = {}
+        self.affine_in_running_lanes: dict[Key, set[int]] = {}
         """Blocks that write a register in all lanes that run, so that it has a shape if the others read it no more."""
-        self.taken: set[tuple[Key, Place, LaneShape]] = set()
+        self.taken: set[tuple[Key, Place, AffineShape]] = set()
         """What readers took for granted."""
         self.wrong: set[Key] = set()
-        """Registers of which a writer left something else than what was assumed."""
+        """Registers whose writers broke an assumption."""
 
     def has(self, key: Key) -> bool:
-        """Whether a register can have a shape: one that nobody sees but the code that names it."""
+        """Whether a register can have a shape: only code that names it sees it."""
         return key[0] == VARIABLE and (key in self.assumed or (self.learns and not self.storage.is_visible(key)))
 
     def places(self, key: Key) -> Places:
@@ -161,11 +159,11 @@ class LaneShapes:
         lanes = (place[1] - place[0]) // value.type.size
         shape = _shape(value, lanes, None)
         if shape is None and (shape := _shape(value, lanes, running)):
-            self.only_private.setdefault(key, set()).add(block)
+            self.affine_in_running_lanes.setdefault(key, set()).add(block)
         self._learn(key, place, shape)
 
     def leave(self, key: Key, place: Place, value: Value, inside: Mask | None) -> bool:
-        """Store a value that a block leaves for others by its shape, if it has the one that they expect.
+        """Store a value that a block leaves for others by its shape, if it has the expected one.
 
         Args:
             inside: the lanes that count for them; None: all.
@@ -179,7 +177,7 @@ class LaneShapes:
             self.b.store(scalar, self.storage.pointer(slot), 8)
         return True
 
-    def _learn(self, key: Key, place: Place, shape: LaneShape | None) -> None:
+    def _learn(self, key: Key, place: Place, shape: AffineShape | None) -> None:
         before = self.found.setdefault(key, {})
         for other in list(before):
             if other != place and _overlap(other, place):
@@ -195,16 +193,18 @@ class LaneShapes:
             self.wrong.add(key)
 
     def learned(self, use: StorageUse) -> dict[Key, Places]:
-        """What later emissions may assume, by what blocks need of each other."""
+        """The shapes that later emissions may assume, given the use of storage."""
         found = dict[Key, Places]()
         for key in self.found:
-            private = all(use.is_private(key, block) for block in self.only_private.get(key, ()))
+            are_dead_if_inactive = all(
+                use.is_dead_if_inactive(key, block) for block in self.affine_in_running_lanes.get(key, ())
+            )
             places = {p: s for p, s in self.places(key).items() if not s.stride or key not in use.unwritten}
-            if private and places:  # what is read before it is written begins with zeros, which are the same everywhere
+            if are_dead_if_inactive and places:  # unwritten registers begin with zeros, which are uniform
                 found[key] = places
         return found
 
-    def relied_on(self, shapes: Mapping[Key, Places]) -> bool:
+    def relied_only_on(self, shapes: Mapping[Key, Places]) -> bool:
         """Whether readers took nothing for granted but those shapes."""
         return all(shapes.get(key, {}).get(place) == shape for key, place, shape in self.taken)
 
@@ -218,10 +218,10 @@ class LaneShapes:
         }
 
 
-def slots_of(key: Key, place: Place, shape: LaneShape) -> list[Key]:
+def slots_of(key: Key, place: Place, shape: AffineShape) -> list[Key]:
     """The slots of a shape's scalars."""
     count = 1 if shape.row == shape.lanes else 2
-    return [(f"{LANE_SHAPE}{key[1]}.{place[0]}.", n) for n in range(count)]
+    return [(f"{AFFINE_SLOT}{key[1]}.{place[0]}.", n) for n in range(count)]
 
 
 def _overlap(one: Place, other: Place) -> bool:

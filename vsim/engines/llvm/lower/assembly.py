@@ -2,7 +2,7 @@
 code of a thread.
 
 Every register, waiting mask and return site is a stack slot (``alloca``) in the entry block, which LLVM promotes to SSA
-values. Masks lie in bytes: as vectors of bits LLVM places them, and what follows, wrongly in the frame of a coroutine.
+values. Masks are stored as bytes: LLVM misplaces vectors of bits, and all later fields, in the frame of a coroutine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LARGEST_ZERO_STORE = 2048
 
 @dataclass
 class Slots:
-    """Lines that make the stack slots of a function, and those that clear them for each thread."""
+    """Lines that make the stack slots of a function, and lines that clear them for each thread."""
 
     made: list[str] = field(default_factory=list)
     cleared: list[str] = field(default_factory=list)
@@ -87,11 +87,11 @@ def _slots(
     for subroutine in state.flow.subroutines:
         slots.made.append(f"  %held{subroutine} = alloca [8 x i8], align 8")
         slots.made.append(f"  %site{subroutine} = alloca i32, align 4")
-    for window in state.walks.known.values():
-        slots.made += window.slots()
-        slots.cleared += window.cleared()
-    slots.made += state.walks.counted.made()
-    slots.cleared += state.walks.counted.cleared()
+    for buffer in state.prefetcher.buffers.values():
+        slots.made += buffer.slots()
+        slots.cleared += buffer.cleared()
+    slots.made += state.prefetcher.inductions.made()
+    slots.cleared += state.prefetcher.inductions.cleared()
     for made, cleared in (recursion.declaration(), *(observer.slots() for observer in observers)):
         slots.made += made
         slots.cleared += cleared

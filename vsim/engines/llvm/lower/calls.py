@@ -145,10 +145,10 @@ class Calls:
         return depth
 
     def _return(self, depth: str, frame: LoweredCall | None) -> None:
-        """Restore the depth; leave if the callee failed or the run is to stop.
+        """Restore the depth; leave if the callee failed or the run must stop.
 
         Args:
-            frame: what observers were told of the call; None where nothing is called.
+            frame: the call as observers know it; None without a callee.
         """
         b = self.state.b
         b.emit(f"store i64 {depth}, ptr {b.offset('%shared', cx.SHARED_DEPTH)}, align 8")

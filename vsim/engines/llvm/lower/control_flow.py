@@ -2,7 +2,8 @@
 
 A divergent branch forward adds the lanes that take it to the waiting mask of its target and runs on with the rest; one
 backward lets the lanes that leave the loop wait behind it. A reconvergence point first gathers the lanes that wait
-there; if no lane runs, control goes on to the next point. Where the analysis proves that all lanes are together, masks
+there; if no lane runs, control continues at the next point. Where the analysis proves that all lanes are together,
+masks
 are constants and branches plain ones.
 
 Labels: ``checkN`` gathers waiting lanes and enters block ``blockN``, which begins with instruction N; ``returnN`` ends
@@ -49,8 +50,8 @@ class ControlFlowLowering:
         return f"check{pc}" if pc in self.state.reconvergence.points else f"block{pc}"
 
     def next_waiting(self, pc: int) -> str:
-        """Where a thread goes on none of whose lanes run any more: the next point where some
-        may wait, or the way out.
+        """The label for a thread without running lanes: the next point where some may wait, or
+        the way out.
         """
         following = self.state.reconvergence.next_point(pc)
         if following is not None:
@@ -59,7 +60,7 @@ class ControlFlowLowering:
         return f"return{subroutine}" if subroutine in self.state.flow.subroutines else "exit"
 
     def gather(self, point: int) -> None:
-        """Emit what stands in front of a reconvergence point: lanes that wait there run again."""
+        """Emit the head of a reconvergence point: lanes that wait there run again."""
         state, b = self.state, self.state.b
         waiting_mask = self._waiting_mask(point)
         b.label(f"check{point}")
@@ -121,8 +122,8 @@ class ControlFlowLowering:
             value = b.broadcast(value, size)
         if part.offset or value.lanes < total:
             first, end = part.offset, part.offset + value.lanes
-            nobody = Value(b, value.type, value.lanes, "zeroinitializer")
-            value = b.mixed(value, nobody, [i - first if first <= i < end else value.lanes for i in range(total)])
+            zeros = Value(b, value.type, value.lanes, "zeroinitializer")
+            value = b.mixed(value, zeros, [i - first if first <= i < end else value.lanes for i in range(total)])
         elif value.lanes > total:
             value = b.lanes(value, list(range(total)))
         running = b.all_lanes(total) if ignores_mask else self.masks.running_vector()

@@ -1,6 +1,6 @@
-"""Discovery: what a first emission tells of a function's storage, before it is emitted for good.
+"""The dry run: facts about a function's storage from a first emission, which is thrown away.
 
-Which registers a block reads and writes is known once its instructions were emitted. From that follow what is live
+The registers that a block reads and writes are known once its instructions were emitted. These give the live values
 between blocks (only that is stored), how large stack slots must be, which begin with zeros, and which values can be
 carried on in SSA form to the blocks that their only writer dominates.
 """
@@ -39,7 +39,7 @@ class StorageUse:
     dominators: Dominators
     repeats: Mapping[int, int]
     """The block from which the first way back leads to a block or in front of it, of those from that block on."""
-    private: Mapping[int, int]
+    dead_if_inactive: Mapping[int, int]
     """Registers of which the lanes that do not run, while a block runs, read nothing any more."""
 
     def needs(self, state: FunctionState, block: int) -> BlockNeeds:
@@ -51,12 +51,12 @@ class StorageUse:
             carries=lambda key: self.only_writer.get(key) == block and bool(live & bits.get(key, 0)),
             sees=lambda other: self.dominators.dominates(other, block),
             lies_in=lambda other: self._lies_in(block, other),
-            private=lambda key: self.is_private(key, block),
+            dead_if_inactive=lambda key: self.is_dead_if_inactive(key, block),
         )
 
-    def is_private(self, key: Key, block: int) -> bool:
+    def is_dead_if_inactive(self, key: Key, block: int) -> bool:
         """Whether the lanes that do not run, while a block runs, read nothing of a register any more."""
-        return bool(self.private.get(block, 0) & self.bits.get(key, 0))
+        return bool(self.dead_if_inactive.get(block, 0) & self.bits.get(key, 0))
 
     def _lies_in(self, block: int, other: int) -> bool:
         """Whether all lanes that run in a block ran in another one when that was run last.
@@ -104,9 +104,9 @@ class _Uses:
             for n, use in self.uses.items()
         }
 
-    def private(self, successors: Mapping[int, Iterable[int]], passed: Mapping[int, int]) -> dict[int, int]:
-        """For each block the registers of which lanes that do not run, while it runs, read nothing before they write
-        them: they wait at points behind it. Registers of which lanes see what belongs to others are none.
+    def dead_if_inactive(self, successors: Mapping[int, Iterable[int]], passed: Mapping[int, int]) -> dict[int, int]:
+        """For each block the registers that are dead in inactive lanes while it runs: such lanes wait at points behind
+        it, and read nothing there before they write it. Registers with exchanges between lanes are left out.
         """
         state, registers = self.state, self.state.registers
         if state.flow.subroutines:
@@ -122,7 +122,7 @@ class _Uses:
         return found
 
     def only_writer(self) -> dict[Key, int]:
-        """The block of each register that one block alone writes, where nobody else sees the register."""
+        """The block of each register with one writing block, for registers that only named accesses see."""
         writers: dict[Key, list[int]] = {}
         for n, use in self.uses.items():
             for key in use.written:
@@ -157,12 +157,14 @@ def storage_use(state: FunctionState, uses: Mapping[int, BlockUse]) -> StorageUs
     dominators = Dominators(_emitted_graph(state, successors), ENTRY)
     only_writer = found.only_writer()
     unstored = found.unstored(only_writer, dominators, live.live_out)
-    # Inputs may fill a register in part: what they leave must not be what was on the stack.
+    # Inputs may fill a register in part: the rest must not hold old values of the stack.
     unwritten = frozenset(key for key, bit in found.bits.items() if bit & live.live_in[0] & ~killed[ENTRY])
     stored = {n: out & ~unstored for n, out in live.live_out.items()}
     repeats = {} if flow.subroutines else _repeats(flow.starts, successors)
-    private = found.private(successors, passed)
-    return StorageUse(extents, unwritten, found.bits, live.live_out, stored, only_writer, dominators, repeats, private)
+    dead_if_inactive = found.dead_if_inactive(successors, passed)
+    return StorageUse(
+        extents, unwritten, found.bits, live.live_out, stored, only_writer, dominators, repeats, dead_if_inactive
+    )
 
 
 def _repeats(starts: Sequence[int], successors: Mapping[int, Iterable[int]]) -> dict[int, int]:
@@ -184,14 +186,14 @@ def _successors(state: FunctionState) -> dict[int, set[int]]:
 
 
 def emitted_graph(state: FunctionState) -> Graph:
-    """Ways between blocks, from :data:`ENTRY` on, as they are emitted; nodes below that are no blocks."""
+    """Edges between emitted blocks, from :data:`ENTRY` on; nodes below it are no blocks."""
     return _emitted_graph(state, _successors(state))
 
 
 def _emitted_graph(state: FunctionState, successors: Mapping[int, Iterable[int]]) -> Graph:
-    """Ways between blocks as they are emitted.
+    """Edges between emitted blocks.
 
-    What gathers waiting lanes in front of a reconvergence point is a node of its own (-2 - start), from which the way
+    The code that gathers waiting lanes in front of a reconvergence point is a node (-2 - start), with an edge
     leads over the point's block to the next point if no lane runs. So is the end of a subroutine (-2 - end - start):
     a call that no lane takes goes there, and from there to whichever call was the last.
     """

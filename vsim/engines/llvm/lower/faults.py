@@ -1,7 +1,7 @@
 """Fault exits: where something without a defined result would happen, the function is left with a record of what and
 who.
 
-The branch is predicted not to be taken, and what it emits stands behind all other code. All exits of a function meet in
+The branch is predicted not to be taken, and its target follows all other code. All exits of a function meet in
 one block, which calls the recorder once.
 """
 
@@ -28,7 +28,7 @@ class FaultExits:
         self.exits = []
 
     def leave_if(self, condition: str, kind: int, number: str, size: str, where: Where) -> None:
-        """Leave the function if the condition (i1) holds, with a record of what was wrong.
+        """Leave the function if the condition (i1) holds, with a fault record.
 
         Args:
             kind, number, size: of the memory, or what else it was about.
@@ -46,7 +46,7 @@ class FaultExits:
         b.label(good, before)
 
     def record(self) -> bool:
-        """Emit the block in which all exits meet; False if there are none. Who calls it ends the block."""
+        """Emit the block in which all exits meet; False if the function has no exits. The caller ends the block."""
         if not self.exits:
             return False
         state, b = self.state, self.state.b

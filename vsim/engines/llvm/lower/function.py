@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 
 from visakit.language import types
 from visakit.language.program import Function
-from vsim.analysis.quiet_loops import leaves_memory_alone
+from vsim.analysis.read_only_loops import only_reads_memory
 from vsim.analysis.waiting import touches_memory
 from vsim.engines.llvm import CannotExecute, Unsupported
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host import cooperative, driver
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.affine_registers import LaneShapes, Places
+from vsim.engines.llvm.lower.affine_registers import AffineRegisters, Places
 from vsim.engines.llvm.lower.assembly import assemble
 from vsim.engines.llvm.lower.calls import stack_address
 from vsim.engines.llvm.lower.checks.findings import FindingExits
@@ -105,32 +105,32 @@ class FunctionLowering:
         uses = self._emit({}, None, lambda block: NOTHING_NEEDED, keep=True)
         use = storage_use(state, uses)
         found = self._settled(use, helpers)
-        state.walks.end()
+        state.prefetcher.end()
         return assemble(state, self.flow.recursion, self.observers, use.unwritten | found.slots(use.unwritten))
 
-    def _settled(self, use: StorageUse, helpers: Mapping[str, str]) -> LaneShapes:
-        """Emit the function until its blocks leave what was assumed of registers, and accesses were looked at under the
-        same assumptions before; gives these.
+    def _settled(self, use: StorageUse, helpers: Mapping[str, str]) -> AffineRegisters:
+        """Emit the function until its blocks keep the assumptions about registers, and accesses were analysed under
+        the same assumptions before; gives these.
 
         Args:
             helpers: those of the module before the first emission.
         """
         state = self.state
-        learner = state.registers.lane_shapes
+        learner = state.registers.affine_registers
         shapes = learner.learned(use)
-        agrees, attempts = learner.relied_on(shapes), 0
+        agrees, attempts = learner.relied_only_on(shapes), 0
         while True:
             state.module.helpers.clear()
             state.module.helpers.update(helpers)
             if not agrees:
-                state.walks.begin_anew()
+                state.prefetcher.begin_anew()
             self._emit(use.extents, shapes, lambda block: use.needs(state, block), keep=False)
-            found = state.registers.lane_shapes
+            found = state.registers.affine_registers
             if found.wrong:
                 attempts += 1
                 right = {key: places for key, places in shapes.items() if key not in found.wrong}
                 shapes, agrees = right if attempts < MOST_ATTEMPTS else {}, False
-            elif agrees or not state.walks.known:
+            elif agrees or not state.prefetcher.buffers:
                 return found
             else:
                 agrees = True
@@ -141,8 +141,8 @@ class FunctionLowering:
         """Emit the function; gives what its blocks do to storage.
 
         Args:
-            shapes: what is assumed of registers in storage; None: see :class:`LaneShapes`.
-            keep: keep what was prepared.
+            shapes: the assumed shapes of registers in storage; None: see :class:`AffineRegisters`.
+            keep: keep prepared instructions.
         """
         state = self.state
         state.begin(extents, shapes)
@@ -159,8 +159,8 @@ class FunctionLowering:
                 self.flow.gather(start)
             if not state.is_straight:
                 state.b.label(f"block{start}")
-                everybody = full and start in state.reconvergence.converged
-                uses[start] = state.registers.begin_block(needs(start), everybody)
+                all_run = full and start in state.reconvergence.converged
+                uses[start] = state.registers.begin_block(needs(start), all_run)
             self._block(start, end, keep)
         for subroutine in state.flow.subroutines:
             self.flow.return_from_subroutine(subroutine)
@@ -187,7 +187,7 @@ class FunctionLowering:
         state.b.jump(self.flow.entrance(end))
 
     def _place_in_others(self, at: Position) -> None:
-        """Find the block in which all lanes of this one ran, so that what was proved of its lanes holds here, too."""
+        """Find the block in which all lanes of this one ran, so that facts proved about its lanes hold here, too."""
         around = self.state.around
         while around and not self.state.registers.needs.lies_in(around[-1].block):
             around.pop()
@@ -197,7 +197,8 @@ class FunctionLowering:
             at.around = around[-1]
             outer = at.around.running
             assert outer is not True
-            at.running.implies |= outer.implies | {outer.text}
+            implied = at.running.facts.implies | outer.facts.implies | {outer.text}
+            at.running = at.running.with_facts(implies=implied)
         around.append(at)
 
     def _instruction(self, pc: int, keep: bool) -> None:
@@ -219,7 +220,7 @@ class FunctionLowering:
                 self.prepared[pc] = emit
         if self.yields and touches_memory(instruction):
             self.machine.waiting.suspension.let_others_run()
-        self.state.walks.before(pc, leaves_memory_alone(instruction))
+        self.state.prefetcher.before(pc, only_reads_memory(instruction))
         for tell in self.before:
             tell(self.state.event)
         self.state.registers.pc = pc
@@ -227,8 +228,8 @@ class FunctionLowering:
             running = Value(self.state.b, types.UQ, 1, self.masks.bits(self.masks.running_vector()))
             self.state.registers.write((VARIABLE, CE0), 0, 1, self.state.b.cast(running, types.UD))
         emit()
-        if pc in self.state.walks.counted.slots:
-            self.state.walks.count_up(pc, self.masks.mask(instruction.args["exec"], None)())
+        if pc in self.state.prefetcher.inductions.slots:
+            self.state.prefetcher.increment(pc, self.masks.mask(instruction.args["exec"], None)())
         for tell in self.after:
             tell(self.state.event)
 

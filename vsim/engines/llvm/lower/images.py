@@ -109,8 +109,8 @@ class Images:
         act: Callable[[Choice], list[Value]],
         other: Choice | None = None,
     ) -> list[Value]:
-        """``act`` for what a number means; where the number is not known now, a branch for
-        each thing that it may mean. ``other``: what code is made for that is never reached, as there is none.
+        """``act`` for the surface of a number; where the number is not known now, a branch for
+        each possible surface. ``other``: the surface for unreachable code, if there is no surface.
         """
         if number.constant is not None:
             found = wanted.get(number.constant, default)

@@ -25,7 +25,7 @@ from vsim.engines.llvm.lower.operands import Operands
 from vsim.engines.llvm.lower.spaces import Spaces
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.waiting import ThreadWaits
-from vsim.engines.llvm.memory.access import MemoryAccess
+from vsim.engines.llvm.memory.access import AtomicOperation, MemoryAccess
 from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.engines.llvm.memory.texels import TexelAccess
 from vsim.memory.memory import SamplerState
@@ -47,11 +47,7 @@ class LoweringMachine:
         self.state, self.observers = state, listeners(observers, Observer.accessed)
         self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
         module, self.exits = state.module, exits
-        size = len(state.function.instructions)
-        separate, walks = state.dispatch.separates_writes, state.walks
-        self.access = MemoryAccess(
-            state.b, exits.leave_if, module.helpers, separate, size, walks, module.row, state.is_straight
-        )
+        self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, state.prefetcher, state.access_traits)
         self.texels = TexelAccess(state.b, exits.leave_if, module.helpers, module.row)
         operands = Operands(state, masks, self.access)
         self.type_of = operands.type_of
@@ -79,7 +75,7 @@ class LoweringMachine:
         controls = FloatControls(state)
         self.rounding, self.denormals = controls.rounding, controls.denormals
 
-    # -- what the machine knows ----------------------------------------------------------------------------
+    # -- state of the machine ------------------------------------------------------------------------------
 
     def thread_mask(self) -> Mask:
         """A thread runs alone here, so every one is at this instruction."""
@@ -155,9 +151,8 @@ class LoweringMachine:
     ) -> Value:
         """Atomic operations in lane order; gives the old values."""
         args = instruction.args
-        found = self.access.atomic(
-            space, op, address, data_type, sources, mask, args["exec"].size, wanted=args["dst"].var != 0
-        )
+        operation = AtomicOperation(op, data_type, sources, wanted=args["dst"].var != 0)
+        found = self.access.atomic(space, address, operation, mask, args["exec"].size)
         self._tell(LoweredAccess(space, address, data_type.size, mask, writes=True))
         return found
 

@@ -99,7 +99,8 @@ class Masks:
             outer = at.around
             while outer is not None:
                 if (part := outer.running_parts.get((offset, size))) is not None:
-                    found.implies |= part.implies | {part.text}
+                    implied = found.facts.implies | part.facts.implies | {part.text}
+                    found = at.running_parts[offset, size] = found.with_facts(implies=implied)
                     break
                 outer = outer.around
         return found
@@ -111,8 +112,8 @@ class Masks:
             return b.lanes(full, list(range(offset, offset + size)))
         if offset >= lanes:
             return constant_mask(b, 0, size)
-        nobody = self.state.mask_value("zeroinitializer")
-        return b.mixed(full, nobody, [i if i < lanes else lanes for i in range(offset, offset + size)])
+        zeros = self.state.mask_value("zeroinitializer")
+        return b.mixed(full, zeros, [i if i < lanes else lanes for i in range(offset, offset + size)])
 
     def reading(self, count: int) -> Value | None:
         """The mask of the lanes for which the instruction of this moment reads so many elements; None for all."""

@@ -17,25 +17,25 @@ class ModuleState:
     """The module of a kernel and of all that it can call.
 
     ``full``: every thread has all its lanes. ``row``: lanes in a row of local ids that is known to count up; 0 if it is
-    not known. ``turned``: y counts up along such a row, and x from one to the next.
+    not known. ``transposed``: y counts up along such a row, and x from one to the next.
     """
 
     dispatch: Dispatch
     full: bool
     row: int
-    turned: bool = False
+    transposed: bool = False
     declarations: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
-    """Modules of helper functions by name, which are compiled apart and linked."""
+    """Modules of helper functions by name, which are compiled separately and linked."""
     functions: list[Function] = field(default_factory=list)
-    """The kernel and what it can call, in the order in which they were asked for."""
+    """The kernel and the functions that it can call, in the order of their first use."""
     numbers: dict[int, int] = field(default_factory=dict)
     race_unit: int = 4
     """Bytes of the units of memory that the race check watches."""
     smallest_change: int = 8
-    """Bytes of the smallest element that is stored or changed at once, of what was lowered."""
+    """Bytes of the smallest element stored or changed at once in the lowered functions."""
     touched: int = 0
-    """To how many places lanes go that access memory, of what was lowered (``memory/pattern.py``)."""
+    """Number of places that the lanes of the lowered accesses go to (``memory/pattern.py``)."""
     takes_turns: bool = field(init=False)
     """Whether threads wait elsewhere than at the group's barrier in the kernel (``host/cooperative.py``)."""
     waiting: frozenset[int] = field(init=False)
@@ -57,7 +57,7 @@ class ModuleState:
     @property
     def rows_are_whole(self) -> bool:
         """Whether rows of local ids that are known to count up begin at 0."""
-        return begins_rows(self.dispatch, self.row, self.turned)
+        return begins_rows(self.dispatch, self.row, self.transposed)
 
     @cached_property
     def race_traits(self) -> Traits:

@@ -22,12 +22,13 @@ from visakit.language.operands import (
 from visakit.language.types import DataType
 from vsim.engines.llvm import CannotExecute
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.ir.affine import StridedLanes
+from vsim.engines.llvm.ir.affine import AffineLanes
 from vsim.engines.llvm.ir.constant_masks import only_lane
+from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.intrinsics import opaque
 from vsim.engines.llvm.ir.joins import if_any
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal
-from vsim.engines.llvm.ir.values import Mask, Value, Zipped
+from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import ADDRESS, PREDICATE, VARIABLE, Key, file_of, state_key
@@ -40,7 +41,8 @@ from vsim.semantics.registers import operand_type
 _UNSIGNED = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 
 LARGEST_SPREAD = 32
-"""Bytes of a register up to which dwords are put into gaps as they are. Beyond it LLVM's code generator, on processors
+"""Bytes of a register up to which dwords are inserted into gaps directly. Beyond it LLVM's code generator, on
+processors
 with AVX-512, makes extensions to qwords of some vectors of floats, also where they count as dwords, of which it then
 takes the lower half where that is no longer allowed, and ends the process: "cannot select" (LLVM 22). Which ones
 depends on the shuffles around them. Where no floats are it never did, and products of 64 bits would take longer.
@@ -186,12 +188,14 @@ class Operands:
         if index.consecutive:
             running = self.masks.reading(count) if by_lane else None
             found = registers.read(key, low, count, data_type, running, self.masks.first_lane())
-            return self.state.walks.read(key[1], low, found) if b.keeps_apart and key[0] == VARIABLE else found
+            return (
+                self.state.prefetcher.read(key[1], low, found) if b.tracks_base_offset and key[0] == VARIABLE else found
+            )
         words = self._words(key, low, index, data_type)
         if words is not None:
             running = self.masks.reading(count) if by_lane else None
             read = registers.read(key, words.low, count, words.type, running, self.masks.first_lane())
-            if read.zipped is None:
+            if read.facts.interleaved is None:
                 part = read >> b.const(words.shift, words.type) if words.shift else read
                 return b.bitcast(b.cast(part, _UNSIGNED[data_type.size]), data_type)
         low, wide, numbers = self._window(key, low, index, data_type)
@@ -219,7 +223,7 @@ class Operands:
         if words is not None:
             low, value = words.low, self._in_words(key, words, count, value)
         elif not index.consecutive:
-            self._write_strided(key, low, index, value, mask)
+            self._write_affine(key, low, index, value, mask)
             return
         if mask is True:
             registers.write(key, low, count, value)
@@ -235,7 +239,7 @@ class Operands:
         old = self.state.registers.read(key, words.low, count, t)
         return (old & kept) | (element << b.const(words.shift, t) if words.shift else element)
 
-    def _write_strided(self, key: Key, low: int, index: Elements, value: Value, mask: Mask) -> None:
+    def _write_affine(self, key: Key, low: int, index: Elements, value: Value, mask: Mask) -> None:
         """Elements with gaps: what lies between them is read and written back."""
         b, registers, t = self.state.b, self.state.registers, value.type
         low, wide, numbers = self._window(key, low, index, t)
@@ -250,7 +254,7 @@ class Operands:
         picks = [wide + i if i in numbers else i for i in range(wide)]
         whole = b.mixed(old, spread, picks) if wide > 1 else spread
         if t.size == types.UD.size and numbers == list(range(numbers[0], wide, 2)):
-            whole.zipped = Zipped.of_pair(old.zipped, numbers[0], row)
+            whole = whole.with_facts(interleaved=Interleaved.of_pair(old.facts.interleaved, numbers[0], row))
         registers.write(key, low, wide, whole)
 
     def address_of(self, op: General) -> Read:
@@ -288,10 +292,12 @@ class Operands:
         row, stride = min(count, len(values)), values[1] - values[0]
         if values[:row] == list(range(values[0], values[0] + row * stride, stride or 1)):
             row_stride = None if row == count else b.const(0, own)
-            found.strided = StridedLanes(b.const(values[0], own), stride, row, row_stride, min(values) >= 0)
-        elif row == count:
+            affine = AffineLanes(b.const(values[0], own), stride, row, row_stride, min(values) >= 0)
+            return found.with_facts(affine=affine)
+        if row == count:
             steps = tuple(v - values[0] for v in values[:row])
-            found.strided = StridedLanes(b.const(values[0], own), 0, row, small=min(values) >= 0, steps=steps)
+            affine = AffineLanes(b.const(values[0], own), 0, row, small=min(values) >= 0, steps=steps)
+            return found.with_facts(affine=affine)
         return found
 
     def _packed_floats(self, packed: Sequence[float], count: int) -> Value:
@@ -370,7 +376,7 @@ class Operands:
         return self._in_file(place, own, count)
 
     def _in_file(self, place: Value, own: DataType, count: int) -> Value:
-        """The elements of lanes in the register file, or something of it for those that are not in it."""
+        """The elements of lanes in the register file; lanes that are not in it get an arbitrary element."""
         state, b = self.state, self.state.b
         limit = b.const(max(state.layout.file_size - own.size, 0), types.UD)
         place = b.select(place < limit, place, limit)

@@ -1,6 +1,6 @@
-"""The prologue of a kernel: what a thread finds in its registers when it begins.
+"""The prologue of a kernel: the initial contents of a thread's registers.
 
-The payload holds what is the same for all threads of a group. Local ids come from a table for the shape of the group;
+The payload holds values that are uniform in a group. Local ids come from a table for the shape of the group;
 where they are known to count up along rows, only the first one is loaded, and the lanes are strided. %r0 and the other
 registers that identify a thread are computed where they are used.
 """
@@ -15,7 +15,7 @@ from visakit.language import types
 from visakit.language.types import DataType
 from vsim.analysis.scratch import touches_scratch
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.ir.affine import BasePointer, StridedLanes
+from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.lower.masks import Masks
@@ -109,8 +109,8 @@ class Prologue:
         if None not in words:
             return b.const(sum(w << 32 * n for n, w in enumerate(words) if w), element)
         value = b.argument(element, payload, at)
-        value.base_pointer = BasePointer(payload, at) if element is types.UQ and at in dispatch.pointers else None
-        return value
+        is_pointer = element is types.UQ and at in dispatch.pointers
+        return value.with_facts(base_pointer=BasePointer(payload, at)) if is_pointer else value
 
     def _local_id_input(self, ids: str, offset: int, size: int) -> tuple[int, Value]:
         """Number of elements and local ids from a byte of the thread's table on."""
@@ -120,7 +120,7 @@ class Prologue:
             return count, b.load(element, count, b.offset(ids, offset), gcd(16, offset))
         axis, byte = divmod(offset, row)
         at = b.offset(ids, axis * row)
-        if axis == self.state.module.turned and self.state.module.rows_are_whole:
+        if axis == self.state.module.transposed and self.state.module.rows_are_whole:
             first = b.const(0, types.UW)
         else:
             first = b.value(types.UW, 1, f"load i16, ptr {at}, align 2, {INVARIANT_LOAD}")
@@ -131,7 +131,7 @@ class Prologue:
         """The largest local id along an axis that lane 0 can have in any launch that this code is for."""
         module, required = self.state.module, self.state.dispatch.signature.required_size
         size = dimensions(required)[axis] if required else MAXIMUM_GROUP_ITEMS
-        return size - (module.row if axis == module.turned and size % module.row == 0 else 1)
+        return size - (module.row if axis == module.transposed and size % module.row == 0 else 1)
 
     def _counted_ids(self, axis: int, start: int, count: int, first: Value) -> Value:
         """Local ids of lanes from one on; lane 0 has the first.
@@ -142,7 +142,7 @@ class Prologue:
         b, whole_row = self.state.b, self.state.module.row
         if whole_row == 1:
             axis, whole_row = (axis - 1) % 3, self.state.dispatch.simd
-        if self.state.module.turned and axis < 2:
+        if self.state.module.transposed and axis < 2:
             axis = 1 - axis
         if axis == 0:
             lanes = [i % whole_row for i in range(start, start + count)]
@@ -155,8 +155,8 @@ class Prologue:
         row = min(whole_row, count)
         row_stride = b.const(axis, first.type) if row < count else None
         value = b.broadcast(first, count) + b.vector(lanes, first.type)
-        value.strided = StridedLanes(first, 1 if axis == 0 else 0, row, row_stride, small=True, offset=lanes[0])
-        return value
+        affine = AffineLanes(first, 1 if axis == 0 else 0, row, row_stride, small=True, offset=lanes[0])
+        return value.with_facts(affine=affine)
 
     # -- identity ------------------------------------------------------------------------------------------
 

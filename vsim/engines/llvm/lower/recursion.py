@@ -25,7 +25,7 @@ class Recursion:
     def __init__(self, state: FunctionState, exits: FaultExits) -> None:
         self.state, self.exits = state, exits
         self.saved = {target: self._slots(target) for target in sorted(state.flow.recursive)}
-        """For each subroutine what a call of it saves: stack slots with their types."""
+        """For each recursive subroutine the stack slots that a call saves, with their types."""
         frame = CELL * max(map(len, self.saved.values()), default=0)
         self.frame = frame
         if frame * FRAMES > LARGEST_FRAME:

@@ -4,7 +4,7 @@ Storage is bytes. Within a block the latest value of each byte range is an SSA v
 or under another element type.
 
 *Predicated writes.* A write under a mask leaves the other lanes as they were. The merged value is emitted where
-somebody needs it: instructions that execute under the same mask, or part of it, read what was written. Example, where
+on demand: instructions that execute under the same mask, or part of it, read the written value. Example, where
 the merge is never emitted, as X is dead after the two::
 
     (P1) mul (M1, 16) X Y Y        X = {fresh: Y * Y, mask P1, old: X}
@@ -21,12 +21,12 @@ from visakit.language.types import DataType
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.affine_registers import LaneShapes
+from vsim.engines.llvm.lower.affine_registers import AffineRegisters
 from vsim.engines.llvm.lower.storage import Key, Storage, is_predicate, is_variable
 from vsim.semantics.core import unsigned_of
 
 ENTRANCE = -1
-"""Where what a function begins with is written."""
+"""The number of the entry as an instruction, which writes the function's inputs."""
 Keys = Callable[[Key], bool]
 """A set of registers, by a test."""
 
@@ -41,7 +41,7 @@ class PredicatedWrite:
 
     def holds_for(self, running: Value) -> bool:
         """Whether all lanes of a mask are fresh."""
-        return self.mask.text == running.text or self.mask.text in running.implies
+        return self.mask.text == running.text or self.mask.text in running.facts.implies
 
 
 @dataclass
@@ -82,7 +82,7 @@ class BlockUse:
     covered_by_all: dict[Key, int] = field(default_factory=dict)
     """Bytes that it writes in all lanes that run."""
     merged: set[Key] = field(default_factory=set)
-    """Registers written in some lanes, so that what others read depends on what was there."""
+    """Registers written in some lanes only, so that later readers depend on their old values."""
 
 
 @dataclass(frozen=True)
@@ -92,14 +92,14 @@ class BlockNeeds:
     ``stores``: registers that other blocks read from storage. ``carries``: registers that no other block writes, whose
     values serve in all blocks that this one dominates. ``sees``: whether values that another block carries serve in
     this one. ``lies_in``: whether all lanes that run in this one ran in another block when that was run last.
-    ``private``: registers of which lanes that do not run read nothing any more, so that these may be overwritten.
+    ``dead_if_inactive``: registers that are dead in inactive lanes, so that the block may overwrite them there.
     """
 
     stores: Keys
     carries: Keys
     sees: Callable[[int], bool]
     lies_in: Callable[[int], bool] = lambda block: False
-    private: Keys = lambda key: False
+    dead_if_inactive: Keys = lambda key: False
 
 
 NOTHING_NEEDED = BlockNeeds(lambda key: False, lambda key: False, lambda block: True)
@@ -109,18 +109,18 @@ NOTHING_NEEDED = BlockNeeds(lambda key: False, lambda key: False, lambda block: 
 class Registers:
     """The registers of one emission of a function."""
 
-    def __init__(self, b: Builder, storage: Storage, lanes: int, shapes: LaneShapes) -> None:
-        self.b, self.storage, self.lanes, self.lane_shapes = b, storage, lanes, shapes
+    def __init__(self, b: Builder, storage: Storage, lanes: int, shapes: AffineRegisters) -> None:
+        self.b, self.storage, self.lanes, self.affine_registers = b, storage, lanes, shapes
         self.ranges: dict[Key, list[ByteRange]] = {}
         self.use = BlockUse()
         self.needs = NOTHING_NEEDED
         self.carried: dict[Key, tuple[int, list[ByteRange]]] = {}
-        """Values that a block left for those that it dominates, with that block."""
+        """Values that a block left for the blocks that it dominates, with the number of the block."""
         self.extents: dict[Key, int] = {}
         """How far the accesses to each key go."""
-        self.everybody = True
+        self.all_run = True
         """Whether all lanes run in this block."""
-        self.shapes: dict[Key, tuple[int, int]] = {}
+        self.lane_layouts: dict[Key, tuple[int, int]] = {}
         """Bytes of each lane and the first lane's byte, of registers that blocks in which not all lanes run access."""
         self.pc = ENTRANCE
         """The instruction that is emitted."""
@@ -131,11 +131,11 @@ class Registers:
 
     # -- blocks --------------------------------------------------------------------------------------------
 
-    def begin_block(self, needs: BlockNeeds, everybody: bool = True) -> BlockUse:
-        """Forget the values of the last block, but for those that were carried on by a block
-        that dominates this one. ``everybody``: all lanes run in this one.
+    def begin_block(self, needs: BlockNeeds, all_run: bool = True) -> BlockUse:
+        """Forget the values of the last block, except for values carried by a block
+        that dominates this one. ``all_run``: all lanes run in this one.
         """
-        self.ranges, self.everybody = {}, everybody
+        self.ranges, self.all_run = {}, all_run
         self.use = BlockUse()
         self.needs = needs
         return self.use
@@ -172,22 +172,22 @@ class Registers:
             self._leave(block, key, ranges, running)
 
     def _leave(self, block: int, key: Key, ranges: list[ByteRange], running: Mask) -> None:
-        """Store what other blocks need of a register, by what is known of its lanes where that is all they need."""
-        shapes, stores = self.lane_shapes, self.needs.stores(key)
+        """Store the parts of a register that other blocks need, as affine scalars where these suffice."""
+        shapes, stores = self.affine_registers, self.needs.stores(key)
         if shapes.has(key) and (shapes.learns or stores):
-            ranges = [e for e in ranges if e.dirty and not self._leave_by_shape(block, key, e, running)]
+            ranges = [e for e in ranges if e.dirty and not self._leave_affine(block, key, e, running)]
         if stores:
             self._store_all(key, ranges)
 
-    def _leave_by_shape(self, block: int, key: Key, e: ByteRange, running: Mask) -> bool:
-        """Leave a byte range to other blocks by what is known of its lanes; whether it is stored so."""
-        shapes, place = self.lane_shapes, (e.low, e.high)
+    def _leave_affine(self, block: int, key: Key, e: ByteRange, running: Mask) -> bool:
+        """Leave a byte range to other blocks as affine scalars; whether it is stored so."""
+        shapes, place = self.affine_registers, (e.low, e.high)
         if not shapes.learns:
-            return e.whole and shapes.leave(key, place, e.value, running if self.needs.private(key) else None)
+            return e.whole and shapes.leave(key, place, e.value, running if self.needs.dead_if_inactive(key) else None)
         value = e.value if e.whole else None
         if e.by_all and e.predicated:
             value = e.predicated.fresh  # all that counts, if the others read nothing any more
-            shapes.only_private.setdefault(key, set()).add(block)
+            shapes.affine_in_running_lanes.setdefault(key, set()).add(block)
         shapes.learn(key, place, value, running, block)
         return False
 
@@ -209,7 +209,7 @@ class Registers:
     def _store(self, key: Key, e: ByteRange) -> None:
         if not e.stored:
             if e.dirty:
-                self.lane_shapes.differs(key, (e.low, e.high))
+                self.affine_registers.differs(key, (e.low, e.high))
             whole = self.b.broadcast(e.value, e.size // e.value.type.size)
             self.b.store(whole, self._address(key, e.low), _align(e.low))
             e.dirty, e.stored = False, True
@@ -242,16 +242,18 @@ class Registers:
             running: a mask of as many lanes, outside of which the elements do not matter; None: they may be of any.
             first: the number of the first of these lanes.
         """
-        if running is None and not self.everybody:
+        if running is None and not self.all_run:
             self.crossed.add(key)
         elif running is not None:
             self._shape(key, low, data_type.size, first)
         return self._read(key, low, count, data_type, running)
 
     def _shape(self, key: Key, low: int, size: int, first: int) -> None:
-        """Remember where the elements of the lanes lie in a register; where that differs, they see those of others."""
+        """Note the position of the lanes' elements in a register; if positions differ, lanes see each other's
+        elements.
+        """
         shape = size, (low - first * size) % (self.lanes * size)
-        if self.shapes.setdefault(key, shape) != shape:
+        if self.lane_layouts.setdefault(key, shape) != shape:
             self.crossed.add(key)
 
     def _read(self, key: Key, low: int, count: int, data_type: DataType, running: Value | None = None) -> Value:
@@ -277,12 +279,12 @@ class Registers:
         return value
 
     def _take_for_granted(self, key: Key, low: int, high: int) -> list[ByteRange]:
-        """The values of a register in this block, and what is known of those bytes whichever block has written them."""
+        """The values of a register in this block, and the affine values that hold whichever block has written them."""
         ranges = self._known(key)
-        for place in self.lane_shapes.places(key):
+        for place in self.affine_registers.places(key):
             if place[0] < high and place[1] > low and not any(e.low < place[1] and e.high > place[0] for e in ranges):
                 self.use.exposed.add(key)
-                ranges.append(ByteRange(*place, self.lane_shapes.load(key, place), False, False))
+                ranges.append(ByteRange(*place, self.affine_registers.load(key, place), False, False))
         return ranges
 
     def _read_pieces(self, key: Key, touching: list[ByteRange], low: int, count: int, data_type: DataType) -> Value:
@@ -332,7 +334,7 @@ class Registers:
         return b.bitcast(value, data_type) if value.type is not data_type else value
 
     def _joined(self, touching: list[ByteRange], low: int, high: int, data_type: DataType) -> Value | None:
-        """Elements that lie in several byte ranges which together cover them, if halves, quarters and so on can be put
+        """Elements in several byte ranges that together cover them, if halves, quarters and so on can be concatenated
         together.
         """
         size = data_type.size
@@ -358,8 +360,8 @@ class Registers:
         return self._put(key, low, count, value)
 
     def _look_into(self, value: Value) -> None:
-        """Where a function is only looked at, emit what is written: what it is made of may be in storage, and would be
-        found when it is stored.
+        """In the dry run, emit a written value: its sources may be in storage, and a later store would load
+        them there.
         """
         if self.needs is NOTHING_NEEDED:
             value.emitted()
@@ -392,10 +394,10 @@ class Registers:
         """
         if running is not None:
             self._shape(key, low, value.type.size, first)
-        elif not self.everybody:
+        elif not self.all_run:
             self.crossed.add(key)
         by_all = running is not None and mask.text == running.text
-        if by_all and self.needs.private(key):
+        if by_all and self.needs.dead_if_inactive(key):
             self.write(key, low, count, value)
             return
         high = low + count * value.type.size
@@ -413,7 +415,7 @@ class Registers:
         self.flush(lambda other: other == key, forget=True)
         self.use.written.add(key)
         self.use.covered[key] = size
-        self.lane_shapes.differs(key, (low, low + size))
+        self.affine_registers.differs(key, (low, low + size))
         self.b.declare("llvm.memcpy.p0.p0.i64", "void", "ptr, ptr, i64, i1")
         to = self._address(key, low)
         self.b.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr align 1 {to}, ptr align 1 {pointer}, i64 {size}, i1 false)")
@@ -429,7 +431,7 @@ class Registers:
         def note() -> None:
             use.exposed.add(key)
 
-        known = self._known(key) if self.lane_shapes.learns else self._take_for_granted(key, low, high)
+        known = self._known(key) if self.affine_registers.learns else self._take_for_granted(key, low, high)
         touching = [e for e in known if e.low < high and e.high > low]
         if not touching:
             return self._stored(key, low, high, count, data_type), False, note

@@ -35,7 +35,7 @@ class Spaces:
     def for_blocks(self, space: MemorySpace) -> MemorySpace:
         """The space as loads at one address see it."""
         lenient = self.state.dispatch.lenient_reads and space.kind in (cx.FLAT, cx.SURFACE)
-        return replace(space, zeros_behind=True) if lenient else space
+        return replace(space, zeros_beyond=True) if lenient else space
 
     def slm(self) -> MemorySpace:
         """Local memory of the work-group."""
@@ -105,7 +105,7 @@ class Spaces:
         return replace(image, pointer=pointer, size=size, writable=writable)
 
     def _by_handle(self, handle: Value) -> MemorySpace:
-        """The memory of a bindless image; of a handle that is none, that of the last, which few launches have.
+        """The memory of a bindless image; of an invalid handle that of the last surface, which few launches have.
 
         The number is for fault records, where surfaces by handle have another range than those of the binding table.
         """

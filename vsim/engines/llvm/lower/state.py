@@ -11,8 +11,8 @@ from visakit.language import types
 from visakit.language.operands import Execution
 from visakit.language.program import Function
 from vsim.analysis.control_flow import control_flow, has_many_barriers
-from vsim.analysis.counters import counters
-from vsim.analysis.quiet_loops import quiet_places
+from vsim.analysis.induction import induction_variables
+from vsim.analysis.read_only_loops import read_only_loops
 from vsim.analysis.reconvergence import reconvergence
 from vsim.analysis.spin_loops import spin_branches
 from vsim.analysis.uniformity import uniform_predicates
@@ -21,12 +21,13 @@ from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.emitter import GROUP, LAUNCH
 from vsim.engines.llvm.ir.types import MASK, ir_type
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.affine_registers import LaneShapes, Places
+from vsim.engines.llvm.lower.affine_registers import AffineRegisters, Places
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.lower.registers import Registers
 from vsim.engines.llvm.lower.storage import Key, Storage
-from vsim.engines.llvm.memory.induction import CountedLanes
-from vsim.engines.llvm.memory.stream_prefetch import LaneWalks
+from vsim.engines.llvm.memory.access import AccessTraits
+from vsim.engines.llvm.memory.induction import InductionVariables
+from vsim.engines.llvm.memory.stream_prefetch import StreamPrefetcher
 from vsim.observe.observer import Event
 from vsim.semantics.registers import layout_of
 
@@ -54,7 +55,7 @@ class Position:
 
 
 class FunctionState:
-    """What is known of a function and what was emitted of it."""
+    """The analyses of a function and its emitted code."""
 
     def __init__(self, module: ModuleState, function: Function) -> None:
         self.module, self.function, self.dispatch = module, function, module.dispatch
@@ -73,7 +74,7 @@ class FunctionState:
         self.reconvergence = reconvergence(self.flow, self.uniform, self.jump_lanes, self.is_kernel)
         calls = any(i.desc.flow.calls_function for i in function.instructions)
         self.shares = calls or bool(self.flow.recursive) or not self.is_kernel
-        """Whether calls are counted, and predefined variables lie in the block that functions of a thread share."""
+        """Whether calls are counted, and predefined variables are in the block that functions of a thread share."""
         self.spin_branches = frozenset[int]()
         """Branches back in loops that wait for other threads, where threads take turns."""
         if self.is_coroutine and module.takes_turns:
@@ -85,25 +86,27 @@ class FunctionState:
         self.registers = self._registers(None)
         self.at = Position(ENTRY, True, self.is_kernel)
         watched = module.takes_turns or bool(self.dispatch.checks)  # Checks see each access where it happens.
-        quiet = {} if watched else quiet_places(self.flow, self.layout)
-        counted = CountedLanes(self.b, counters(self.flow, self.layout, quiet, self.dispatch.grf_size))
-        self.walks = LaneWalks(self.b, quiet, lambda: self.at.pc, counted)
+        loops = {} if watched else read_only_loops(self.flow, self.layout)
+        inductions = InductionVariables(
+            self.b, induction_variables(self.flow, self.layout, loops, self.dispatch.grf_size)
+        )
+        self.prefetcher = StreamPrefetcher(self.b, loops, lambda: self.at.pc, inductions)
         self.around: list[Position] = []
-        """Blocks before this place, as far as later ones may lie in them; the nearest comes last."""
+        """Blocks before this place that may enclose later ones; the nearest comes last."""
         self.cold: list[str] = []
-        """Lines off the hot path, which stand behind all others."""
+        """Lines off the hot path, which follow all others."""
 
     def _registers(self, shapes: Mapping[Key, Places] | None) -> Registers:
-        return Registers(self.b, self.storage, self.lanes, LaneShapes(self.b, self.storage, shapes))
+        return Registers(self.b, self.storage, self.lanes, AffineRegisters(self.b, self.storage, shapes))
 
     def begin(self, extents: Mapping[Key, int], shapes: Mapping[Key, Places] | None) -> None:
-        """Begin an emission of the function; extents and shapes of its registers, as far as they are known."""
+        """Begin an emission of the function; extents and shapes of its registers, if they are known."""
         if self.is_kernel and not self.is_coroutine:
             self.b.begin("begin", {"%ctx": LAUNCH, "%worker": LAUNCH, "%variant": LAUNCH, "%group_x": GROUP})
         else:
             self.b.begin("started" if self.is_coroutine else "entry")
         self.storage.begin(extents)
-        self.walks.begin(self.registers.writers)
+        self.prefetcher.begin(self.registers.writers)
         self.registers = self._registers(shapes)
         self.around = []
         self.cold = []
@@ -114,6 +117,12 @@ class FunctionState:
         return Event(self.function, self.at.pc)
 
     @property
+    def access_traits(self) -> AccessTraits:
+        """The properties that the code of accesses depends on."""
+        size = len(self.function.instructions)
+        return AccessTraits(self.dispatch.separates_writes, size, self.module.row, self.is_straight)
+
+    @property
     def mask_ir(self) -> str:
         """The LLVM type of a mask of all lanes."""
         return ir_type(MASK, self.lanes)
@@ -121,7 +130,7 @@ class FunctionState:
     def block_successors(self, start: int, end: int) -> set[int]:
         """Blocks at which control can be after a block from one instruction to before another.
 
-        A thread none of whose lanes run any more goes on at the next reconvergence point; a return from a subroutine
+        A thread without running lanes continues at the next reconvergence point; a return from a subroutine
         leads behind its calls.
         """
         flow, last = self.flow, end - 1

@@ -1,11 +1,11 @@
 """Storage of a function's registers between blocks: stack slots, the registers that all functions of a thread share,
 the register file.
 
-Every register that code touches has a *key*: its kind and number. Most live in a stack slot of their own, which LLVM
-promotes to SSA values (mem2reg). Variables whose addresses are taken lie together in the *register file*, at offsets
+Every register that code touches has a *key*: its kind and number. Most live in a separate stack slot, which LLVM
+promotes to SSA values (mem2reg). Variables whose addresses are taken share the *register file*, at offsets
 that address variables hold. The predefined variables of functions that call each other (arguments, return values, stack
-pointers) lie in a block that the kernel hands on; a function that takes the address of one has it in its register file
-while it runs.
+pointers) share a block that the kernel passes on; a function that takes the address of one copies it to its register
+file while it runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Key = tuple[str, int]
 """Kind and number of a register."""
 VARIABLE, ADDRESS, STATE, PREDICATE = "V", "A", "S", "P"
 """Kinds: general variables (by root), address variables, elements of surface and sampler variables, predicates."""
-LANE_SHAPE = "L"
+AFFINE_SLOT = "L"
 """With a place behind it, the kind of the scalars that stand for lanes (see :mod:`affine_registers`)."""
 UNDEFINED_BITS, UNDEFINED_LANES = "v", "p"
 """In launches that are checked for undefined values: the shadows of general variables, and of predicates."""
@@ -59,7 +59,7 @@ def file_of(key: Key) -> str:
 
 
 def shared_offset(key: Key) -> int:
-    """Where a predefined variable or its shadow lies in the block that functions share."""
+    """Offset of a predefined variable or its shadow in the block that functions share."""
     return _SHARED_OFFSETS[key[1]] + (SHARED_SIZE if is_shadow(key) else 0)
 
 
@@ -78,11 +78,11 @@ class Storage:
         self.extents, self.slots = extents, {}
 
     def is_shared(self, key: Key) -> bool:
-        """Whether a register lies in the block that the functions of a thread share."""
+        """Whether a register is in the block that the functions of a thread share."""
         return self.shares and is_variable(key) and key[1] < FIRST_VARIABLE
 
     def in_file(self, key: Key) -> bool:
-        """Whether a register lies in the register file, as its address is taken."""
+        """Whether a register is in the register file, as its address is taken."""
         return is_variable(key) and key[1] in self.layout.file_offsets
 
     def is_visible(self, key: Key) -> bool:
@@ -94,7 +94,7 @@ class Storage:
         if (known := self.extents.get(key)) is not None:
             return known
         kind, number = key
-        if kind.startswith(LANE_SHAPE):
+        if kind.startswith(AFFINE_SLOT):
             return 8
         if is_predicate(key):
             return self.rounded(key, max(self.function.predicates[number - 1].elements, 32))
@@ -143,5 +143,5 @@ class Storage:
             b.emit(f"call void @llvm.memcpy.p0.p0.i64({places}, i64 {size}, i1 false)")
 
     def own_slots(self) -> list[tuple[Key, int]]:
-        """Keys with stack slots of their own, and the bytes of these."""
+        """Keys with separate stack slots, and the bytes of these."""
         return [(k, size) for k, size in self.slots.items() if not self.is_shared(k) and not self.in_file(k)]

@@ -20,7 +20,7 @@ class Suspension:
         self.stop(str(cx.TURN))
 
     def go_on_elsewhere(self) -> None:
-        """The thread goes on in the function that its record names, and then here."""
+        """The thread continues in the function that its record names, and then here."""
         self._suspend_as(str(cx.GO_ON))
 
     def stop(self, why: str) -> None:

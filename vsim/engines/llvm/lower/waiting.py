@@ -76,7 +76,7 @@ class ThreadWaits:
         return self._between_blocks(step)
 
     def _between_blocks(self, barrier: Step) -> Step:
-        """A barrier, before which a block ends if there are many: what lives across then lies in stack slots."""
+        """A barrier; a block ends before it if there are many, so that values that live across are in stack slots."""
         if not self.state.barriers_end_blocks:
             return barrier
 

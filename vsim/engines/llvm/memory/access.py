@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from visakit.isa.enums import ATOMIC_SOURCES, BFLOAT_ATOMICS
 from visakit.language import types
@@ -13,26 +14,27 @@ from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.emitter import LIKELY
 from vsim.engines.llvm.ir.joins import Emit, first_of, if_any
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.memory.atomics import OwnAtomics
+from vsim.engines.llvm.memory.atomics import PlainAtomics
 from vsim.engines.llvm.memory.blocks import BlockLoads
 from vsim.engines.llvm.memory.bounds import Bounds, CheckedBounds, FaultExit
 from vsim.engines.llvm.memory.common_buffer import UnprovedAccess
 from vsim.engines.llvm.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
-from vsim.engines.llvm.memory.pattern import AccessPattern, is_apart, pattern_of, places_of, stride_of
-from vsim.engines.llvm.memory.scalarised import LaneCopies
-from vsim.engines.llvm.memory.scatter import LaneLoops, Scatter
+from vsim.engines.llvm.memory.pattern import AccessPattern, has_gaps_or_overlaps, pattern_of, places_of, stride_of
+from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
+from vsim.engines.llvm.memory.scatter import OutOfLineAccess, Scatter
 from vsim.engines.llvm.memory.space import MemorySpace
-from vsim.engines.llvm.memory.stream_prefetch import LaneWalks
+from vsim.engines.llvm.memory.stream_prefetch import StreamPrefetcher
 from vsim.engines.llvm.memory.stride import StridedAccess
 from vsim.engines.llvm.memory.vector import load_elements, load_row, store_row
 from vsim.engines.llvm.memory.watch import AccessWatch
 
 
-class LanePartAccess:
-    """Loads and stores the lanes of a part, in the way in which they lie.
+class PartAccess:
+    """Loads and stores the lanes of a part by their pattern.
 
-    ``unproved`` handles lanes of which nothing is proved, ``affine`` those at another constant distance than their
-    size; without these they are tested for a row, else scattered. ``blocks`` loads what has zeros behind it.
+    ``unproved`` handles lanes without facts, ``strided`` lanes at other constant distances than their
+    size; without these the lanes are tested for a row, else scattered. ``blocks`` loads blocks that may end beyond
+    memory.
     """
 
     def __init__(self, b: Builder, bounds: Bounds, scatter: Scatter) -> None:
@@ -47,12 +49,12 @@ class LanePartAccess:
         ...; 0 for inactive lanes.
         """
         b, lanes = self.b, part.offset.lanes
-        if part.space.zeros_behind and self.blocks:
+        if part.space.zeros_beyond and self.blocks:
             return self.blocks.load(part)
         if lanes == 1:
             return self._load_scalar(part)
         vector = None if part.mask is True else b.broadcast(part.mask, lanes)
-        if self.strided and is_apart(part):
+        if self.strided and has_gaps_or_overlaps(part):
             return self.strided.load(part, vector)
         if self.unproved and stride_of(part) is None:
             return self.unproved.load(part, vector)
@@ -109,7 +111,7 @@ class LanePartAccess:
         if part.offset.lanes == 1:
             return single(part.offset)
         values = [b.broadcast(v, lanes) for v in values]
-        if self.strided and is_apart(part):
+        if self.strided and has_gaps_or_overlaps(part):
             self.strided.store(part, values, vector)
             return []
         if self.unproved and stride_of(part) is None:
@@ -134,9 +136,9 @@ class LanePartAccess:
     def _by_pattern(
         self, pattern: AccessPattern, contiguous: Emit, uniform: Emit, scattered: Callable[[bool], list[Value]]
     ) -> list[Value]:
-        """Code for each way in which the lanes may lie, behind the tests that are left to do; the values that it gives.
+        """Code for each pattern of the lanes, behind the tests that remain; its values.
 
-        Each way has checks of its own: where several accesses share addresses, LLVM decides once for all of them.
+        Each pattern has separate checks: where several accesses share addresses, LLVM decides once for all of them.
         """
         if pattern.contiguous == "true":
             return contiguous()
@@ -151,42 +153,59 @@ class LanePartAccess:
         return first_of(self.b, arms, lambda: scattered(pattern.proved), done)
 
 
-class MemoryAccess:
-    """Memory instructions of one function, each lane of which is checked.
+class AccessTraits(NamedTuple):
+    """Properties of a function and its launch that the code of accesses depends on."""
 
-    ``separates_writes``: writes see other sizes of memory than reads. ``instructions``: how many the function has.
-    ``walks``: accesses whose lanes may walk. ``row``: lanes in a row of local ids that is known to count up; 0 if it is
-    not. ``is_straight``: the function is one block.
-    """
+    separates_writes: bool
+    """Writes see other sizes of memory than reads."""
+    instructions: int
+    """Number of the function's instructions."""
+    row: int
+    """Lanes of a row of consecutive local ids; 0: unknown."""
+    is_straight: bool
+    """The function is one block."""
+
+
+class AtomicOperation(NamedTuple):
+    """An atomic operation by the data port's name, its type and operands."""
+
+    op: str
+    element: DataType
+    sources: list[Value]
+    wanted: bool = True
+    """The old values are used."""
+
+
+class MemoryAccess:
+    """Memory instructions of one function, each lane of which is checked."""
 
     def __init__(
         self,
         b: Builder,
         leave: FaultExit,
         helpers: dict[str, str],
-        separates_writes: bool,
-        instructions: int,
-        walks: LaneWalks,
-        row: int,
-        is_straight: bool,
+        prefetcher: StreamPrefetcher,
+        traits: AccessTraits,
     ) -> None:
-        self.b, self.leave, self.separates_writes, self.walks = b, leave, separates_writes, walks
+        self.b, self.leave, self.prefetcher, self.separates_writes = b, leave, prefetcher, traits.separates_writes
         self.watch: AccessWatch | None = None
         self.touched = 0
-        """How many places the accesses go to that were emitted."""
+        """Number of places that the lanes of the emitted accesses go to."""
         bounds = CheckedBounds(b, leave, helpers)
-        self.loops = LaneLoops(b, bounds)
-        self.parts = LanePartAccess(b, bounds, self.loops)
-        copies = LaneCopies(b, helpers, instructions)
-        unproved = UnprovedAccess(b, bounds, self.loops, copies, walks, row, is_straight)
+        self.out_of_line = OutOfLineAccess(b, bounds)
+        self.parts = PartAccess(b, bounds, self.out_of_line)
+        scalarised = ScalarisedAccess(b, helpers, traits.instructions)
+        unproved = UnprovedAccess(b, bounds, self.out_of_line, scalarised, prefetcher, traits.row, traits.is_straight)
         self.parts.unproved, self.parts.blocks = unproved, BlockLoads(b, bounds)
-        self.parts.strided = StridedAccess(b, bounds, self.loops, copies)
-        self.own_atomics = OwnAtomics(b, self.loops, unproved, copies)
+        self.parts.strided = StridedAccess(b, bounds, self.out_of_line, scalarised)
+        self.plain_atomics = PlainAtomics(b, self.out_of_line, unproved, scalarised)
 
     def watched_by(self, watch: AccessWatch) -> None:
         """Let a check watch all accesses."""
         assert self.parts.unproved and self.parts.strided
-        self.watch = self.parts.watch = self.parts.unproved.watch = self.parts.strided.watch = self.loops.watch = watch
+        self.watch = self.parts.watch = self.parts.unproved.watch = self.parts.strided.watch = (
+            self.out_of_line.watch
+        ) = watch
 
     def load(self, space: MemorySpace, address: Value, element: DataType, mask: Mask, count: int = 1) -> list[Value]:
         """``count`` consecutive elements for each lane; where the mask does not hold, 0 or what others load."""
@@ -195,7 +214,7 @@ class MemoryAccess:
         parts: list[list[Value]] = []
         last_base = ""
         for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
-            base = offset.strided.first_lane.text if offset.strided and own is True else ""
+            base = offset.facts.affine.first_lane.text if offset.facts.affine and own is True else ""
             if base and base == last_base:  # a row at the same place as the one before it
                 parts.append(parts[-1])
             else:
@@ -237,33 +256,24 @@ class MemoryAccess:
         part = LanePart(space, address, mask, types.UB, 1, lanes)
         found = mask
         for offset in (address, address + b.const(size - 1, address.type)):
-            results = self.loops.call("mapped", part, b.broadcast(masked(space, offset), lanes), vector, [])
+            results = self.out_of_line.call("mapped", part, b.broadcast(masked(space, offset), lanes), vector, [])
             inside = b.load(types.UB, lanes, results, 64) != b.const(0, types.UB)
             found = inside if found is True else found & inside
         return found
 
-    def atomic(
-        self,
-        space: MemorySpace,
-        op: str,
-        address: Value,
-        element: DataType,
-        sources: list[Value],
-        mask: Mask,
-        lanes: int,
-        wanted: bool = True,
-    ) -> Value:
-        """Atomic operations of so many lanes in their order, of which address and sources may be the same for all; old
-        values, 0 where the mask does not hold, and anything if they are not ``wanted``.
+    def atomic(self, space: MemorySpace, address: Value, operation: AtomicOperation, mask: Mask, lanes: int) -> Value:
+        """Atomic operations of so many lanes in their order; the old values: 0 where the mask does not hold, arbitrary
+        if they are not ``wanted``. Address and sources may be scalars.
         """
+        op, element, sources, wanted = operation
         b = self.b
         space = space.for_writes() if self.separates_writes else space
         vector = None if mask is True else b.broadcast(mask, lanes)
         offset = b.broadcast(masked(space, narrowed(space, address)), lanes)
         part = LanePart(space, offset, mask, element, 1, lanes)
-        if self.watch is None and self.own_atomics.handles(op, part):
-            return self.own_atomics.act(op, part, vector, sources, wanted)
-        found = b.load(element, lanes, self.loops.call(op, part, offset, vector, sources), 64)
+        if self.watch is None and self.plain_atomics.handles(op, part):
+            return self.plain_atomics.act(op, part, vector, sources, wanted)
+        found = b.load(element, lanes, self.out_of_line.call(op, part, offset, vector, sources), 64)
         if self.watch:
             self.watch.begin(lanes)
             self.watch.changed(part, offset, vector, lambda: self._only_read(op, found, sources))

@@ -1,9 +1,9 @@
 """Atomic operations on memory that one thread of the host sees alone, local memory and scratch: plain loads and stores,
 lane after lane.
 
-One comparison of all offsets checks that the active lanes are inside. If all lanes are active, each has code of its
-own, as long as the function's size allows; else a loop goes through those that are. Operations on floats, and what is
-outside, go through the functions out of line.
+One comparison of all offsets checks that the active lanes are inside. If all lanes are active, each lane has inline
+code while the function is small enough; else a loop visits the active lanes. Operations on floats, and lanes
+outside, use the functions out of line.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.joins import first_of
 from vsim.engines.llvm.ir.types import ir_type
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.memory.common_buffer import Together, UnprovedAccess
+from vsim.engines.llvm.memory.common_buffer import CommonBuffer, UnprovedAccess
 from vsim.engines.llvm.memory.part import LanePart, mask_bits, widened
-from vsim.engines.llvm.memory.scalarised import LaneCopies, place
-from vsim.engines.llvm.memory.scatter import LaneLoops, room
+from vsim.engines.llvm.memory.scalarised import ScalarisedAccess, place
+from vsim.engines.llvm.memory.scatter import OutOfLineAccess, scratch_stride
 from vsim.engines.llvm.support.helpers import ORDERS, READ_MODIFY_WRITE
 from vsim.semantics.core import unsigned_of
 
@@ -31,16 +31,18 @@ _COMPARE = "cmpxchg"
 _Operands = Callable[[int | str], list[Value]]
 
 
-class OwnAtomics:
+class PlainAtomics:
     """Atomic operations of one function on memory that no other thread of the host sees."""
 
-    def __init__(self, b: Builder, loops: LaneLoops, unproved: UnprovedAccess, copies: LaneCopies) -> None:
-        self.b, self.loops, self.unproved, self.copies = b, loops, unproved, copies
+    def __init__(
+        self, b: Builder, out_of_line: OutOfLineAccess, unproved: UnprovedAccess, scalarised: ScalarisedAccess
+    ) -> None:
+        self.b, self.out_of_line, self.unproved, self.scalarised = b, out_of_line, unproved, scalarised
 
     def handles(self, op: str, part: LanePart) -> bool:
         """Whether an operation has code inline."""
         own = part.space.kind in (cx.LOCAL, cx.SCRATCH)
-        return own and part.lanes > 1 and (op in READ_MODIFY_WRITE or op == _COMPARE) and self.unproved.takes(part)
+        return own and part.lanes > 1 and (op in READ_MODIFY_WRITE or op == _COMPARE) and self.unproved.admits(part)
 
     def act(self, op: str, part: LanePart, vector: Value | None, sources: list[Value], wanted: bool) -> Value:
         """Old values, 0 where the mask does not hold; just 0 where they are not ``wanted``.
@@ -50,14 +52,14 @@ class OwnAtomics:
         """
         b, t = self.b, unsigned_of(part.element.size)
         given = [b.bitcast(s, t) for s in sources]
-        unrolled = self.copies.takes(part.lanes)
-        found = self.unproved.together(part, part.offset, vector)
+        unrolled = self.scalarised.admits(part.lanes)
+        found = self.unproved.common_buffer(part, part.offset, vector)
 
         def results(old: Value) -> list[Value]:
             return [old] if wanted else []
 
         def outside() -> list[Value]:
-            at = self.loops.call(op, part, part.offset, vector, given, rare=True)
+            at = self.out_of_line.call(op, part, part.offset, vector, given, rare=True)
             return results(b.load(t, part.lanes, at, 64))
 
         def inside() -> list[Value]:
@@ -71,8 +73,8 @@ class OwnAtomics:
         values = first_of(b, [(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
         return b.bitcast(values[0], part.element) if wanted else b.const(0, part.element)
 
-    def _each(self, op: str, t: DataType, part: LanePart, found: Together, sources: list[Value]) -> Value:
-        """All lanes, each with code of its own."""
+    def _each(self, op: str, t: DataType, part: LanePart, found: CommonBuffer, sources: list[Value]) -> Value:
+        """All lanes, unrolled."""
         b, vector, text = self.b, ir_type(t, part.lanes), "poison"
         for lane in range(part.lanes):
             operands = [s if s.lanes == 1 else b.lane(s, lane) for s in sources]
@@ -85,13 +87,13 @@ class OwnAtomics:
         op: str,
         t: DataType,
         part: LanePart,
-        found: Together,
+        found: CommonBuffer,
         vector: Value | None,
         sources: list[Value],
         wanted: bool,
     ) -> Value:
         """A loop through the active lanes."""
-        b, lanes, step = self.b, part.lanes, room(part.lanes)
+        b, lanes, step = self.b, part.lanes, scratch_stride(part.lanes)
         scratch = b.scratch(64 + step * (2 + len(sources)))
         results = b.offset(scratch, step)
         b.store(found.offsets, scratch, 64)

@@ -1,7 +1,7 @@
 """Loads at one address in launches with lenient reads: bytes that follow each other, of which the first must be inside
 its buffer; behind the buffer's end there are zeros.
 
-Compilers widen loads at an address that all lanes share, and drop what they did not want. The usual way is one check
+Compilers widen loads at an address that all lanes share, and drop the surplus. The usual way is one check
 and a vector load; a block that goes beyond the end is put together out of line, in memory of the moment.
 """
 
@@ -55,10 +55,10 @@ class BlockLoads:
         if not space.is_flat:
             memory, types_of = f"ptr {space.pointer}, i64 {space.size}", "ptr, i64"
         b.declare(name, "i1", f"{types_of}, i64, i64, ptr")
-        address, room = scalar_offset(space, low), b.scratch(size)
-        found = b.assign(f"call i1 @{name}({memory}, i64 {address}, i64 {size}, ptr {room}) #2")
+        address, scratch_stride = scalar_offset(space, low), b.scratch(size)
+        found = b.assign(f"call i1 @{name}({memory}, i64 {address}, i64 {size}, ptr {scratch_stride}) #2")
         bad = b.assign(f"xor i1 {found}, true")
         if vector is not None:
             bad = b.assign(f"and i1 {bad}, {b.any(vector)}")
         self.bounds.fault_if(bad, part, lambda: ("0", part.size, part.size, address))
-        return room
+        return scratch_stride

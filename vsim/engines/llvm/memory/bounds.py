@@ -1,8 +1,8 @@
-"""Bounds checks: where the bytes of an access lie in the host's memory, if they are inside their buffer; else the
-function is left.
+"""Bounds checks: the host pointers of an access whose bytes are inside their buffer; an access outside leaves the
+function.
 
 An address of the flat space is looked up in the table of slots (4 GiB each, one buffer at most), which gives the
-buffer's base, host pointer and size; where there is none, the size is 0. If the address was computed from a pointer
+buffer's base, host pointer and size; an empty slot has size 0. If the address was computed from a pointer
 argument, the buffer of that pointer is tried first: its entry is the same for the whole launch, so the look-up is
 hoisted out of all loops.
 """
@@ -26,7 +26,7 @@ from vsim.engines.llvm.support.helpers import row_function
 NEVER = "false"
 """A condition that is known not to hold."""
 Where = Callable[[], tuple[str, int, int, str]]
-"""Emits, on the way out, what a fault says: lane, step to the next lane's address, bytes of each lane, address."""
+"""Emits the fields of a fault in its exit: lane, step to the next lane's address, bytes of each lane, address."""
 FaultExit = Callable[[str, int, str, str, Where], None]
 """Called with (condition, kind, number, size, where): leaves the function if the condition holds."""
 
@@ -45,7 +45,7 @@ class Bounds(Protocol):
 
 
 class CheckedBounds:
-    """Everything is checked; who leaves the function is told what was accessed."""
+    """Checks everything; the exit receives the description of the fault."""
 
     def __init__(self, b: Builder, leave: FaultExit, helpers: dict[str, str]) -> None:
         self.b, self.leave, self.helpers = b, leave, helpers
@@ -70,7 +70,7 @@ class CheckedBounds:
         b, size = self.b, part.size
         address = scalar_offset(part.space, low)
         outside, pointer = self.span(part, low, part.offset.lanes * size)
-        if vector is None and not low.base_pointer:
+        if vector is None and not low.facts.base_pointer:
             self._check(outside, part, lambda: ("0", size, size, address))
             return pointer
         passed = f"passed {outside} {pointer} {vector.text if vector else ''}"
@@ -102,15 +102,17 @@ class CheckedBounds:
         """Whether any of ``count`` bytes from a scalar offset on is outside (i1), and its host pointer if none is."""
         address = scalar_offset(part.space, low)
         return (
-            self._presume(part, low, address, count) if low.base_pointer else self._locate(part.space, address, count)
+            self._presume(part, low, address, count)
+            if low.facts.base_pointer
+            else self._locate(part.space, address, count)
         )
 
     def buffer_at(self, part: LanePart, offset: Value, address: Callable[[], str]) -> tuple[str, str, str]:
         """Base, host pointer and size of the buffer in which flat addresses lie most likely: that of the pointer
         argument from which they were computed, else that of one ``address``.
         """
-        if offset.base_pointer:
-            return self._buffer_of_argument(offset.base_pointer, part.space.is_written)
+        if offset.facts.base_pointer:
+            return self._buffer_of_argument(offset.facts.base_pointer, part.space.is_written)
         return self._buffer_of(address(), self.b.assign, part.space.is_written)
 
     def limit(self, size: str, count: int) -> str:
@@ -134,8 +136,8 @@ class CheckedBounds:
 
     def _presume(self, part: LanePart, low: Value, address: str, count: int) -> tuple[str, str]:
         """:meth:`_locate` for an address that is most likely in the buffer of the pointer that it was computed from."""
-        assert low.base_pointer
-        base, pointer, size = self._buffer_of_argument(low.base_pointer, part.space.is_written)
+        assert low.facts.base_pointer
+        base, pointer, size = self._buffer_of_argument(low.facts.base_pointer, part.space.is_written)
         return self._within(self.b.assign(f"sub i64 {address}, {base}"), pointer, size, count)
 
     def _buffer_of_argument(self, argument: BasePointer, written: bool) -> tuple[str, str, str]:

@@ -1,9 +1,9 @@
-"""Lanes of which nothing is proved: one comparison of all offsets checks that they are inside one buffer; then they
-are loaded or stored inline, as a row, as one element, or lane by lane.
+"""Common-buffer check: lanes without facts. One comparison of all offsets checks that they are inside one buffer; then
+they are loaded or stored inline, as a row, as one element, or lane by lane.
 
 The buffer is that of the pointer argument from which the addresses were computed, or that of the first active lane's
-address. Lanes in several buffers, and what is outside, go through the functions out of line, which find out what is
-wrong. Inactive lanes take the place of the first active one, which is inside; what they would store goes nowhere.
+address. Lanes in several buffers and lanes outside use the functions out of line, which find the faulty lane.
+Inactive lanes load at the first active lane's place, which is inside; their stores go to scratch memory.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.joins import first_of, phi
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.bounds import CheckedBounds
-from vsim.engines.llvm.memory.part import SHORTEST_STRIDED, LanePart, first_active, masked, rows
-from vsim.engines.llvm.memory.scalarised import LaneCopies
-from vsim.engines.llvm.memory.scatter import LaneLoops
-from vsim.engines.llvm.memory.stream_prefetch import AHEAD, Ahead, LaneWalks, Walk
+from vsim.engines.llvm.memory.part import SHORTEST_AFFINE_ROW, LanePart, first_active, masked, rows
+from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
+from vsim.engines.llvm.memory.scatter import OutOfLineAccess
+from vsim.engines.llvm.memory.stream_prefetch import PREFETCH_BYTES, FillSource, Stream, StreamPrefetcher
 from vsim.engines.llvm.memory.vector import load_elements, load_row, store_row
 from vsim.engines.llvm.memory.watch import AccessWatch
 
@@ -32,7 +32,7 @@ out of line with all that follows: the code for it takes time to compile.
 
 
 @dataclass(frozen=True)
-class Together:
+class CommonBuffer:
     """Lanes inside one buffer.
 
     ``outside``: whether they are not (i1). ``pointer``: host pointer of the buffer, ``limit``: the lowest offset that
@@ -47,7 +47,7 @@ class Together:
 
 
 @dataclass(frozen=True)
-class Row:
+class RowAccess:
     """Lanes that follow each other: a part of an access, the host pointer of its first lane, and the active lanes (None
     for all).
     """
@@ -64,80 +64,91 @@ class UnprovedAccess:
         self,
         b: Builder,
         bounds: CheckedBounds,
-        loops: LaneLoops,
-        copies: LaneCopies,
-        walks: LaneWalks,
+        out_of_line: OutOfLineAccess,
+        scalarised: ScalarisedAccess,
+        prefetcher: StreamPrefetcher,
         row: int,
         is_straight: bool,
     ) -> None:
-        self.b, self.bounds, self.loops, self.copies, self.walks, self.row = b, bounds, loops, copies, walks, row
+        self.b, self.bounds, self.out_of_line, self.scalarised, self.prefetcher, self.row = (
+            b,
+            bounds,
+            out_of_line,
+            scalarised,
+            prefetcher,
+            row,
+        )
         self.most = 2 * CHECKED_LANES if is_straight else CHECKED_LANES
         self.watch: AccessWatch | None = None
 
     def load(self, part: LanePart, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active."""
         offset = masked(part.space, part.offset)
-        if not self.takes(part):
-            return self.loops.load(part, offset, vector, rare=False)
-        walk = self.walks.walk(part, offset, vector)
-        if walk is None:
+        if not self.admits(part):
+            return self.out_of_line.load(part, offset, vector, rare=False)
+        stream = self.prefetcher.stream(part, offset, vector)
+        if stream is None:
             return self._load(part, offset, vector)
-        return self._load_walking(part, offset, vector, walk)
+        return self._load_stream(part, offset, vector, stream)
 
-    def _load_walking(self, part: LanePart, offset: Value, vector: Value | None, walk: Walk) -> list[Value]:
+    def _load_stream(self, part: LanePart, offset: Value, vector: Value | None, stream: Stream) -> list[Value]:
         """Lanes whose elements may have been loaded ahead, or may be so now; else as any others. Those that are not
         active give anything.
         """
         b = self.b
-        way, other, ahead, fill, rest, done = map(b.new_label, ("way", "other", "ahead", "fill", "rest", "done"))
-        b.branch(walk.on_way(), way, other, LIKELY)
+        hit, miss, stream_continues, fill, rest, done = map(
+            b.new_label, ("way", "other", "ahead", "fill", "rest", "done")
+        )
+        b.branch(stream.hits(), hit, miss, LIKELY)
         before = b.mark()
-        b.label(way, before)
-        ways = [(walk.load(), b.jump(done))]
-        b.label(other, before)
-        b.branch(walk.goes_on(), ahead, rest)
+        b.label(hit, before)
+        ways = [(stream.load(), b.jump(done))]
+        b.label(miss, before)
+        b.branch(stream.continues(), stream_continues, rest)
         between = b.mark()
-        b.label(ahead, between)
-        found = self.together(part, offset, vector)
-        b.branch(self._has_room(part, found, AHEAD), fill, rest)
+        b.label(stream_continues, between)
+        found = self.common_buffer(part, offset, vector)
+        b.branch(self._contains(part, found, PREFETCH_BYTES), fill, rest)
         b.label(fill, b.mark())
 
-        where = Ahead(found.pointer, found.offsets, first_active(b, vector, part.lanes))
-        ways.append((walk.fill(self.copies.helpers, where), b.jump(done)))
+        where = FillSource(found.pointer, found.offsets, first_active(b, vector, part.lanes))
+        ways.append((stream.fill(self.scalarised.helpers, where), b.jump(done)))
         b.label(rest, between)
-        ways.append((self._load(part, offset, vector, walk), b.jump(done)))
+        ways.append((self._load(part, offset, vector, stream), b.jump(done)))
         b.label(done, before)
         return [phi(b, list(column), [end for _, end in ways]) for column in zip(*(v for v, _ in ways), strict=True)]
 
-    def _load(self, part: LanePart, offset: Value, vector: Value | None, walk: Walk | None = None) -> list[Value]:
-        """Lanes that are tested for a row first; if they walk, nothing is left in their window."""
+    def _load(self, part: LanePart, offset: Value, vector: Value | None, stream: Stream | None = None) -> list[Value]:
+        """Lanes that are tested for a row first; a stream restarts with them."""
         b, lanes = self.b, part.lanes
 
-        def uniform(found: Together) -> list[Value]:
+        def uniform(found: CommonBuffer) -> list[Value]:
             pointer = b.offset(found.pointer, b.cast(found.at_first, types.UQ).text)
             if self.watch:
                 self.watch.one(part, pointer, vector, None)
             return [b.broadcast(v, lanes) for v in load_elements(b, pointer, part.element, part.count)]
 
-        def each(found: Together) -> list[Value]:
-            if walk:
-                walk.begin()
-            return self._load_each(part, found, vector)
+        def lane_by_lane(found: CommonBuffer) -> list[Value]:
+            if stream:
+                stream.begin()
+            return self._load_lane_by_lane(part, found, vector)
 
         def scattered() -> list[Value]:
-            found = self.together(part, offset, vector)
+            found = self.common_buffer(part, offset, vector)
 
             def inside() -> list[Value]:
                 same = b.all(found.offsets == b.broadcast(found.at_first, lanes))
-                return first_of(b, [(same, LIKELY, partial(uniform, found))], partial(each, found), b.new_label("done"))
+                return first_of(
+                    b, [(same, LIKELY, partial(uniform, found))], partial(lane_by_lane, found), b.new_label("done")
+                )
 
-            outside = partial(self.loops.load, part, offset, vector, rare=True)
+            outside = partial(self.out_of_line.load, part, offset, vector, rare=True)
             return first_of(b, [(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
 
         follow, found = self._rows(part, offset, vector)
         return first_of(b, [(follow, "", partial(self._load_rows, found))], scattered, b.new_label("done"))
 
-    def _load_rows(self, found: list[Row]) -> list[Value]:
+    def _load_rows(self, found: list[RowAccess]) -> list[Value]:
         loaded = []
         for row in found:
             loaded.append(load_row(row.part, row.pointer, row.vector))
@@ -145,9 +156,9 @@ class UnprovedAccess:
                 self.watch.row(row.part, row.pointer, row.vector, stores=False)
         return [self.b.concat(list(column)) for column in zip(*loaded, strict=True)]
 
-    def _load_each(self, part: LanePart, found: Together, vector: Value | None) -> list[Value]:
-        """The elements of lanes one by one; those that are not active load what the first active one does."""
-        values = self.copies.load(part, found.pointer, found.offsets, None)
+    def _load_lane_by_lane(self, part: LanePart, found: CommonBuffer, vector: Value | None) -> list[Value]:
+        """The elements of lanes one by one; inactive lanes load the first active lane's element."""
+        values = self.scalarised.load(part, found.pointer, found.offsets, None)
         if self.watch:
             self.watch.each(part, found.pointer, found.offsets, vector, None)
         return values
@@ -156,8 +167,8 @@ class UnprovedAccess:
         """Elements of each active lane; of lanes with one address the highest wins."""
         b = self.b
         offset = masked(part.space, part.offset)
-        if not self.takes(part):
-            self.loops.store(part, offset, values, vector, rare=False)
+        if not self.admits(part):
+            self.out_of_line.store(part, offset, values, vector, rare=False)
             return
 
         def contiguous() -> list[Value]:
@@ -170,10 +181,10 @@ class UnprovedAccess:
             return []
 
         def scattered() -> list[Value]:
-            found = self.together(part, offset, vector)
+            found = self.common_buffer(part, offset, vector)
 
             def inside() -> list[Value]:
-                self.copies.store(part, found.pointer, found.offsets, values, vector)
+                self.scalarised.store(part, found.pointer, found.offsets, values, vector)
                 if self.watch:
                     self.watch.each(part, found.pointer, found.offsets, vector, values)
                 return []
@@ -181,36 +192,36 @@ class UnprovedAccess:
             return first_of(b, [(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
 
         def outside() -> list[Value]:
-            self.loops.store(part, offset, values, vector, rare=True)
+            self.out_of_line.store(part, offset, values, vector, rare=True)
             return []
 
         follow, found = self._rows(part, offset, vector)
         first_of(b, [(follow, "", contiguous)], scattered, b.new_label("done"))
 
-    def takes(self, part: LanePart) -> bool:
+    def admits(self, part: LanePart) -> bool:
         """Whether the lanes of one more access are checked inline."""
         self.b.checked_lanes += part.lanes * part.count
         return self.b.checked_lanes <= self.most
 
     # -- the test of all lanes -----------------------------------------------------------------------------
 
-    def _has_room(self, part: LanePart, found: Together, count: int) -> str:
+    def _contains(self, part: LanePart, found: CommonBuffer, count: int) -> str:
         """Whether so many bytes from each lane on are inside (i1)."""
         b = self.b
         limit = b.call("usub.sat", found.limit, b.const(count - part.size, found.limit.type))
-        has_room = b.all(found.offsets < b.broadcast(limit, part.lanes))
+        fit = b.all(found.offsets < b.broadcast(limit, part.lanes))
         inside = b.assign(f"xor i1 {found.outside}, true")
-        return b.assign(f"and i1 {has_room}, {inside}")
+        return b.assign(f"and i1 {fit}, {inside}")
 
-    def together(self, part: LanePart, offset: Value, vector: Value | None) -> Together:
+    def common_buffer(self, part: LanePart, offset: Value, vector: Value | None) -> CommonBuffer:
         """The lanes, if they are inside one buffer, and whether they are."""
         b, lanes = self.b, offset.lanes
         first = first_active(b, vector, lanes)
         index = index_of(part, offset)
         if index:
-            pointer, limit, numbers, end = self._counted_by_index(part, offset, index)
+            pointer, limit, numbers, end = self._elements_in_buffer(part, offset, index)
         else:
-            pointer, limit, numbers = self._counted(part, offset, first)
+            pointer, limit, numbers = self._offsets_in_buffer(part, offset, first)
             end = limit
         at_first = b.lane(numbers, first)
         if vector is not None:
@@ -219,9 +230,9 @@ class UnprovedAccess:
         if index:
             shift = b.const(index.factor.bit_length() - 1, types.UD)
             numbers, at_first = numbers << shift, at_first << shift
-        return Together(outside, pointer, limit, numbers, at_first)
+        return CommonBuffer(outside, pointer, limit, numbers, at_first)
 
-    def _counted(self, part: LanePart, offset: Value, first: str) -> tuple[str, Value, Value]:
+    def _offsets_in_buffer(self, part: LanePart, offset: Value, first: str) -> tuple[str, Value, Value]:
         """Host pointer of the buffer, the lowest offset from which on a lane is outside, and the lanes' offsets."""
         b, space = self.b, part.space
         if not space.is_flat:
@@ -233,18 +244,18 @@ class UnprovedAccess:
             held = b.assign(f"call i64 @llvm.umin.i64(i64 {limit}, i64 {(1 << 32) - 1})")
             return space.pointer, b.cast(Value(b, types.UQ, 1, held), types.UD), b.retype(offset, types.UD)
         base, pointer, size = self.bounds.buffer_at(part, offset, lambda: b.lane(offset, first).text)
-        counted = b.retype(offset, types.UQ) - b.broadcast(Value(b, types.UQ, 1, base), offset.lanes)
-        return pointer, Value(b, types.UQ, 1, self.bounds.limit(size, part.size)), counted
+        in_buffer = b.retype(offset, types.UQ) - b.broadcast(Value(b, types.UQ, 1, base), offset.lanes)
+        return pointer, Value(b, types.UQ, 1, self.bounds.limit(size, part.size)), in_buffer
 
-    def _counted_by_index(self, part: LanePart, offset: Value, index: WideIndex) -> tuple[str, Value, Value, Value]:
+    def _elements_in_buffer(self, part: LanePart, offset: Value, index: WideIndex) -> tuple[str, Value, Value, Value]:
         """The same of lanes that differ by an index of 32 bits, and which of them are outside.
 
         The element at which the pointer is in its buffer, less than 2**30, is added to the index modulo 2**32. Negative
-        sums come out as 2**31 or more, all others as what they are; so one below 2**31 is the number of an element.
+        sums become 2**31 or more, all others keep their value; so a sum below 2**31 is the number of an element.
         Where the pointer is in front of the buffer, between two elements or farther in, no lane counts as inside.
         """
         b, lanes = self.b, offset.lanes
-        assert offset.base_pointer and index.base
+        assert offset.facts.base_pointer and index.base
         base, pointer, size = self.bounds.buffer_at(part, offset, lambda: "0")
         limit, shift = self.bounds.limit(size, part.size), index.factor.bit_length() - 1
         b.declare("llvm.umin.i64", "i64", "i64, i64")
@@ -262,7 +273,7 @@ class UnprovedAccess:
         end = b.cast(Value(b, types.UQ, 1, elements), types.UD)
         return pointer, b.cast(Value(b, types.UQ, 1, held), types.UD), at, end
 
-    def _rows(self, part: LanePart, offset: Value, vector: Value | None) -> tuple[str, list[Row]]:
+    def _rows(self, part: LanePart, offset: Value, vector: Value | None) -> tuple[str, list[RowAccess]]:
         """Whether the lanes of each row of local ids follow each other and all are inside, active or not (i1), and the
         rows then: a rim or a guard of a picture keeps that from being proved, and hardly ever from being so.
         """
@@ -270,7 +281,7 @@ class UnprovedAccess:
         index = index_of(part, offset)
         if index and part.size % index.factor == 0:
             return self._rows_by_index(part, offset, vector, index)
-        length = self.row if SHORTEST_STRIDED <= self.row < lanes else lanes
+        length = self.row if SHORTEST_AFFINE_ROW <= self.row < lanes else lanes
         starts, tests, found = [], [], []
         for own, mask, first in rows(offset, True if vector is None else vector, length):
             given = None if mask is True else mask
@@ -278,12 +289,12 @@ class UnprovedAccess:
             low = b.lane(own, active)
             if active != "0":
                 low = low - b.cast(Value(b, types.UQ, 1, active), t) * b.const(part.size, t)
-            low.base_pointer = offset.base_pointer
+            low = low.with_facts(base_pointer=offset.facts.base_pointer)
             one = replace(part, offset=own, mask=mask, lanes=length, first=part.first + first)
             outside, pointer = self.bounds.span(one, low, length * part.size)
             tests.append(b.assign(f"xor i1 {outside}, true"))
             starts.append(b.broadcast(low, length))
-            found.append(Row(one, pointer, given))
+            found.append(RowAccess(one, pointer, given))
         steps = b.vector([n % length * part.size for n in range(lanes)], t)
         follow = offset == b.concat(starts) + steps
         tests.insert(0, b.all(follow if vector is None else follow | ~vector))
@@ -291,13 +302,13 @@ class UnprovedAccess:
 
     def _rows_by_index(
         self, part: LanePart, offset: Value, vector: Value | None, index: WideIndex
-    ) -> tuple[str, list[Row]]:
+    ) -> tuple[str, list[RowAccess]]:
         """The same of lanes that differ by an index of 32 bits. That of the first lane of each row must be less than
         2**30 in size, so that those of the others do not wrap around.
         """
         b, lanes, t = self.b, offset.lanes, index.narrow.type
         assert index.base
-        length = self.row if SHORTEST_STRIDED <= self.row < lanes else lanes
+        length = self.row if SHORTEST_AFFINE_ROW <= self.row < lanes else lanes
         step, starts, tests, found = part.size // index.factor, [], [], []
         for own, mask, first in rows(offset, True if vector is None else vector, length):
             given = None if mask is True else mask
@@ -306,13 +317,13 @@ class UnprovedAccess:
             if length == lanes and active != "0":
                 low = low - b.cast(Value(b, types.UQ, 1, active), t) * b.const(step, t)
             start = b.cast(low, offset.type) * b.const(index.factor, offset.type) + b.retype(index.base, offset.type)
-            start.base_pointer = offset.base_pointer
+            start = start.with_facts(base_pointer=offset.facts.base_pointer)
             one = replace(part, offset=own, mask=mask, lanes=length, first=part.first + first)
             outside, pointer = self.bounds.span(one, start, length * part.size)
             small = b.retype(low, types.UD) + b.const(1 << 30, types.UD) < b.const(1 << 31, types.UD)
             tests += [b.assign(f"xor i1 {outside}, true"), small.text]
             starts.append(b.broadcast(low, length))
-            found.append(Row(one, pointer, given))
+            found.append(RowAccess(one, pointer, given))
         steps = b.vector([n % length * step for n in range(lanes)], t)
         follow = index.narrow == b.concat(starts) + steps
         tests.insert(0, b.all(follow if vector is None else follow | ~vector))
@@ -321,6 +332,6 @@ class UnprovedAccess:
 
 def index_of(part: LanePart, offset: Value) -> WideIndex | None:
     """The index of 32 bits of flat addresses that were computed from a pointer argument."""
-    index = offset.index
-    known = part.space.is_flat and offset.base_pointer and index and index.base
+    index = offset.facts.wide_index
+    known = part.space.is_flat and offset.facts.base_pointer and index and index.base
     return index if known and index and index.narrow.lanes == offset.lanes else None

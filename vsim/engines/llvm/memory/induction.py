@@ -1,10 +1,10 @@
-"""Vectors that each round of a loop counts up: how much by is a scalar, as long as all lanes that count are active.
+"""Vector induction variables: the sum of the increments is a scalar, as long as all relevant lanes are active.
 
-Of a vector ``k`` of a loop, to which one instruction adds a constant in each round and nothing else is done there, a
-stack slot counts along. Two places of the loop at which ``k`` is read are then known to be as far from each other in
-each lane as their scalars are, for lanes that were active whenever it was counted up between them; and nobody has
-written ``k`` outside of the loop meanwhile. Who relies on that keeps the *active* lanes, and forgets what it has when
-somebody else writes ``k``.
+For a vector ``k`` of a loop that one instruction increments by a constant in each round, and nothing else in the loop
+writes, a stack slot holds the sum of the increments. The distance between the values of ``k`` at two places of the loop
+is then the distance of their scalars, in each lane that was active at every increment between them, provided that
+nothing outside of the loop wrote ``k`` meanwhile. A user of the scalar keeps the *active* lanes, and is invalidated by
+other writes of ``k``.
 """
 
 from __future__ import annotations
@@ -12,66 +12,66 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from vsim.analysis.counters import Counter
-from vsim.engines.llvm.ir.base_offset import Apart
+from vsim.analysis.induction import InductionVariable
+from vsim.engines.llvm.ir.base_offset import BaseOffset
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.types import ir_type
 from vsim.engines.llvm.ir.values import Value
 
 
 @dataclass(frozen=True)
-class CountingSlot:
+class InductionSlot:
     """A stack slot that counts along with a counter."""
 
     name: str
-    counter: Counter
+    variable: InductionVariable
 
     @property
     def ir(self) -> str:
-        return ir_type(self.counter.data_type, 1)
+        return ir_type(self.variable.data_type, 1)
 
 
-class CountedLanes:
-    """What the loops of a function count up, known from its first emission on."""
+class InductionVariables:
+    """The induction variables of a function's loops, known from its first emission on."""
 
-    def __init__(self, b: Builder, counters: Sequence[Counter]) -> None:
-        self.b, self.counters = b, counters
-        self.slots: dict[int, CountingSlot] = {}
-        """By the instruction that counts up."""
+    def __init__(self, b: Builder, variables: Sequence[InductionVariable]) -> None:
+        self.b, self.variables = b, variables
+        self.slots: dict[int, InductionSlot] = {}
+        """By the incrementing instruction."""
         self.writers: set[int] = set()
-        """Instructions that write what is counted up, outside of its loop."""
+        """Instructions that write an induction variable outside of its loop."""
 
     def forget(self) -> None:
-        """Forget what was learned."""
+        """Forget all variables."""
         self.slots, self.writers = {}, set()
 
     def learn(self, writers: Mapping[int, Set[int]]) -> None:
         """Learn which instructions write which root variables."""
-        for n, counter in enumerate(self.counters):
-            wrote = writers.get(counter.root, frozenset[int]())
-            if wrote & set(counter.loop) == {counter.pc}:
-                self.slots[counter.pc] = CountingSlot(f"%count{n}", counter)
-                self.writers |= wrote - {counter.pc}
+        for n, variable in enumerate(self.variables):
+            wrote = writers.get(variable.root, frozenset[int]())
+            if wrote & set(variable.loop) == {variable.pc}:
+                self.slots[variable.pc] = InductionSlot(f"%count{n}", variable)
+                self.writers |= wrote - {variable.pc}
 
-    def known(self, loop: range | None, root: int, low: int, value: Value) -> Value:
-        """A value that was read from a variable in a loop, with the scalar by which it was counted up, if it was."""
+    def with_base_offset(self, loop: range | None, root: int, low: int, value: Value) -> Value:
+        """A value read from a variable in a loop, with its base offset if it is an induction variable."""
         b = self.b
         for slot in self.slots.values():
-            counter = slot.counter
-            if (counter.loop, counter.root, counter.low, counter.count) != (loop, root, low, value.lanes):
+            variable = slot.variable
+            if (variable.loop, variable.root, variable.low, variable.count) != (loop, root, low, value.lanes):
                 continue
-            if value.type.size == counter.data_type.size and not (value.apart or value.strided or value.zipped):
+            facts = value.facts
+            is_unknown = not (facts.base_offset or facts.affine or facts.interleaved)
+            if value.type.size == variable.data_type.size and is_unknown:
                 scalar = Value(b, value.type, 1, b.assign(f"load {slot.ir}, ptr {slot.name}, align 8"))
-                found = value.copy(value.type)
-                found.apart = Apart(None, scalar, loop)
-                return found
+                return value.copy(value.type).with_facts(base_offset=BaseOffset(None, scalar, loop))
         return value
 
-    def count_up(self, pc: int) -> None:
+    def increment(self, pc: int) -> None:
         """Count along with an instruction."""
         b, slot = self.b, self.slots[pc]
         before = b.assign(f"load {slot.ir}, ptr {slot.name}, align 8")
-        b.emit(f"store {slot.ir} {b.assign(f'add {slot.ir} {before}, {slot.counter.step}')}, ptr {slot.name}, align 8")
+        b.emit(f"store {slot.ir} {b.assign(f'add {slot.ir} {before}, {slot.variable.step}')}, ptr {slot.name}, align 8")
 
     def made(self) -> list[str]:
         """Lines that make the slots."""

@@ -10,8 +10,8 @@ from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.memory.space import MemorySpace
 
-SHORTEST_STRIDED = 8
-"""Lanes of a row from which on it is worth a part of its own if its lanes overlap or leave gaps."""
+SHORTEST_AFFINE_ROW = 8
+"""Lanes of a row from which on a separate part pays if its lanes overlap or leave gaps."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class LanePart:
 
     def is_one_row(self) -> bool:
         """Whether the lanes are proved to follow each other: such an access needs no active lane."""
-        known = self.offset.strided
+        known = self.offset.facts.affine
         return known is not None and 1 < self.offset.lanes == known.row and known.stride == self.size
 
     def elements_at(self, offset: Value) -> Iterator[tuple[Value, int]]:
@@ -64,23 +64,22 @@ def rows(offset: Value, mask: Mask, length: int) -> Iterator[tuple[Value, Mask, 
 
 def proved_rows(offset: Value, size: int, mask: Mask) -> Iterator[tuple[Value, Mask, int]]:
     """An access by rows, where the lanes of each row are at a constant distance; else in one."""
-    offset = known_under(offset, mask)
-    known = offset.strided
-    if known is None or known.steps or (known.stride not in (0, size) and known.row < SHORTEST_STRIDED):
+    offset = affine_under(offset, mask)
+    known = offset.facts.affine
+    if known is None or known.steps or (known.stride not in (0, size) and known.row < SHORTEST_AFFINE_ROW):
         yield offset, mask, 0
     else:
         yield from rows(offset, mask, known.row)
 
 
-def known_under(offset: Value, mask: Mask) -> Value:
-    """The offset with what is known of the lanes that the mask leaves."""
-    known = offset.strided
+def affine_under(offset: Value, mask: Mask) -> Value:
+    """The offset with the facts that hold for the lanes inside the mask."""
+    known = offset.facts.affine
     if known is None or not known.masks:
         return offset
-    inside = mask is not True and known.masks <= mask.implies | {mask.text}
+    inside = mask is not True and known.holds_inside(mask.facts.implies | {mask.text})
     found = offset.copy(offset.type)
-    found.strided = known.within_masks() if inside else None
-    return found
+    return found.with_facts(affine=known.within_masks()) if inside else found
 
 
 # -- active lanes ----------------------------------------------------------------------------------------------
@@ -118,7 +117,7 @@ def last_active(b: Builder, vector: Value | None, lanes: int) -> str:
 
 def narrowed(space: MemorySpace, address: Value) -> Value:
     """An address as the space takes it: 32 bits within surfaces and local memory, 64 in the flat space."""
-    return address if space.is_flat or address.narrow is None else address.narrow
+    return address if space.is_flat or address.facts.narrow is None else address.facts.narrow
 
 
 def masked(space: MemorySpace, offset: Value) -> Value:

@@ -1,6 +1,4 @@
-"""How the lanes of an access lie: in a row, at one address, or scattered; what is proved,
-and the tests of what is not.
-"""
+"""The access pattern of the lanes: a row, one address, or scattered; proved patterns, and tests for unproved ones."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ class AccessPattern:
     """Where a row begins or would begin (``low``), and the offset of all lanes if they share it (``shared``).
 
     Whether they are a row, or share an offset, is a condition each (i1, perhaps constant). ``proved``: the conditions
-    follow from what is known of the lanes, so that they nearly always hold.
+    follow from facts about the lanes, so that they nearly always hold.
     """
 
     low: Value
@@ -28,13 +26,13 @@ class AccessPattern:
 
 def stride_of(part: LanePart) -> int | None:
     """The constant distance of the lanes in bytes, if it is proved that all of them are one row with such a one."""
-    known = part.offset.strided
+    known = part.offset.facts.affine
     return known.stride if known is not None and known.row == part.offset.lanes and not known.steps else None
 
 
-def is_apart(part: LanePart) -> bool:
+def has_gaps_or_overlaps(part: LanePart) -> bool:
     """Whether all lanes are proved to be at constant distances, and neither at one place nor one behind the other."""
-    known = part.offset.strided
+    known = part.offset.facts.affine
     return known is not None and (bool(known.steps) or stride_of(part) not in (None, 0, part.size))
 
 
@@ -45,9 +43,9 @@ def places_of(part: LanePart) -> int:
 
 
 def pattern_of(part: LanePart, vector: Value | None) -> AccessPattern:
-    """How the active lanes of an access lie, as far as it is proved; else the test for a row is emitted."""
+    """The pattern of the active lanes if it is proved; else the test for a row is emitted."""
     offset, t = part.offset, part.offset.type
-    b, known, stride = offset.builder, offset.strided, stride_of(part)
+    b, known, stride = offset.builder, offset.facts.affine, stride_of(part)
     if known is not None and stride is not None:
         low = b.retype(known.first_lane, t)
         if stride == part.size:

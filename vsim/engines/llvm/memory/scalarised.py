@@ -1,4 +1,4 @@
-"""Lanes one by one: the elements of each are loaded or stored at an offset of its own, which is known to be inside.
+"""Scalarised accesses: each lane is loaded or stored separately, at an offset that is proved to be inside.
 
 That is done inline for so many lanes of a function as its size allows; code for each lane takes time to compile, and of
 a small function it would be most of that. Beyond them functions out of line go through the lanes. Elements of which
@@ -18,7 +18,7 @@ from vsim.engines.llvm.ir.types import ir_type
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.part import LanePart, mask_bits
 from vsim.engines.llvm.memory.vector import deinterleaved, interleaved
-from vsim.engines.llvm.support.helpers import each_function
+from vsim.engines.llvm.support.helpers import lanes_inside_function
 
 Offsets = Value | Sequence[int]
 """An offset for each lane: a vector (ud or uq), or constants."""
@@ -27,19 +27,19 @@ _WORDS: dict[int, DataType] = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.U
 
 LEAST_WHOLE = 4
 """So many elements of each lane, or more, are moved as one vector."""
-INLINE_LANES, INLINE_FOR_EACH = 96, 2
+INLINE_LANES, INLINE_PER_INSTRUCTION = 96, 2
 """So many lanes are handled inline in any function, and so many more for each instruction that it has."""
 
 
-class LaneCopies:
+class ScalarisedAccess:
     """Loads and stores of lanes of one function; inline as long as there are no more than so many of them."""
 
     def __init__(self, b: Builder, helpers: dict[str, str], instructions: int) -> None:
-        self.b, self.helpers, self.most = b, helpers, INLINE_LANES + INLINE_FOR_EACH * instructions
+        self.b, self.helpers, self.most = b, helpers, INLINE_LANES + INLINE_PER_INSTRUCTION * instructions
 
     def load(self, part: LanePart, pointer: str, offsets: Offsets, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active, whose offsets must be inside, too."""
-        if self.takes(part.lanes * (1 if _is_whole(part) else len(list(_words(part))))):
+        if self.admits(part.lanes * (1 if _is_whole(part) else len(list(_words(part))))):
             return load_lanes(part, pointer, offsets, vector)
         b, values = self.b, list[Value]()
         if _is_whole(part):
@@ -54,7 +54,7 @@ class LaneCopies:
 
     def store(self, part: LanePart, pointer: str, offsets: Offsets, values: list[Value], vector: Value | None) -> None:
         """Elements of each active lane, lane by lane, so that of lanes with one offset the highest wins."""
-        if self.takes(part.lanes * (1 if _stores_whole(part, offsets) else len(values))):
+        if self.admits(part.lanes * (1 if _stores_whole(part, offsets) else len(values))):
             store_lanes(part, pointer, offsets, values, vector)
             return
         bits, size = mask_bits(self.b, vector, part.lanes), part.element.size
@@ -64,7 +64,7 @@ class LaneCopies:
         for k, value in enumerate(values):
             self._call("store", size, part, self.b.offset(pointer, k * size), offsets, ([value], bits))
 
-    def takes(self, lanes: int) -> bool:
+    def admits(self, lanes: int) -> bool:
         """Whether so many more lanes are handled inline."""
         self.b.inline_lanes += lanes
         return self.b.inline_lanes <= self.most
@@ -86,7 +86,7 @@ class LaneCopies:
         index = ir_type(places.type, 1)
         name = f"each_{op}_{index}_{size}_{lanes}"
         if name not in self.helpers:
-            self.helpers[name] = each_function(name, op, index, size, lanes)
+            self.helpers[name] = lanes_inside_function(name, op, index, size, lanes)
         scratch = b.scratch(lanes * (8 + size) + 64)
         data = b.offset(scratch, -(-lanes * 8 // 64) * 64)
         b.store(b.broadcast(places, lanes), scratch, 64)
@@ -149,14 +149,14 @@ def store_lanes(part: LanePart, pointer: str, offsets: Offsets, values: list[Val
     if _stores_whole(part, offsets):
         rows, each = interleaved(b, values), lanes // count
         whole = [b.lanes(rows[i // each], list(range(i % each * count, (i % each + 1) * count))) for i in range(lanes)]
-        _store_each(part, pointer, offsets, whole, vector)
+        _store_lane_values(part, pointer, offsets, whole, vector)
         return
     for k, value in enumerate(values):
         base = b.offset(pointer, k * part.element.size)
-        _store_each(part, base, offsets, [b.lane(value, i) for i in range(lanes)], vector)
+        _store_lane_values(part, base, offsets, [b.lane(value, i) for i in range(lanes)], vector)
 
 
-def _store_each(part: LanePart, base: str, offsets: Offsets, values: list[Value], vector: Value | None) -> None:
+def _store_lane_values(part: LanePart, base: str, offsets: Offsets, values: list[Value], vector: Value | None) -> None:
     """A value for each active lane, at its offset from a host pointer."""
     b = part.offset.builder
     places = None if vector is None else _active_places(b, base, offsets, vector, part.size)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.ir.affine import AssumedMask
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.intrinsics import masked_read, masked_write
 from vsim.engines.llvm.ir.types import ir_type
@@ -14,7 +15,7 @@ from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.bounds import CheckedBounds
 from vsim.engines.llvm.memory.part import LanePart, mask_bits, widened
 from vsim.engines.llvm.memory.watch import AccessWatch
-from vsim.engines.llvm.support.helpers import elements_function, lane_function, widened_function
+from vsim.engines.llvm.support.helpers import LaneFunction, elements_function, lane_function, widened_function
 
 
 class Scatter(Protocol):
@@ -27,12 +28,12 @@ class Scatter(Protocol):
         """Elements of each active lane; of lanes with one address the highest wins."""
 
 
-def room(lanes: int) -> int:
+def scratch_stride(lanes: int) -> int:
     """Bytes of memory of the moment that values of so many lanes get."""
     return -(-lanes * 8 // 64) * 64
 
 
-class LaneLoops:
+class OutOfLineAccess:
     """Loops over the active lanes, out of line; each lane is checked, and the function is left with the first one that
     is outside.
     """
@@ -43,16 +44,15 @@ class LaneLoops:
 
     def load(self, part: LanePart, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
         b, lanes, count = self.b, part.lanes, part.count
-        more = (count - 1) * part.element.size
-        results = self.call("load", part, offset, vector, [], rare, more, count)
-        step = room(lanes)
+        results = self.call("load", part, offset, vector, [], rare, count)
+        step = scratch_stride(lanes)
         found = [b.load(part.element, lanes, b.offset(results, k * step), 64) for k in range(count)]
         if self.watch:
             self.watch.loop(part, offset, vector, None)
         return found
 
     def store(self, part: LanePart, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
-        self.call("store", part, offset, vector, values, rare, (len(values) - 1) * part.element.size, len(values))
+        self.call("store", part, offset, vector, values, rare, len(values))
         if self.watch:
             self.watch.loop(part, offset, vector, values)
 
@@ -64,24 +64,21 @@ class LaneLoops:
         vector: Value | None,
         sources: list[Value],
         rare: bool = False,
-        more: int = 0,
         count: int = 1,
     ) -> str:
-        """Call the function for an operation; gives where the results are, those of each element :func:`_room` bytes
-        behind those of the one before.
+        """Call the function for an operation; the pointer to the results, those of each element
+        :func:`scratch_stride` bytes beyond those of the element before.
 
         Args:
             op: ``load``, ``store``, ``mapped`` or an atomic operation by the data port's word.
             sources: the operands of an atomic, the values of a store.
-            more: bytes behind each element that must be inside, too.
-            count: elements that follow each other, which loads and stores may have several of.
+            count: consecutive elements of each lane, of loads and stores.
         """
         b, lanes, space, element = self.b, part.lanes, part.space, part.element
         operands = min(len(sources), 1) if count > 1 else len(sources)
-        name = self._function(op, part, offset, operands, rare)
-        if count > 1:
-            name = self._of_elements(name, offset, part, operands, rare, count)
-        position = room(lanes)
+        more = (count - 1) * element.size
+        name = self._function(op, part, offset, operands, rare, count)
+        position = scratch_stride(lanes)
         scratch = b.scratch(64 + position * (1 + max(count, 1 + len(sources))))
         if not (rare and self._offsets_from_narrow(scratch, offset)):
             b.store(b.broadcast(offset, lanes), scratch, 64)
@@ -106,41 +103,43 @@ class LaneLoops:
         self.bounds.fault_if(b.assign(f"icmp sge i64 {bad}, 0"), part, where)
         return result
 
-    def _function(self, op: str, part: LanePart, offset: Value, sources: int, rare: bool) -> str:
+    def _function(self, op: str, part: LanePart, offset: Value, sources: int, rare: bool, count: int) -> str:
         """The name of the function, which the module links to."""
-        flat, index, size, lanes = part.space.is_flat, ir_type(offset.type, 1), part.element.size, part.lanes
-        own = part.space.kind in (cx.LOCAL, cx.SCRATCH)  # A group runs on one thread of the host.
-        written = part.space.is_written
-        memory = "written" if written else "flat" if flat else "own" if own else "region"
-        name = f"lanes_{op}_{memory}_{index}_{size}_{lanes}_{sources}{'_rare' if rare else ''}"
-        if name not in self.bounds.helpers:
-            self.bounds.helpers[name] = lane_function(name, op, flat, index, size, lanes, sources, rare, own, written)
-        region = [] if flat else ["ptr, i64"]
-        self.b.declare(name, "i64", ", ".join(["ptr, ptr, ptr, i64, i64", *region, *["ptr"] * sources]))
-        return name
-
-    def _of_elements(self, single: str, offset: Value, part: LanePart, sources: int, rare: bool, count: int) -> str:
-        """The name of the function that calls another one for each of several elements."""
-        name, index, flat = f"{single}_by_{count}", ir_type(offset.type, 1), part.space.is_flat
-        if name not in self.bounds.helpers:
-            self.bounds.helpers[name] = elements_function(
-                name, single, flat, index, part.element.size, part.lanes, sources, rare, count, room(part.lanes)
-            )
-        region = [] if flat else ["ptr, i64"]
-        self.b.declare(name, "i64", ", ".join(["ptr, ptr, ptr, i64, i64", *region, *["ptr"] * sources]))
+        helpers, space = self.bounds.helpers, part.space
+        function = LaneFunction(
+            op,
+            space.is_flat,
+            ir_type(offset.type, 1),
+            part.element.size,
+            part.lanes,
+            sources,
+            rare,
+            own=space.kind in (cx.LOCAL, cx.SCRATCH),  # A group runs on one thread of the host.
+            written=space.is_written,
+        )
+        name = function.name
+        if name not in helpers:
+            helpers[name] = lane_function(function)
+        self.b.declare(name, "i64", function.arguments)
+        if count == 1:
+            return name
+        name = function.name_for(count)
+        if name not in helpers:
+            helpers[name] = elements_function(function, count, scratch_stride(part.lanes))
+        self.b.declare(name, "i64", function.arguments)
         return name
 
     def _offsets_from_narrow(self, offsets: str, offset: Value) -> bool:
-        """Store offsets that may have wrapped around before they were widened, computed from what was widened.
+        """Store offsets that may have wrapped around before they were widened, computed from the narrow values.
 
         False if they are more than a multiple of that.
         """
-        known = offset.strided
+        known = offset.facts.affine
         widening = known.widened() if known else None
         if known is None or widening is None or offset.type.size != 8:
             return False
-        narrow, source = widening.strided, ir_type(widening.source, 1)
-        if any(not isinstance(n, str) for n in narrow.assumptions):
+        narrow, source = widening.affine, ir_type(widening.source, 1)
+        if any(not isinstance(n, AssumedMask) for n in narrow.assumptions):
             return False
         name = f"widened_{'s' if widening.source.is_signed else 'z'}{source}"
         if name not in self.bounds.helpers:
@@ -156,7 +155,7 @@ class LaneLoops:
         return True
 
 
-class GatherScatter:
+class HardwareGather:
     """The host's own gathers and scatters, without checks: for addresses that are known to be inside."""
 
     def __init__(self, b: Builder) -> None:

@@ -1,4 +1,4 @@
-"""Memory spaces: what the address of a message counts in."""
+"""Memory spaces: the memory that a message's addresses count in."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class MemorySpace:
     """The flat address space, or one piece of host memory: a surface, local memory, scratch, the register file.
 
     ``pointer`` and ``size`` are SSA values of its first byte and its bytes, None for the flat space; ``number`` is a
-    surface's, for faults; ``address_mask`` says which bits of an address count. With ``checked_elsewhere`` whoever
-    accesses it has made sure that addresses are inside. ``writable`` is the size as writes see it, 0 where the memory
+    surface's, for faults; ``address_mask`` gives the relevant bits of an address. With ``checked_elsewhere`` the code
+    of the access has proved that addresses are inside. ``writable`` is the size for writes: 0 where the memory
     is read-only, less than the size where there are zeros behind its end; None where that is the same. In launches that
     are checked for undefined values ``shadow_memory`` and ``origins`` are the first bytes of the memory's shadow and of
-    where it is noted who left undefined bytes. Where accesses outside arguments are looked for, ``address`` is what the
+    the table of writers of undefined bytes. Where accesses outside arguments are looked for, ``address`` is the
     first byte of a surface has in the flat space. ``least`` bytes the memory has at least, whatever its size is. With
-    ``zeros_behind`` all bytes are read of which the first is inside; those behind the end of its memory are zeros.
+    ``zeros_beyond`` all bytes are read of which the first is inside; those behind the end of its memory are zeros.
     """
 
     kind: int
@@ -31,7 +31,7 @@ class MemorySpace:
     undefined: str | None = None
     origins: str | None = None
     address: str | None = None
-    zeros_behind: bool = False
+    zeros_beyond: bool = False
     least: int = 0
 
     @property

@@ -14,13 +14,14 @@ from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.emitter import UNLIKELY
+from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.joins import Emit, first_of
-from vsim.engines.llvm.ir.values import Value, Zipped
+from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.bounds import CheckedBounds
 from vsim.engines.llvm.memory.part import LanePart, masked
 from vsim.engines.llvm.memory.pattern import stride_of
-from vsim.engines.llvm.memory.scalarised import LaneCopies
-from vsim.engines.llvm.memory.scatter import LaneLoops
+from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
+from vsim.engines.llvm.memory.scatter import OutOfLineAccess
 from vsim.engines.llvm.memory.vector import load_row, store_masked, whole_or_masked
 from vsim.engines.llvm.memory.watch import AccessWatch
 
@@ -35,15 +36,17 @@ _UNITS: dict[int, DataType] = {1: types.UB, 2: types.UW, 4: types.UD}
 class StridedAccess:
     """Loads and stores of lanes that are proved to be at constant distances, neither 0 nor their size."""
 
-    def __init__(self, b: Builder, bounds: CheckedBounds, loops: LaneLoops, copies: LaneCopies) -> None:
-        self.b, self.bounds, self.loops, self.copies = b, bounds, loops, copies
+    def __init__(
+        self, b: Builder, bounds: CheckedBounds, out_of_line: OutOfLineAccess, scalarised: ScalarisedAccess
+    ) -> None:
+        self.b, self.bounds, self.out_of_line, self.scalarised = b, bounds, out_of_line, scalarised
         self.watch: AccessWatch | None = None
 
     def load(self, part: LanePart, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active."""
         b, lanes, element, stride = self.b, part.lanes, part.element, stride_of(part) or 0
-        apart = stride // element.size
-        picks = stride % element.size == 0 and part.count <= apart <= LARGEST_PICK
+        elements_apart = stride // element.size
+        picks = stride % element.size == 0 and part.count <= elements_apart <= LARGEST_PICK
         overlap = part.count == 1 and stride in _UNITS and stride < element.size
         outside, pointer = self._span(part, lanes * stride if picks else 0)
 
@@ -51,16 +54,16 @@ class StridedAccess:
             if self.watch:
                 self._watch(part, pointer, vector, None)
             if stride != element.size and not picks:
-                return self.copies.load(part, pointer, _offsets(part), vector)
+                return self.scalarised.load(part, pointer, _offsets(part), vector)
             if picks:
-                whole = LanePart(part.space, part.offset, True, element, apart, lanes)
+                whole = LanePart(part.space, part.offset, True, element, elements_apart, lanes)
                 found = load_row(whole, pointer, None)[: part.count]
             else:
                 places = [b.offset(pointer, k * element.size) for k in range(part.count)]
                 found = [b.load(element, lanes, place, 1) for place in places]
             return found if vector is None else [b.select(vector, v, b.const(0, element)) for v in found]
 
-        away = partial(self.loops.load, part, masked(part.space, part.offset), vector, rare=True)
+        away = partial(self.out_of_line.load, part, masked(part.space, part.offset), vector, rare=True)
         if overlap:
             return self._overlapping(part, stride, vector, outside, pointer, away)
         return first_of(b, [(outside, UNLIKELY, away)], inside, b.new_label("done"))
@@ -83,7 +86,7 @@ class StridedAccess:
             return [b.lanes(units, list(range(n, lanes * count, count))) for n in range(count)]
 
         rows = first_of(b, [(outside, UNLIKELY, taken_apart)], inside, b.new_label("done"))
-        return [b.regroup(_zipped(b, rows), part.element, lanes)]
+        return [b.regroup(_interleaved(b, rows), part.element, lanes)]
 
     def store(self, part: LanePart, values: list[Value], vector: Value | None) -> None:
         """Elements of each active lane, the first of all lanes, then the second of all lanes, and so on."""
@@ -98,7 +101,7 @@ class StridedAccess:
 
         def store() -> None:
             if stride_of(part) != size:
-                self.copies.store(part, pointer, _offsets(part), values, vector)
+                self.scalarised.store(part, pointer, _offsets(part), values, vector)
                 return
             whole_or_masked(b, vector, rows)
 
@@ -108,7 +111,7 @@ class StridedAccess:
             return []
 
         def away() -> list[Value]:
-            self.loops.store(part, masked(part.space, part.offset), values, vector, rare=True)
+            self.out_of_line.store(part, masked(part.space, part.offset), values, vector, rare=True)
             return []
 
         first_of(b, [(outside, UNLIKELY, away)], inside, b.new_label("done"))
@@ -129,7 +132,7 @@ class StridedAccess:
         Args:
             count: bytes from the lowest lane on that must be inside; 0: those of all lanes.
         """
-        b, known, t = self.b, part.offset.strided, part.offset.type
+        b, known, t = self.b, part.offset.facts.affine, part.offset.type
         assert known
         distances = known.distances()
         low = b.retype(known.first_lane, t).deferred("add", b.const(min(distances), t))
@@ -140,19 +143,18 @@ class StridedAccess:
         return outside, pointer
 
 
-def _zipped(b: Builder, rows: list[Value]) -> Value:
+def _interleaved(b: Builder, rows: list[Value]) -> Value:
     """The first elements of vectors of one length, then the second ones, and so on (a power of two of vectors)."""
     parts, lanes = rows, rows[0].lanes
     while len(parts) > 1:
         half, order = len(parts) // 2, [place for n in range(lanes) for place in (n, lanes + n)]
         parts = [b.mixed(parts[n], parts[n + half], order) for n in range(half)]
         lanes *= 2
-    parts[0].zipped = Zipped(tuple(rows), 0)
-    return parts[0]
+    return parts[0].with_facts(interleaved=Interleaved(tuple(rows), 0))
 
 
 def _offsets(part: LanePart) -> list[int]:
     """Offsets of the lanes from the lowest one."""
-    assert part.offset.strided
-    distances = part.offset.strided.distances()
+    assert part.offset.facts.affine
+    distances = part.offset.facts.affine.distances()
     return [distance - min(distances) for distance in distances]

@@ -1,6 +1,6 @@
 """Texels: loads and stores inside images, whose coordinates were checked, so that the bytes need no bounds.
 
-There are many of them, and lanes may lie in any way, so each kind is a function of its own (type, lanes, elements),
+Kernels have many of them with arbitrary lanes, so each kind is one function (type, lanes, elements),
 shared by all modules: whole vectors where lanes follow each other, else a gather or scatter.
 """
 
@@ -17,10 +17,10 @@ from vsim.engines.llvm.ir.joins import if_any
 from vsim.engines.llvm.ir.module import module
 from vsim.engines.llvm.ir.types import MASK, ir_type
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.memory.access import LanePartAccess
+from vsim.engines.llvm.memory.access import PartAccess
 from vsim.engines.llvm.memory.bounds import CheckedBounds, FaultExit, UncheckedBounds
 from vsim.engines.llvm.memory.part import LanePart, rows
-from vsim.engines.llvm.memory.scatter import GatherScatter, LaneLoops
+from vsim.engines.llvm.memory.scatter import HardwareGather, OutOfLineAccess
 from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.engines.llvm.memory.watch import AccessWatch
 
@@ -33,9 +33,9 @@ class TexelAccess:
 
     def __init__(self, b: Builder, leave: FaultExit, helpers: dict[str, str], row: int = 0) -> None:
         self.b, self.helpers, self.row = b, helpers, row
-        self.loops = LaneLoops(b, CheckedBounds(b, leave, helpers))
+        self.out_of_line = OutOfLineAccess(b, CheckedBounds(b, leave, helpers))
         # Lanes outside the mask must be 0, and texels seldom are the same: no test for one place.
-        self.parts = LanePartAccess(b, UncheckedBounds(b), GatherScatter(b))
+        self.parts = PartAccess(b, UncheckedBounds(b), HardwareGather(b))
         self.watch: AccessWatch | None = None
 
     def load(self, space: MemorySpace, address: Value, element: DataType, mask: Mask, count: int = 1) -> list[Value]:
@@ -46,7 +46,7 @@ class TexelAccess:
             if offset.lanes == 1:
                 found = if_any(b, own, partial(self.parts.load, part))
             elif element.size < SMALLEST_GATHERED:
-                found = self.loops.load(part, offset, own, rare=False)
+                found = self.out_of_line.load(part, offset, own, rare=False)
             else:
                 name, result = self._function("load", element, offset.lanes, count)
                 values = b.assign(f"call {result} @{name}(ptr {space.pointer}, {offset.typed}, {own.typed})")
@@ -66,7 +66,7 @@ class TexelAccess:
             if lanes == 1:
                 if_any(b, own, partial(self.parts.store, part, mine))
             elif element.size < SMALLEST_GATHERED:
-                self.loops.store(part, offset, mine, own, rare=False)
+                self.out_of_line.store(part, offset, mine, own, rare=False)
             else:
                 name, _ = self._function("store", element, lanes, len(values))
                 operands = ", ".join(v.typed for v in (offset, own, *mine))
@@ -74,7 +74,7 @@ class TexelAccess:
             self._tell(part, mine)
 
     def _tell(self, part: LanePart, values: list[Value] | None) -> None:
-        """Tell a check of an access, of what is stored or of a load."""
+        """Tell a check of a store of values, or of a load."""
         if self.watch is not None:
             pointer, vector = part.space.pointer, part.mask
             assert pointer is not None and vector is not True
@@ -108,7 +108,7 @@ class TexelAccess:
     def _body(self, name: str, result: str, element: DataType, lanes: int, count: int) -> str:
         """The module of a function; one without a result stores."""
         b, stores = Builder({}), result == "void"
-        parts = LanePartAccess(b, UncheckedBounds(b), GatherScatter(b))
+        parts = PartAccess(b, UncheckedBounds(b), HardwareGather(b))
         offset, mask = Value(b, types.UQ, lanes, "%offsets"), Value(b, MASK, lanes, "%mask")
         values = [Value(b, element, lanes, f"%value{k}") for k in range(count)] if stores else []
         part = LanePart(MemorySpace(cx.SURFACE, "%base"), offset, mask, element, count, lanes)

@@ -84,7 +84,7 @@ def deinterleaved(b: Builder, vectors: list[Value]) -> list[Value]:
     """Vectors as memory holds them, one behind the other, as one vector for each of a lane's elements."""
     count, lanes = len(vectors), vectors[0].lanes
     if count > 2 and _is_power_of_two(count):
-        # Every other element of neighbours, then of these: a picture of what the network of an FFT does.
+        # Every other element of neighbours, then of these: the pattern of an FFT.
         pairs = list(zip(vectors[0::2], vectors[1::2], strict=True))
         even, odd = ([b.mixed(x, y, range(first, 2 * lanes, 2)) for x, y in pairs] for first in (0, 1))
         return [v for both in zip(deinterleaved(b, even), deinterleaved(b, odd), strict=True) for v in both]

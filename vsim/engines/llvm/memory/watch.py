@@ -17,7 +17,7 @@ OnlyRead = Callable[[], Value | None]
 class AccessWatch(Protocol):
     """Is told of every access of lanes that are inside their memory, behind its loads or stores.
 
-    ``values`` are those that the lanes store, None for a load; ``vector`` the active lanes, None for all.
+    ``values`` are the stored values, None for a load; ``vector`` the active lanes, None for all.
     """
 
     def begin(self, lanes: int) -> None:
@@ -32,7 +32,7 @@ class AccessWatch(Protocol):
     def each(
         self, part: LanePart, pointer: str, offsets: Offsets, vector: Value | None, values: Sequence[Value] | None
     ) -> None:
-        """Lanes with offsets of their own from a host pointer."""
+        """Lanes at arbitrary offsets from a host pointer."""
 
     def loop(self, part: LanePart, offset: Value, vector: Value | None, values: Sequence[Value] | None) -> None:
         """Lanes with addresses of the space that a function out of line has gone through."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from vsim.analysis.dominators import Graph, immediate_dominators
+from vsim.engines.llvm.ir.emitter import LIKELY, UNLIKELY
 
 NAME = re.compile(r"%[\w.]+")
 RESULT = re.compile(r"  (%[\w.]+) = (.*)")
@@ -32,9 +33,6 @@ _COMPARE = re.compile(rf"[if]cmp \w+ {_TYPE}")
 _SHUFFLE = re.compile(r"shufflevector <\d+ x (\w+)> .*<(\d+) x i32> [^%]*$")
 _MEMBER = re.compile(r"extractvalue \{([^{}]*)\} %[\w.]+, (\d+)$")
 _BITS = {"ptr": 64, "float": 32, "double": 64, "half": 16}
-
-SELDOM, NEARLY_ALWAYS = ", !prof !1", ", !prof !2"
-"""Weights of a branch whose first target is seldom, or nearly always, taken (``ir/module.py``)."""
 
 
 def result_type(text: str) -> str | None:
@@ -82,8 +80,8 @@ class Block:
     def likely_successors(self) -> list[str]:
         """The blocks behind it, without one that is seldom reached."""
         found = BRANCH.fullmatch(self.end)
-        if found and found[4] in (SELDOM, NEARLY_ALWAYS):
-            return [found[3] if found[4] == SELDOM else found[2]]
+        if found and found[4] in (UNLIKELY, LIKELY):
+            return [found[3] if found[4] == UNLIKELY else found[2]]
         return self.successors()
 
 
@@ -112,12 +110,12 @@ def blocks_of(lines: Iterable[str]) -> dict[str, Block] | None:
 
 def reaching(blocks: Mapping[str, Block], place: str) -> set[str]:
     """The blocks from which a way leads to a place."""
-    found, waiting = set[str](), [name for name, block in blocks.items() if place in block.successors()]
-    while waiting:
-        name = waiting.pop()
+    found, worklist = set[str](), [name for name, block in blocks.items() if place in block.successors()]
+    while worklist:
+        name = worklist.pop()
         if name not in found:
             found.add(name)
-            waiting += blocks[name].before
+            worklist += blocks[name].before
     return found
 
 
@@ -147,12 +145,12 @@ def innermost_loops(successors: Mapping[str, list[str]]) -> dict[str, list[str]]
                 before[other].append(name)
     loops: dict[str, set[str]] = {}
     for name, header in _back_edges(successors):
-        found, waiting = loops.setdefault(header, {header}), [name]
-        while waiting:
-            block = waiting.pop()
+        found, worklist = loops.setdefault(header, {header}), [name]
+        while worklist:
+            block = worklist.pop()
             if block not in found:
                 found.add(block)
-                waiting += before[block]
+                worklist += before[block]
     return {
         header: [name for name in successors if name in body]
         for header, body in loops.items()

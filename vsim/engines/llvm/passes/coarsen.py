@@ -1,9 +1,9 @@
-"""Threads of a group abreast: kernels with barriers whose coroutine runs several threads at once.
+"""Thread coarsening: kernels with barriers whose coroutine runs several threads at once.
 
-A kernel with barriers is a coroutine for each thread, resumed in turn (``lower/assembly.py``). Here it gets a second
+A kernel with barriers is a coroutine for each thread, resumed in turn (``lower/assembly.py``). This pass makes a second
 form, a coroutine for several threads that stop at barriers together (:mod:`thread_copies`), line by line: the chains of
-dependent instructions of one thread fill the gaps of another's, and a barrier costs one return for all of them. Where
-a thread could wait in what is run for one after the other, there is no second form.
+dependent instructions of one thread fill the gaps of another's, and a barrier costs one return for all of them. If
+a thread could wait in serialised code, there is no second form.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import re
 from collections.abc import Sequence, Set
 
 from vsim.engines.llvm.passes.blocks import JUMP, blocks_of
-from vsim.engines.llvm.passes.thread_copies import ORDERED, Code, Copies, Impossible
+from vsim.engines.llvm.passes.thread_copies import ORDERED, Impossible, ThreadCode, ThreadCopies
 
 MAXIMUM_LINES = {2: 1700, 4: 1300}
-"""Lines of a thread's code up to which so many threads run abreast: all of it may be compiled so many times."""
-LINES_FOR_EACH = 14
+"""Lines of a thread's code up to which so many threads are coarsened: all lines may be compiled so many times."""
+LINES_PER_INSTRUCTION = 14
 """Lines of a thread's code for each instruction of the kernel. Where there are more, most are those of lanes that are
 accessed one by one, of which several threads are no faster, and an instruction takes a millisecond to compile.
 """
-LINES_IN_TURN = 60
-"""Lines for each barrier that are run for one thread after the other, up to which more than two threads run abreast:
-such lines gain nothing from the others.
+SERIAL_LINES = 60
+"""Serialised lines for each barrier up to which more than two threads are coarsened: serialised
+lines gain nothing from the other threads.
 """
 MOST_VECTORS = 8
 """What a value of all lanes may take, for all threads, in vectors of the processor."""
@@ -32,7 +32,7 @@ _SUSPEND = re.compile(r"  (%[\w.]+) = call i8 @llvm\.coro\.suspend\(token none, 
 _RESUMED = re.compile(r"  switch i8 %[\w.]+, label %suspend \[ i8 0, label %([\w.]+) i8 1, label %cleanup \]")
 
 
-class PhasedCode(Code):
+class PhasedThread(ThreadCode):
     """The code of a thread that waits at barriers.
 
     Args:
@@ -49,7 +49,7 @@ class PhasedCode(Code):
         super().__init__(head, blocks, "%thread", (_EXIT, _STOP))
 
     @property
-    def lines_in_turn(self) -> int:
+    def serial_lines(self) -> int:
         """Lines that are run for one thread after the other."""
         return sum(len(self.blocks[name].body) for name in self.inside)
 
@@ -69,14 +69,14 @@ class PhasedCode(Code):
             found.append(line)
         return found
 
-    def part_behind(self, name: str) -> None:
+    def diverge(self, name: str) -> None:
         """What stands there is run for one thread after the other.
 
         Raises:
             Impossible: one could wait there, or what stands there is entered elsewhere, too.
         """
-        meeting = self.meeting.get(name, _EXIT)
-        inside = self.between(name, meeting)
+        postdominator = self.postdominator.get(name, _EXIT)
+        inside = self.between(name, postdominator)
         if name in inside:  # A loop, each of whose rounds may be the last one of a thread: all of it.
             entries = self.entered(inside) - inside
             name = entries.pop()
@@ -86,7 +86,7 @@ class PhasedCode(Code):
             raise Impossible
         if self.has_loop(inside):
             raise Impossible
-        self.add_region(name, meeting, inside)
+        self.add_region(name, postdominator, inside)
 
     def has_loop(self, inside: Set[str]) -> bool:
         """Whether blocks have a loop: the time of a thread is spent in it then, and not at barriers."""
@@ -98,27 +98,27 @@ class PhasedCode(Code):
         return bool(ways)
 
 
-class Abreast(Copies):
+class CoarsenedKernel(ThreadCopies):
     """The text of a coroutine for several threads."""
 
-    code: PhasedCode
+    code: PhasedThread
 
     def lines(self) -> list[str]:
         """The code of all threads."""
         lines: list[str] = []
-        together = [block.name for block in self.code.without_faults() if block.name not in self.code.inside]
-        for name in together:
-            self.ways[name] = self.ways_behind(name)
-        for name in together:
+        converged = [block.name for block in self.code.without_faults() if block.name not in self.code.inside]
+        for name in converged:
+            self.edges[name] = self.edges_of(name)
+        for name in converged:
             lines += self._block(name)
-        return [*lines, *self.faults(together)]
+        return [*lines, *self.faults(converged)]
 
     def numbers(self) -> list[str]:
         """The numbers of the other threads."""
         return [f"  %thread.t{thread} = add i64 %thread, {thread}" for thread in self.threads[1:]]
 
     def head(self) -> list[str]:
-        """What stands in front of the code."""
+        """The lines in front of the code."""
         return [new for line in self.code.head for new in self.line(line)]
 
     def _block(self, name: str) -> list[str]:
@@ -129,9 +129,9 @@ class Abreast(Copies):
         for line in block.body:
             lines += self.line(line)
         if name in self.code.regions:
-            return lines + self.in_turn(block)
+            return lines + self.serialised(block)
         if name in self.code.waits:
-            (other,) = self.ways[name]
+            (other,) = self.edges[name]
             return [
                 *lines,
                 f"  %s.{name} = call i8 @llvm.coro.suspend(token none, i1 false)",
@@ -140,9 +140,9 @@ class Abreast(Copies):
         return lines + self.end(block)
 
 
-def abreast(text: str, most: int, vectors: int, instructions: int) -> tuple[str, int]:
-    """A module whose ``kernel``, a coroutine, runs several threads from one on, and how many; the text as it is and 1
-    if that is not possible, or would be too much.
+def coarsen(text: str, most: int, vectors: int, instructions: int) -> tuple[str, int]:
+    """A module whose ``kernel``, a coroutine, runs several threads from one on, and their number; the unchanged text
+    and 1 if that is impossible or too large.
 
     Args:
         most: threads; fewer are a divisor of it.
@@ -160,15 +160,19 @@ def abreast(text: str, most: int, vectors: int, instructions: int) -> tuple[str,
     count = most
     while count > 1 and (len(code_lines) > MAXIMUM_LINES[count] or count * vectors > MOST_VECTORS):
         count //= 2
-    if count == 1 or len(code_lines) > LINES_FOR_EACH * instructions or any(ORDERED.match(line) for line in code_lines):
+    if (
+        count == 1
+        or len(code_lines) > LINES_PER_INSTRUCTION * instructions
+        or any(ORDERED.match(line) for line in code_lines)
+    ):
         return text, 1
     try:
-        code = PhasedCode(lines[setup:begun], code_lines)
+        code = PhasedThread(lines[setup:begun], code_lines)
     except Impossible:
         return text, 1
-    if code.lines_in_turn > LINES_IN_TURN * len(code.waits):
+    if code.serial_lines > SERIAL_LINES * len(code.waits):
         count = 2
-    form = Abreast(code, count)
+    form = CoarsenedKernel(code, count)
     body = form.lines()
     found = [
         *lines[: start + 2],

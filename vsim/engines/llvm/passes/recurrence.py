@@ -8,7 +8,7 @@ processor waits, and a second thread fills the gaps.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 from vsim.engines.llvm.passes.blocks import NAME, RESULT, VECTOR, bits_of
@@ -40,7 +40,7 @@ _ROUNDS = 4
 """Rounds of a loop of which the last one is measured."""
 
 
-class Bounds(NamedTuple):
+class LoopCost(NamedTuple):
     """Cycles for a round of a loop, and the processor's vectors that its stack slots hold."""
 
     recurrence: float
@@ -48,7 +48,7 @@ class Bounds(NamedTuple):
     vectors: int
 
 
-def bounds(lines: Iterable[str], slots: Set[str], bits: int) -> Bounds:
+def loop_cost(lines: Iterable[str], slots: Set[str], bits: int) -> LoopCost:
     """Bounds of a loop whose lines are given in the order in which they run.
 
     Args:
@@ -58,25 +58,37 @@ def bounds(lines: Iterable[str], slots: Set[str], bits: int) -> Bounds:
     steps = [step for line in lines if (step := _step(line, slots, bits))]
     written = {step.slot for step in steps if step.slot and not step.name}
     ready: dict[str, float] = {}
-    """When what changes from round to round is there, by its name."""
     held, before = dict[str, float](), dict[str, float]()
     resources = 0.0
     for _ in range(_ROUNDS):
-        before, resources = dict(held), 0.0
-        for step in steps:
-            operands = [ready[n] for n in step.operands if n in ready]
-            if step.slot and not step.name:
-                held[step.slot] = max(operands, default=0.0)
-            elif step.slot:
-                if step.slot in written:
-                    ready[step.name] = held.get(step.slot, 0.0)
-            elif operands or step.changes:  # Anything else is the same in every round.
-                resources += step.occupied
-                if step.name:
-                    ready[step.name] = max(operands, default=0.0) + step.latency
+        before = dict(held)
+        resources = _run_round(steps, written, ready, held)
     growth = max((held[slot] - before.get(slot, 0.0) for slot in held), default=0.0)
     vectors = {step.slot: step.vectors for step in steps if step.slot and step.name}
-    return Bounds(growth, resources, sum(vectors.values()))
+    return LoopCost(growth, resources, sum(vectors.values()))
+
+
+def _run_round(steps: Sequence[_Step], written: Set[str], ready: dict[str, float], held: dict[str, float]) -> float:
+    """Run a round of a loop; the cycles that its instructions occupy the processor.
+
+    Args:
+        written: slots that the loop writes.
+        ready: when each value that changes from round to round is ready (cycles), by name; updated.
+        held: the same of the contents of slots; updated.
+    """
+    resources = 0.0
+    for step in steps:
+        operands = [ready[n] for n in step.operands if n in ready]
+        if step.slot and not step.name:
+            held[step.slot] = max(operands, default=0.0)
+        elif step.slot:
+            if step.slot in written:
+                ready[step.name] = held.get(step.slot, 0.0)
+        elif operands or step.changes:  # Anything else is the same in every round.
+            resources += step.occupied
+            if step.name:
+                ready[step.name] = max(operands, default=0.0) + step.latency
+    return resources
 
 
 class _Step(NamedTuple):

@@ -7,7 +7,7 @@ pass does not run, and nothing else differs.
 
 A pointer belongs to the stack slot that it is computed from, or to memory that code was given, which is one of the
 ranges of the launch (``observers/sanitizer.py``). Slots with constant offsets that lie inside are proved here; all else
-calls ``guard_place``, which gives the pointer, or one to memory that nobody reads, so that a forbidden access does not
+calls ``guard_place``, which gives the pointer, or one to scratch memory, so that a forbidden access does not
 happen. To functions out of line slots are passed with where they are and how large.
 """
 
@@ -20,8 +20,8 @@ from typing import NamedTuple
 ROOTS = frozenset({"@run", "@group", "@kernel", "@guard_set"})
 """Functions whose pointers are all to memory that code was given."""
 SITE_BITS = 32
-"""A site is the number of a function above so many bits, and that of an instruction in it, counted from 1; 0 where
-there is none.
+"""A site is the number of a function above so many bits, and the number of its instruction, counted from 1; 0 for
+unknown sites.
 """
 UNKNOWN_SITE = 0
 _DECLARATIONS = """declare ptr @guard_place(ptr, i64, i64, ptr, i64, i64)
@@ -174,7 +174,7 @@ class _Function:
                 self._define_vector(text)
 
     def _define_vector(self, text: str) -> None:
-        """Read what a vector of pointers is, or one of its lanes."""
+        """Note the sources of a vector of pointers, or of one of its lanes."""
         if (match := _PICKED.match(text)) and match[2] in self.sorted:
             self.joined[match[1]] = [*self.sorted[match[2]][1:]]
         elif match := _PICKED.match(text) or _FILLED.match(text) or _SPREAD.match(text):
@@ -214,7 +214,7 @@ class _Function:
     def _is_proved(self, origin: _Origin, size: int) -> bool:
         return origin.offset is not None and 0 <= origin.offset <= int(origin.room) - size
 
-    # -- what is emitted -----------------------------------------------------------------------------------
+    # -- emitted code --------------------------------------------------------------------------------------
 
     def lines(self) -> list[str]:
         """The function with its checks."""
@@ -335,7 +335,7 @@ class _Function:
         return checks, [given[0], given[1], f"i64 {length}", given[3]]
 
     def _masked(self, name: str, given: list[str]) -> tuple[list[str], list[str]]:
-        """A masked access: of its lanes those that are allowed."""
+        """A masked access, restricted to the allowed lanes."""
         reads = ".load." in name or ".gather." in name
         which = len(given) - (2 if reads else 1)
         mask_type, _, mask = given[which].partition("> ")

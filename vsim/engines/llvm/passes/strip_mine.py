@@ -1,13 +1,13 @@
-"""Long straight code in strips: lanes go through it some at a time, in a loop.
+"""Strip-mining of long straight code: lanes pass through it in strips, in a loop.
 
-A value of 32 dwords takes four vectors of 256 bits. Code that holds more values than the processor has registers for
-is full of moves to the stack and back then, and four times as long as it has to be, which caches of instructions and
-compilation feel. The part of a long block that treats all lanes alike (``shl``, ``add``, ``select``...) becomes a loop
-over strips; what lies in front of it and behind meets it in memory. A strip has two vectors, as the instructions of one
-fill the time that those of the other wait for each other; it has one where two would not nearly fit into registers.
+A value of 32 dwords takes four vectors of 256 bits. Code with more live values than the processor has registers
+is full of spills, and four times as long as necessary, which costs time in the instruction cache and in the compiler.
+The lane-wise part of a long block (``shl``, ``add``, ``select``...) becomes a loop over strips; code in front of it and
+behind it exchanges values with it through memory. A strip has two vectors, as the instructions of one fill the latency
+of the other; it has one vector where two would not nearly fit into registers.
 
-Compilers split instructions of 32 lanes for processors that have none: two of 16 lanes follow each other, which are
-the same but for what they are made of. Where all of a block come in such twins, each pair is taken as one.
+Compilers split instructions of 32 lanes for processors without them: two instructions of 16 lanes follow each other,
+which differ in their operands alone. If all lines of a block form such isomorphic pairs, each pair becomes one line.
 
 Only integers: they do not depend on the rounding mode, which a block may change.
 """
@@ -29,10 +29,10 @@ LEAST_LANES = 8
 """Lanes of a strip at least, so that its part of a mask begins at a byte."""
 MOST_LANES = 32
 """Lanes of a thread at most."""
-TRIED = 200
+PROBED_LINES = 200
 """Lines of a part, a fourth of which must have twins so that they are looked for in the others."""
 ATTEMPTS = 4
-"""How often what has no twin leaves a part."""
+"""How often lines without an isomorphic pair are removed from a part."""
 _GROUP = "define void @group("
 _EQUAL = re.compile(r"<(\w+ [^,<>]+)(?:, \1)+>")
 """A constant whose elements are equal."""
@@ -49,8 +49,8 @@ _MEMORY = re.compile(
 )
 
 
-def in_strips(text: str, bits: int) -> str:
-    """A module in which long straight code of ``group`` is run in strips, where that pays; else the text as it is.
+def strip_mine(text: str, bits: int) -> str:
+    """A module in which long straight code of ``group`` runs in strips, where that pays; else the unchanged text.
 
     Args:
         bits: of the processor's vectors.
@@ -107,7 +107,7 @@ def _element(kind: str) -> str:
 
 
 @dataclass
-class _Value:
+class _LanewiseLine:
     """A line of a part: its text behind ``=``, of which every other piece is an operand that may differ from lane to
     lane.
     """
@@ -117,7 +117,7 @@ class _Value:
     pieces: list[str]
     uniform: bool
     """Whether all lanes have the same."""
-    twin: str = ""
+    pair: str = ""
     """The line for the other half of the lanes, of the first of both."""
 
     @property
@@ -130,18 +130,18 @@ class _Part:
 
     def __init__(self, block: Block) -> None:
         self.block = block
-        self.values: dict[str, _Value] = {}
+        self.values: dict[str, _LanewiseLine] = {}
         """Lines of the part by name, in their order."""
         self.uniform: set[str] = set()
-        """Names of those that are the same in all lanes."""
+        """Names of the lines that are the same in all lanes."""
         self.before: list[str] = []
-        self.behind: list[str] = []
+        self.after: list[str] = []
         """The other lines of the block."""
         self.lanes = self._most_lanes()
         self._divide(set())
-        self.first_of: dict[str, str] = {}
+        self.leaders: dict[str, str] = {}
         """The first of twins by the second."""
-        self.halves = 2 if self.lanes < MOST_LANES and self._has_twins() else 1
+        self.width = 2 if self.lanes < MOST_LANES and self._has_isomorphic_pairs() else 1
 
     def _most_lanes(self) -> int:
         """The number of lanes of most lines."""
@@ -152,14 +152,14 @@ class _Part:
         return max(counts, key=lambda n: counts[n], default=0)
 
     def _divide(self, without: set[str]) -> None:
-        """Say which lines belong to the part, and which of the others must stand behind it.
+        """Divide the block into the part, the lines in front of it, and the lines that must follow it.
 
         Accesses to memory keep their order. Those of the part have none.
 
         Args:
             without: what does not belong to it.
         """
-        self.values, self.uniform, self.before, self.behind = {}, set(), [], []
+        self.values, self.uniform, self.before, self.after = {}, set(), [], []
         late, touched = set[str](), False
         for line in self.block.body:
             result = RESULT.fullmatch(line)
@@ -173,14 +173,14 @@ class _Part:
                 continue
             memory = bool(_MEMORY.match(line))
             if is_late or not self.values.keys().isdisjoint(names) or (memory and touched):
-                self.behind.append(line)
+                self.after.append(line)
                 touched |= memory
                 if result:
                     late.add(result[1])
             else:
                 self.before.append(line)
 
-    def _value(self, name: str, text: str) -> _Value | None:
+    def _value(self, name: str, text: str) -> _LanewiseLine | None:
         """A line that treats lanes alike."""
         splat = text.startswith(("insert", "shuffle"))
         if not (_SPLAT if splat else _LANEWISE).match(text) or _FLOATS.search(text):
@@ -194,48 +194,48 @@ class _Part:
         if not splat and "<" not in pieces[0]:
             return None
         if not splat:
-            return _Value(name, kind, pieces, self.uniform.issuperset(pieces[1::2]))
+            return _LanewiseLine(name, kind, pieces, self.uniform.issuperset(pieces[1::2]))
         if text.startswith("shuffle"):
             element = self.values.get(pieces[1])
             if element is None or not element.pieces[0].startswith("insert"):
                 return None
         elif pieces[1] in self.values:
             return None
-        return _Value(name, kind, pieces, True)
+        return _LanewiseLine(name, kind, pieces, True)
 
-    def _has_twins(self) -> bool:
+    def _has_isomorphic_pairs(self) -> bool:
         """Whether all lines have twins, or all but a few, which leave the part then."""
         without = set[str]()
         for _ in range(ATTEMPTS):
-            alone = self._find_twins()
-            if not alone:
-                for second, first in self.first_of.items():
-                    self.values[first].twin = second
-                return bool(self.first_of)
-            if len(alone) > len(self.first_of) // 4:
+            unpaired = self._pair_isomorphic()
+            if not unpaired:
+                for second, first in self.leaders.items():
+                    self.values[first].pair = second
+                return bool(self.leaders)
+            if len(unpaired) > len(self.leaders) // 4:
                 break
-            without |= alone
+            without |= unpaired
             self._divide(without)
         if without:
             self._divide(set())
-        self.first_of = {}
+        self.leaders = {}
         return False
 
-    def _find_twins(self) -> set[str]:
-        """Pair lines with those of the other half of the lanes; the names of those that remain."""
-        waiting: dict[tuple[str, ...], list[_Value]] = defaultdict(list)
+    def _pair_isomorphic(self) -> set[str]:
+        """Pair lines with lines of the other half of the lanes; the names of unpaired lines."""
+        worklist: dict[tuple[str, ...], list[_LanewiseLine]] = defaultdict(list)
         varying = [value for value in self.values.values() if not value.uniform]
-        self.first_of = {}
+        self.leaders = {}
         for n, value in enumerate(varying):
-            if n == TRIED and 4 * len(self.first_of) < n:
+            if n == PROBED_LINES and 4 * len(self.leaders) < n:
                 return {value.name for value in varying}
-            if found := waiting.get(self._key(value, True)):
-                self.first_of[value.name] = found.pop(0).name
+            if found := worklist.get(self._key(value, True)):
+                self.leaders[value.name] = found.pop(0).name
             else:
-                waiting[self._key(value, False)].append(value)
-        return {value.name for values in waiting.values() for value in values}
+                worklist[self._key(value, False)].append(value)
+        return {value.name for values in worklist.values() for value in values}
 
-    def _key(self, value: _Value, second: bool) -> tuple[str, ...]:
+    def _key(self, value: _LanewiseLine, second: bool) -> tuple[str, ...]:
         """What twins have in common.
 
         Args:
@@ -247,20 +247,20 @@ class _Part:
             if inner is None:
                 found[n] = "from outside"
             elif second and not inner.uniform:
-                found[n] = self.first_of.get(inner.name, "none")
+                found[n] = self.leaders.get(inner.name, "none")
         return tuple(found)
 
     def strip(self, bits: int) -> int:
-        """Lanes of a strip; 0 if the block stays as it is."""
-        room, vector, all_lanes = REGISTERS[bits] * bits, bits // 32, self.lanes * self.halves
-        if len(self.values) < LEAST_LINES * self.halves or all_lanes % vector or all_lanes % LEAST_LANES:
+        """Lanes of a strip; 0 if the block stays unchanged."""
+        register_bits, vector, all_lanes = REGISTERS[bits] * bits, bits // 32, self.lanes * self.width
+        if len(self.values) < LEAST_LINES * self.width or all_lanes % vector or all_lanes % LEAST_LANES:
             return 0
         live = self._live_bits()
-        if live <= room:
+        if live <= register_bits:
             return 0
         one, two = max(vector, LEAST_LANES), min(2 * vector, all_lanes)
-        lanes = one if live * two > 2 * room * all_lanes else two
-        return 0 if (self.halves, lanes) == (1, all_lanes) else lanes
+        lanes = one if live * two > 2 * register_bits * all_lanes else two
+        return 0 if (self.width, lanes) == (1, all_lanes) else lanes
 
     def _live_bits(self) -> int:
         """The most bits that values of the part take at once, in its order."""
@@ -300,26 +300,26 @@ class _Loop:
     def __init__(self, part: _Part, strip: int, used: set[str]) -> None:
         self.part, self.strip = part, strip
         self.slots: dict[tuple[str, ...], _Slot] = {}
-        self.wanted = used | {name for line in part.behind for name in NAME.findall(line)}
+        self.wanted = used | {name for line in part.after for name in NAME.findall(line)}
         """Names that are used behind the loop."""
         self.body: list[str] = []
         self.loads: list[str] = []
-        """Lines behind the loop that read what it leaves."""
+        """Lines behind the loop that read its results."""
         for value in self._in_order():
             self._emit(value)
-            names = (value.name, value.twin) if value.twin else (value.name,)
+            names = (value.name, value.pair) if value.pair else (value.name,)
             if not self.wanted.isdisjoint(names):
-                self._leave(value, names)
+                self._store_result(value, names)
 
     def slots_in_memory(self) -> list[str]:
         """Lines for the beginning of the function."""
-        lanes = self.part.lanes * self.part.halves
+        lanes = self.part.lanes * self.part.width
         return [f"  {s.address} = alloca <{lanes} x {_element(s.kind)}>, align 64" for s in self.slots.values()]
 
     def lines(self) -> list[str]:
-        """What stands in the place of the block's body."""
+        """The new body of the block."""
         part, name = self.part, self.part.block.name
-        count = part.lanes * part.halves // self.strip
+        count = part.lanes * part.width // self.strip
         if count == 1:
             around = ["  %strip = add i64 0, 0"], [f"  br label %{name}.behind", f"{name}.behind:"]
         else:
@@ -336,28 +336,28 @@ class _Loop:
                     f"{name}.behind:",
                 ],
             )
-        return [*part.before, *self._stores(), *around[0], *self.body, *around[1], *self.loads, *part.behind]
+        return [*part.before, *self._stores(), *around[0], *self.body, *around[1], *self.loads, *part.after]
 
-    def _in_order(self) -> Iterable[_Value]:
+    def _in_order(self) -> Iterable[_LanewiseLine]:
         """Lines for one strip: of two that are twins the first, at the place of the second."""
         part = self.part
         for value in part.values.values():
-            if part.halves == 1 or value.uniform:
+            if part.width == 1 or value.uniform:
                 yield value
-            elif value.name in part.first_of:
-                yield part.values[part.first_of[value.name]]
+            elif value.name in part.leaders:
+                yield part.values[part.leaders[value.name]]
 
-    def _emit(self, value: _Value) -> None:
+    def _emit(self, value: _LanewiseLine) -> None:
         """A line for the lanes of a strip, with loads of what comes from outside."""
         part, pieces = self.part, list(value.pieces)
-        twin = part.values[value.twin].sources if value.twin else []
+        pair = part.values[value.pair].sources if value.pair else []
         for n in range(1, len(pieces), 2):
             source = pieces[n]
             if source in part.values:
                 pieces[n] = f"{source}.s"
             elif not pieces[0].startswith("insert"):
                 kind = [m[0] for m in _TYPE.finditer("".join(value.pieces[:n]))][-1]
-                names = (source, *islice(twin, n // 2, n // 2 + 1))
+                names = (source, *islice(pair, n // 2, n // 2 + 1))
                 address = f"{value.name}.from{n}"
                 self.body += [
                     self._place(self._slot(names, kind), address),
@@ -366,8 +366,8 @@ class _Loop:
                 pieces[n] = f"{address}.s"
         self.body.append(f"  {value.name}.s = {_of_lanes(''.join(pieces), part.lanes, self.strip)}")
 
-    def _leave(self, value: _Value, names: tuple[str, ...]) -> None:
-        """Keep a value for what stands behind the loop."""
+    def _store_result(self, value: _LanewiseLine, names: tuple[str, ...]) -> None:
+        """Keep a value for code behind the loop."""
         slot, address = self._slot(names, value.kind), f"{value.name}.to"
         self.body += [
             self._place(slot, address),
@@ -378,7 +378,7 @@ class _Loop:
             self.loads += [line, f"  {name} = load {slot.kind}, ptr {address}, align 1"]
 
     def _stores(self) -> list[str]:
-        """Lines in front of the loop that write what it reads."""
+        """Lines in front of the loop that write its inputs."""
         found = []
         for names, slot in self.slots.items():
             if names[0] not in self.part.values:

@@ -1,4 +1,4 @@
-"""Code for several threads at once, out of the text of a thread's: what ``unroll_and_jam.py`` and ``coarsen.py`` share.
+"""Code for several threads at once, made from one thread's text: shared by ``unroll_and_jam.py`` and ``coarsen.py``.
 
 What is the same for all threads of a group (arguments, limits, counters of loops, what lies at such addresses) stands
 once; anything else once for each of them. All of them go the same way from block to block:
@@ -62,7 +62,7 @@ def parsed(text: str) -> Line:
 class Region:
     """What is run for one thread after the other: the blocks behind one, up to the block at which all ways meet."""
 
-    meeting: str
+    postdominator: str
     inside: Set[str]
 
 
@@ -70,8 +70,8 @@ class Impossible(Exception):
     """Several threads cannot run at once."""
 
 
-class Code:
-    """The code of a thread, as blocks, and what is known of it.
+class ThreadCode:
+    """The code of a thread, as blocks, and its analyses.
 
     Args:
         head: lines in front of it.
@@ -93,14 +93,14 @@ class Code:
         """Blocks from which no way leads to the end of a thread."""
         if any(block.successors()[1:2] and block.successors()[1] in self.fatal for block in self.without_faults()):
             raise Impossible  # A branch leads to a fault if its condition does not hold, which none does here.
-        self.meeting = postdominators(self.blocks, self.exit, self.fatal | {*exits[1:]})
+        self.postdominator = postdominators(self.blocks, self.exit, self.fatal | {*exits[1:]})
         self.regions: dict[str, Region] = {}
         """Where threads may take different ways, by the block in front."""
         self.inside: set[str] = set()
         """Blocks of regions."""
-        self.own = {number}
+        self.varying = {number}
         """What is of one thread: values that another may have otherwise, and slots with such."""
-        self._find_own()
+        self._find_varying()
 
     def without_faults(self) -> list[Block]:
         """The blocks that are on a way to the end of a thread."""
@@ -124,23 +124,23 @@ class Code:
 
         What a loop adds to a slot that is read nowhere else is of no use, though each round reads it.
         """
-        needed, waiting = set[str](), list[str]()
+        needed, worklist = set[str](), list[str]()
         sources: dict[str, list[str]] = {}
-        """What is needed for a name, or for what a slot has."""
+        """The names that a name, or a slot's contents, depend on."""
         for block in self.blocks.values():
-            waiting += NAME.findall(block.end)
+            worklist += NAME.findall(block.end)
             for phi, (_, values) in block.phis.items():
                 sources[phi] = list(values.values())
             for line in map(self.line, block.body):
                 if target := self._only_sets(line):
                     sources.setdefault(target, []).extend((*line.names, "" if line.is_store else line.place))
                 else:
-                    waiting += (*line.names, line.place)
-        while waiting:
-            name = waiting.pop()
+                    worklist += (*line.names, line.place)
+        while worklist:
+            name = worklist.pop()
             if name not in needed:
                 needed.add(name)
-                waiting += sources.get(name, ())
+                worklist += sources.get(name, ())
         for block in self.blocks.values():
             block.phis = {phi: values for phi, values in block.phis.items() if phi in needed}
             block.body = [t for t in block.body if not (target := self._only_sets(self.line(t))) or target in needed]
@@ -151,67 +151,67 @@ class Code:
             return line.place if line.place in self.slots else ""
         return line.result if line.is_repeatable and not line.is_volatile else ""
 
-    # -- what is of one thread -----------------------------------------------------------------------------
+    # -- varying values ------------------------------------------------------------------------------------
 
-    def _find_own(self) -> None:
+    def _find_varying(self) -> None:
         before = -1
-        self.own |= {slot[1] for line in self.head if (slot := ALLOCA.fullmatch(line))} - self.slots
-        while before != self._known():
-            before = self._known()
+        self.varying |= {slot[1] for line in self.head if (slot := ALLOCA.fullmatch(line))} - self.slots
+        while before != self._progress():
+            before = self._progress()
             for line in self.head:
                 self._look_at(self.line(line), False)
             for name, block in self.blocks.items():
                 self._look_into(name, block)
 
-    def _known(self) -> int:
-        return len(self.own) + len(self.regions) + len(self.inside)
+    def _progress(self) -> int:
+        return len(self.varying) + len(self.regions) + len(self.inside)
 
     def _look_into(self, name: str, block: Block) -> None:
         """What of a block is of one thread, and whether threads may go different ways behind it."""
         parted = name in self.inside or name in self.fatal
-        joined = any(region.meeting == name for region in self.regions.values())
+        joined = any(region.postdominator == name for region in self.regions.values())
         for phi, (_, values) in block.phis.items():
-            if parted or joined or not self.own.isdisjoint(values.values()):
-                self.own.add(phi)
+            if parted or joined or not self.varying.isdisjoint(values.values()):
+                self.varying.add(phi)
         for line in block.body:
             self._look_at(self.line(line), parted)
         branch = BRANCH.fullmatch(block.end)
-        if parted or not branch or branch[1] not in self.own or not self.fatal.isdisjoint(block.successors()):
+        if parted or not branch or branch[1] not in self.varying or not self.fatal.isdisjoint(block.successors()):
             return
-        self.part_behind(name)
+        self.diverge(name)
 
     def _look_at(self, line: Line, parted: bool) -> None:
         if line.is_store:
-            if line.place in self.slots and (parted or not self.own.isdisjoint(line.names)):
-                self.own.add(line.place)
-        elif line.result and line.result not in self.own:
-            differs = parted or not line.is_repeatable or line.place in self.own
-            if differs or not self.own.isdisjoint(line.names):
-                self.own.add(line.result)
+            if line.place in self.slots and (parted or not self.varying.isdisjoint(line.names)):
+                self.varying.add(line.place)
+        elif line.result and line.result not in self.varying:
+            differs = parted or not line.is_repeatable or line.place in self.varying
+            if differs or not self.varying.isdisjoint(line.names):
+                self.varying.add(line.result)
 
-    def is_own(self, line: Line) -> bool:
+    def varies(self, line: Line) -> bool:
         """Whether a line has to do with something of one thread."""
-        return line.result in self.own or line.place in self.own or not self.own.isdisjoint(line.names)
+        return line.result in self.varying or line.place in self.varying or not self.varying.isdisjoint(line.names)
 
-    def part_behind(self, name: str) -> None:
+    def diverge(self, name: str) -> None:
         """Threads may take different ways behind a block."""
         raise NotImplementedError
 
-    def add_region(self, name: str, meeting: str, inside: Set[str]) -> None:
-        """What stands behind a block is run for one thread after the other, up to a meeting."""
+    def add_region(self, name: str, postdominator: str, inside: Set[str]) -> None:
+        """Run the blocks behind a branch for one thread after the other, up to the postdominator."""
         self.inside |= inside
-        self.regions[name] = Region(meeting, inside)
+        self.regions[name] = Region(postdominator, inside)
         for other in self.regions.keys() & self.inside:
             del self.regions[other]
 
-    def between(self, name: str, meeting: str) -> set[str]:
-        """The blocks behind one, up to a meeting."""
-        inside, waiting = set[str](), self.blocks[name].successors()
-        while waiting:
-            other = waiting.pop()
-            if other != meeting and other not in self.fatal and other not in inside and other in self.blocks:
+    def between(self, name: str, postdominator: str) -> set[str]:
+        """The blocks behind a branch, up to its postdominator."""
+        inside, worklist = set[str](), self.blocks[name].successors()
+        while worklist:
+            other = worklist.pop()
+            if other != postdominator and other not in self.fatal and other not in inside and other in self.blocks:
                 inside.add(other)
-                waiting += self.blocks[other].successors()
+                worklist += self.blocks[other].successors()
         return inside
 
     def entered(self, inside: Iterable[str]) -> set[str]:
@@ -220,7 +220,7 @@ class Code:
 
 
 def _with_edges_split(blocks: dict[str, Block]) -> dict[str, Block]:
-    """The blocks, with one of its own between a branch and a block that is reached from elsewhere, too."""
+    """The blocks, with critical edges split."""
     found: dict[str, Block] = {}
     for name, block in blocks.items():
         found[name] = block
@@ -240,31 +240,31 @@ def _with_edges_split(blocks: dict[str, Block]) -> dict[str, Block]:
     return found
 
 
-class Copies:
+class ThreadCopies:
     """The text of a thread's code for several threads.
 
     Args:
-        named: what the first thread has under another name, too, as the text has the code of a single thread besides.
+        named: values that have another name for the first thread, as the text also has the code of a single thread.
     """
 
-    def __init__(self, code: Code, count: int, named: Set[str] = frozenset()) -> None:
+    def __init__(self, code: ThreadCode, count: int, named: Set[str] = frozenset()) -> None:
         self.code, self.count, self.named = code, count, named
         self.threads = range(count)
         self.blocks = code.blocks
-        self.ways: dict[str, dict[str, str]] = {}
+        self.edges: dict[str, dict[str, str]] = {}
         """Of each block that is run together: the labels by which blocks behind it are reached."""
 
     # -- names ---------------------------------------------------------------------------------------------
 
     def renamed(self, text: str, thread: int) -> str:
         """A text for one of the threads."""
-        own, named = self.code.own, self.named
+        varying, named = self.code.varying, self.named
         if not thread and not named:
             return text
 
         def name(found: re.Match[str]) -> str:
             old = found[0]
-            number = thread if old in own else 0
+            number = thread if old in varying else 0
             return f"{old}.t{number}" if number or old in named else old
 
         return NAME.sub(name, text)
@@ -277,7 +277,7 @@ class Copies:
 
     def _is_repeated(self, line: Line) -> bool:
         """Whether a line is of one thread, or does something each time."""
-        return self.code.is_own(line) or (not line.result and line.place not in self.code.slots)
+        return self.code.varies(line) or (not line.result and line.place not in self.code.slots)
 
     def label(self, name: str) -> str:
         """The label of a block that threads run together."""
@@ -285,19 +285,19 @@ class Copies:
 
     # -- blocks that are run together ----------------------------------------------------------------------
 
-    def ways_behind(self, name: str) -> dict[str, str]:
+    def edges_of(self, name: str) -> dict[str, str]:
         """Blocks behind one that is run together, with the labels by which they are reached."""
         if region := self.code.regions.get(name):
-            return {region.meeting: f"joined.{name}"}
+            return {region.postdominator: f"joined.{name}"}
         return {other: f"w.{name}" for other in self.blocks[name].successors() if other not in self.code.fatal}
 
     def phi(self, block: Block, phi: str) -> list[str]:
         """A phi, for each thread if it is of one."""
         kind, values = block.phis[phi]
         lines = []
-        for thread in self.threads if phi in self.code.own else (0,):
+        for thread in self.threads if phi in self.code.varying else (0,):
             arms = []
-            for before, ways in self.ways.items():
+            for before, ways in self.edges.items():
                 if label := ways.get(block.name):
                     joined = before in self.code.regions
                     value = f"{phi}.{before}.t{thread}" if joined else self.renamed(values[before], thread)
@@ -314,7 +314,7 @@ class Copies:
         here, good = block.name, self.label(other)
         if one not in self.code.fatal:
             return [f"  br i1 {self.renamed(condition, 0)}, label %{self.label(one)}, label %{good}{weights}"]
-        if condition not in self.code.own:
+        if condition not in self.code.varying:
             first = self.renamed(condition, 0)
             return [f"  br i1 {first}, label %f0.{here}, label %{good}{weights}", *self._to_fault(here, one, 0)]
         lines, any_of = self.over_threads("or", condition, f"any{{}}.{here}")
@@ -339,7 +339,7 @@ class Copies:
 
     # -- blocks that are run for one thread ----------------------------------------------------------------
 
-    def in_turn(self, block: Block) -> list[str]:
+    def serialised(self, block: Block) -> list[str]:
         """What stands between a block and the one at which the ways behind it meet: for one thread after the other."""
         here, region = block.name, self.code.regions[block.name]
         lines: list[str] = []
@@ -347,19 +347,21 @@ class Copies:
         for thread in self.threads:
             leave = f"turn{thread + 1}.{here}" if thread + 1 < self.count else f"joined.{here}"
             labels = {here: label} | {name: f"t{thread}.{name}" for name in self.blocks if name in region.inside}
-            lines.append(self._solo_end(block.end, thread, {region.meeting: leave}))
+            lines.append(self._serial_end(block.end, thread, {region.postdominator: leave}))
             for name, inner in self.blocks.items():
                 if name in region.inside:
-                    lines += self._solo(inner, thread, labels, {region.meeting: leave})
+                    lines += self._serial_block(inner, thread, labels, {region.postdominator: leave})
             lines.append(f"{leave}:")
-            if region.meeting != self.code.exit:
-                for phi, (kind, values) in self.blocks[region.meeting].phis.items():
+            if region.postdominator != self.code.exit:
+                for phi, (kind, values) in self.blocks[region.postdominator].phis.items():
                     arms = [f"[ {self.renamed(values[b], thread)}, %{at} ]" for b, at in labels.items() if b in values]
                     lines.append(f"  {phi}.{here}.t{thread} = phi {kind} {', '.join(arms)}")
             label = leave
-        return [*lines, f"  br label %{self.label(region.meeting)}"]
+        return [*lines, f"  br label %{self.label(region.postdominator)}"]
 
-    def _solo(self, block: Block, thread: int, before: Mapping[str, str], labels: Mapping[str, str]) -> list[str]:
+    def _serial_block(
+        self, block: Block, thread: int, before: Mapping[str, str], labels: Mapping[str, str]
+    ) -> list[str]:
         """A block for one of the threads.
 
         Args:
@@ -371,42 +373,42 @@ class Copies:
             arms = [f"[ {self.renamed(values[b], thread)}, %{before[b]} ]" for b in block.before if b in before]
             lines.append(f"  {self.renamed(phi, thread)} = phi {kind} {', '.join(arms)}")
         lines += [self.renamed(line, thread) for line in block.body]
-        return [*lines, self._solo_end(block.end, thread, labels)]
+        return [*lines, self._serial_end(block.end, thread, labels)]
 
-    def _solo_end(self, text: str, thread: int, labels: Mapping[str, str]) -> str:
+    def _serial_end(self, text: str, thread: int, labels: Mapping[str, str]) -> str:
         def label(found: re.Match[str]) -> str:
             name = self.code.exit if found[1] in self.code.exits else f"t{thread}.{found[1]}"
             return f"label %{labels.get(found[1], name)}"
 
         return _TARGET.sub(label, self.renamed(text, thread))
 
-    def _entries(self, together: Sequence[str], thread: int) -> dict[str, str]:
+    def _entries(self, converged: Sequence[str], thread: int) -> dict[str, str]:
         """The blocks from which a thread goes to a fault while others are with it, and where to."""
         found = {}
-        for name in together:
+        for name in converged:
             branch = BRANCH.fullmatch(self.blocks[name].end)
             leaves = branch and branch[2] in self.code.fatal and name not in self.code.regions
-            if branch and leaves and (thread == 0 or branch[1] in self.code.own):
+            if branch and leaves and (thread == 0 or branch[1] in self.code.varying):
                 found[name] = branch[2]
         return found
 
-    def faults(self, together: Sequence[str]) -> list[str]:
+    def faults(self, converged: Sequence[str]) -> list[str]:
         """The blocks from which no way leads to the end of a thread, for each one that enters them."""
         lines: list[str] = []
-        solo = {name for before in together if (r := self.code.regions.get(before)) for name in r.inside}
+        serial = {name for before in converged if (r := self.code.regions.get(before)) for name in r.inside}
         for thread in self.threads:
-            entries = self._entries(together, thread)
-            waiting = list(entries.values())
-            waiting += [b for name in solo for b in self.blocks[name].successors() if b in self.code.fatal]
+            entries = self._entries(converged, thread)
+            worklist = list(entries.values())
+            worklist += [b for name in serial for b in self.blocks[name].successors() if b in self.code.fatal]
             reached: set[str] = set()
-            while waiting:
-                name = waiting.pop()
+            while worklist:
+                name = worklist.pop()
                 if name in self.blocks and name not in reached:
                     reached.add(name)
-                    waiting += self.blocks[name].successors()
+                    worklist += self.blocks[name].successors()
             for name in self.blocks:
                 if name in reached:
-                    labels = {other: f"t{thread}.{other}" for other in solo | reached}
+                    labels = {other: f"t{thread}.{other}" for other in serial | reached}
                     labels |= {other: f"f{thread}.{other}" for other, entry in entries.items() if entry == name}
-                    lines += self._solo(self.blocks[name], thread, labels, {})
+                    lines += self._serial_block(self.blocks[name], thread, labels, {})
         return lines

@@ -2,9 +2,9 @@
 
 A thread whose loop is one chain of dependent instructions waits for each of them; the instructions of other threads
 fill these gaps. The text of ``group`` (``lower/assembly.py``) gets a second body, for two or four threads
-(:mod:`thread_copies`). Branches of the loops that are worth it are taken together while all threads go the same way.
-Where they part, the first one goes on alone in the body for one thread, to its end; then the next does, from the place
-that it had reached, which waits in memory meanwhile.
+(:mod:`thread_copies`). Branches of profitable loops are taken together while all threads go the same way.
+Where they diverge, the first thread continues alone in the body for one thread, to its end; then the next one does,
+from the place that it had reached, with its state in memory meanwhile.
 
 What is live where a thread enters that body goes through stack slots, of which LLVM makes SSA values again.
 """
@@ -24,16 +24,16 @@ from vsim.engines.llvm.passes.blocks import (
     innermost_loops,
     result_type,
 )
-from vsim.engines.llvm.passes.recurrence import REGISTERS, bounds, vectors_of
-from vsim.engines.llvm.passes.thread_copies import ALLOCA, ORDERED, Code, Copies, Impossible
+from vsim.engines.llvm.passes.recurrence import REGISTERS, loop_cost, vectors_of
+from vsim.engines.llvm.passes.thread_copies import ALLOCA, ORDERED, Impossible, ThreadCode, ThreadCopies
 
-LEAST_WAITING = 0.3
+LEAST_STALL = 0.3
 """Of the time that a loop's instructions take what its recurrences must take, so that two threads run at once."""
-LEAST_WAITING_OF_TWO = 0.45
+LEAST_STALL_OF_TWO = 0.45
 """Of the time that the instructions of two threads take, so that four run at once."""
 MAXIMUM_LINES = 2000
 """Lines of a thread's code, of which one copy more is compiled than threads run at once."""
-LINES_OF_FOUR, LINES_FOR_EACH = 450, 14
+LINES_OF_FOUR, LINES_PER_INSTRUCTION = 450, 14
 """Lines of what four threads are compiled to up to which they run at once, and so many more for each instruction of
 the kernel: a hundred take 5 to 6 ms to compile, and an instruction is to take less than one.
 """
@@ -49,8 +49,8 @@ _LINE = 64
 _COPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
 
 
-def jammed(text: str, bits: int, threads: int, instructions: int) -> str:
-    """A module whose ``group`` runs several threads at once, if that may pay; else the text as it is.
+def unroll_and_jam(text: str, bits: int, threads: int, instructions: int) -> str:
+    """A module whose ``group`` runs several threads at once, if that may pay; else the unchanged text.
 
     Args:
         bits: of the processor's vectors.
@@ -66,50 +66,53 @@ def jammed(text: str, bits: int, threads: int, instructions: int) -> str:
     if blocks is None:
         return text
     head = lines[start + 2 : begin]
-    headers = _worthy(blocks, {m[1] for line in head if (m := ALLOCA.fullmatch(line))}, bits)
+    headers = _profitable_loops(blocks, {m[1] for line in head if (m := ALLOCA.fullmatch(line))}, bits)
     if not headers:
         return text
     try:
-        code = JammedCode(head, blocks, headers)
+        code = JammedThread(head, blocks, headers)
     except Impossible:
         return text
-    may_be_four = threads >= 4 and code.lines_of(4) <= LINES_OF_FOUR + LINES_FOR_EACH * instructions
-    count = 4 if may_be_four and _waits_for_two(code, bits) else 2
-    found = "\n".join([*lines[: start + 2], *Jam(code, count).lines(), *lines[end:]])
+    may_be_four = threads >= 4 and code.lines_of(4) <= LINES_OF_FOUR + LINES_PER_INSTRUCTION * instructions
+    count = 4 if may_be_four and _stalls_with_two(code, bits) else 2
+    found = "\n".join([*lines[: start + 2], *JammedGroup(code, count).lines(), *lines[end:]])
     found = found.replace("  %t1 = add i64 %t, 1\n", "  %t1 = add i64 %t, %t.step\n")
     return found if _COPY in found else f"{_COPY}\n{found}"
 
 
-def _worthy(blocks: Mapping[str, Block], slots: Set[str], bits: int) -> set[str]:
+def _profitable_loops(blocks: Mapping[str, Block], slots: Set[str], bits: int) -> set[str]:
     """Headers of the innermost loops that two threads run at once: all that hold little, if one of them waits."""
-    headers, waits = set[str](), False
+    headers, stalls = set[str](), False
     for header, loop in innermost_loops({name: block.likely_successors() for name, block in blocks.items()}).items():
-        found = bounds((line for name in loop for line in blocks[name].body), slots, bits)
+        found = loop_cost((line for name in loop for line in blocks[name].body), slots, bits)
         if found.vectors <= MOST_VECTORS:
             headers.add(header)
-            waits |= found.recurrence >= LEAST_WAITING * found.resources
-    return headers if waits else set()
+            stalls |= found.recurrence >= LEAST_STALL * found.resources
+    return headers if stalls else set()
 
 
-def _waits_for_two(code: JammedCode, bits: int) -> bool:
+def _stalls_with_two(code: JammedThread, bits: int) -> bool:
     """Whether one of the loops waits even when two threads run at once, and what four hold finds place in registers."""
-    waits = False
+    stalls = False
     for header, loop in innermost_loops({n: block.likely_successors() for n, block in code.blocks.items()}).items():
         if header in code.inside:
             continue
         lines = [code.line(text) for name in loop for text in code.blocks[name].body]
-        own = [line.text for line in lines if code.is_own(line)]
-        found, every = bounds(own, code.bytes.keys(), bits), bounds((x.text for x in lines), code.bytes.keys(), bits)
+        varying = [line.text for line in lines if code.varies(line)]
+        found, every = (
+            loop_cost(varying, code.bytes.keys(), bits),
+            loop_cost((x.text for x in lines), code.bytes.keys(), bits),
+        )
         used = {name for line in lines for name in line.names}
-        outside = {x for x in used & code.own if code.home.get(x, header) not in loop}
+        outside = {x for x in used & code.varying if code.home.get(x, header) not in loop}
         held = found.vectors + sum(vectors_of(code.type_of(x), bits) for x in outside)
         if 4 * held > MOST_REGISTERS * REGISTERS[bits]:
             return False
-        waits |= found.recurrence >= LEAST_WAITING_OF_TWO * (every.resources + found.resources)
-    return waits
+        stalls |= found.recurrence >= LEAST_STALL_OF_TWO * (every.resources + found.resources)
+    return stalls
 
 
-class JammedCode(Code):
+class JammedThread(ThreadCode):
     """The code of a thread with loops that wait for their own results.
 
     Args:
@@ -124,36 +127,36 @@ class JammedCode(Code):
 
     def __init__(self, head: list[str], blocks: dict[str, Block], headers: Set[str]) -> None:
         self.headers = headers
-        self.partings: set[str] = set()
+        self.divergent: set[str] = set()
         """Blocks behind which threads part."""
         super().__init__(head, blocks, "%t", (_NEXT,))
         self.home: dict[str, str] = {}
-        """The block in which what is computed in the code of a thread is."""
+        """The defining block of each value of a thread."""
         self.types: dict[str, str] = {}
-        """Of what of it was asked for."""
+        """Types of values, computed on demand."""
         self._find_names()
         self.used = {name: self._used(block) for name, block in self.blocks.items()}
         self.live = self._live()
         self.bytes = self._slot_bytes()
-        """Stack slots with their bytes, as far as they are used."""
+        """Stack slots with their used bytes."""
         self.live_slots = self._live_slots()
-        targets = [o for name in self.blocks if name in self.partings for o in self.blocks[name].successors()]
+        targets = [o for name in self.blocks if name in self.divergent for o in self.blocks[name].successors()]
         self.targets = {name: number for number, name in enumerate(targets, 1)}
         """Blocks at which the body for one thread is entered, by numbers from 1."""
         self.kept = sorted(set[str]().union(*(self.live[name] for name in self.targets)))
         """What is live where a thread enters."""
         self._check()
 
-    def part_behind(self, name: str) -> None:
-        """What stands there is run in turn, if it has no loop that threads are to run at once; else they part."""
-        meeting = self.meeting.get(name, _NEXT)
-        inside = self.between(name, meeting)
+    def diverge(self, name: str) -> None:
+        """Serialise the blocks behind a branch if they hold no loop to jam; else threads diverge there."""
+        postdominator = self.postdominator.get(name, _NEXT)
+        inside = self.between(name, postdominator)
         entered = self.entered(inside)
-        if meeting == _NEXT or name in inside or inside & self.headers or not entered <= inside | {name}:
-            self.partings.add(name)
+        if postdominator == _NEXT or name in inside or inside & self.headers or not entered <= inside | {name}:
+            self.divergent.add(name)
         else:
-            self.add_region(name, meeting, inside)
-            self.partings -= inside
+            self.add_region(name, postdominator, inside)
+            self.divergent -= inside
 
     def _find_names(self) -> None:
         for block in self.blocks.values():
@@ -164,10 +167,12 @@ class JammedCode(Code):
                     self.home[line.result] = block.name
 
     def lines_of(self, count: int) -> int:
-        """How many lines both bodies have, that for one thread and that for several, but those that all have."""
+        """IR lines of the body for one thread plus those of the body for ``count`` threads, without lines that all
+        share.
+        """
         lines = [self.line(text) for block in self.blocks.values() for text in (*block.phis, *block.body)]
-        waiting = sum(len(self.live[name]) + len(self.live_slots[name]) for name in self.targets)
-        return 2 * len(lines) + (count - 1) * (sum(map(self.is_own, lines)) + waiting)
+        worklist = sum(len(self.live[name]) + len(self.live_slots[name]) for name in self.targets)
+        return 2 * len(lines) + (count - 1) * (sum(map(self.varies, lines)) + worklist)
 
     def type_of(self, name: str) -> str:
         """The type of a value that is computed in the code of a thread; nothing if that is not known."""
@@ -238,7 +243,7 @@ class JammedCode(Code):
         return live
 
     def _check(self) -> None:
-        inner = {name for line in self.head if (r := RESULT.fullmatch(line)) and (name := r[1]) in self.own}
+        inner = {name for line in self.head if (r := RESULT.fullmatch(line)) and (name := r[1]) in self.varying}
         if (
             not self.headers - self.inside
             or any(self.blocks[name].phis for name in self.targets)
@@ -260,19 +265,19 @@ class JammedCode(Code):
                     inner.add(line.result)
 
 
-class Jam(Copies):
+class JammedGroup(ThreadCopies):
     """Both bodies: that for several threads, and that for one.
 
-    ``%t.turn`` is the number of the next thread that waits, 0 if none does. Each has a place in ``%t.waiting``, with
-    what it has there: first the number of the place in the code.
+    ``%t.turn`` is the number of the next thread that waits, 0 if none does. Each has a place in ``%t.waiting`` for its
+    state: first the number of its place in the code.
     """
 
-    code: JammedCode
+    code: JammedThread
 
-    def __init__(self, code: JammedCode, count: int) -> None:
+    def __init__(self, code: JammedThread, count: int) -> None:
         super().__init__(code, count, code.home.keys())
-        waiting = set[str]().union(*(code.live_slots[name] for name in code.targets))
-        self.slots = {slot: size for slot, size in code.bytes.items() if slot in waiting}
+        worklist = set[str]().union(*(code.live_slots[name] for name in code.targets))
+        self.slots = {slot: size for slot, size in code.bytes.items() if slot in worklist}
         self.at: dict[str, int] = {}
         """Where in the memory of a thread that waits something has its place."""
         self.size = _LINE
@@ -281,7 +286,7 @@ class Jam(Copies):
             self.size += -(-size // _LINE) * _LINE
 
     def lines(self) -> list[str]:
-        """What stands in front of ``%next``, where ``%t.step`` threads lie behind."""
+        """The code in front of ``%next``, which advances by ``%t.step`` threads."""
         several = f"label %{self.label(self.code.first)}"
         return [
             *self._head(),
@@ -291,14 +296,14 @@ class Jam(Copies):
             f"  %t.all = icmp ult i64 %t.t{self.count - 1}, %threads",
             f"  %t.step = select i1 %t.all, i64 {self.count}, i64 1",
             "  store i32 0, ptr %t.turn, align 4",
-            f"  br i1 %t.all, {several}, label %{self._alone_label(self.code.first)}",
-            *self._several_threads(),
-            *self._one_thread(),
-            *self._change_of_threads(),
+            f"  br i1 %t.all, {several}, label %{self._single_label(self.code.first)}",
+            *self._jammed_body(),
+            *self._single_body(),
+            *self._next_waiting_thread(),
         ]
 
     def _head(self) -> list[str]:
-        """Slots of what is kept, and what stood in front of the loop, with slots of the other threads."""
+        """Slots of live values, and the code in front of the loop, with slots of the other threads."""
         code = self.code
         lines = [
             "  %t.turn = alloca i32, align 4",
@@ -309,29 +314,29 @@ class Jam(Copies):
             lines += self.line(line) if RESULT.fullmatch(line) else [line]
         return lines
 
-    def _alone_label(self, block: str) -> str:
+    def _single_label(self, block: str) -> str:
         return "alone" if block == self.code.first else block
 
     # -- several threads -----------------------------------------------------------------------------------
 
-    def _several_threads(self) -> list[str]:
-        together = self._reached_together()
-        for name in together:
-            self.ways[name] = self.ways_behind(name)
-        return [*(line for name in together for line in self._block(name)), *self.faults(together)]
+    def _jammed_body(self) -> list[str]:
+        converged = self._converged_blocks()
+        for name in converged:
+            self.edges[name] = self.edges_of(name)
+        return [*(line for name in converged for line in self._block(name)), *self.faults(converged)]
 
-    def _reached_together(self) -> list[str]:
-        reached, waiting = {self.code.first}, [self.code.first]
-        while waiting:
-            for other in self.ways_behind(waiting.pop()):
+    def _converged_blocks(self) -> list[str]:
+        reached, worklist = {self.code.first}, [self.code.first]
+        while worklist:
+            for other in self.edges_of(worklist.pop()):
                 if other != _NEXT and other not in reached:
                     reached.add(other)
-                    waiting.append(other)
+                    worklist.append(other)
         return [name for name in self.blocks if name in reached]
 
-    def ways_behind(self, name: str) -> dict[str, str]:
-        found = super().ways_behind(name)
-        if name in self.code.partings:
+    def edges_of(self, name: str) -> dict[str, str]:
+        found = super().edges_of(name)
+        if name in self.code.divergent:
             first, second = self._order(self.blocks[name])
             found |= {first: f"w.{name}", second: f"apart.{name}"}
         return found
@@ -350,9 +355,9 @@ class Jam(Copies):
                 copies = []
         lines += self._one_by_one(copies)
         if name in self.code.regions:
-            return lines + self.in_turn(block)
-        if name in self.code.partings:
-            return [*lines, *self._end_apart(block), *self._parting(block)]
+            return lines + self.serialised(block)
+        if name in self.code.divergent:
+            return [*lines, *self._divergent_end(block), *self._spill_threads(block)]
         return lines + self.end(block)
 
     def _may_change_memory(self, text: str) -> bool:
@@ -360,15 +365,15 @@ class Jam(Copies):
         return not line.is_repeatable and line.place not in self.code.slots
 
     def _one_by_one(self, copies: list[list[str]]) -> list[str]:
-        """Copies of lines: all of the first thread, which has what is the same for all, too; then those of the next."""
+        """Copies of lines: all of the first thread, with the uniform ones; then those of the next."""
         return [copy[thread] for thread in self.threads for copy in copies if thread < len(copy)]
 
     def _order(self, block: Block) -> tuple[str, str]:
-        """The blocks behind one behind which threads part, first the one that is tried first."""
+        """The successors of a block with divergent threads, in the order of their tests."""
         one, other = block.successors()
         return (other, one) if block.likely_successors() == [other] else (one, other)
 
-    def _end_apart(self, block: Block) -> list[str]:
+    def _divergent_end(self, block: Block) -> list[str]:
         """The end of a block behind which threads may part."""
         found = BRANCH.fullmatch(block.end)
         assert found
@@ -387,8 +392,8 @@ class Jam(Copies):
             f"{apart}:", *any_lines, f"  br i1 {any_of}, label %parting.{name}, label %w.{other}",
         ]  # fmt: skip
 
-    def _parting(self, block: Block) -> list[str]:
-        """Where threads part behind a block: what they have goes to slots and memory, the first one goes on."""
+    def _spill_threads(self, block: Block) -> list[str]:
+        """Code for diverging threads: their state goes to slots and memory, the first thread continues."""
         code, here = self.code, block.name
         found = BRANCH.fullmatch(block.end)
         assert found
@@ -422,7 +427,7 @@ class Jam(Copies):
 
     # -- one thread ----------------------------------------------------------------------------------------
 
-    def _one_thread(self) -> list[str]:
+    def _single_body(self) -> list[str]:
         """The body for one thread, which can be entered at the targets."""
         lines: list[str] = []
         code, kept = self.code, frozenset(self.code.kept)
@@ -439,9 +444,9 @@ class Jam(Copies):
             return [f"  store {code.type_of(name)} {name}, ptr {name}.kept, align 64"] if name in kept else []
 
         for here, block in self.blocks.items():
-            lines.append(f"{self._alone_label(here)}:")
+            lines.append(f"{self._single_label(here)}:")
             for phi, (kind, values) in block.phis.items():
-                ways = ", ".join(f"[ {local(values[b], b)}, %{self._alone_label(b)} ]" for b in block.before)
+                ways = ", ".join(f"[ {local(values[b], b)}, %{self._single_label(b)} ]" for b in block.before)
                 lines.append(f"  {phi} = phi {kind} {ways}")
             for phi in block.phis:
                 lines += keep(phi)
@@ -452,8 +457,8 @@ class Jam(Copies):
             lines.append(local(block.end, here).replace(f"label %{_NEXT}", "label %t.over"))
         return lines
 
-    def _change_of_threads(self) -> list[str]:
-        """Behind the body for one thread: the next of those that wait goes on."""
+    def _next_waiting_thread(self) -> list[str]:
+        """Code behind the body for one thread: the next waiting thread continues."""
         code = self.code
         if not code.targets:
             return ["t.over:", f"  br label %{_NEXT}"]

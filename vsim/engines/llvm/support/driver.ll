@@ -243,7 +243,7 @@ suspend:
 
 ;; phases
 ; ``group`` of a kernel with barriers, a coroutine: begins all threads, then resumes them in turn until all have ended. If some have and others wait, the first of
-; these is the one that is named; where it is, it has noted, if there is more than one barrier. A coroutine may run several threads ($abreast, a divisor of their
+; these is the one that is named; where it is, it has noted, if there is more than one barrier. A coroutine may run several threads ($threads_per_coroutine, a divisor of their
 ; number).
 define void @group($arguments) #0 {
 entry:
@@ -262,7 +262,7 @@ thread:
   %n = phi i64 [ 0, %entry ], [ %count, %after ]
   %used = phi i64 [ 0, %entry ], [ %used1, %after ]
 $order
-  %t1 = add i64 %t, $abreast
+  %t1 = add i64 %t, $threads_per_coroutine
   %count = add i64 %n, 1
   %frame = getelementptr i8, ptr %arena, i64 %used
   %handle = call ptr @kernel(ptr %ctx, ptr %worker, ptr %variant, i64 $thread, i64 %first, ptr %frame)
@@ -325,7 +325,7 @@ search:
   %u1 = add i64 %u, 1
   br i1 %uover, label %search, label %found
 found:
-  %first_stuck = mul i64 %u, $abreast
+  %first_stuck = mul i64 %u, $threads_per_coroutine
 $stuck_order
   %sites = getelementptr i8, ptr %handles, i64 $HANDLE_SITES
   %site.p = getelementptr i64, ptr %sites, i64 $stuck_thread

@@ -1,10 +1,12 @@
 """Helper functions of accesses, shared by all kernels: the text of each is a module, compiled once for a machine.
 
-Functions on ways that are seldom taken leave all registers as they are (attribute group 2), so that a call costs the
+Functions on cold paths preserve all registers (attribute group 2), so that a call costs the
 usual way nothing.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from visakit.isa.enums import BFLOAT_ATOMICS
 from vsim.engines.llvm.ir.intrinsics import MaskedIntrinsic
@@ -27,39 +29,59 @@ _WIDEST_STORE = 64
 """Bytes of the largest vector that clears results."""
 
 
-def lane_function(
-    name: str,
-    op: str,
-    flat: bool,
-    index: str,
-    size: int,
-    lanes: int,
-    sources: int,
-    rare: bool,
-    own: bool,
-    written: bool = False,
-) -> str:
-    """The module of a function that goes through the active lanes of an access, all at once where it can.
+class LaneFunction(NamedTuple):
+    """A function that visits the active lanes of an access, all at once where it can."""
 
-    The function takes the context, addresses, results, active lanes as bits, bytes behind each element that must be
+    op: str
+    """``load``, ``store``, ``mapped`` or an atomic operation."""
+    flat: bool
+    """Addresses are of the flat space, else offsets in a region."""
+    address: str
+    """The LLVM type of addresses."""
+    size: int
+    """Bytes of an element."""
+    lanes: int
+    sources: int
+    """Number of source operands."""
+    rare: bool
+    """It is on a cold path, and preserves all registers."""
+    own: bool
+    """No other thread of the host sees the memory, so that atomic operations need not be atomic there."""
+    written: bool
+    """It looks addresses up in the table for writes."""
+
+    @property
+    def name(self) -> str:
+        """The function's name in modules."""
+        memory = "written" if self.written else "flat" if self.flat else "own" if self.own else "region"
+        kind = f"{self.op}_{memory}_{self.address}_{self.size}_{self.lanes}_{self.sources}"
+        return f"lanes_{kind}{'_rare' if self.rare else ''}"
+
+    def name_for(self, count: int) -> str:
+        """The name of the function for several elements of each lane."""
+        return f"{self.name}_by_{count}"
+
+    @property
+    def arguments(self) -> str:
+        """The LLVM types of the parameters."""
+        region = [] if self.flat else ["ptr, i64"]
+        return ", ".join(["ptr, ptr, ptr, i64, i64", *region, *["ptr"] * self.sources])
+
+
+def lane_function(function: LaneFunction) -> str:
+    """The module of a function for one element of each lane.
+
+    The function takes the context, addresses, results, active lanes as bits, bytes beyond each element that must be
     inside, too, (pointer and size of a region,) and sources. It returns the first lane whose address is outside, or -1.
-
-    Args:
-        op: ``load``, ``store``, ``mapped`` or an atomic operation.
-        flat: addresses are of the flat space, else offsets in a region.
-        index: the LLVM type of addresses.
-        size: bytes of an element.
-        rare: it is seldom called, and leaves all registers as they are.
-        own: no other thread of the host sees the memory, so that atomic operations need not be atomic there.
-        written: it looks addresses up in the table for writes.
     """
+    op, flat, index, size, lanes, sources, rare, own, written = function
     ty = f"i{8 * size}"
     declarations = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)", "umin": "declare i64 @llvm.umin.i64(i64, i64)"}
     at_once = op in ("load", "store") and lanes > 1 and not rare
     text = fill(
         "lanes",
         "lane_loop",
-        name=name,
+        name=function.name,
         region="" if flat else ", ptr %region, i64 %limit",
         sources="".join(f", ptr %source{k}" for k in range(sources)),
         attributes="#2" if rare else "#0",
@@ -161,7 +183,7 @@ def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, declarati
     )
 
 
-def each_function(name: str, op: str, index: str, size: int, lanes: int) -> str:
+def lanes_inside_function(name: str, op: str, index: str, size: int, lanes: int) -> str:
     """The module of a function that loads or stores lanes at offsets which are known to be inside.
 
     It takes a host pointer, offsets from there, results or values, and for stores the active lanes as bits.
@@ -171,32 +193,21 @@ def each_function(name: str, op: str, index: str, size: int, lanes: int) -> str:
     return module([text], {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)"} if op == "store" else {})
 
 
-def elements_function(
-    name: str,
-    single: str,
-    flat: bool,
-    index: str,
-    size: int,
-    lanes: int,
-    sources: int,
-    rare: bool,
-    count: int,
-    room: int,
-) -> str:
-    """The module of a function that calls one of :func:`lane_function` for several elements, one behind the other.
+def elements_function(function: LaneFunction, count: int, stride: int) -> str:
+    """The module of a function that calls one of :func:`lane_function` for several consecutive elements.
 
-    It takes and returns what that does. The first call checks the bytes of all elements. Results and sources of each
-    element lie ``code_addresses`` bytes behind those of the one before.
+    It takes and returns the same. The first call checks the bytes of all elements. Results and sources of one
+    element lie ``stride`` bytes beyond those of the element before.
     """
+    _, flat, index, size, lanes, sources, rare, _, _ = function
     region = "" if flat else ", ptr %region, i64 %limit"
-    arguments = ["ptr, ptr, ptr, i64, i64", *([] if flat else ["ptr, i64"]), *["ptr"] * sources]
     sizes = "<" + ", ".join([f"{index} {size}"] * lanes) + ">"
     at_once = lanes > 1 and not rare
     text = fill(
         "lanes",
         "elements",
-        name=name,
-        single=single,
+        name=function.name_for(count),
+        single=function.name,
         region=region,
         sources="".join(f", ptr %source{k}" for k in range(sources)),
         source_of_element="".join(f", ptr %source{k}.e" for k in range(sources)),
@@ -211,9 +222,9 @@ def elements_function(
             **({"sizes": sizes} if at_once else {"size": size}),
         ),
         count=count,
-        room=room,
+        stride=stride,
     )
-    return module([text], {single: f"declare i64 @{single}({', '.join(arguments)})"})
+    return module([text], {function.name: f"declare i64 @{function.name}({function.arguments})"})
 
 
 def row_function(name: str, flat: bool, index: str, size: int, mask: int | None, written: bool = False) -> str:
@@ -260,7 +271,7 @@ def block_function(name: str, flat: bool) -> str:
 
 
 def widened_function(name: str, narrow: str, signed: bool) -> str:
-    """The module of a function that computes addresses from what was widened on the way to them.
+    """The module of a function that computes addresses from the narrow values that they were widened from.
 
     It takes addresses (out), the address of the first of these lanes if nothing wraps around, the factor, (narrow) lane
     0 and distance of rows, and the shape (see the template).

@@ -46,7 +46,7 @@ begin:
 head:
   %k = phi i64 [ 0, %begin ], [ %k1, %again ]
   %behind = phi i64 [ %more, %begin ], [ 0, %again ]
-  %distance = mul i64 %k, $room
+  %distance = mul i64 %k, $stride
   %results.e = getelementptr i8, ptr %results, i64 %distance
 $source
   %bad = call i64 @$single(ptr %ctx, ptr %addresses, ptr %results.e, i64 %bits, i64 %behind$region$source_of_element) $call_attributes

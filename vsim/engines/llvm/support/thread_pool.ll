@@ -1,17 +1,17 @@
-; How threads of a crew wait for jobs, and who gave them for their end (see crew.py).
+; Threads of a pool wait for jobs, and the thread that gave them waits for their end (see host/thread_pool.py).
 
-;; crew
+;; pool
 ; The life of a member: waits, runs its job, and waits again. The last one of a run says that it is over.
 define void @member(ptr %member) {
 entry:
   %begin = getelementptr i8, ptr %member, i64 $MEMBER_BEGIN
-  %crew.p = getelementptr i8, ptr %member, i64 $MEMBER_CREW
-  %crew = load ptr, ptr %crew.p, align 8
+  %pool.p = getelementptr i8, ptr %member, i64 $MEMBER_POOL
+  %pool = load ptr, ptr %pool.p, align 8
   %offset.p = getelementptr i8, ptr %member, i64 $MEMBER_JOB
   %offset = load i64, ptr %offset.p, align 8
-  %jobs.p = getelementptr i8, ptr %crew, i64 $CREW_JOBS
-  %left.p = getelementptr i8, ptr %crew, i64 $CREW_LEFT
-  %ended = getelementptr i8, ptr %crew, i64 $CREW_ENDED
+  %jobs.p = getelementptr i8, ptr %pool, i64 $POOL_JOBS
+  %left.p = getelementptr i8, ptr %pool, i64 $POOL_LEFT
+  %ended = getelementptr i8, ptr %pool, i64 $POOL_ENDED
   br label %wait
 wait:
   %interrupted = call i32 @sem_wait(ptr %begin)
@@ -35,11 +35,11 @@ over:
 }
 
 ; Gives each of the first members its job.
-define void @begin(ptr %crew, ptr %members, i64 %count, ptr %jobs) {
+define void @begin(ptr %pool, ptr %members, i64 %count, ptr %jobs) {
 entry:
-  %jobs.p = getelementptr i8, ptr %crew, i64 $CREW_JOBS
+  %jobs.p = getelementptr i8, ptr %pool, i64 $POOL_JOBS
   store ptr %jobs, ptr %jobs.p, align 8
-  %left.p = getelementptr i8, ptr %crew, i64 $CREW_LEFT
+  %left.p = getelementptr i8, ptr %pool, i64 $POOL_LEFT
   store atomic i64 %count, ptr %left.p seq_cst, align 8
   br label %next
 next:
@@ -57,10 +57,10 @@ done:
 
 ; Waits until no job is left, a signal comes, or it is later than the time (seconds and nanoseconds of the clock; null: no limit). The semaphore says when to
 ; look; it may have been raised for an earlier run.
-define void @await(ptr %crew, ptr %until) {
+define void @await(ptr %pool, ptr %until) {
 entry:
-  %left.p = getelementptr i8, ptr %crew, i64 $CREW_LEFT
-  %ended = getelementptr i8, ptr %crew, i64 $CREW_ENDED
+  %left.p = getelementptr i8, ptr %pool, i64 $POOL_LEFT
+  %ended = getelementptr i8, ptr %pool, i64 $POOL_ENDED
   %always = icmp eq ptr %until, null
   br label %look
 look:
@@ -84,8 +84,8 @@ done:
 }
 
 ; Both in one call.
-define void @run(ptr %crew, ptr %members, i64 %count, ptr %jobs, ptr %until) {
-  call void @begin(ptr %crew, ptr %members, i64 %count, ptr %jobs)
-  call void @await(ptr %crew, ptr %until)
+define void @run(ptr %pool, ptr %members, i64 %count, ptr %jobs, ptr %until) {
+  call void @begin(ptr %pool, ptr %members, i64 %count, ptr %jobs)
+  call void @await(ptr %pool, ptr %until)
   ret void
 }

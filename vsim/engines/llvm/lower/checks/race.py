@@ -28,7 +28,7 @@ from vsim.engines.llvm.lower.checks.race_words import RaceWords, Test
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.part import LanePart, mask_bits
 from vsim.engines.llvm.memory.scalarised import Offsets
-from vsim.engines.llvm.memory.scatter import LaneLoops
+from vsim.engines.llvm.memory.scatter import OutOfLineAccess
 from vsim.engines.llvm.memory.watch import OnlyRead
 from vsim.observe.observer import Event
 from vsim.semantics.core import unsigned_of
@@ -63,7 +63,7 @@ class _Lanes:
 class RaceChecks(LoweringObserver):
     """The accesses of one function; see :class:`vsim.engines.llvm.memory.watch.AccessWatch`."""
 
-    loops: LaneLoops
+    out_of_line: OutOfLineAccess
 
     def __init__(self, state: FunctionState, findings: FindingExits) -> None:
         self.state, self.b = state, state.b
@@ -75,7 +75,7 @@ class RaceChecks(LoweringObserver):
         """Lanes of the message whose parts are lowered."""
 
     def prepare(self, engine: LoweringMachine) -> None:
-        self.loops = engine.access.loops
+        self.out_of_line = engine.access.out_of_line
         engine.access.watched_by(self)
         engine.texels.watch = self
 
@@ -425,7 +425,7 @@ class RaceChecks(LoweringObserver):
 
     def _lost_of_loop(self, part: LanePart, offset: Value, vector: Value | None, values: Sequence[Value]) -> Value:
         """The same of lanes with addresses of the space."""
-        call = self.loops.call
+        call = self.out_of_line.call
         there = [
             self.b.load(part.element, part.lanes, call("load", part, column, vector, [], True, more), 64)
             for column, more in part.elements_at(offset)

@@ -56,11 +56,8 @@ class CompiledShadows:
 
     def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits) -> None:
         self.state, self.masks, self.findings = state, masks, findings
-        module, size = state.module, len(state.function.instructions)
-        separate, walks = state.dispatch.separates_writes, state.walks
-        self.access = MemoryAccess(
-            state.b, exits.leave_if, module.helpers, separate, size, walks, module.row, state.is_straight
-        )
+        helpers, traits = state.module.helpers, state.access_traits
+        self.access = MemoryAccess(state.b, exits.leave_if, helpers, state.prefetcher, traits)
         self.operands = ShadowOperands(state, masks, self.access)
         self.type_of_lanes = type_of_value
 
@@ -129,8 +126,7 @@ class CompiledShadows:
         if space.is_flat:
             b = self.state.b
             moved = b.cast(address, types.UQ) + b.const(slots << 32, types.UQ)
-            moved.narrow = None
-            return space, moved
+            return space, moved.with_facts(narrow=None)
         if pointer is None:
             return None
         size = space.size

@@ -1,5 +1,5 @@
-"""Loops in which a thread only computes and reads memory: what it has read there stays true while it is in them, as
-far as a program may rely on that.
+"""Loops in which a thread only computes and reads memory. Within such a loop a loaded value stays valid, as far as a
+program may rely on that.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from vsim.semantics.registers import Layout
 _MESSAGES = ("sync", "lsc")
 """Categories whose instructions order accesses to memory, or wait, if they neither read nor write."""
 LARGEST_STEP = 16
-"""Elements or bytes that a loop goes on by in a round, where it may go through all of them in several."""
+"""Largest step of a loop's induction variable in elements or bytes: a loop may cover all elements in several."""
 _WITHIN = (Flow.NEXT, Flow.LABEL, Flow.GOTO, Flow.JUMP, Flow.SWITCH)
 
 
-def leaves_memory_alone(instruction: Instruction) -> bool:
+def only_reads_memory(instruction: Instruction) -> bool:
     """Whether an instruction neither writes memory, nor orders accesses to it, nor lets others run."""
     desc = instruction.desc
     if desc.flow not in _WITHIN or desc.semantics in RAW_MESSAGES:
@@ -29,7 +29,7 @@ def leaves_memory_alone(instruction: Instruction) -> bool:
     return desc.access is Access.LOAD or silent
 
 
-def counts_up(instruction: Instruction) -> bool:
+def is_increment(instruction: Instruction) -> bool:
     """Whether an instruction changes a variable by a small number, as those do that count elements or their bytes."""
     args = instruction.args
     dst, operands = args.get("dst"), [a for name, a in args.items() if name != "dst"]
@@ -37,10 +37,10 @@ def counts_up(instruction: Instruction) -> bool:
     return itself and any(isinstance(o, Immediate) and 0 < o.bits <= LARGEST_STEP for o in operands)
 
 
-def quiet_places(flow: ControlFlow, layout: Layout) -> dict[int, range]:
-    """The instructions whose innermost loop counts up and has none that do not leave memory alone, but for loads at
-    addresses that follow from what the loop has loaded: such go where the data say, not on and on. A loop is what lies
-    between a branch back and its target, which is given for each instruction.
+def read_only_loops(flow: ControlFlow, layout: Layout) -> dict[int, range]:
+    """The instructions of read-only loops with an induction variable, and for each its innermost loop. Loads at
+    addresses that depend on values loaded in the loop are left out: their addresses depend on data and are not
+    consecutive. A loop is the range between a backward branch and its target.
     """
     found: dict[int, range] = {}
     taken: set[int] = set()
@@ -48,14 +48,16 @@ def quiet_places(flow: ControlFlow, layout: Layout) -> dict[int, range]:
         inside = set(range(target, branch + 1)) - taken
         taken |= inside
         body = flow.function.instructions[target : branch + 1]
-        if all(leaves_memory_alone(i) for i in body) and any(counts_up(i) for i in body):
+        if all(only_reads_memory(i) for i in body) and any(is_increment(i) for i in body):
             loop = range(target, branch + 1)
             found |= dict.fromkeys(inside - _led_by_data(loop, body, layout), loop)
     return found
 
 
 def _led_by_data(places: range, body: Sequence[Instruction], layout: Layout) -> set[int]:
-    """The loads of a loop whose addresses follow from what it loads, by variables whatever their order in it."""
+    """The loads of a loop whose addresses depend on values that the loop loads; the order of instructions is
+    ignored.
+    """
     reads = [_read(i, layout) for i in body]
     data = {_written(i, layout) for i in body if i.desc.access is Access.LOAD} - {None}
     before = 0

@@ -1,4 +1,4 @@
-"""Variables that a loop counts up by a constant in each round, lane by lane."""
+"""Induction variables: variables that a loop increments by a constant in each round, lane by lane."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from visakit.language.operands import NO_MODIFIER, General, Immediate, region_el
 from visakit.language.program import FIRST_VARIABLE, Instruction
 from visakit.language.types import DataType
 from vsim.analysis.control_flow import ControlFlow
-from vsim.analysis.quiet_loops import LARGEST_STEP
+from vsim.analysis.read_only_loops import LARGEST_STEP
 from vsim.semantics.registers import Layout
 
 _SIZES = (4, 8)
 
 
 @dataclass(frozen=True)
-class Counter:
+class InductionVariable:
     """So many elements of a root variable, from a byte on, to which an instruction of a loop adds a number."""
 
     root: int
@@ -28,33 +28,37 @@ class Counter:
     loop: range
 
 
-def counters(flow: ControlFlow, layout: Layout, loops: Mapping[int, range], grf_size: int) -> list[Counter]:
-    """What the instructions of loops count up, unless it can be written by address; somebody else may write it, too."""
+def induction_variables(
+    flow: ControlFlow, layout: Layout, loops: Mapping[int, range], grf_size: int
+) -> list[InductionVariable]:
+    """The induction variables of loops that no instruction writes by address; other instructions may write them."""
     found = []
     for pc, loop in loops.items():
-        counter = _counted(flow, layout, pc, loop, grf_size)
-        if counter and counter.root >= FIRST_VARIABLE and counter.root not in layout.file_offsets:
-            found.append(counter)
+        variable = _induction_variable(flow, layout, pc, loop, grf_size)
+        if variable and variable.root >= FIRST_VARIABLE and variable.root not in layout.file_offsets:
+            found.append(variable)
     return found
 
 
-def _counted(flow: ControlFlow, layout: Layout, pc: int, loop: range, grf_size: int) -> Counter | None:
-    """What an instruction counts up; None if it does something else."""
+def _induction_variable(
+    flow: ControlFlow, layout: Layout, pc: int, loop: range, grf_size: int
+) -> InductionVariable | None:
+    """The induction variable that an instruction increments; None if it is no increment."""
     instruction = flow.function.instructions[pc]
-    pair = _parts(instruction)
+    pair = _increment(instruction)
     if pair is None:
         return None
-    variable, step = pair
-    data_type, count = flow.function.variable_type(variable.var), instruction.args["exec"].size
-    plain = all(x.modifier == NO_MODIFIER for x in (variable, step, instruction.args["dst"]))
+    operand, step = pair
+    data_type, count = flow.function.variable_type(operand.var), instruction.args["exec"].size
+    plain = all(x.modifier == NO_MODIFIER for x in (operand, step, instruction.args["dst"]))
     if not plain or not data_type.is_integer or data_type.size not in _SIZES or not 0 < step.bits <= LARGEST_STEP:
         return None
-    root, start = layout.root(variable.var)
-    low = start + variable.row * grf_size + variable.col * data_type.size
-    return Counter(root, low, count, data_type, step.bits, pc, loop)
+    root, start = layout.root(operand.var)
+    low = start + operand.row * grf_size + operand.col * data_type.size
+    return InductionVariable(root, low, count, data_type, step.bits, pc, loop)
 
 
-def _parts(instruction: Instruction) -> tuple[General, Immediate] | None:
+def _increment(instruction: Instruction) -> tuple[General, Immediate] | None:
     """Variable and constant of an addition to consecutive elements in place, for all lanes that run."""
     args = instruction.args
     if instruction.desc.semantics != "add" or args.get("pred") is not None:
