@@ -15,7 +15,7 @@ from pathlib import Path
 from vsim_programs import program_of
 
 from visakit.diagnostics import VisaError, render
-from vsim.launch.launch import parse_launch
+from vsim.launch.launch_file import parse_launch
 
 ROOT = Path(__file__).parent.parent
 CASES = next(p for p in (ROOT.parent / "shared" / "corpus" / "cases", ROOT / "tests" / "data" / "cases") if p.exists())

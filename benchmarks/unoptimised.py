@@ -29,15 +29,8 @@ os.environ |= {"PYOPENCL_NO_CACHE": "1"}
 import pyopencl as cl
 from vsim_programs import program_of
 
-from vsim.launch.launch import (
-    BufferArgument,
-    ImageArgument,
-    Launch,
-    LocalArgument,
-    ScalarArgument,
-    compare,
-    parse_launch,
-)
+from vsim.launch.launch import BufferArgument, ImageArgument, Launch, LocalArgument, ScalarArgument, compare
+from vsim.launch.launch_file import parse_launch
 
 ROOT = Path(__file__).parent.parent
 TEXTS = ROOT / "tests" / "data" / "unoptimised"

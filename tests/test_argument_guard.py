@@ -8,7 +8,7 @@ from conftest import build_text
 from strategies import ENGINES
 
 from visakit import LaunchError, SimulationError
-from vsim.launch.launch import parse_launch
+from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
 
 KERNEL = """.version 4.1

@@ -14,7 +14,8 @@ from test_waiting import text
 from visakit import UsageError
 from vsim.engines.llvm import target
 from vsim.engines.llvm.host import native
-from vsim.launch.launch import BufferArgument, parse_launch
+from vsim.launch.launch import BufferArgument
+from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
 
 CPUS = pytest.mark.parametrize("cpu", target.possible())

@@ -8,14 +8,8 @@ from conftest import DATA, SHARED, build, needs_corpus
 from test_commands import said
 
 from vsim.command.command_arguments import given_launch
-from vsim.launch.launch import (
-    BufferArgument,
-    ImageArgument,
-    LocalArgument,
-    SamplerArgument,
-    ScalarArgument,
-    parse_launch,
-)
+from vsim.launch.launch import BufferArgument, ImageArgument, LocalArgument, SamplerArgument, ScalarArgument
+from vsim.launch.launch_file import parse_launch
 from vsim.launch.writer import make_launch, scalar_item
 from vsim.program import Program
 

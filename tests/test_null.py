@@ -6,7 +6,8 @@ from conftest import DATA, build, build_text
 
 from visakit import LaunchError, SimulationError
 from vsim.command.command_arguments import argument_value
-from vsim.launch.launch import BufferArgument, Launch, ScalarArgument, parse_launch
+from vsim.launch.launch import BufferArgument, Launch, ScalarArgument
+from vsim.launch.launch_file import parse_launch
 from vsim.memory.memory import shown_offset
 from vsim.program import Program
 

@@ -14,7 +14,8 @@ from conftest import DATA, build, build_text
 
 import vsim
 from visakit import LaunchError, SimulationError, VisaWarning
-from vsim.launch.launch import BufferArgument, parse_launch
+from vsim.launch.launch import BufferArgument
+from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
 
 ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])

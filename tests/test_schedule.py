@@ -8,7 +8,8 @@ from conftest import DATA, build, build_text, same
 
 from visakit import LaunchError
 from vsim.analysis.atomics import depends_on_order
-from vsim.launch.launch import BufferArgument, parse_launch
+from vsim.launch.launch import BufferArgument
+from vsim.launch.launch_file import parse_launch
 from vsim.launch.schedule import parse_schedule
 from vsim.program import Program
 

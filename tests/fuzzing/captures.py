@@ -18,7 +18,7 @@ from fuzzing.mutation import mutate_bytes
 from fuzzing.reading import DATA, kept
 from fuzzing.target import Target
 from vsim.command.session import Results, Session
-from vsim.launch.launch import parse_launch
+from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
 from vsim.sources.capture_writer import CaptureWriter
 from vsim.sources.captures import read_capture

@@ -21,12 +21,11 @@ from vsim.launch.launch import (
     BufferArgument,
     Checked,
     Launch,
-    LaunchFile,
     LocalArgument,
-    Override,
     ScalarArgument,
     scalar_bytes,
 )
+from vsim.launch.launch_file import LaunchFile, Override
 from vsim.launch.signature import KernelSignature
 from vsim.program import Program
 
