@@ -65,7 +65,7 @@ def ours(folder: Path, launches: list[Launch]) -> Run:
             size, local = repeated(launch, times)
             larger = Launch(launch.kernel, size, local, launch.global_offset, launch.args)
             start = time.process_time()
-            program.run(larger, "llvm", 1)
+            program.run(larger, engine="llvm", threads=1)
             spent += time.process_time() - start
         return spent
 

@@ -85,7 +85,7 @@ def run_case(folder: Path, launch: Path, platform: str, engine: str) -> tuple[li
     arrays, wrong = [], []
     for index in range(len(file)):
         one = file.launch(index)
-        program.run(one, engine)
+        program.run(one, engine=engine)
         for argument in one.args:
             if isinstance(argument, (BufferArgument, ImageArgument)):
                 arrays.append(argument.array.copy())

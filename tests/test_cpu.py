@@ -45,7 +45,7 @@ def test_cases(case):
     launches = parse_launch((folder.parent / "launch.json").read_text(), str(folder.parent), "launch.json")
     for number in range(len(launches)):
         launch = launches.launch(number)
-        assert program.run(launch, "llvm").engine == "llvm"
+        assert program.run(launch, engine="llvm").engine == "llvm"
         for a in launch.args:
             if isinstance(a, BufferArgument) and a.expect is not None:
                 found = a.array.view(a.expect.dtype).reshape(a.expect.shape)

@@ -26,7 +26,7 @@ def test_a_kernel_sees_that_a_pointer_is_null(program, engine):
     program.launch("walk", 1, 1, [None, out], engine=engine)
     assert out[0] == 0
     record = Launch("walk", (1,), (1,), (0, 0, 0), [argument_value("null"), BufferArgument(out)])
-    program.run(record, engine)
+    program.run(record, engine=engine)
     assert out[0] == 0
 
 

@@ -54,7 +54,8 @@ def typed(function, name):
         assert p.annotation is not p.empty, f"{name}: {p.name} has no type"
         if p.kind is p.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
-        parts.append(f"{p.name}: {p.annotation}" + ("" if p.default is p.empty else f" = {p.default!r}"))
+        stars = "**" if p.kind is p.VAR_KEYWORD else "*" if p.kind is p.VAR_POSITIONAL else ""
+        parts.append(f"{stars}{p.name}: {p.annotation}" + ("" if p.default is p.empty else f" = {p.default!r}"))
     assert signature.return_annotation is not signature.empty or inspect.isclass(function), f"{name} has no type"
     result = "" if inspect.isclass(function) else f" -> {signature.return_annotation}"
     return f"{name}({', '.join(parts)}){result}"
@@ -238,7 +239,7 @@ def test_warnings_are_issued_or_returned():
 
 def test_a_missing_llvmlite_is_a_warning(image, monkeypatch):
     monkeypatch.setitem(sys.modules, "vsim.engines.llvm.engine", None)
-    monkeypatch.setattr("vsim.program._LLVM_MISSING", False)
+    monkeypatch.setattr("vsim.engines.selector._LLVM_MISSING", False)
     program = vsim.load(image)
     with pytest.warns(visakit.VisaWarning, match="llvmlite cannot be loaded") as caught:
         data, result = scaled(program)

@@ -81,7 +81,7 @@ def test_cases_do_not_depend_on_the_order(folder):
         launches = parse_launch(text, str(folder.parent), "launch.json")
         for index in range(len(launches)):
             one = launches.launch(index)
-            program.run(one, engine, schedule=parse_schedule(schedule))
+            program.run(one, engine=engine, schedule=parse_schedule(schedule))
             for a in one.args:
                 if isinstance(a, BufferArgument) and a.expect is not None and not a.rtol and not a.atol:
                     assert same(a.array.view(a.expect.dtype).reshape(a.expect.shape), a.expect), (engine, schedule)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from visakit.diagnostics import did_you_mean
 from visakit.usage import shown
+from vsim.launch.options import OPTIONS, LaunchOptions
 
 if TYPE_CHECKING:
-    from vsim.checks.selection import Wanted
     from vsim.launch.signature import KernelSignature
     from vsim.program import Program, Size
     from vsim.result import LaunchResult
@@ -60,34 +60,28 @@ class Kernel:
         global_size: Size,
         local_size: Size | None = None,
         global_offset: Size = (0, 0, 0),
-        engine: str = "auto",
-        threads: int | None = None,
-        max_seconds: float | None = None,
-        schedule: str = "",
-        profile: bool = False,
         show_printf: bool = True,
-        check: Wanted = "",
         **named: object,
     ) -> LaunchResult:
         """Run it over an ND-range: :meth:`vsim.Program.launch` with arguments in order, by name, or some of each.
+
+        Args:
+            named: arguments by name, and options of the launch: engine, threads, max_seconds, profile, schedule, trace
+                and check (:class:`vsim.launch.options.LaunchOptions`).
 
         Raises:
             LaunchError: S010, an argument is missing, given twice, or there is none of its name; and as ``launch``.
             SimulationError: as ``launch``.
         """
+        options = {name: named.pop(name) for name in OPTIONS if name in named}
         return self.program.launch(
             self.name,
             global_size,
             local_size,
             self.in_order(args, named) if named else args,
             global_offset=global_offset,
-            engine=engine,
-            threads=threads,
-            max_seconds=max_seconds,
-            schedule=schedule,
-            profile=profile,
             show_printf=show_printf,
-            check=check,
+            **cast("LaunchOptions", options),
         )
 
     def in_order(self, args: Sequence[object], named: Mapping[str, object]) -> list[object]:

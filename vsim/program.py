@@ -1,7 +1,6 @@
 """A loaded image and its launches: the simulator's library interface.
 
-:meth:`Program.bind` is the way of a launch: what the kernel wants, what the launch gives it, what an engine may ask;
-the result follows when it has run.
+:meth:`Program.bind` makes the :class:`Dispatch` of a launch, which an engine runs; a :class:`LaunchResult` follows.
 """
 
 from __future__ import annotations
@@ -9,9 +8,9 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
@@ -21,21 +20,21 @@ from visakit.language.platforms import find
 from visakit.notebook import table
 from visakit.objects.image import LinkedImage
 from visakit.usage import check_platform, check_text, exclude, warn
-from vsim.engines.llvm import InvalidCode, Overtaken, RefusedInstruction, Unsupported
+from vsim.engines.selector import EngineSelector
 from vsim.launch.arrays import Array
 from vsim.launch.binding import bind
 from vsim.launch.dispatch import Dispatch, not_executed, with_values
 from vsim.launch.launch import Argument, Launch, array_problem, nd_sizes
 from vsim.launch.ndrange import NdRange, payload_template, range_of
+from vsim.launch.options import LaunchOptions, check_limits, check_options, schedule_of
 from vsim.launch.signature import KernelSignature, kernel_signature
 from vsim.memory.memory import AddressSpace, Buffer
 from vsim.result import LaunchResult
 from vsim.sources.programs import linked, loaded
 
-if TYPE_CHECKING:  # The engines are loaded when something runs on them.
+if TYPE_CHECKING:
     from vsim.checks.selection import Wanted
     from vsim.command.progress import Groups
-    from vsim.engines.llvm.engine import Engine
     from vsim.kernel import Kernel
     from vsim.launch.conversion import ArgumentConverter
     from vsim.launch.last_launch import LastLaunch
@@ -45,23 +44,11 @@ if TYPE_CHECKING:  # The engines are loaded when something runs on them.
 
 Size = int | Sequence[int]
 """Work-items of a launch: a number, or one to three of them."""
-ENGINES = ("auto", "llvm", "numpy")
 MAXIMUM_GEOMETRIES = 64
 PRINTING_SECONDS = 1.0
 """How long it may take to write what a launch printed until it failed, also where its time is up."""
-_LLVM_MISSING = False
-
-
-class RunOptions(TypedDict, total=False):
-    """How launches run: the keywords of :meth:`Program.run` but for the groups."""
-
-    engine: str
-    threads: int | None
-    max_seconds: float | None
-    profile: bool
-    schedule: Schedule | None
-    trace: Trace | None
-    check: Wanted
+_REPEATABLE = frozenset(("engine", "threads", "max_seconds", "schedule"))
+"""Options of launches that leave nothing in the dispatch; the next launch may run it again."""
 
 
 class Program:
@@ -88,9 +75,7 @@ class Program:
         self.signatures: dict[str, KernelSignature] = {}
         self.geometries: dict[tuple[object, ...], tuple[NdRange, bytes]] = {}
         self.converters: dict[str, ArgumentConverter] = {}
-        self.native: Engine | None = None
-        self.batch: Groups | None = None
-        """How far the reference engine is."""
+        self.engines = EngineSelector(image)
         self.last_launches: dict[str, LastLaunch] = {}
         self.callable_kernels: dict[str, Kernel] = {}
         self.running = self.memory.running
@@ -153,7 +138,7 @@ class Program:
     def bind(
         self,
         launch: Launch,
-        schedule: Schedule | None = None,
+        schedule: Schedule | str | None = None,
         groups: tuple[int, int] | None = None,
         profile: bool = False,
         trace: Trace | None = None,
@@ -177,7 +162,7 @@ class Program:
         payload = with_values(template, arguments.values)
         coverage = not_executed(self.image) if profile else None
         return Dispatch(
-            *(signature, nd_range, arguments, payload, self.memory, schedule, groups, coverage, trace),
+            *(signature, nd_range, arguments, payload, self.memory, schedule_of(schedule), groups, coverage, trace),
             findings=findings,
         )
 
@@ -194,39 +179,32 @@ class Program:
         return found
 
     def run(
-        self,
-        launch: Launch,
-        engine: str = "auto",
-        threads: int | None = None,
-        max_seconds: float | None = None,
-        profile: bool = False,
-        schedule: Schedule | None = None,
-        groups: tuple[int, int] | None = None,
-        trace: Trace | None = None,
-        check: Wanted = "",
+        self, launch: Launch, *, groups: tuple[int, int] | None = None, **options: Unpack[LaunchOptions]
     ) -> LaunchResult:
         """Run one launch, given as a record; :meth:`launch` makes one out of Python values.
 
         Args:
-            engine: ``llvm``; ``numpy`` for the reference engine; ``auto`` for the fast one, and the reference engine
-                where native code takes longer to make than the launch (:mod:`vsim.engines.tiers`).
-            threads: worker threads; None for one for each CPU that the process may use.
-            max_seconds: when to give up; None for never.
-            profile: whether the result is to know which instructions executed.
-            schedule: the order of groups and threads; None for the ascending one.
             groups: the groups that run, from one number to before another; None for all.
-            trace: where what threads do is written; the reference engine runs such launches.
-            check: checks that watch the launch, separated by commas: ``race``, ``undefined``, ``divergence``,
-                ``calls``, or ``all``; what they find is in the result (:attr:`LaunchResult.findings`).
-                A :class:`vsim.Checking` says what is shown of it, too.
+            options: see :class:`vsim.launch.options.LaunchOptions`.
 
         Raises:
             LaunchError: it does not fit the kernel.
             SimulationError: the kernel did something without a defined result.
+            UsageError: there is no such option.
         """
+        check_options(options)
         with self.running:
-            dispatch = self.bind(launch, schedule, groups, profile, trace, check)
-            return self._execute(dispatch, engine, threads, max_seconds)
+            dispatch = self.bind(
+                launch,
+                options.get("schedule"),
+                groups,
+                options.get("profile", False),
+                options.get("trace"),
+                options.get("check", ""),
+            )
+            return self._execute(
+                dispatch, options.get("engine", "auto"), options.get("threads"), options.get("max_seconds")
+            )
 
     def execute(
         self, dispatch: Dispatch, engine: str = "auto", threads: int | None = None, max_seconds: float | None = None
@@ -243,9 +221,8 @@ class Program:
 
     def _execute(self, dispatch: Dispatch, engine: str, threads: int | None, max_seconds: float | None) -> LaunchResult:
         if threads is not None or max_seconds is not None:
-            _check_limits(threads, max_seconds)
-        native = self.native
-        compiled = 0.0 if native is None else native.kernels.seconds
+            check_limits(threads, max_seconds)
+        compiled = self.engines.compile_seconds
         if self.memory.limit is not None:
             self.memory.check(_besides_buffers(dispatch))
         if dispatch.arguments.implicit is not None:  # Other launches have the same buffer.
@@ -255,7 +232,7 @@ class Program:
         started = perf_counter()
         printf = dispatch.arguments.printf
         try:
-            ran, why = self._run_on(engine, dispatch, threads, max_seconds, held)
+            ran, why = self.engines.run(engine, dispatch, threads, max_seconds, held)
         except SimulationError as error:
             if printf is not None:
                 end = None if max_seconds is None else max(perf_counter() + PRINTING_SECONDS, started + max_seconds)
@@ -264,89 +241,16 @@ class Program:
             raise
         seconds = perf_counter() - started
         printed = "" if printf is None else self._printed(printf).in_time(dispatch, started, max_seconds)
-        native = self.native
-        compiled = 0.0 if native is None else native.kernels.seconds - compiled
-        return LaunchResult(dispatch, ran, seconds, printed, compiled, why)
+        return LaunchResult(dispatch, ran, seconds, printed, self.engines.compile_seconds - compiled, why)
 
     def _printed(self, buffer: Buffer) -> PrintfRecords:
         from vsim.observe.printf import PrintfRecords
 
         return PrintfRecords.of(buffer, self.memory)
 
-    def _run_on(
-        self, engine: str, dispatch: Dispatch, threads: int | None, max_seconds: float | None, held: Sequence[Array]
-    ) -> tuple[str, str]:
-        """Run on an engine, or on the reference engine what the fast one cannot; the name of the one that ran, and why
-        it is the reference engine where another was asked for.
-
-        Args:
-            held: the memory of mapped arrays, which must stay.
-        """
-        why = ""
-        if dispatch.trace is not None:
-            why = "the launch is traced"
-        elif engine == "auto" or engine == "llvm":
-            native = self.native or self._load_native(engine)
-            if native is None:
-                why = "llvmlite cannot be loaded"
-            else:
-                try:
-                    native.run(dispatch, threads, max_seconds, held, _overtake if engine == "auto" else None)
-                    return "llvm", ""
-                except RefusedInstruction as refused:
-                    from vsim.engines.numpy.engine import refusal
-
-                    raise refusal(dispatch, refused.function, refused.number) from None
-                except Overtaken:
-                    return "numpy", "it ended before native code was made"
-                except Unsupported as problem:
-                    why = _say_why_not(engine, dispatch, problem)
-        elif engine not in ENGINES:
-            raise LaunchError(
-                Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}")
-            )
-        from vsim.engines.numpy.engine import run as run_numpy
-
-        if dispatch.trace is not None:
-            dispatch.trace.begin(dispatch.kernel.name, dispatch.simd, dispatch.nd_range)
-        try:
-            run_numpy(dispatch, max_seconds, begun=self._begun)
-        finally:
-            self.batch = None
-        return "numpy", why
-
-    def _begun(self, begun: int, count: int) -> None:
-        from vsim.command.progress import Groups
-
-        self.batch = Groups(begun, count)
-
     def groups(self) -> Groups | None:
-        """How far the launch is that runs now, as far as the engine tells; None if it does not, or none runs."""
-        native = self.native
-        return self.batch if self.batch is not None or native is None else native.groups()
-
-    def _load_native(self, engine: str) -> Engine | None:
-        """Load the fast engine; None if the reference engine must do without.
-
-        Raises:
-            SimulationError: S024, it cannot be loaded, and was asked for.
-        """
-        global _LLVM_MISSING
-        if _LLVM_MISSING and engine != "llvm":
-            return None
-        try:
-            from vsim.engines.llvm.engine import Engine
-        except (ImportError, OSError) as error:
-            if engine == "llvm":
-                hint = "pip install llvmlite brings it back; --engine auto takes the numpy engine meanwhile"
-                message = f"there is no native code: llvmlite cannot be loaded ({error})"
-                raise SimulationError(Diagnostic("S024", message, None, hint)) from None
-            _LLVM_MISSING = True
-            message = f"llvmlite cannot be loaded ({error}); running on the numpy engine"
-            warn(Diagnostic("U002", message, severity="warning"))
-            return None
-        self.native = Engine(self.image)
-        return self.native
+        """Progress of the running launch; None if no launch runs, or its engine does not report progress."""
+        return self.engines.groups()
 
     def launch(
         self,
@@ -356,65 +260,56 @@ class Program:
         args: Sequence[object] | Mapping[str, object] = (),
         *,
         global_offset: Size = (0, 0, 0),
-        engine: str = "auto",
-        threads: int | None = None,
-        max_seconds: float | None = None,
-        schedule: str = "",
-        profile: bool = False,
         show_printf: bool = True,
-        check: Wanted = "",
+        **options: Unpack[LaunchOptions],
     ) -> LaunchResult:
         """Run a kernel over an ND-range.
 
         Args:
             kernel: its name; empty if the image has one.
             global_size: work-items in one to three dimensions.
-            local_size: work-items of a group; None for what the kernel requires, else one is chosen.
-            global_offset: what the global ids begin with.
-            engine: ``llvm``; ``numpy`` for the reference engine; ``auto`` for the fast one, and the reference engine
-                where native code takes longer to make than the launch (:mod:`vsim.engines.tiers`).
-            threads: worker threads; None for one for each CPU that the process may use.
-            max_seconds: when to give up; None for never.
-            schedule: ``round-robin``, ``random:SEED`` or ``reverse``; empty for the ascending order of groups and
-                threads.
-            profile: whether the result is to know which instructions executed.
-            show_printf: whether what the kernel prints goes to standard output, too.
-            check: as of :meth:`run`.
+            local_size: work-items of a group; None for the size that the kernel requires, else a chosen one.
             args: in the order of the kernel's arguments, or by name. A numpy array is a buffer, or an image where the
-                kernel wants one, written in place; Python and numpy scalars, lists for vectors, and arrays of shape ()
-                with a structured dtype are passed by value; an int where the kernel wants local memory is its size.
+                kernel takes one, written in place; Python and numpy scalars, lists for vectors, and arrays of shape ()
+                with a structured dtype are passed by value; an int where the kernel takes local memory is its size in
+                bytes.
+            global_offset: the first global id.
+            show_printf: whether the kernel's printed text also goes to standard output.
+            options: engine, threads, max_seconds, profile, schedule, trace and check; see
+                :class:`vsim.launch.options.LaunchOptions`.
 
         Raises:
             LaunchError: it does not fit the kernel; nothing ran.
             SimulationError: the kernel did something without a defined result, or took too long.
+            UsageError: there is no such option.
 
         A launch like the last one of its kernel is bound already and begins at once; so does one with other numbers.
         """
-        # What is a tuple or a number already is checked when a launch is made of it.
+        # Tuples and numbers are checked by the launch that is made of them.
         shape = global_size if type(global_size) is tuple else _sizes(global_size, "global size")
         local = local_size if local_size is None or type(local_size) is tuple else _sizes(local_size, "local size")
         offset = global_offset if type(global_offset) is tuple else _sizes(global_offset, "global offset", 0)
-        whole = (shape, local, offset, schedule)
         if not isinstance(args, (list, tuple)):
             args = self[kernel].in_order((), args) if isinstance(args, Mapping) else _listed(args)
-        is_plain = not (profile or check)
-        last = self.last_launches.get(check_text(kernel, "the name of a kernel")) if is_plain else None
+        whole = (shape, local, offset, options.get("schedule"))
+        is_repeatable = options.keys() <= _REPEATABLE
+        last = self.last_launches.get(check_text(kernel, "the name of a kernel")) if is_repeatable else None
         again = last.again(whole, args, self._converter(kernel).argument) if last is not None else None
         if again is not None:
             with self.running:
-                result = self._execute(again.dispatch, engine, threads, max_seconds)
+                result = self._execute(
+                    again.dispatch, options.get("engine", "auto"), options.get("threads"), options.get("max_seconds")
+                )
             self.last_launches[kernel] = again
             return result
-        launch = Launch(kernel, shape, local, offset, self.convert(kernel, args))
-        order = _order(schedule) if schedule else None
         try:
-            result = self.run(launch, engine, threads, max_seconds, profile, order, check=check)
+            result = self.run(Launch(kernel, shape, local, offset, self.convert(kernel, args)), **options)
         except SimulationError as error:
             _show(error.printf, show_printf)
             raise
         if result.printed:
             _show(result.printf, show_printf)
-        found = _last_launch(whole, args, result.dispatch) if is_plain else None
+        found = _last_launch(whole, args, result.dispatch) if is_repeatable else None
         if found is not None:
             self.last_launches[kernel] = found
         return result
@@ -465,15 +360,9 @@ class Program:
         if not isinstance(array, np.ndarray):
             raise UsageError(f"a numpy array is released, found {type(array).__name__}")
         self.last_launches.clear()
-        if self.native is not None:
-            self.native.prepared = None
+        if self.engines.native is not None:
+            self.engines.native.prepared = None
         self.memory.unmap(array)
-
-
-def _order(schedule: str) -> Schedule:
-    from vsim.launch.schedule import parse_schedule
-
-    return parse_schedule(check_text(schedule, "the schedule"))
 
 
 def _last_launch(whole: tuple[object, ...], args: Sequence[object], dispatch: Dispatch) -> LastLaunch | None:
@@ -481,36 +370,6 @@ def _last_launch(whole: tuple[object, ...], args: Sequence[object], dispatch: Di
     from vsim.launch.last_launch import LastLaunch
 
     return LastLaunch.of(whole, args, dispatch)
-
-
-def _say_why_not(engine: str, dispatch: Dispatch, problem: Unsupported) -> str:
-    """Why the fast engine does not run a launch; a warning where it was to, or where that is a mistake of ours.
-
-    Raises:
-        SimulationError: S024, it is a mistake of ours, and the fast engine was asked for.
-    """
-    name = dispatch.kernel.name
-    if isinstance(problem, InvalidCode):
-        besides = f" and '{problem.file}', which has the code" if problem.file else ""
-        hint = f"this is a mistake of visakit; please report it with the program{besides}"
-        message = f"no valid native code for '{name}'"
-        if engine == "llvm":
-            raise SimulationError(Diagnostic("S024", f"{message}: {problem}", None, hint))
-        message = f"{message}; running on the numpy engine: {problem}"
-        warning = Diagnostic("U002", message, hint=hint, severity="warning")
-    elif engine == "llvm":
-        warning = Diagnostic("U002", f"'{name}' runs on the numpy engine: {problem}", severity="warning")
-    else:
-        return str(problem)
-    warn(warning)
-    return str(problem)
-
-
-def _overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[], bool]) -> bool:
-    """Run a launch while its native code is made; see :func:`vsim.engines.tiers.overtake`."""
-    from vsim.engines.tiers import overtake
-
-    return overtake(dispatch, max_seconds, is_ready)
 
 
 def _check_local_memory(signature: KernelSignature, given: int) -> None:
@@ -567,18 +426,6 @@ def _listed(args: object) -> tuple[object, ...]:
     hint = "put it into a list" if isinstance(args, np.ndarray) else ""
     message = f"'args' is a list of the kernel's arguments, found {type(args).__name__}"
     raise LaunchError(Diagnostic("S003", message, Span("<launch>", 0), hint))
-
-
-def _check_limits(threads: object, max_seconds: object) -> None:
-    """Raise LaunchError where the options of a launch make no sense."""
-    if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
-        raise _bad_option("threads", "a whole number from 1 on", threads)
-    if max_seconds is not None and (not isinstance(max_seconds, (int, float, np.number)) or not max_seconds >= 0):
-        raise _bad_option("max_seconds", "a number of seconds", max_seconds)
-
-
-def _bad_option(name: str, wanted: str, value: object) -> LaunchError:
-    return LaunchError(Diagnostic("S002", f"'{name}' is {wanted}, found {value!r}", Span("<launch>", 0)))
 
 
 def load(

@@ -68,7 +68,7 @@ def samples() -> list[bytes]:
                 if launch.kernel not in seen:
                     seen.add(launch.kernel)
                     capture = writer.before(program(case), launch)
-                    program(case).run(launch, "numpy")
+                    program(case).run(launch, engine="numpy")
                     capture.write_result()
             for one in sorted(Path(folder).iterdir()):
                 files = {p.relative_to(one).as_posix(): p.read_bytes() for p in sorted(one.rglob("*")) if p.is_file()}

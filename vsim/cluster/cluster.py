@@ -27,8 +27,9 @@ from vsim.analysis.reachability import reachable
 from vsim.cluster.changes import Changes, changes_between, first_conflict
 from vsim.launch.arrays import Bytes
 from vsim.launch.launch import BufferArgument, ImageArgument, Launch
+from vsim.launch.options import LaunchOptions
 from vsim.memory.memory import as_bytes
-from vsim.program import Program, RunOptions
+from vsim.program import Program
 from vsim.result import LaunchResult
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _memories(program: Program, launch: Launch) -> list[Bytes]:
 
 
 def run_part(
-    data: bytes, name: str, launch: Launch, own: list[Bytes], groups: tuple[int, int] | None, options: RunOptions
+    data: bytes, name: str, launch: Launch, own: list[Bytes], groups: tuple[int, int] | None, options: LaunchOptions
 ) -> Part:
     """Run some groups of a launch in this process. ``own`` are the present contents of the program's writable data."""
     digest = hashlib.sha256(data).digest()
@@ -199,7 +200,7 @@ class Cluster:
         LaunchError: S052, Dask is not installed or the scheduler cannot be reached.
     """
 
-    def __init__(self, program: Program, data: bytes, address: str, **options: Unpack[RunOptions]) -> None:
+    def __init__(self, program: Program, data: bytes, address: str, **options: Unpack[LaunchOptions]) -> None:
         self.program, self.data, self.options = program, data, options
         if options.get("threads") is None:
             options["threads"] = 1

@@ -333,11 +333,11 @@ def app(
     if engine == "numpy" or trace:
         exclude("--engine numpy" if engine == "numpy" else "--trace", {"--threads": threads}, ": it has one thread")
     from vsim.command import driver
-    from vsim.program import RunOptions
+    from vsim.launch.options import LaunchOptions
 
     _check_workers(workers, allow_register_overrun=register_overrun, precision=precision == "manual")
     order = driver.wanted_order(schedule)
-    options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
+    options = LaunchOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
     options |= driver.wanted_checks(checks, workers)
     writer = driver.capture_writer(capture, loaded, build_options) if capture else None
     results = driver.wanted_results(out_dir, save or (), show or (), as_json, writer)

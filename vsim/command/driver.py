@@ -12,7 +12,8 @@ from visakit.diagnostics import UsageError
 from visakit.usage import check_platform
 from vsim.command.session import Results, Session
 from vsim.command.trace_file import TraceOptions, with_trace
-from vsim.program import Program, RunOptions
+from vsim.launch.options import LaunchOptions
+from vsim.program import Program
 from vsim.sources.programs import Loaded, linked
 from vsim.sources.zebins import is_compiled
 
@@ -36,7 +37,7 @@ def open_session(
     results: Results,
     workers: str | None,
     allow_paths: bool,
-    options: RunOptions,
+    options: LaunchOptions,
     max_memory: int | None,
 ) -> Session:
     """A session for an image or a zebin, on the cluster at the address ``workers`` if there is one.
@@ -63,7 +64,7 @@ def open_session(
     return Session(program, results, cluster, output=sys.stdout, allow_paths=allow_paths, **options)
 
 
-def wanted_checks(wanted: CheckOptions, workers: str | None) -> RunOptions:
+def wanted_checks(wanted: CheckOptions, workers: str | None) -> LaunchOptions:
     """The option of launches that checks watch; none where nobody asks for checks.
 
     Raises:
@@ -73,11 +74,11 @@ def wanted_checks(wanted: CheckOptions, workers: str | None) -> RunOptions:
     """
     found = wanted.checking()
     if found is None:
-        return RunOptions()
+        return LaunchOptions()
     if workers:
         given = "--guard" if wanted.check is None else "--check"
         raise UsageError(f"{given} does not go with --workers: what happens before what is not known across machines")
-    return RunOptions(check=found)
+    return LaunchOptions(check=found)
 
 
 def wanted_order(schedule: str | None) -> Schedule | None:
