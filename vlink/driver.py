@@ -17,7 +17,9 @@ Inputs = Sequence[tuple[str, bytes]]
 """Names and contents of input files."""
 
 
-def input_files(files: Iterable[str], libraries: Iterable[str], directories: Sequence[str]) -> list[str]:
+def input_files(
+    files: Iterable[str] | None, libraries: Iterable[str] | None, directories: Sequence[str] | None
+) -> list[str]:
     """Paths of all inputs: the words in ``@FILE`` in its place, the libraries behind the files.
 
     Raises:
@@ -25,9 +27,9 @@ def input_files(files: Iterable[str], libraries: Iterable[str], directories: Seq
         FileError: a file of words cannot be read.
     """
     out: list[str] = []
-    for file in files:
+    for file in files or ():
         out += _words(file[1:]) if file.startswith("@") else [file]
-    return out + [_library(name, directories) for name in libraries]
+    return out + [_library(name, directories or ()) for name in libraries or ()]
 
 
 def _words(file: str) -> list[str]:
@@ -52,7 +54,7 @@ def _library(name: str, directories: Sequence[str]) -> str:
     )
 
 
-def link_inputs(inputs: Inputs, ze_info: Iterable[str], options: LinkOptions) -> Linked:
+def link_inputs(inputs: Inputs, ze_info: Iterable[str] | None, options: LinkOptions) -> Linked:
     """Link objects and archives; ``ze_info`` are files with the compiler's ze_info text or zebin.
 
     Raises:
@@ -61,7 +63,7 @@ def link_inputs(inputs: Inputs, ze_info: Iterable[str], options: LinkOptions) ->
     linker = Linker(options)
     for path, contents in inputs:
         linker.add_bytes(contents, "<stdin>" if path == "-" else path)
-    for path in ze_info:
+    for path in ze_info or ():
         linker.add_info(read_bytes(path), path)
     return linker.run()
 
@@ -185,14 +187,14 @@ def check_files(
     check_outputs([output, map_file, _make_rule(output) if make_rule else None], [*inputs, *responses, *contents])
 
 
-def data_symbols(definitions: Iterable[str]) -> dict[str, bytes]:
+def data_symbols(definitions: Iterable[str] | None) -> dict[str, bytes]:
     """Contents of the data symbols that ``NAME=FILE`` define.
 
     Raises:
         UsageError: a definition has another form.
     """
     found: dict[str, bytes] = {}
-    for item in definitions:
+    for item in definitions or ():
         name, equals, path = item.partition("=")
         if not equals or not name:
             raise UsageError(f"--data takes NAME=FILE, found '{item}'")

@@ -47,6 +47,11 @@ class Transfer:
     mapped: list[Turn] | None = None
 
     @classmethod
+    def of_host(cls, part: Part, reads: bool) -> Transfer:
+        """A copy of memory to the program, or from it."""
+        return cls(part) if reads else cls(None, part)
+
+    @classmethod
     def of_map(cls, part: Part, flags: int, turns: list[Turn]) -> Transfer:
         """Of memory that is mapped, by the flags of that. What is mapped for writing nobody else may read."""
         return cls(None, part, turns) if flags & ~cl.CL_MAP_READ else cls(part, None, turns)

@@ -19,7 +19,6 @@ from vsim.sources.zebins import is_compiled
 
 if TYPE_CHECKING:
     from vsim.checks.selection import CheckOptions
-    from vsim.launch.schedule import Schedule
     from vsim.observe.selection import Selection
     from vsim.sources.capture_writer import CaptureWriter
     from vsim.sources.captures import Capture
@@ -79,19 +78,6 @@ def wanted_checks(wanted: CheckOptions, workers: str | None) -> LaunchOptions:
         given = "--guard" if wanted.check is None else "--check"
         raise UsageError(f"{given} does not go with --workers: what happens before what is not known across machines")
     return LaunchOptions(check=found)
-
-
-def wanted_order(schedule: str | None) -> Schedule | None:
-    """The order of groups and threads; None for the ascending one.
-
-    Raises:
-        LaunchError: there is no such schedule.
-    """
-    if not schedule:
-        return None
-    from vsim.launch.schedule import parse_schedule
-
-    return parse_schedule(schedule)
 
 
 def wanted_results(
@@ -201,8 +187,8 @@ def run_traced(session: Session, image: str, line: CommandLine, tracing: TraceOp
     return with_trace(tracing.file, run, session.read)
 
 
-def write_launch(session: Session, path: str, line: CommandLine) -> None:
-    """Write the launch file of what the command line gives; of all kernels where it names none.
+def write_launch(session: Session, path: str, line: CommandLine) -> int:
+    """Write the launch file of what the command line gives; of all kernels where it names none; exit code 0.
 
     Raises:
         UsageError: an argument is none of the kernel's, an output would replace an input, or there is a file already.
@@ -220,3 +206,4 @@ def write_launch(session: Session, path: str, line: CommandLine) -> None:
     sizes = line.global_size, line.local_size
     take = program.memory.budget()
     make_launch(path, [given_launch(s, *sizes, line.arguments, save, take) for s in signatures], (program.image.file,))
+    return 0

@@ -6,10 +6,9 @@ import struct
 
 from visakit.opencl import cl, host, info
 from visakit.opencl.calls import entry
-from visakit.opencl.calls.enqueue import address_of, check_map_flags, own_buffer, submit
+from visakit.opencl.calls.enqueue import Submission, address_of, check_map_flags, enqueues, nothing, own_buffer
 from visakit.opencl.context import Context
 from visakit.opencl.errors import Refused, require
-from visakit.opencl.events import find_events
 from visakit.opencl.images import (
     AXES,
     IMAGE_ANSWERS,
@@ -149,16 +148,14 @@ def _texels(image: Image, origin: int, region: int) -> tuple[tuple[int, ...], tu
 
 
 def _transfer(
-    reads: bool, command_queue: int, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int,
-    pointer: int, num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    """Enqueue a copy of a box of an image to the program's memory, or the other way."""
-    queue = Queue.find(command_queue)
+    reads: bool, queue: Queue, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int,
+    pointer: int,
+) -> Submission:  # fmt: skip
+    """Copy a box of an image to the program's memory, or the other way."""
     image = _image(queue, handle)
     start, size = _texels(image, origin, region)
     require(pointer, cl.CL_INVALID_VALUE, "there is no place to read to" if reads else "there is nothing to write")
     own, other = image.box(start, size), image.outside(size, row, slice_)
-    waits = find_events(events, num, queue.context)
     image.check_host(reads=reads, writes=not reads)
     outside = host.view(pointer, other.end)
 
@@ -168,34 +165,28 @@ def _transfer(
         else:
             copy_rectangle(outside, other, image.data, own)
 
-    part = image, own
-    transfer = Transfer(part) if reads else Transfer(None, part)
     command = cl.CL_COMMAND_READ_IMAGE if reads else cl.CL_COMMAND_WRITE_IMAGE
-    submit(queue, command, work, waits, event, blocking, transfer)
+    return Submission(command, work, Transfer.of_host((image, own), reads), blocking)
 
 
-@entry
+@enqueues
 def clEnqueueReadImage(
-    command_queue: int, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int, pointer: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    _transfer(True, command_queue, handle, blocking, origin, region, row, slice_, pointer, num, events, event)
+    queue: Queue, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int, pointer: int
+) -> Submission:
+    return _transfer(True, queue, handle, blocking, origin, region, row, slice_, pointer)
 
 
-@entry
+@enqueues
 def clEnqueueWriteImage(
-    command_queue: int, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int, pointer: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    _transfer(False, command_queue, handle, blocking, origin, region, row, slice_, pointer, num, events, event)
+    queue: Queue, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int, pointer: int
+) -> Submission:
+    return _transfer(False, queue, handle, blocking, origin, region, row, slice_, pointer)
 
 
-@entry
+@enqueues
 def clEnqueueCopyImage(
-    command_queue: int, source: int, target: int, source_origin: int, target_origin: int, region: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    queue = Queue.find(command_queue)
+    queue: Queue, source: int, target: int, source_origin: int, target_origin: int, region: int
+) -> Submission:
     given, taken = _image(queue, source), _image(queue, target)
     same = given.format[:2] == taken.format[:2]
     require(same, cl.CL_IMAGE_FORMAT_MISMATCH, "the images have different formats")
@@ -204,9 +195,8 @@ def clEnqueueCopyImage(
     own, other = given.box(start, size), taken.box(end, size)
     apart = given is not taken or not overlap(own, other, 0)
     require(apart, cl.CL_MEM_COPY_OVERLAP, "source and target overlap")
-    waits = find_events(events, num, queue.context)
     work = lambda: copy_rectangle(given.data, own, taken.data, other)  # noqa: E731
-    submit(queue, cl.CL_COMMAND_COPY_IMAGE, work, waits, event, transfer=Transfer((given, own), (taken, other)))
+    return Submission(cl.CL_COMMAND_COPY_IMAGE, work, Transfer((given, own), (taken, other)))
 
 
 def _in_buffer(image: Image, offset: int, size: tuple[int, ...], room: int) -> Rectangle:
@@ -216,87 +206,73 @@ def _in_buffer(image: Image, offset: int, size: tuple[int, ...], room: int) -> R
     return box
 
 
-@entry
+@enqueues
 def clEnqueueCopyImageToBuffer(
-    command_queue: int, source: int, target: int, origin: int, region: int, offset: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    queue = Queue.find(command_queue)
+    queue: Queue, source: int, target: int, origin: int, region: int, offset: int
+) -> Submission:
     image, buffer = _image(queue, source), own_buffer(queue.context, target)
     start, size = _texels(image, origin, region)
     own, other = image.box(start, size), _in_buffer(image, offset, size, buffer.size)
-    waits = find_events(events, num, queue.context)
 
     def work() -> None:
         copy_rectangle(image.data, own, buffer.data, other)
         buffer.note_box(other)
 
     transfer = Transfer((image, own), (buffer, other))
-    submit(queue, cl.CL_COMMAND_COPY_IMAGE_TO_BUFFER, work, waits, event, transfer=transfer)
+    return Submission(cl.CL_COMMAND_COPY_IMAGE_TO_BUFFER, work, transfer)
 
 
-@entry
+@enqueues
 def clEnqueueCopyBufferToImage(
-    command_queue: int, source: int, target: int, offset: int, origin: int, region: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    queue = Queue.find(command_queue)
+    queue: Queue, source: int, target: int, offset: int, origin: int, region: int
+) -> Submission:
     buffer, image = own_buffer(queue.context, source), _image(queue, target)
     start, size = _texels(image, origin, region)
     own, other = image.box(start, size), _in_buffer(image, offset, size, buffer.size)
-    waits = find_events(events, num, queue.context)
     work = lambda: copy_rectangle(buffer.data, other, image.data, own)  # noqa: E731
     transfer = Transfer((buffer, other), (image, own))
-    submit(queue, cl.CL_COMMAND_COPY_BUFFER_TO_IMAGE, work, waits, event, transfer=transfer)
+    return Submission(cl.CL_COMMAND_COPY_BUFFER_TO_IMAGE, work, transfer)
 
 
-@entry
-def clEnqueueFillImage(
-    command_queue: int, handle: int, colour: int, origin: int, region: int, num: int, events: int, event: int
-) -> None:
-    queue = Queue.find(command_queue)
+@enqueues
+def clEnqueueFillImage(queue: Queue, handle: int, colour: int, origin: int, region: int) -> Submission:
     image = _image(queue, handle)
     require(colour, cl.CL_INVALID_VALUE, "there is no colour")
     start, size = _texels(image, origin, region)
     box, texel = image.box(start, size), host.as_array(image.format.texel(colour))
-    waits = find_events(events, num, queue.context)
 
     def work() -> None:
         rows = box.of_bytes(image.data)
         rows[:] = host.repeated(texel, rows.shape[-1])
 
-    submit(queue, cl.CL_COMMAND_FILL_IMAGE, work, waits, event, transfer=Transfer(None, (image, box)))
+    return Submission(cl.CL_COMMAND_FILL_IMAGE, work, Transfer(None, (image, box)))
 
 
-@entry
+@enqueues
 def clEnqueueMapImage(
-    command_queue: int, handle: int, blocking: int, flags: int, origin: int, region: int, row_ret: int,
-    slice_ret: int, num: int, events: int, event: int, errcode_ret: int,
-) -> int:  # fmt: skip
-    queue = Queue.find(command_queue)
+    queue: Queue, handle: int, blocking: int, flags: int, origin: int, region: int, row_ret: int, slice_ret: int
+) -> Submission:
     image = _image(queue, handle)
     check_map_flags(flags)
     start, size = _texels(image, origin, region)
     has_slices = bool(image.slice_pitch)
     require(row_ret and (slice_ret or not has_slices), cl.CL_INVALID_VALUE, "there is no place for the pitches")
-    waits = find_events(events, num, queue.context)
     image.check_host(reads=bool(flags & cl.CL_MAP_READ), writes=bool(flags & ~cl.CL_MAP_READ))
     inside = image.box(start, size)
     if image.shown is None:
         pointer, row, slice_ = address_of(image.data) + inside.start, inside.row, inside.slice
         mapping = image.note_mapping(Mapping(pointer))
-        work = lambda: None  # noqa: E731
+        work = nothing
     else:
         shown = image.box(start, size, image.shape.row_pitch, image.shape.slice_pitch)
         outside = host.view(image.host_ptr, image.shown.end)
         pointer, row, slice_ = image.host_ptr + shown.start, shown.row, shown.slice
         writes = bool(flags & ~cl.CL_MAP_READ)
-        back = (lambda: copy_rectangle(outside, shown, image.data, inside)) if writes else (lambda: None)
+        back = (lambda: copy_rectangle(outside, shown, image.data, inside)) if writes else nothing
         mapping = image.note_mapping(Mapping(pointer, unmap=back))
         work = lambda: copy_rectangle(image.data, inside, outside, shown)  # noqa: E731
     one_row = image.kind == cl.CL_MEM_OBJECT_IMAGE1D_ARRAY
     host.write_size(row_ret, row)
     host.write_size(slice_ret, row if one_row else slice_ if has_slices else 0)
     transfer = Transfer.of_map((image, inside), flags, mapping.turns)
-    submit(queue, cl.CL_COMMAND_MAP_IMAGE, work, waits, event, blocking, transfer)
-    return pointer
+    return Submission(cl.CL_COMMAND_MAP_IMAGE, work, transfer, blocking, address=pointer)
