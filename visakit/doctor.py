@@ -14,7 +14,7 @@ from typing import NamedTuple
 from visakit import cache
 
 
-class Finding(NamedTuple):
+class Component(NamedTuple):
     """Something that the driver uses.
 
     Attributes:
@@ -29,7 +29,7 @@ class Finding(NamedTuple):
     is_needed: bool = True
 
 
-def findings() -> list[Finding]:
+def findings() -> list[Component]:
     """All of them."""
     from visakit.compiler.devices import compiler_driver, known_devices, preferred_device
     from visakit.opencl.library import python_library
@@ -39,18 +39,18 @@ def findings() -> list[Finding]:
     gcc = shutil.which("gcc") or shutil.which("cc")
     folder = cache.private_directory("opencl", create=True)
     return [
-        Finding("Python", platform.python_version(), ""),
-        Finding("libpython", str(shared or ""), "a Python with a shared library, such as the system's"),
-        Finding("cffi", _version_of("cffi"), "pip install 'visakit[opencl]'"),
-        Finding("C compiler", _first_line([gcc, "--version"]) if gcc else "", "apt install gcc"),
-        Finding("headers of Python", str(header) if header.exists() else "", "apt install python3-dev"),
-        Finding("cache directory", str(folder or ""), "VISAKIT_CACHE names a folder of the user's own"),
-        Finding("OpenCL loader", loader(), "apt install ocl-icd-libopencl1 (many programs bring their own)", False),
-        Finding(
+        Component("Python", platform.python_version(), ""),
+        Component("libpython", str(shared or ""), "a Python with a shared library, such as the system's"),
+        Component("cffi", _version_of("cffi"), "pip install 'visakit[opencl]'"),
+        Component("C compiler", _first_line([gcc, "--version"]) if gcc else "", "apt install gcc"),
+        Component("headers of Python", str(header) if header.exists() else "", "apt install python3-dev"),
+        Component("cache directory", str(folder or ""), "VISAKIT_CACHE names a folder of the user's own"),
+        Component("OpenCL loader", loader(), "apt install ocl-icd-libopencl1 (many programs bring their own)", False),
+        Component(
             "ocloc", _first_line([driver, "query", "OCL_DRIVER_VERSION"]) or driver if driver else "", _OCLOC, False
         ),
-        Finding("device", preferred_device() if driver else "", "what the compiler knows decides", False),
-        Finding("devices of ocloc", ", ".join(known_devices()), "the compiler names them", False),
+        Component("device", preferred_device() if driver else "", "what the compiler knows decides", False),
+        Component("devices of ocloc", ", ".join(known_devices()), "the compiler names them", False),
     ]
 
 

@@ -178,7 +178,7 @@ def write_file(path: str, write: Callable[[BinaryIO], object]) -> None:
 
 
 def _mode(path: str) -> int | None:
-    """Kind and permissions of what is there; None if nothing is."""
+    """FileKind and permissions of what is there; None if nothing is."""
     try:
         return os.stat(path).st_mode
     except FileNotFoundError:

@@ -98,7 +98,7 @@ def _is_of_a_program(info: pytest.ExceptionInfo[BaseException]) -> bool:
     return diagnostics is not None and isinstance(info.value, diagnostics.VisaError)
 
 
-class Kept(NamedTuple):
+class LoadedProgram(NamedTuple):
     """A program that a session of pytest has loaded, with what it was made of."""
 
     changed: int
@@ -119,7 +119,7 @@ class Device:
         device: str | None,
         engine: str,
         folder: Path,
-        programs: dict[tuple[object, ...], Kept],
+        programs: dict[tuple[object, ...], LoadedProgram],
         check: str = "",
     ) -> None:
         self.device, self.engine, self.check = device, engine, check
@@ -146,7 +146,7 @@ class Device:
         changed = path.stat().st_mtime_ns if path.exists() else 0
         kept = self._programs.get(key)
         if kept is None or kept.changed != changed:
-            kept = self._programs[key] = Kept(changed, self._loaded(path, options))
+            kept = self._programs[key] = LoadedProgram(changed, self._loaded(path, options))
         return kept.program
 
     def _loaded(self, path: Path, options: str) -> Program:
@@ -247,13 +247,13 @@ def _array_of(kernel: Kernel, given: Mapping[str, object], name: str, wanted: np
 
 
 @pytest.fixture(scope="session")
-def visakit_programs() -> Iterator[dict[tuple[object, ...], Kept]]:
+def visakit_programs() -> Iterator[dict[tuple[object, ...], LoadedProgram]]:
     """Programs that the session has loaded."""
     yield {}
 
 
 @pytest.fixture
-def visakit(request: pytest.FixtureRequest, visakit_programs: dict[tuple[object, ...], Kept]) -> Device:
+def visakit(request: pytest.FixtureRequest, visakit_programs: dict[tuple[object, ...], LoadedProgram]) -> Device:
     """A device and an engine: ``visakit.load("a.cl")``, ``visakit.run(program.saxpy, ..., expect={"y": ...})``."""
     device, engine = request.param
     request.node.user_properties += [("device", device or "any"), ("engine", engine)]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from visakit.opencl import cl, host, info
 from visakit.opencl.allocation import Shared, free_all
 from visakit.opencl.device import Device, Platform, platform
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.info import Answers
 from visakit.opencl.objects import ClObject
 from visakit.opencl.order import Order
@@ -76,7 +76,7 @@ def read_properties(address: int) -> bytes:
     """The properties of a new context as they were given.
 
     Raises:
-        Refused: a property is not known, or names another platform.
+        ClError: a property is not known, or names another platform.
     """
     if not address:
         return b""
@@ -88,7 +88,7 @@ def read_properties(address: int) -> bytes:
         elif name == cl.CL_CONTEXT_INTEROP_USER_SYNC:
             require(value in (0, 1), cl.CL_INVALID_PROPERTY, f"{value:#x} is no truth value")
         else:
-            raise Refused(cl.CL_INVALID_PROPERTY, f"{name:#x} is no property of contexts here")
+            raise ClError(cl.CL_INVALID_PROPERTY, f"{name:#x} is no property of contexts here")
         require(names.count(name) == 1, cl.CL_INVALID_PROPERTY, "a property is given twice")
     return host.pack_sizes([n for pair in found for n in pair] + [0])
 

@@ -11,7 +11,7 @@ import visakit
 from visakit.compiler.devices import compiler_driver, preferred_device
 from visakit.language.platforms import PLATFORMS, find
 from visakit.opencl import cl, info
-from visakit.opencl.errors import Refused
+from visakit.opencl.errors import ClError
 from visakit.opencl.info import Answers, text, u32, u64
 from visakit.opencl.models import MODELS
 from visakit.opencl.objects import ClObject
@@ -311,15 +311,15 @@ def devices_of_type(wanted: int) -> list[Device]:
     """The devices that a type asks for.
 
     Raises:
-        Refused: it is no type, or there is none.
+        ClError: it is no type, or there is none.
     """
     known = cl.CL_DEVICE_TYPE_CPU | cl.CL_DEVICE_TYPE_GPU | cl.CL_DEVICE_TYPE_ACCELERATOR
     known |= cl.CL_DEVICE_TYPE_CUSTOM | cl.CL_DEVICE_TYPE_DEFAULT
     if wanted != cl.CL_DEVICE_TYPE_ALL and (not wanted or wanted & ~known):
-        raise Refused(cl.CL_INVALID_DEVICE_TYPE, f"{wanted:#x} is no type of devices")
+        raise ClError(cl.CL_INVALID_DEVICE_TYPE, f"{wanted:#x} is no type of devices")
     devices = platform().devices
     if wanted == cl.CL_DEVICE_TYPE_ALL or wanted & cl.CL_DEVICE_TYPE_GPU:
         return devices
     if wanted & cl.CL_DEVICE_TYPE_DEFAULT:
         return devices[:1]
-    raise Refused(cl.CL_DEVICE_NOT_FOUND, "all devices are GPUs")
+    raise ClError(cl.CL_DEVICE_NOT_FOUND, "all devices are GPUs")

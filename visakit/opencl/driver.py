@@ -14,7 +14,7 @@ from typing import TextIO
 from visakit.opencl import cl, host
 from visakit.opencl.calls import Call, load
 from visakit.opencl.context import say
-from visakit.opencl.errors import Given, Refused, interrupted
+from visakit.opencl.errors import ClError, PartialSuccess, interrupted
 from visakit.opencl.interface import EntryPoint, served_points
 from visakit.opencl.objects import note_call, set_dispatch_table
 from visakit.opencl.settings import TRACE_SETTING
@@ -46,7 +46,7 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
             note_call(name)
             try:
                 function(*given)
-            except Refused as problem:
+            except ClError as problem:
                 _LAST.reason = problem.reason
                 return problem.status
             except BaseException as error:
@@ -61,7 +61,7 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
             note_call(name)
             try:
                 return function(*given) or nothing
-            except Refused as problem:
+            except ClError as problem:
                 _LAST.reason = problem.reason
             except BaseException as error:
                 _mistake(name, error)
@@ -75,10 +75,10 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
             found = function(*given)
             host.write_u32(given[-1], cl.CL_SUCCESS)
             return found or 0
-        except Refused as problem:
+        except ClError as problem:
             _LAST.reason = problem.reason
             host.write_u32(given[-1], problem.status)
-            return problem.handle if isinstance(problem, Given) else 0
+            return problem.handle if isinstance(problem, PartialSuccess) else 0
         except BaseException as error:
             host.write_u32(given[-1], _mistake(name, error))
         return 0

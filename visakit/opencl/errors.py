@@ -8,7 +8,7 @@ import threading
 from visakit.diagnostics import VisaError
 
 
-class Refused(Exception):
+class ClError(Exception):
     """A call that fails with a status of OpenCL; nothing of it has happened.
 
     Attributes:
@@ -21,7 +21,7 @@ class Refused(Exception):
         self.status, self.reason = status, reason
 
 
-class Given(Refused):
+class PartialSuccess(ClError):
     """A call that gives an object and a status other than success, too.
 
     Attributes:
@@ -36,7 +36,7 @@ class Given(Refused):
 def require(condition: object, status: int, reason: str = "") -> None:
     """Refuse a call unless a condition holds."""
     if not condition:
-        raise Refused(status, reason)
+        raise ClError(status, reason)
 
 
 def interrupted(interrupt: BaseException) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from visakit.opencl import cl, host, info
 from visakit.opencl.context import Context
 from visakit.opencl.device import host_nanoseconds
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.info import Answers
 from visakit.opencl.objects import ClObject
 from visakit.opencl.order import Turn
@@ -102,7 +102,7 @@ class Event(ClObject):
         destructors of the program, which free memory or release queues.
 
         Raises:
-            Refused: the process ends, and the command with it.
+            ClError: the process ends, and the command with it.
         """
         if getattr(RUNNING, "command", False):
             return
@@ -145,15 +145,15 @@ def find_events(address: int, count: int, context: Context | None = None) -> lis
     """The events of a wait list.
 
     Raises:
-        Refused: it is no such list, or an event is of another context.
+        ClError: it is no such list, or an event is of another context.
     """
     if not address and not count:
         return []
     require(address and count, cl.CL_INVALID_EVENT_WAIT_LIST, "a wait list and its length belong together")
     try:
         found = Event.find_all(address, count)
-    except Refused as problem:
-        raise Refused(cl.CL_INVALID_EVENT_WAIT_LIST, problem.reason) from None
+    except ClError as problem:
+        raise ClError(cl.CL_INVALID_EVENT_WAIT_LIST, problem.reason) from None
     contexts = {e.context for e in found} | ({context} if context else set())
     require(len(contexts) == 1, cl.CL_INVALID_CONTEXT, "events are of different contexts")
     return found
@@ -163,13 +163,13 @@ def wait_for(events: Iterable[Event]) -> None:
     """Wait for all events.
 
     Raises:
-        Refused: one of the commands failed.
+        ClError: one of the commands failed.
     """
     given = list(events)
     for event in given:
         event.wait()
     if any(event.status < 0 for event in given):
-        raise Refused(cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "a command that was waited for failed")
+        raise ClError(cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "a command that was waited for failed")
 
 
 def failed(events: Sequence[Event]) -> bool:
@@ -191,7 +191,7 @@ def profiling_time(event: Event, name: int) -> bytes:
     """When a command came to a state.
 
     Raises:
-        Refused: nobody noted it, or it has not come so far.
+        ClError: nobody noted it, or it has not come so far.
     """
     queue = event.queue
     is_noted = queue is not None and queue.is_profiling and event.is_over and event.status == cl.CL_COMPLETE

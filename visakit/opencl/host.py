@@ -68,7 +68,7 @@ def read_sizes(address: int, count: int) -> tuple[int, ...]:
     """Numbers of eight bytes: sizes, pointers, handles.
 
     Raises:
-        Refused: there are more than any program has.
+        ClError: there are more than any program has.
     """
     require(count <= MAXIMUM_COUNT, cl.CL_INVALID_VALUE, f"an array of {count} elements is none")
     return struct.unpack(f"<{count}Q", ctypes.string_at(address, POINTER * count)) if count else ()

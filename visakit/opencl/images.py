@@ -12,7 +12,7 @@ import numpy as np
 from visakit.opencl import cl, host, info
 from visakit.opencl.context import Context
 from visakit.opencl.device import IMAGE_BUFFER, IMAGE_LAYERS, IMAGE_SIDE, VOLUME_SIDE
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.info import Answers
 from visakit.opencl.memory import Buffer, Memory, check_flags, host_bytes
 from visakit.opencl.objects import ClObject
@@ -60,7 +60,7 @@ class Format(NamedTuple):
         """The format at an address.
 
         Raises:
-            Refused: it is none that images have here.
+            ClError: it is none that images have here.
         """
         require(address, cl.CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, "there is no format")
         order, element = struct.unpack("<II", host.read(address, 8))
@@ -104,7 +104,7 @@ def formats(flags: int, kind: int) -> list[tuple[int, int]]:
     return found
 
 
-class Shape(NamedTuple):
+class ImageShape(NamedTuple):
     """What ``cl_image_desc`` says."""
 
     kind: int
@@ -119,16 +119,16 @@ class Shape(NamedTuple):
     memory: int
 
     @classmethod
-    def read(cls, address: int) -> Shape:
+    def read(cls, address: int) -> ImageShape:
         """The description at an address."""
         require(address, cl.CL_INVALID_IMAGE_DESCRIPTOR, "there is no description")
         return cls(*struct.unpack("<I4xQQQQQQIIQ", host.read(address, 72)))
 
-    def checked(self) -> Shape:
+    def checked(self) -> ImageShape:
         """With ones for sizes that the kind does not have.
 
         Raises:
-            Refused: a size is none.
+            ClError: a size is none.
         """
         require(self.kind in AXES, cl.CL_INVALID_IMAGE_DESCRIPTOR, f"{self.kind:#x} is no kind of image")
         require(not self.mip_levels and not self.samples, cl.CL_INVALID_IMAGE_DESCRIPTOR, "mip maps are not there")
@@ -160,12 +160,13 @@ class Image(Memory):
     """
 
     def __init__(
-        self, context: Context, flags: int, format: Format, shape: Shape, data: Bytes, host_ptr: int = 0,
-        given: bytes = b"", below: Buffer | None = None,
+        self, context: Context, flags: int, format: Format, shape: ImageShape, data: Bytes, host_ptr: int = 0,
+        given: bytes = b"",
     ) -> None:  # fmt: skip
         super().__init__(context, flags, data, host_ptr, given)
         self.kind = shape.kind
-        self.format, self.shape, self.below = format, shape, below
+        self.format, self.shape = format, shape
+        self.below: Buffer | None = None
         tight = self.box((0, 0, 0), shape.region)
         outside = self.box((0, 0, 0), shape.region, shape.row_pitch, shape.slice_pitch)
         self.shown = outside if self.host_ptr and outside != tight else None
@@ -218,7 +219,7 @@ class Image(Memory):
         """Texels in the program's memory, which begins with them; pitches of 0 mean no gaps.
 
         Raises:
-            Refused: a pitch is smaller than what it counts.
+            ClError: a pitch is smaller than what it counts.
         """
         texel = self.texel_bytes
         width = region[0] * texel
@@ -235,12 +236,12 @@ class Image(Memory):
 
 
 def create_image(
-    context: Context, flags: int, format: Format, shape: Shape, host_ptr: int, given: bytes = b""
+    context: Context, flags: int, format: Format, shape: ImageShape, host_ptr: int, given: bytes = b""
 ) -> Image:
     """A new image.
 
     Raises:
-        Refused: something of it is none, or no device has images.
+        ClError: something of it is none, or no device has images.
     """
     require(any(d.model.has_images for d in context.devices), cl.CL_INVALID_OPERATION, "no device has images")
     whole = shape.checked()
@@ -258,8 +259,8 @@ def create_image(
     try:
         image = Image(context, flags, format, whole, host_bytes(size), host_ptr, given)
         outside = image.box((0, 0, 0), whole.region, whole.row_pitch, whole.slice_pitch)
-    except Refused as problem:
-        raise Refused(cl.CL_INVALID_IMAGE_DESCRIPTOR, problem.reason) from None
+    except ClError as problem:
+        raise ClError(cl.CL_INVALID_IMAGE_DESCRIPTOR, problem.reason) from None
     if host_ptr and image.host_ptr and image.shown is None:
         image.data = host.view(host_ptr, size)
     elif host_ptr:
@@ -268,18 +269,19 @@ def create_image(
     return image
 
 
-def _over_buffer(context: Context, flags: int, format: Format, shape: Shape, host_ptr: int, given: bytes) -> Image:
+def _over_buffer(context: Context, flags: int, format: Format, shape: ImageShape, host_ptr: int, given: bytes) -> Image:
     """An image over the memory of a buffer."""
     try:
         buffer = Buffer.find(shape.memory)
-    except Refused as problem:
-        raise Refused(cl.CL_INVALID_IMAGE_DESCRIPTOR, problem.reason) from None
+    except ClError as problem:
+        raise ClError(cl.CL_INVALID_IMAGE_DESCRIPTOR, problem.reason) from None
     require(not host_ptr, cl.CL_INVALID_HOST_PTR, "the memory is that of a buffer")
     size = shape.width * format.simulated.size
     require(size <= buffer.size, cl.CL_INVALID_IMAGE_SIZE, f"the buffer has {buffer.size} bytes, the image {size}")
     require(buffer.context is context, cl.CL_INVALID_CONTEXT, "the buffer is of another context")
     flags = check_flags(flags, 0) if flags else buffer.flags & ~cl.CL_MEM_COPY_HOST_PTR
-    image = Image(context, flags, format, shape, buffer.data[:size], 0, given, buffer)
+    image = Image(context, flags, format, shape, buffer.data[:size], 0, given)
+    image.below = buffer
     buffer.note_defined()  # Texels count as defined.
     return image
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from visakit.opencl import cl, host
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.objects import ClObject
 
 Subject = TypeVar("Subject")
@@ -59,7 +59,7 @@ def give(data: bytes, size: int, value: int, size_ret: int) -> None:
     """Give an answer to whoever asked.
 
     Raises:
-        Refused: there is less room than it takes.
+        ClError: there is less room than it takes.
     """
     if value:
         require(size >= len(data), cl.CL_INVALID_VALUE, f"the answer has {len(data)} bytes, there is room for {size}")
@@ -71,9 +71,9 @@ def answer(answers: Answers[Subject], subject: Subject, name: int, size: int, va
     """Answer a question about something.
 
     Raises:
-        Refused: it is not known, or there is too little room.
+        ClError: it is not known, or there is too little room.
     """
     found = answers.get(name)
     if found is None:
-        raise Refused(cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
+        raise ClError(cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
     give(found(subject), size, value, size_ret)

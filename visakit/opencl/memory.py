@@ -12,7 +12,7 @@ from visakit.objects.image import SLOT
 from visakit.opencl import cl, host, info, svm
 from visakit.opencl.allocation import readable
 from visakit.opencl.context import Context
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.info import Answers
 from visakit.opencl.objects import ClObject, current_call
 from visakit.opencl.order import Turn
@@ -33,7 +33,7 @@ def check_flags(flags: int, host_ptr: int) -> int:
     """The flags of new memory, with what is meant where nothing is said.
 
     Raises:
-        Refused: they do not go together, or with the pointer.
+        ClError: they do not go together, or with the pointer.
     """
     use, alloc, copy = (
         flags & bit for bit in (cl.CL_MEM_USE_HOST_PTR, cl.CL_MEM_ALLOC_HOST_PTR, cl.CL_MEM_COPY_HOST_PTR)
@@ -126,7 +126,7 @@ class Memory(ClObject):
         """Forget a mapping once.
 
         Raises:
-            Refused: nothing is mapped there.
+            ClError: nothing is mapped there.
         """
         with self.lock:
             found = next((m for m in self.maps if m.pointer == pointer), None)
@@ -222,7 +222,7 @@ class Buffer(Memory):
         """Bytes of it.
 
         Raises:
-            Refused: they lie outside.
+            ClError: they lie outside.
         """
         inside = offset + size <= self.size
         require(size and inside, cl.CL_INVALID_VALUE, f"{what} of {size} bytes at {offset} is not in {self.size} bytes")
@@ -247,12 +247,12 @@ def host_bytes(size: int, room: int = 0) -> Bytes:
     """New memory, zero, at a multiple of the alignment; ``room`` bytes of zeros are there if these are more.
 
     Raises:
-        Refused: the system has none left.
+        ClError: the system has none left.
     """
     try:
         raw = np.zeros(max(size, room) + ALIGNMENT, np.uint8)
     except MemoryError:
-        raise Refused(cl.CL_MEM_OBJECT_ALLOCATION_FAILURE, f"the system has no {size} bytes left") from None
+        raise ClError(cl.CL_MEM_OBJECT_ALLOCATION_FAILURE, f"the system has no {size} bytes left") from None
     start = -int(raw.__array_interface__["data"][0]) % ALIGNMENT
     return raw[start : start + size]
 
@@ -261,7 +261,7 @@ def create_buffer(context: Context, flags: int, size: int, host_ptr: int, given:
     """A new buffer.
 
     Raises:
-        Refused: flags, size or pointer are none.
+        ClError: flags, size or pointer are none.
     """
     flags = check_flags(flags, host_ptr)
     largest = max(device.maximum_allocation for device in context.devices)
@@ -283,7 +283,7 @@ def create_sub_buffer(whole: Buffer, flags: int, origin: int, size: int) -> Buff
     """A part of a buffer as a buffer.
 
     Raises:
-        Refused: it does not lie in the buffer, at an aligned place, or wants other accesses.
+        ClError: it does not lie in the buffer, at an aligned place, or wants other accesses.
     """
     require(whole.parent is None, cl.CL_INVALID_MEM_OBJECT, "a part of a buffer has no parts")
     require(not flags & (_HOST_POINTER | ~_KNOWN), cl.CL_INVALID_VALUE, f"flags {flags:#x} are not for parts")

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Self
 
 from visakit.opencl import cl, host
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 
 _ALIVE: weakref.WeakValueDictionary[int, ClObject] = weakref.WeakValueDictionary()
 _HELD: dict[int, ClObject] = {}
@@ -89,11 +89,11 @@ class ClObject:
         """The object of a handle.
 
         Raises:
-            Refused: it is none of this class.
+            ClError: it is none of this class.
         """
         found = _ALIVE.get(handle)
         if not isinstance(found, cls):
-            raise Refused(cls.invalid, f"{handle:#x} is no {cls.title}")
+            raise ClError(cls.invalid, f"{handle:#x} is no {cls.title}")
         return found
 
     @classmethod
@@ -122,7 +122,7 @@ def give_handles(objects: Sequence[ClObject], count: int, target: int, count_ret
     """Write an array of handles and how many there are, as far as the program asks.
 
     Raises:
-        Refused: it asks for neither, or for an array without elements.
+        ClError: it asks for neither, or for an array without elements.
     """
     require(target or count_ret, cl.CL_INVALID_VALUE, "nothing is asked for")
     require(count or not target, cl.CL_INVALID_VALUE, "the array has no elements")

@@ -13,7 +13,7 @@ from visakit.opencl import cl, info
 from visakit.opencl.compiler import Made, is_bitcode, is_spirv, linked, log_of, object_of, whole_program
 from visakit.opencl.context import Context
 from visakit.opencl.device import Device
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.info import Answers
 from visakit.opencl.objects import ClObject
 
@@ -79,7 +79,7 @@ class Program(ClObject):
         """Build it for devices.
 
         Raises:
-            Refused: it has kernels, cannot be built, or has errors, which the log then shows.
+            ClError: it has kernels, cannot be built, or has errors, which the log then shows.
         """
         self.check_changeable()
         for device in devices:
@@ -94,11 +94,11 @@ class Program(ClObject):
         """Make objects of it for devices, which are linked later.
 
         Raises:
-            Refused: it has kernels, no source, or errors, which the log then shows.
+            ClError: it has kernels, no source, or errors, which the log then shows.
         """
         self.check_changeable()
         if self.source is None:
-            raise Refused(cl.CL_INVALID_OPERATION, "the program has no source")
+            raise ClError(cl.CL_INVALID_OPERATION, "the program has no source")
         for device in devices:
             if self.is_intermediate:
                 made = Made(self.source, "")
@@ -120,7 +120,7 @@ class Program(ClObject):
         """What the compiler made for a device becomes the build.
 
         Raises:
-            Refused: with ``unknown_options``, the compiler does not know an option.
+            ClError: with ``unknown_options``, the compiler does not know an option.
         """
         status = cl.CL_BUILD_SUCCESS if made.data else cl.CL_BUILD_ERROR
         build = self.builds[device] = Build(status, options, made.log, made.data)
@@ -170,7 +170,7 @@ class Program(ClObject):
         """The programs that can run, by device; none where the source has no kernel.
 
         Raises:
-            Refused: it is built for no device.
+            ClError: it is built for no device.
         """
         built = cl.CL_BUILD_SUCCESS, cl.CL_PROGRAM_BINARY_TYPE_EXECUTABLE
         is_built = any((build.status, build.binary_type) == built for build in self.builds.values())
@@ -181,7 +181,7 @@ class Program(ClObject):
         """What a kernel wants of a launch, by device.
 
         Raises:
-            Refused: there is no such kernel, or it has something that cannot be run.
+            ClError: there is no such kernel, or it has something that cannot be run.
         """
         programs = self.executables()
         known = {name for device in programs for name in self.builds[device].kernels}
@@ -190,7 +190,7 @@ class Program(ClObject):
             return {device: program.signature(kernel) for device, program in programs.items()}
         except VisaError as error:
             self.context.report(render(error.diagnostics))
-            raise Refused(cl.CL_INVALID_KERNEL_DEFINITION, str(error)) from None
+            raise ClError(cl.CL_INVALID_KERNEL_DEFINITION, str(error)) from None
 
     def kernel_is_gone(self) -> None:
         """A kernel of it is held no more."""
@@ -228,7 +228,7 @@ def link(context: Context, devices: Sequence[Device], programs: Sequence[Program
     """A program of objects and libraries.
 
     Raises:
-        Refused: one of them is none, or the compiler does not know an option.
+        ClError: one of them is none, or the compiler does not know an option.
     """
     is_library = "-create-library" in options.split()
     kinds = (cl.CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT, cl.CL_PROGRAM_BINARY_TYPE_LIBRARY)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from visakit.opencl import cl, info
 from visakit.opencl.context import Context
 from visakit.opencl.device import Device
-from visakit.opencl.errors import Refused, interrupted
+from visakit.opencl.errors import ClError, interrupted
 from visakit.opencl.events import CHANGED, RUNNING, CommandQueue, Event, failed, has_ended
 from visakit.opencl.info import Answers
 from visakit.opencl.order import Turn
@@ -28,7 +28,7 @@ class Command:
     """Something that a queue is to do.
 
     Attributes:
-        work: does it; raises :class:`Refused` with the status that the event is to have where it cannot be done.
+        work: does it; raises :class:`ClError` with the status that the event is to have where it cannot be done.
         waits: events that must be over before.
         is_barrier: whether what follows in the queue waits for it, and it for what is before.
     """
@@ -136,7 +136,7 @@ class Queue(CommandQueue):
         """Wait for all commands.
 
         Raises:
-            Refused: one of them failed, and the program was not told by this way so far.
+            ClError: one of them failed, and the program was not told by this way so far.
         """
         self.drain()
         if self.order is not None and self.context.order is not None:
@@ -144,7 +144,7 @@ class Queue(CommandQueue):
                 self.context.order.seen_all_of(self.order)
         if self.failure:
             status, self.failure = self.failure, 0
-            raise Refused(status, "a command of the queue failed")
+            raise ClError(status, "a command of the queue failed")
 
     def drain(self) -> None:
         """Wait for all commands, however they end."""
@@ -222,7 +222,7 @@ class Queue(CommandQueue):
         outer, RUNNING.command = getattr(RUNNING, "command", False), True
         try:
             command.work()
-        except Refused as problem:
+        except ClError as problem:
             return problem.status
         except shutdown.ProcessEndsError:
             return cl.CL_OUT_OF_RESOURCES

@@ -32,7 +32,7 @@ class Rectangle(NamedTuple):
         """A box at an origin (bytes, row, slice); pitches of 0 are those of a box without gaps.
 
         Raises:
-            Refused: a pitch is smaller than what it counts.
+            ClError: a pitch is smaller than what it counts.
         """
         width, height, depth = region
         require(not row or row >= width, cl.CL_INVALID_VALUE, f"rows of {width} bytes are {row} bytes apart")

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 
 from visakit.opencl import cl
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 
 _HEADER_WORDS = 5
 _DECORATE, _SPEC_ID = 71, 1
@@ -30,7 +30,7 @@ def specialised(module: bytes, number: int, value: bytes) -> bytes:
     """The module with another value for the constant of a number.
 
     Raises:
-        Refused: there is no such constant, or it has another size.
+        ClError: there is no such constant, or it has another size.
     """
     require(len(module) % 4 == 0, cl.CL_INVALID_PROGRAM, "the module is damaged")
     words = struct.unpack(f"<{len(module) // 4}I", module)
@@ -55,5 +55,5 @@ def specialised(module: bytes, number: int, value: bytes) -> bytes:
             require(len(value) == 1, cl.CL_INVALID_VALUE, f"a truth value has a byte, found {len(value)}")
             changed[position] = words[position] & ~0xFFFF | (_TRUE if any(value) else _FALSE)
     if not found:
-        raise Refused(cl.CL_INVALID_SPEC_ID, f"the module has no specialisation constant {number}")
+        raise ClError(cl.CL_INVALID_SPEC_ID, f"the module has no specialisation constant {number}")
     return struct.pack(f"<{len(changed)}I", *changed)

@@ -21,7 +21,7 @@ from vsim.checks.findings import MAPPED
 from vsim.checks.queued import LaunchAccesses, united
 
 
-class Place(Protocol):
+class HostMemory(Protocol):
     """Memory: a buffer, an image, an allocation."""
 
     @property
@@ -29,12 +29,12 @@ class Place(Protocol):
         """Where it lies in this process."""
 
 
-Part = tuple[Place, Rectangle]
+Part = tuple[HostMemory, Rectangle]
 """Bytes of some memory."""
 
 
 @dataclass(frozen=True)
-class Transfer:
+class CommandAccesses:
     """The parts of memory that a command reads and changes; None for none.
 
     Attributes:
@@ -47,12 +47,12 @@ class Transfer:
     mapped: list[Turn] | None = None
 
     @classmethod
-    def of_host(cls, part: Part, reads: bool) -> Transfer:
+    def of_host(cls, part: Part, reads: bool) -> CommandAccesses:
         """A copy of memory to the program, or from it."""
         return cls(part) if reads else cls(None, part)
 
     @classmethod
-    def of_map(cls, part: Part, flags: int, turns: list[Turn]) -> Transfer:
+    def of_map(cls, part: Part, flags: int, turns: list[Turn]) -> CommandAccesses:
         """Of memory that is mapped, by the flags of that. What is mapped for writing nobody else may read."""
         return cls(None, part, turns) if flags & ~cl.CL_MAP_READ else cls(part, None, turns)
 

@@ -30,7 +30,7 @@ from vsim.launch.signature import KernelSignature
 from vsim.program import Program
 
 
-class Given(NamedTuple):
+class GivenLaunch(NamedTuple):
     """A launch as the command line gives it.
 
     Attributes:
@@ -155,7 +155,7 @@ def given_launch(
     values: Sequence[str],
     save: Mapping[str, str],
     take: Take = no_limit,
-) -> Given:
+) -> GivenLaunch:
     """What the command line gives of a launch, by the numbers of the kernel's arguments.
 
     Args:
@@ -181,7 +181,7 @@ def given_launch(
         )
         for name, text in named.items()
     }
-    return Given(
+    return GivenLaunch(
         signature,
         args,
         {i: texts[i] for i, a in args.items() if isinstance(a, Checked) and not is_generated(texts[i])},

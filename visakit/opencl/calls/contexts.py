@@ -6,7 +6,7 @@ from visakit.opencl import cl, host, info
 from visakit.opencl.calls import entry
 from visakit.opencl.context import CONTEXT_ANSWERS, Context, read_properties
 from visakit.opencl.device import Device, devices_of_type
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.events import EVENT_ANSWERS, Event, callback_of, find_events, profiling_time, wait_for
 from visakit.opencl.queue import QUEUE_ANSWERS, Queue
 
@@ -74,7 +74,7 @@ def clCreateCommandQueueWithProperties(context: int, device: int, properties: in
             require(not value & ~(_QUEUE_PROPERTIES | _ON_DEVICE), cl.CL_INVALID_VALUE, f"{value:#x} is not known")
             bits = value
         elif name != cl.CL_QUEUE_SIZE:
-            raise Refused(cl.CL_INVALID_VALUE, f"{name:#x} is no property of queues here")
+            raise ClError(cl.CL_INVALID_VALUE, f"{name:#x} is no property of queues here")
     require(not bits & _ON_DEVICE, cl.CL_INVALID_QUEUE_PROPERTIES, "devices have no queues of their own")
     require(cl.CL_QUEUE_SIZE not in dict(given), cl.CL_INVALID_VALUE, "only queues of devices have a size")
     array = host.pack_sizes([n for pair in given for n in pair] + [0]) if properties else b""
@@ -91,13 +91,13 @@ def clCreateCommandQueueWithPropertiesKHR(context: int, device: int, properties:
 @entry
 def clSetDefaultDeviceCommandQueue(context: int, device: int, command_queue: int) -> None:
     Context.find(context).device(device)
-    raise Refused(cl.CL_INVALID_OPERATION, "devices have no queues of their own")
+    raise ClError(cl.CL_INVALID_OPERATION, "devices have no queues of their own")
 
 
 @entry
 def clSetCommandQueueProperty(command_queue: int, properties: int, enable: int, old_properties: int) -> None:
     Queue.find(command_queue)
-    raise Refused(cl.CL_INVALID_OPERATION, "properties of a queue do not change")
+    raise ClError(cl.CL_INVALID_OPERATION, "properties of a queue do not change")
 
 
 @entry
@@ -212,9 +212,9 @@ def clEnqueueWaitForEvents(command_queue: int, num_events: int, event_list: int)
     require(num_events and event_list, cl.CL_INVALID_VALUE, "there is nothing to wait for")
     try:
         events = find_events(event_list, num_events, queue.context)
-    except Refused as problem:
+    except ClError as problem:
         is_list = problem.status == cl.CL_INVALID_EVENT_WAIT_LIST
-        raise Refused(cl.CL_INVALID_EVENT if is_list else problem.status, problem.reason) from None
+        raise ClError(cl.CL_INVALID_EVENT if is_list else problem.status, problem.reason) from None
     give_event(queue.add(cl.CL_COMMAND_BARRIER, _nothing, events, is_barrier=True), 0)
 
 

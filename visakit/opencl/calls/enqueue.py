@@ -10,7 +10,7 @@ from visakit.opencl import cl, ending, host
 from visakit.opencl.calls import Call, entry
 from visakit.opencl.calls.contexts import give_event
 from visakit.opencl.context import Context
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.events import Event, find_events
 from visakit.opencl.kernels import Kernel
 from visakit.opencl.memory import Buffer, Mapping, Memory
@@ -18,7 +18,7 @@ from visakit.opencl.order import Turn
 from visakit.opencl.queue import Queue
 from visakit.opencl.ranges import read_range
 from visakit.opencl.rectangles import Rectangle, copy_rectangle, overlap
-from visakit.opencl.transfers import Transfer
+from visakit.opencl.transfers import CommandAccesses
 from vsim.launch.arrays import Bytes
 
 FILL_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -40,7 +40,7 @@ class Submission(NamedTuple):
 
     type: int
     work: Callable[[], None]
-    transfer: Transfer | None = None
+    transfer: CommandAccesses | None = None
     blocking: int = 0
     unmapped: Sequence[Turn] = ()
     address: int | None = None
@@ -71,7 +71,7 @@ def _submit(queue: Queue, submission: Submission, waits: Sequence[Event], event:
     """Add a command to a queue, hand its event out, and wait for a blocking command.
 
     Raises:
-        Refused: the blocking command failed.
+        ClError: the blocking command failed.
     """
     work, transfer = submission.work, submission.transfer
     if transfer is not None and queue.context.order is not None:
@@ -86,7 +86,7 @@ def _submit(queue: Queue, submission: Submission, waits: Sequence[Event], event:
         give_event(made, event)
         if status < 0:
             queue.failure = 0
-            raise Refused(status, "the command failed")
+            raise ClError(status, "the command failed")
     else:
         give_event(made, event)
 
@@ -125,7 +125,9 @@ def _transfer(
             memory.note_defined(offset, size)
 
     command = cl.CL_COMMAND_READ_BUFFER if reads else cl.CL_COMMAND_WRITE_BUFFER
-    return Submission(command, work, Transfer.of_host((memory, Rectangle.of_part(offset, size)), reads), blocking)
+    return Submission(
+        command, work, CommandAccesses.of_host((memory, Rectangle.of_part(offset, size)), reads), blocking
+    )
 
 
 @enqueues
@@ -152,7 +154,7 @@ def clEnqueueCopyBuffer(
         taken.note_copied(target_offset, given, source_offset, size)
 
     parts = (given, Rectangle.of_part(source_offset, size)), (taken, Rectangle.of_part(target_offset, size))
-    return Submission(cl.CL_COMMAND_COPY_BUFFER, work, Transfer(*parts))
+    return Submission(cl.CL_COMMAND_COPY_BUFFER, work, CommandAccesses(*parts))
 
 
 @enqueues
@@ -170,7 +172,7 @@ def clEnqueueFillBuffer(
         fill(data, bits)
         memory.note_defined(offset, size)
 
-    return Submission(cl.CL_COMMAND_FILL_BUFFER, work, Transfer(None, (memory, Rectangle.of_part(offset, size))))
+    return Submission(cl.CL_COMMAND_FILL_BUFFER, work, CommandAccesses(None, (memory, Rectangle.of_part(offset, size))))
 
 
 def fill(data: Bytes, pattern: bytes) -> None:
@@ -215,7 +217,7 @@ def _transfer_rectangle(
             memory.note_box(own)
 
     command = cl.CL_COMMAND_READ_BUFFER_RECT if reads else cl.CL_COMMAND_WRITE_BUFFER_RECT
-    return Submission(command, work, Transfer.of_host((memory, own), reads), blocking)
+    return Submission(command, work, CommandAccesses.of_host((memory, own), reads), blocking)
 
 
 @enqueues
@@ -256,7 +258,7 @@ def clEnqueueCopyBufferRect(
         copy_rectangle(given.data, own, taken.data, other)
         taken.note_box(other, (given, own))
 
-    return Submission(cl.CL_COMMAND_COPY_BUFFER_RECT, work, Transfer((given, own), (taken, other)))
+    return Submission(cl.CL_COMMAND_COPY_BUFFER_RECT, work, CommandAccesses((given, own), (taken, other)))
 
 
 @enqueues
@@ -272,7 +274,7 @@ def clEnqueueMapBuffer(queue: Queue, buffer: int, blocking: int, flags: int, off
         if flags & ~cl.CL_MAP_READ:  # The driver does not see the program's stores to it.
             memory.note_defined(offset, size)
 
-    transfer = Transfer.of_map((memory, Rectangle.of_part(offset, size)), flags, mapping.turns)
+    transfer = CommandAccesses.of_map((memory, Rectangle.of_part(offset, size)), flags, mapping.turns)
     return Submission(cl.CL_COMMAND_MAP_BUFFER, work, transfer, blocking, address=pointer)
 
 
@@ -338,4 +340,4 @@ def _run_kernel(queue: Queue, kernel: int, sizes: tuple[int, int, int, int], com
 @entry
 def clEnqueueNativeKernel(command_queue: int, *_: int) -> None:
     Queue.find(command_queue)
-    raise Refused(cl.CL_INVALID_OPERATION, "the device does not run functions of the host")
+    raise ClError(cl.CL_INVALID_OPERATION, "the device does not run functions of the host")

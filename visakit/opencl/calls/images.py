@@ -8,28 +8,28 @@ from visakit.opencl import cl, host, info
 from visakit.opencl.calls import entry
 from visakit.opencl.calls.enqueue import Submission, address_of, check_map_flags, enqueues, nothing, own_buffer
 from visakit.opencl.context import Context
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.images import (
     AXES,
     IMAGE_ANSWERS,
     SAMPLER_ANSWERS,
     Format,
     Image,
+    ImageShape,
     Sampler,
-    Shape,
     create_image,
     formats,
 )
 from visakit.opencl.memory import Mapping, Memory
 from visakit.opencl.queue import Queue
 from visakit.opencl.rectangles import Rectangle, copy_rectangle, overlap
-from visakit.opencl.transfers import Transfer
+from visakit.opencl.transfers import CommandAccesses
 
 
 @entry
 def clCreateImage(context: int, flags: int, image_format: int, image_desc: int, host_ptr: int, errcode_ret: int) -> int:
     found = Context.find(context)
-    return create_image(found, flags, Format.read(image_format), Shape.read(image_desc), host_ptr).handle
+    return create_image(found, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr).handle
 
 
 @entry
@@ -39,7 +39,7 @@ def clCreateImageWithProperties(
     found = Context.find(context)
     require(not host.properties(properties), cl.CL_INVALID_PROPERTY, "images have no properties here")
     given = bytes(8) if properties else b""
-    return create_image(found, flags, Format.read(image_format), Shape.read(image_desc), host_ptr, given).handle
+    return create_image(found, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr, given).handle
 
 
 @entry
@@ -47,7 +47,7 @@ def clCreateImage2D(
     context: int, flags: int, image_format: int, width: int, height: int, row_pitch: int, host_ptr: int,
     errcode_ret: int,
 ) -> int:  # fmt: skip
-    shape = Shape(cl.CL_MEM_OBJECT_IMAGE2D, width, height, 1, 1, row_pitch, 0, 0, 0, 0)
+    shape = ImageShape(cl.CL_MEM_OBJECT_IMAGE2D, width, height, 1, 1, row_pitch, 0, 0, 0, 0)
     return _older(context, flags, image_format, shape, host_ptr)
 
 
@@ -56,18 +56,18 @@ def clCreateImage3D(
     context: int, flags: int, image_format: int, width: int, height: int, depth: int, row_pitch: int,
     slice_pitch: int, host_ptr: int, errcode_ret: int,
 ) -> int:  # fmt: skip
-    shape = Shape(cl.CL_MEM_OBJECT_IMAGE3D, width, height, depth, 1, row_pitch, slice_pitch, 0, 0, 0)
+    shape = ImageShape(cl.CL_MEM_OBJECT_IMAGE3D, width, height, depth, 1, row_pitch, slice_pitch, 0, 0, 0)
     return _older(context, flags, image_format, shape, host_ptr)
 
 
-def _older(context: int, flags: int, image_format: int, shape: Shape, host_ptr: int) -> int:
+def _older(context: int, flags: int, image_format: int, shape: ImageShape, host_ptr: int) -> int:
     """An image as OpenCL 1.0 made them: what is wrong with its sizes has another status."""
     found = Context.find(context)
     try:
         return create_image(found, flags, Format.read(image_format), shape, host_ptr).handle
-    except Refused as problem:
+    except ClError as problem:
         is_shape = problem.status == cl.CL_INVALID_IMAGE_DESCRIPTOR
-        raise Refused(cl.CL_INVALID_IMAGE_SIZE if is_shape else problem.status, problem.reason) from None
+        raise ClError(cl.CL_INVALID_IMAGE_SIZE if is_shape else problem.status, problem.reason) from None
 
 
 @entry
@@ -166,7 +166,7 @@ def _transfer(
             copy_rectangle(outside, other, image.data, own)
 
     command = cl.CL_COMMAND_READ_IMAGE if reads else cl.CL_COMMAND_WRITE_IMAGE
-    return Submission(command, work, Transfer.of_host((image, own), reads), blocking)
+    return Submission(command, work, CommandAccesses.of_host((image, own), reads), blocking)
 
 
 @enqueues
@@ -196,7 +196,7 @@ def clEnqueueCopyImage(
     apart = given is not taken or not overlap(own, other, 0)
     require(apart, cl.CL_MEM_COPY_OVERLAP, "source and target overlap")
     work = lambda: copy_rectangle(given.data, own, taken.data, other)  # noqa: E731
-    return Submission(cl.CL_COMMAND_COPY_IMAGE, work, Transfer((given, own), (taken, other)))
+    return Submission(cl.CL_COMMAND_COPY_IMAGE, work, CommandAccesses((given, own), (taken, other)))
 
 
 def _in_buffer(image: Image, offset: int, size: tuple[int, ...], room: int) -> Rectangle:
@@ -218,7 +218,7 @@ def clEnqueueCopyImageToBuffer(
         copy_rectangle(image.data, own, buffer.data, other)
         buffer.note_box(other)
 
-    transfer = Transfer((image, own), (buffer, other))
+    transfer = CommandAccesses((image, own), (buffer, other))
     return Submission(cl.CL_COMMAND_COPY_IMAGE_TO_BUFFER, work, transfer)
 
 
@@ -230,7 +230,7 @@ def clEnqueueCopyBufferToImage(
     start, size = _texels(image, origin, region)
     own, other = image.box(start, size), _in_buffer(image, offset, size, buffer.size)
     work = lambda: copy_rectangle(buffer.data, other, image.data, own)  # noqa: E731
-    transfer = Transfer((buffer, other), (image, own))
+    transfer = CommandAccesses((buffer, other), (image, own))
     return Submission(cl.CL_COMMAND_COPY_BUFFER_TO_IMAGE, work, transfer)
 
 
@@ -245,7 +245,7 @@ def clEnqueueFillImage(queue: Queue, handle: int, colour: int, origin: int, regi
         rows = box.of_bytes(image.data)
         rows[:] = host.repeated(texel, rows.shape[-1])
 
-    return Submission(cl.CL_COMMAND_FILL_IMAGE, work, Transfer(None, (image, box)))
+    return Submission(cl.CL_COMMAND_FILL_IMAGE, work, CommandAccesses(None, (image, box)))
 
 
 @enqueues
@@ -274,5 +274,5 @@ def clEnqueueMapImage(
     one_row = image.kind == cl.CL_MEM_OBJECT_IMAGE1D_ARRAY
     host.write_size(row_ret, row)
     host.write_size(slice_ret, row if one_row else slice_ if has_slices else 0)
-    transfer = Transfer.of_map((image, inside), flags, mapping.turns)
+    transfer = CommandAccesses.of_map((image, inside), flags, mapping.turns)
     return Submission(cl.CL_COMMAND_MAP_IMAGE, work, transfer, blocking, address=pointer)

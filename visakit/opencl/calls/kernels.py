@@ -5,7 +5,7 @@ from __future__ import annotations
 from visakit.opencl import cl, host, info
 from visakit.opencl.calls import entry
 from visakit.opencl.device import Device
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.kernels import KERNEL_ANSWERS, PARAMETER_ANSWERS, WORK_GROUP_ANSWERS, Kernel, sub_group_answer
 from visakit.opencl.objects import give_handles
 from visakit.opencl.programs import Program
@@ -76,7 +76,7 @@ def device_of(kernel: Kernel, handle: int) -> Device:
     """A device that a kernel is for; null stands for the only one.
 
     Raises:
-        Refused: it is for another one, or for several.
+        ClError: it is for another one, or for several.
     """
     devices = list(kernel.signatures)
     if not handle:
@@ -84,7 +84,7 @@ def device_of(kernel: Kernel, handle: int) -> Device:
         return devices[0]
     found = Device.find(handle)
     if found not in devices:
-        raise Refused(cl.CL_INVALID_DEVICE, "the kernel is not for the device")
+        raise ClError(cl.CL_INVALID_DEVICE, "the kernel is not for the device")
     return found
 
 

@@ -7,7 +7,7 @@ from visakit.opencl.calls import entry
 from visakit.opencl.compiler import is_spirv
 from visakit.opencl.context import Context
 from visakit.opencl.device import Device, compiler
-from visakit.opencl.errors import Given, Refused, require
+from visakit.opencl.errors import ClError, PartialSuccess, require
 from visakit.opencl.programs import BUILD_ANSWERS, PROGRAM_ANSWERS, Build, Program, create_with_binaries, link
 from visakit.opencl.specialisation import specialised
 
@@ -35,7 +35,7 @@ def clCreateProgramWithBinary(
     for number, (place, size) in enumerate(zip(places, sizes, strict=True)):
         if not place or not size:
             host.write_u32(binary_status and binary_status + 4 * number, cl.CL_INVALID_VALUE)
-            raise Refused(cl.CL_INVALID_VALUE, f"binary {number} is empty")
+            raise ClError(cl.CL_INVALID_VALUE, f"binary {number} is empty")
     contents = [host.read(place, size) for place, size in zip(places, sizes, strict=True)]
     program, states = create_with_binaries(found, devices, contents)
     for number, state in enumerate(states):
@@ -51,7 +51,7 @@ def clCreateProgramWithBuiltInKernels(
     found = Context.find(context)
     require(device_list and num_devices and kernel_names, cl.CL_INVALID_VALUE, "kernels or devices are not named")
     found.devices_at(device_list, num_devices)
-    raise Refused(cl.CL_INVALID_VALUE, "no device has kernels of its own")
+    raise ClError(cl.CL_INVALID_VALUE, "no device has kernels of its own")
 
 
 @entry
@@ -144,7 +144,7 @@ def clLinkProgram(
     if pfn_notify:
         host.call(pfn_notify, "pp", made.handle, user_data or None)
     good = all(build.status == cl.CL_BUILD_SUCCESS for build in made.builds.values())
-    raise Given(made.handle, cl.CL_SUCCESS if good else cl.CL_LINK_PROGRAM_FAILURE)
+    raise PartialSuccess(made.handle, cl.CL_SUCCESS if good else cl.CL_LINK_PROGRAM_FAILURE)
 
 
 def _devices(program: Program, address: int, count: int) -> list[Device]:
@@ -181,4 +181,4 @@ def clGetProgramBuildInfo(program: int, device: int, name: int, size: int, value
 @entry
 def clSetProgramReleaseCallback(program: int, pfn_notify: int, user_data: int) -> None:
     Program.find(program)
-    raise Refused(cl.CL_INVALID_OPERATION, "programs have no destructors of global objects")
+    raise ClError(cl.CL_INVALID_OPERATION, "programs have no destructors of global objects")

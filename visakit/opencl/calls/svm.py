@@ -9,11 +9,11 @@ from visakit.opencl.allocation import Shared
 from visakit.opencl.calls import entry
 from visakit.opencl.calls.enqueue import FILL_SIZES, Submission, check_map_flags, enqueues, fill, nothing
 from visakit.opencl.context import Context
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.events import CHANGED
 from visakit.opencl.kernels import Kernel
 from visakit.opencl.queue import Queue
-from visakit.opencl.transfers import Transfer, shared_part
+from visakit.opencl.transfers import CommandAccesses, shared_part
 
 _SVM_FLAGS = cl.CL_MEM_READ_WRITE | cl.CL_MEM_WRITE_ONLY | cl.CL_MEM_READ_ONLY | cl.CL_MEM_SVM_FINE_GRAIN_BUFFER
 _INDIRECT = (
@@ -88,7 +88,7 @@ def _copy(queue: Queue, blocking: int, target: int, source: int, size: int, comm
     for pointer in (target, source):
         svm.check_range(queue.context, pointer, size)
     read, changed = (shared_part(queue.context, pointer, size) for pointer in (source, target))
-    return Submission(command_type, lambda: host.move(target, source, size), Transfer(read, changed), blocking)
+    return Submission(command_type, lambda: host.move(target, source, size), CommandAccesses(read, changed), blocking)
 
 
 def _fill(queue: Queue, target: int, pattern: int, width: int, size: int, command_type: int) -> Submission:
@@ -97,7 +97,7 @@ def _fill(queue: Queue, target: int, pattern: int, width: int, size: int, comman
     require(not target % width and not size % width, cl.CL_INVALID_VALUE, "the range is no multiple of the pattern")
     svm.check_range(queue.context, target, size)
     bits = host.read(pattern, width)
-    transfer = Transfer(None, shared_part(queue.context, target, size))
+    transfer = CommandAccesses(None, shared_part(queue.context, target, size))
     return Submission(command_type, lambda: fill(host.view(target, size), bits), transfer)
 
 
@@ -124,7 +124,7 @@ def clEnqueueSVMMap(queue: Queue, blocking: int, flags: int, pointer: int, size:
     found, part = svm.find(queue.context, pointer), shared_part(queue.context, pointer, size)
     transfer = None
     if found is not None and part is not None and not found.is_fine:
-        transfer = Transfer.of_map(part, flags, found.mapped.setdefault(pointer, []))
+        transfer = CommandAccesses.of_map(part, flags, found.mapped.setdefault(pointer, []))
     return _turn([pointer], cl.CL_COMMAND_SVM_MAP)._replace(transfer=transfer, blocking=blocking)
 
 
@@ -182,7 +182,7 @@ def _usm(context: int, device: int | None, properties: int, size: int, alignment
     require(0 < size <= largest, cl.CL_INVALID_BUFFER_SIZE, f"an allocation has 1 to {largest} bytes, found {size}")
     made = svm.allocate(found, size, alignment, kind, dict(given).get(cl.CL_MEM_ALLOC_FLAGS_INTEL, 0), chosen)
     if made is None:
-        raise Refused(cl.CL_OUT_OF_RESOURCES, "the system has no memory left")
+        raise ClError(cl.CL_OUT_OF_RESOURCES, "the system has no memory left")
     return made.address
 
 
