@@ -45,13 +45,15 @@ _ARCHIVE = FileKind(
     "an archive", "vlink takes one of objects; vdis and vsim take one of the compiler's program binaries"
 )
 _BY_SUFFIX = {
-    ".cu": _CUDA, ".cuh": _CUDA, ".ptx": FileKind("NVIDIA PTX", _FOREIGN), ".cubin": _FOR_NVIDIA, ".fatbin": _FOR_NVIDIA,
+    ".cu": _CUDA, ".cuh": _CUDA, ".ptx": FileKind("NVIDIA PTX", _FOREIGN), ".cubin": _FOR_NVIDIA,
+    ".fatbin": _FOR_NVIDIA,
     ".hip": FileKind("HIP C++", _FOREIGN), ".metal": FileKind("Metal", _FOREIGN), ".wgsl": FileKind("WGSL", _FOREIGN),
     ".hlsl": FileKind("HLSL", _FOREIGN), ".glsl": FileKind("GLSL", _FOREIGN), ".comp": FileKind("GLSL", _FOREIGN),
     ".ispc": FileKind("ISPC", _FOREIGN), ".py": FileKind("Python", f"{_SCANNED}; python3 runs it"),
     ".c": _CPP, ".cc": _CPP, ".cpp": _CPP, ".cxx": _CPP, ".h": _CPP, ".hpp": _CPP, ".sycl": _CPP,
     ".ctm": FileKind("text for the CTM target", "vasm makes an image of it"),
-    ".json": FileKind("JSON", "a launch file goes with an image: vsim IMAGE --launch FILE"), ".yaml": _YAML, ".yml": _YAML,
+    ".json": FileKind("JSON", "a launch file goes with an image: vsim IMAGE --launch FILE"),
+    ".yaml": _YAML, ".yml": _YAML,
     ".npy": FileKind("an array of numpy", "arrays are arguments: vsim IMAGE --arg NAME=FILE"),
 }  # fmt: skip
 

@@ -45,11 +45,12 @@ def read_code(
     """Give a function, whose declarations were read, the instructions that lie between two positions.
 
     Args:
-        operands: those that other functions of the module had; None for none.
+        operands: decoded operands of other functions of the module, for reuse; None for none.
         lines: the source lines of the first instructions.
 
     Raises:
-        FormatError: the bytes are no instructions, or these name what the function does not declare.
+        FormatError: the bytes are no instructions, or an instruction names something that the function does not
+            declare.
     """
     found: list[Instruction] = []
     decoder = Decoder(function, r.data, position, end, new_operands() if operands is None else operands)
@@ -63,7 +64,7 @@ def read_code(
                 found.append(Instruction(same.desc, same.args))
                 continue
             instruction = decoder.next()
-            # Operands must name things that exist, so that whoever works on the tree need not look.
+            # Operands must name declared things, so that users of the tree need not check.
             if problem := invalid_reference(function, instruction, known):
                 raise DecodeError(at, problem)
             found.append(instruction)

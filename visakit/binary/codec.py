@@ -228,7 +228,7 @@ def new_operands() -> Operands:
 
 
 class Decoder:
-    """Decodes the instructions of a function; ``operands`` are those that other functions of the module had."""
+    """Decodes the instructions of a function; ``operands`` are decoded operands of the module's other functions."""
 
     def __init__(self, function: Function, data: bytes, position: int, end: int, operands: Operands) -> None:
         self._table: InstructionSet = instruction_set(function.version)
@@ -366,7 +366,7 @@ class Decoder:
         return types.BY_CODE[code]
 
     def _vector(self, slot: int) -> VectorOperand:
-        """A vector operand; equal bytes give the same object, as long as they stand in the same slot."""
+        """A vector operand; equal bytes in the same slot give the same object."""
         start, vectors = self.position, self._vectors[slot]
         if start >= self._end:
             raise DecodeError(start, "the instruction stream ends inside an instruction")

@@ -1,4 +1,4 @@
-"""Which instructions exist in text, too: what the fields of a decoded instruction may hold beyond what their bits can.
+"""Instructions that text can express: limits of decoded fields that are narrower than their bits.
 
 The assembler never writes anything else, so bytes that hold it are damaged, or come from somewhere that this project
 does not know; docs/cisa.md lists the rules.
@@ -46,7 +46,7 @@ _ZERO = Immediate(types.UD, 0)
 _ADDRESSED = (LSC_ADDRESS_TYPES["flat"], LSC_ADDRESS_TYPES["surf"])
 """Address types whose surface operand is an address."""
 Check = Callable[[Fields], str]
-"""Says what is wrong with the fields of an instruction; empty if nothing is."""
+"""The error of an instruction's fields; empty without one."""
 
 
 @functools.cache
@@ -112,7 +112,7 @@ def _illegal_place(op: VectorOperand) -> str:
 
 
 def _shown(region: Region) -> str:
-    """A region as text writes it; a stride that is none is empty."""
+    """A region as text writes it; a missing stride is empty."""
     v, w, h = ("" if part is None else str(part) for part in region)
     return f"<{v};{w},{h}>"
 
@@ -195,7 +195,7 @@ def checks_of(desc: InstructionDesc) -> tuple[Check, ...]:
 
 
 def _hidden(desc: InstructionDesc) -> dict[str, object]:
-    """The fields that the text leaves out, with what they hold."""
+    """The fields that the text omits, with their values."""
     written, implied = _written_fields(desc), dict(desc.implied)
     found: dict[str, object] = {}
     for f in desc.fields:
@@ -256,7 +256,7 @@ def _illegal_handles(args: Fields) -> str:
 
 
 def _illegal_address(args: Fields) -> str:
-    """What stands in front of the brackets of an LSC address, and numbers within them."""
+    """The prefix of the brackets of an LSC address, and numbers inside of them."""
     kind, surface = args.get("addr_type"), args.get("surface")
     if "addr" in args and "surface" not in args and kind != LSC_ADDRESS_TYPES["flat"]:
         return "addresses of a surface"

@@ -29,7 +29,7 @@ _NAMES = ("base", "surface_width", "surface_height", "surface_pitch", "x", "y")
 
 
 def _operand(data: bytes, position: int, end: int, variables: Sequence[Variable]) -> int:
-    """Bytes of the scalar operand at a place, 0 if there is none."""
+    """Bytes of the scalar operand at a place; 0 if no operand is there."""
     tag = data[position] if position < end else -1
     if tag == _NUMBER and position + _IMMEDIATE <= end:
         return _IMMEDIATE if data[position + 1] in (types.UD.code, types.D.code) else 0
@@ -42,11 +42,11 @@ def _operand(data: bytes, position: int, end: int, variables: Sequence[Variable]
 
 
 def addressing_of(data: bytes, position: int, end: int, variables: Sequence[Variable]) -> int:
-    """The form of the address that begins at a place: bits of :mod:`visakit.isa.enums`."""
+    """The form of the address at a place: bits of :mod:`visakit.isa.enums`."""
     for number in range(_PLACES):
         size = _operand(data, position, end, variables)
         if not size:
-            # Of six operands that are damaged, reading says what is wrong.
+            # Of six damaged operands, the reader reports the error.
             return MATRIX_OFFSETS if number in (1, 2) else MATRIX_OPERANDS
         position += size
     if _operand(data, position + 4, end, variables):

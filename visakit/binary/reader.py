@@ -1,4 +1,4 @@
-"""CISA bytes to a module. Damage is reported with what was read and where."""
+"""CISA bytes to a module. Errors have the damaged bytes and their offset."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_module(
     """Parse a CISA module.
 
     With ``keep_bytes`` functions remember their bytes, so that writing them again costs nothing. With ``keep_going``
-    damage inside a function is appended there, and the function keeps what was read before it.
+    damage inside a function is appended there, and the function keeps the part read before it.
 
     Raises:
         FormatError: the bytes are not a CISA module, are damaged, or have a version that is not known.
@@ -69,7 +69,7 @@ def read_module(
 
 
 def read_function(r: Reader, offset: int, size: int, lines: Sequence[int], function: Function) -> None:
-    """Read a function whose fields are empty out of its bytes; its instructions when somebody looks at them.
+    """Read a function whose fields are empty out of its bytes; its instructions on their first use.
 
     Args:
         lines: the source lines of the first instructions.

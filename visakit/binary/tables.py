@@ -62,8 +62,8 @@ class Reader:
 
 
 def read_postponed(data: bytes, name: str, lines: Mapping[str, Sequence[int]] | None = None) -> Module:
-    """A module that is known to be whole, of which functions remember their bytes and are read when somebody looks at
-    them; instructions not before somebody looks at these.
+    """A validated module. Functions keep their bytes, and are read on first use; instructions are decoded on their
+    first use.
 
     Args:
         lines: the source lines of the first instructions of functions, by name.
@@ -83,7 +83,7 @@ def read_postponed(data: bytes, name: str, lines: Mapping[str, Sequence[int]] | 
 
 
 def _postponed(name: str, is_kernel: bool, version: tuple[int, int], file: str, linkage: int = 0) -> Function:
-    """A function of which nothing is there that stands in its own bytes."""
+    """A function with empty fields; its bytes have the contents."""
     found = Function.__new__(Function)
     found.name, found.is_kernel, found.version, found.file, found.line = name, is_kernel, version, file, 0
     found.linkage, found.variable_relocations, found.function_relocations = linkage, [], []
@@ -92,7 +92,7 @@ def _postponed(name: str, is_kernel: bool, version: tuple[int, int], file: str, 
 
 
 def _read_body(r: Reader, offset: int, size: int, lines: Sequence[int], function: Function) -> None:
-    """Read what was postponed, but for the instructions."""
+    """Read postponed declarations, but not the instructions."""
     from visakit.binary.reader import read_function
 
     for name, empty in BODY.items():
@@ -101,7 +101,7 @@ def _read_body(r: Reader, offset: int, size: int, lines: Sequence[int], function
 
 
 def check_range(r: Reader, function: Function, offset: int, size: int) -> None:
-    """The bytes of a function lie behind the tables."""
+    """The bytes of a function begin after the tables."""
     if offset + size > len(r.data) or (offset < r.position and size):
         r.what = f"body of {function.name}"
         raise r.fail(f"{function.name} should be {size} bytes at {offset:#x}, but the file has {len(r.data)} bytes")
@@ -127,7 +127,7 @@ Place = tuple[Function, int, int, int]
 
 
 def kernel_table(r: Reader, module: Module, postponed: bool = False) -> Iterator[Place]:
-    """The kernels, still empty or with what is in them postponed."""
+    """The kernels, still empty or with postponed contents."""
     r.what = "kernel table"
     for _ in range(r.number("<H")):
         name = r.name_field()

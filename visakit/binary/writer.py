@@ -17,7 +17,7 @@ def write_module(module: Module) -> bytes:
     """The bytes of a module; nothing in them depends on time or place.
 
     Raises:
-        UsageError: it holds what the format has no room for, or what is no tree of a module.
+        UsageError: a value exceeds its field, or the tree is not a module's.
     """
     with paused_collection():
         try:

@@ -23,8 +23,8 @@ def collect_rarely() -> None:
 class OldObjects:
     """What was moved to the oldest generation unseen, and when to look for garbage there.
 
-    Python looks only after as many objects came there by its own collections as a quarter of those that are there. It
-    does not count what was moved, so cycles among that would stay for ever.
+    Python runs a full collection only when new long-lived objects exceed a quarter of the existing ones. Frozen objects
+    are not counted, so cycles among them would never be freed.
     """
 
     def __init__(self) -> None:

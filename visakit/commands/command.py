@@ -1,8 +1,8 @@
 """What the commands share: types of options, and how a command ends.
 
 A command is a Typer application of one function, which takes typed parameters and gives the exit code. Help is plain
-text (:mod:`visakit.commands.help`); a mistake on the command line is one line that names the option, what was found
-and what is allowed.
+text (:mod:`visakit.commands.help`). A mistake on the command line is one line with the option, the found and the
+allowed value.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DEVICE_HELP = (
 def application(
     examples: Sequence[tuple[str, str]], completion: bool = True
 ) -> Callable[[Callable[..., int]], typer.Typer]:
-    """Decorator that makes a command of a function; its help ends with the examples, command lines and what they do.
+    """Decorator that makes a command of a function; its help ends with the examples: command lines and their effects.
 
     Args:
         completion: whether shells complete its words, which takes a command of one word.
@@ -73,7 +73,7 @@ def run(app: typer.Typer, tool: str) -> NoReturn:
 
 
 def _forget_odd_widths() -> None:
-    """Sizes of a terminal that are none: what shows the help takes them for numbers."""
+    """Remove invalid sizes of the terminal from the environment: the printer of the help converts them to numbers."""
     for name in ("COLUMNS", "LINES", "TERMINAL_WIDTH"):
         said = os.environ.get(name, "1")
         if not (said.isascii() and said.isdecimal() and len(said) <= 4):
@@ -103,7 +103,7 @@ def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
 
 
 def _style(words: Sequence[str]) -> tuple[str, bool]:
-    """The style in which a command line wants diagnostics; what is wrong with the line itself is one already.
+    """The style of diagnostics that a command line asks for; mistakes in the line itself are reported in it, too.
 
     The other value is whether a document is wanted where there is nothing to say: --json is about reports first.
     """
@@ -123,7 +123,7 @@ def _run(app: typer.Typer, tool: str, words: Sequence[str], reporter: Reporter) 
     """The same, without what goes wrong with standard output."""
     command = get_command(app)
     if f"_{tool.upper()}_COMPLETE" in os.environ:
-        command.main(prog_name=tool)  # A shell asks what may stand at the cursor; this does not return.
+        command.main(prog_name=tool)  # A shell completes the word at the cursor; this does not return.
     options = [p for p in command.params if isinstance(p, TyperOption)]
     try:
         with command.make_context(tool, _separate_values(words, options)) as context:
@@ -199,7 +199,7 @@ _OPTIONS_ELSEWHERE = {
 def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str], names: Sequence[str]) -> str:
     """One line about a mistake on the command line.
 
-    Typer's exceptions for them have no public names of their own; which one it is shows in their attributes.
+    Typer's exceptions for them have no public names; their attributes tell the kinds apart.
     """
     parameter: TyperOption | TyperArgument | None = getattr(error, "param", None)
     message = error.message.rstrip(".")
@@ -212,7 +212,7 @@ def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str],
         return f"{name}: {message}" + (f"; {hint}" if hint else "")
     if hasattr(error, "possibilities"):
         unknown: str = getattr(error, "option_name", "")
-        # -platform is read as -p and more; say what was written.
+        # Typer reads -platform as -p and more; show the word as written.
         found = next((w for w in words if w.startswith(unknown)), unknown)
         name = found.split("=")[0]
         meant = _OPTIONS_ELSEWHERE.get(name)
@@ -240,7 +240,7 @@ def device_name(value: str) -> str:
 
 
 def positive(value: str | int) -> int:
-    """A whole number from 1 on; Typer passes the default as it is."""
+    """A whole number from 1 on; Typer also passes the default here."""
     if not str(value).isdigit() or int(value) < 1:
         raise typer.BadParameter(f"'{value}' is not a whole number from 1 on")
     return int(value)

@@ -56,7 +56,7 @@ def _title(name: str, is_plain: bool) -> str:
 
 
 def _words(option: TyperOption) -> tuple[str, str]:
-    """How an option is written, and what it does."""
+    """The spelling of an option, and its effect."""
     choices = getattr(option.type, "choices", None)
     value = "" if option.is_flag else option.metavar or "|".join(choices or ())
     default = option.default if option.show_default and not option.is_flag else None

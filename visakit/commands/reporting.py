@@ -41,7 +41,8 @@ class Reporter:
             say(render(items, self.style, color, self.tool))
 
     def fail(self, code: str, message: str) -> None:
-        """Say what is wrong with the command itself: a line behind its name, or one more diagnostic of the document."""
+        """Report an error of the command itself: a line that begins with its name, or one more diagnostic of the
+        document."""
         if self.style in DOCUMENTS:
             self.collected.append(Diagnostic(code, message))
         else:
@@ -73,7 +74,7 @@ def is_for_people() -> bool:
 
 
 def say(text: str) -> None:
-    """A line on standard error, for who can see it: that nobody can is no reason for another error."""
+    """Write a line to standard error; a closed stream is not another error."""
     with contextlib.suppress(OSError):
         print(text, file=sys.stderr)
 

@@ -14,12 +14,12 @@ from visakit.language.platforms import find
 DRIVER_SETTING = "VISAKIT_OCLOC"
 """Environment variable: the compiler driver that is used instead of the one on the path."""
 PREFERRED = ("bmg", "dg2", "tgllp", "skl")
-"""The device where nobody names one: the first of these that the compiler knows."""
+"""Default devices: the first of these that the compiler knows."""
 _HELP_SECONDS = 60
 
 
 def compiler_driver() -> str | None:
-    """The path of the compiler driver: of the one that the environment names, else the installed one; None for none."""
+    """The path of the compiler driver: from the environment, else the installed one; None if there is neither."""
     return shutil.which(os.environ.get(DRIVER_SETTING) or "ocloc")
 
 

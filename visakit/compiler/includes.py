@@ -1,4 +1,4 @@
-"""What a source of OpenCL C includes: on these texts, besides itself, depends what the compiler makes of it."""
+"""Headers that a source of OpenCL C includes; with the source they are the input of the compiler."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OTHER = re.compile(r"(?<!\S)-[iI]|(?<!\S)@|include|import|embed|" + _HOUR)
 
 
 class Unknown(Exception):
-    """It cannot be told what a source depends on."""
+    """The headers of a source cannot be determined."""
 
 
 def folders_of(options: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""OpenCL C, SPIR-V and LLVM IR to program binaries: Intel's compiler driver ``ocloc``, a process of its own."""
+"""OpenCL C, SPIR-V and LLVM IR to program binaries, by Intel's compiler driver ``ocloc`` in another process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _CHATTER = ("Command was: ", "Build failed with error code: ", "Compilation from
 
 
 class Compiled(NamedTuple):
-    """What the compiler made of a source: a zebin, and what it warned of."""
+    """The result of a build: a zebin, and the compiler's warnings."""
 
     zebin: bytes
     warnings: list[Diagnostic]
@@ -84,7 +84,7 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
 
 
 def dependencies(source: bytes, options: str, places: Sequence[Place]) -> list[str | bytes] | None:
-    """What the compiler makes of a source depends on besides it and the options: headers; None where nobody knows.
+    """Headers that the compiler reads besides the source; None if they cannot be determined.
 
     Args:
         places: where headers are looked for behind the folders of the options.
@@ -100,7 +100,7 @@ def dependencies(source: bytes, options: str, places: Sequence[Place]) -> list[s
 
 
 def _with_source_name(options: str, path: str, language: SourceLanguage) -> str:
-    """Build options that have the compiler write where the source lies into what it says of lines (``-g``)."""
+    """Build options that make the compiler note the path of the source in its line tables (``-g``)."""
     words, place = options.split(), os.path.abspath(path)
     if "-g" not in words or "-s" in words or '"' in place or language != "cl":
         return options
@@ -133,7 +133,7 @@ def _words(path: str, data: bytes, device: str, options: str) -> list[str]:
 
 
 def _run(driver: str, path: str, data: bytes, device: str, options: str, max_seconds: float | None) -> Compiled:
-    """One run of the driver, in a folder of its own: it leaves files where it runs."""
+    """One run of the driver in a new folder: it leaves files in its working directory."""
     with tempfile.TemporaryDirectory(prefix="visakit-") as folder:
         words = _words(path, data, device, options)
         Path(folder, words[2]).write_bytes(data)
@@ -157,10 +157,10 @@ def _run(driver: str, path: str, data: bytes, device: str, options: str, max_sec
 
 
 def said(output: str, path: str) -> Iterator[Diagnostic]:
-    """The errors and warnings in what the compiler wrote, with the notes behind each; a number is the source itself.
+    """The errors and warnings in the compiler's output, each with its notes; a number is the source itself.
 
-    What its later parts say has no place, but at times the kernel's name, in a line of its own. That they failed is
-    left out where they say why.
+    Messages of later phases have no place, but sometimes the kernel's name on a separate line. Lines that only report
+    the failure are dropped if another line gives the reason.
     """
     found: list[Diagnostic] = []
     lines = output.splitlines()
@@ -188,7 +188,7 @@ def _diagnostic(kind: str, message: str, place: Span, hint: str = "") -> Diagnos
 
 
 def _no_program(path: str, file: str, device: str, output: str, code: int) -> FormatError:
-    """Why there is no program, in what the driver wrote besides errors of the source."""
+    """The reason of a failed build, in the driver's output besides errors of the source."""
     if _UNKNOWN_DEVICE.search(output):
         known = ", ".join(known_devices())
         hint = f"it knows {known}; newer ones: {RELEASES}" if known else f"a newer one may know it: {RELEASES}"

@@ -16,7 +16,7 @@ class AttributeForm(NamedTuple):
     """What an attribute takes.
 
     Attributes:
-        meaning: what it says, in few words.
+        meaning: its meaning in few words.
         form: a flag (alone, or with 0 or 1), a number, a text in quotes, or anything.
         unit: of a number.
         least, most: the range of a number; None where 32 bits are the limit.

@@ -1,4 +1,4 @@
-"""What instructions refer to by name, and whether calls fit what they call."""
+"""Names in the operands of instructions, and whether calls fit their callees."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def size_difference(instruction: Instruction, target: Function) -> str:
 
 
 def uncallable(target: Function | None, address: int, lanes: int) -> str:
-    """Why a thread of so many lanes cannot call what is at an address, in words."""
+    """Why a thread of a number of lanes cannot call the function at an address, in words."""
     if target is None:
         return f"there is no function at address {address:#x}"
     return f"function '{target.name}' at address {address:#x} is for {target.lanes} lanes, the thread has {lanes},"

@@ -138,13 +138,13 @@ class Execution:
 
     @property
     def no_mask(self) -> bool:
-        """Whether all lanes execute, those that control flow left out too."""
+        """Whether all lanes execute, including lanes that control flow has disabled."""
         return self.mask >= 8
 
     def half(self, lanes: int) -> Execution | None:
         """Of an instruction without a mask in a thread of 32 lanes: the half that it works for; None for both of them.
 
-        Compilers split what they do for 32 lanes, and what the second half does is nothing to the first.
+        Compilers split instructions for 32 lanes; the halves do not affect each other.
         """
         if not self.no_mask or lanes < MAXIMUM_LANES or self.size > MAXIMUM_LANES // 2:
             return None

@@ -28,7 +28,7 @@ LEAST_LANES = 8
 """Lanes of the narrowest threads that compilers make, but for those of the vector compiler."""
 FIRST_VARIABLE, FIRST_PREDICATE, FIRST_SURFACE = 32, 1, 6
 MAXIMUM_PREDICATES = (1 << 12) - 1
-"""Predicates of a function: in front of an instruction they have numbers of twelve bits, and 0 is none."""
+"""Predicates of a function: predication encodes them in twelve bits, and 0 means no predicate."""
 NAMED_SAMPLER = 31
 
 PREDEFINED_VARIABLES: tuple[tuple[str, DataType, int], ...] = (
@@ -174,7 +174,7 @@ class AliasCircle(Exception):
 
 
 _READING = threading.RLock()
-"""Held while what was postponed is read."""
+"""Held while postponed parts are read."""
 
 
 def _unlock_reading() -> None:
@@ -191,7 +191,7 @@ BODY: dict[str, Callable[[], object]] = {
     **dict.fromkeys(("samplers", "surfaces", "inputs", "attributes"), list),
     **dict.fromkeys(("name_index", "input_size", "return_size"), int),
 }
-"""What stands in a function's own bytes, but for the instructions, and what it is without them."""
+"""Fields that a function's bytes hold, without the instructions, and their values before these are read."""
 
 
 @dataclass(slots=True, repr=False)
@@ -225,8 +225,8 @@ class Function:
     """
 
     pending: Callable[[Function], None] | None = field(default=None, repr=False, compare=False)
-    """Reads what was postponed when somebody looks at it, for a linker, which seldom does: the instructions, or all of
-    the function's own bytes. It does not hold the function, so that no cycle arises.
+    """Reads postponed parts on first use: the instructions, or all of a function's bytes. A linker seldom needs them.
+    It does not refer to the function, so that no cycle arises.
     """
 
     if not TYPE_CHECKING:
@@ -249,7 +249,7 @@ class Function:
         self.pending = fill
 
     def add_string(self, text: str) -> int:
-        """Append to the string pool; an empty string is not stored and stands at index 0."""
+        """Append to the string pool; an empty string has index 0 and is not stored."""
         if not text:
             return 0
         self.strings.append(text)
@@ -323,7 +323,7 @@ class Function:
 
     def state_elements(self, kind: int, index: int) -> int:
         """Elements of a surface or sampler variable, a :class:`~visakit.language.operands.State`; one if predefined."""
-        from visakit.language.operands import SURFACE  # which a function that nobody reads does without
+        from visakit.language.operands import SURFACE  # late: functions that are not read do not need it
 
         if kind == SURFACE:
             return 1 if index < FIRST_SURFACE else self.surfaces[index - FIRST_SURFACE].elements

@@ -38,19 +38,19 @@ def source_lines(function: Function) -> list[SourcePlace | None]:
             file, here = function.strings[i.args["name"]], None
         elif desc.marks_line:
             line: int = i.args[LINE]
-            here = SourcePlace(file, line) if file and line else None  # Compilers write line 0 where there is none.
+            here = SourcePlace(file, line) if file and line else None  # Compilers write line 0 for unknown lines.
         found.append(here)
     return found
 
 
 class SourceFiles:
-    """Source files as they are found on this machine, each read once.
+    """Source files as found on this machine, each read once.
 
     Args:
-        folders: where files lie whose names are no paths from the root, and those that are not found where they should
-            be, by the last part of their names.
-        within: only files in one of the folders are looked into. What a file that somebody else made names may be
-            anything on this machine.
+        folders: folders of files with relative names, and of files whose absolute path does not exist, by the last part
+            of their names.
+        within: only files in one of these folders are read: the name of a file in a foreign image may be any path of
+            this machine.
     """
 
     def __init__(self, folders: Sequence[str], within: bool = False) -> None:
@@ -58,7 +58,7 @@ class SourceFiles:
         self._lines: dict[str, list[str] | str] = {}
 
     def text(self, place: SourcePlace) -> str:
-        """What stands in a line, without blanks at its end; empty if it is not known."""
+        """The text of a line, without blanks at its end; empty if the file is unknown."""
         lines = self._read(place.file)
         known = not isinstance(lines, str) and 0 < place.line <= len(lines)
         return lines[place.line - 1].rstrip() if known else ""
@@ -104,7 +104,7 @@ class SourceFiles:
 
 
 def _is_in(path: str, folder: str) -> bool:
-    """Whether a file lies in a folder or below, after all links are followed."""
+    """Whether a file is inside a folder, after all links are followed."""
     return os.path.realpath(path).startswith(os.path.join(folder, ""))
 
 

@@ -111,7 +111,7 @@ def module_bytes(data: bytes, name: str) -> bytes:
     """The CISA module of a bare ``.isa``, an object or an image.
 
     Raises:
-        FormatError: the bytes are none of these.
+        FormatError: the bytes have another format.
     """
     if data[:4] == b"CISA":
         return data
@@ -122,11 +122,11 @@ def module_bytes(data: bytes, name: str) -> bytes:
 
 
 def not_taken(code: str, wanted: str, data: bytes, name: str, otherwise: str = "") -> Diagnostic:
-    """What is said of a file that is none of those that are wanted: what it is, and which command takes it.
+    """The message about a file of another kind than expected: its kind, and the command that takes it.
 
     Args:
         wanted: behind "neither".
-        otherwise: what is said of a file of no kind that is known.
+        otherwise: the message about a file of unknown kind.
     """
     kind = kind_of(name, data)
     if kind is None:

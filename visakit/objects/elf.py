@@ -1,6 +1,6 @@
 """ELF files (System V ABI, chapter 4), as much as objects, images and zebins use: little-endian, 32 or 64 bits.
 
-Reading and writing stand beside each other, because both follow from the same three record layouts.
+One module reads and writes, because both follow from the same three record layouts.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ElfSymbol:
 
 @dataclass
 class Relocation:
-    """An entry of a relocation section; ``section`` is the one that it changes."""
+    """An entry of a relocation section; ``section`` is the relocated one."""
 
     section: str
     offset: int
@@ -156,7 +156,7 @@ class Elf:
         return ident + _HEADER[bits].pack(*row, *counts)
 
     def _program_headers(self, offsets: dict[str, int]) -> bytes:
-        """A program header for each segment, which is one section as it lies in the file."""
+        """A program header for each segment, which is one section of the file."""
         by_name = {s.name: s for s in self.sections}
         out = b""
         for kind, flags, name in self.segments:

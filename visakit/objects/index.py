@@ -1,4 +1,4 @@
-"""Section ``.visa.index``: what a linker asks of the kernels and functions of an object, so that it need not read them.
+"""Section ``.visa.index``: facts for a linker about the kernels and functions of an object, in place of their code.
 
 It begins with a checksum of the module that it describes; of another module, or of none, nothing in it counts. Behind
 it stand how many functions and how many calls there are, a record for each, and the names that the calls mean.
@@ -37,7 +37,7 @@ class DeclaredSizes(NamedTuple):
 
 
 class Description(NamedTuple):
-    """How many instructions a kernel or function has, what it declares, its calls and the names that they mean."""
+    """The number of instructions of a kernel or function, its declarations, its calls and the names that they mean."""
 
     instructions: int
     sizes: DeclaredSizes

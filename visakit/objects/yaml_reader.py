@@ -50,7 +50,7 @@ def read(text: str, name: str, lines: Lines) -> object:
         mark = getattr(error, "problem_mark", None)
         place = (mark.line + 1, mark.column + 1) if mark else ()
         problem = getattr(error, "problem", None) or str(error)
-        # libyaml 0.2.6 has a limit of its own, far above ours, and its scanner reads ahead far enough to meet it.
+        # libyaml 0.2.6 also has a limit, far above ours, and its scanner reads ahead far enough to meet it.
         raise not_yaml(TOO_DEEP if "nesting depth" in problem else problem, name, *place) from None
     except (ValueError, RecursionError) as error:
         raise not_yaml(str(error), name) from None

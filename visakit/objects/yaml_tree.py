@@ -15,7 +15,7 @@ MAXIMUM_SIZE = 1 << 25
 """Characters of a text."""
 
 Tree = dict[str, Any]
-"""A mapping as YAML or JSON give it: what a key holds is known only when it is read."""
+"""A mapping of YAML or JSON: values have any type until they are read."""
 
 
 class Lines:
@@ -31,7 +31,7 @@ class Lines:
 
 
 class JsonLines(Lines):
-    """The lines of the keys of a JSON text, which is read a second time, as YAML, when somebody asks for one."""
+    """The lines of the keys of a JSON text, which is parsed again, as YAML, by the first request for a line."""
 
     def __init__(self, text: str, name: str, root: object) -> None:
         super().__init__()
@@ -81,5 +81,5 @@ def parse(text: str, name: str) -> tuple[object, Lines]:
 
 
 def not_yaml(message: str, name: str, line: int = 0, column: int = 1) -> FormatError:
-    """The error that a text is not what a compiler writes."""
+    """The error of a text that no compiler writes."""
     return FormatError(Diagnostic("C020", f"ze_info is not YAML: {message}", Span(name, line, column)))

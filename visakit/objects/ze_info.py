@@ -1,8 +1,8 @@
 """What the compiler says of a kernel in ``.ze_info``, as typed records.
 
 ``.ze_info`` is the YAML (in images: JSON) that Intel's compiler puts beside a kernel for the driver: its execution
-environment, which values it wants at which offsets of its payload, and which argument is which surface. The linker
-checks what it reads against the records, the simulator works with them: nothing else looks into the tree.
+environment, the values at the offsets of its payload, and the surfaces of its arguments. The linker checks the tree
+against the records. The simulator works with the records: no other module reads the tree.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PayloadField(NamedTuple):
     """One value of the payload, in ze_info's words.
 
     Attributes:
-        kind: ``arg_type``: what the value is, such as ``arg_bypointer`` or ``local_size``.
+        kind: ``arg_type``: the kind of the value, such as ``arg_bypointer`` or ``local_size``.
         offset, size: in bytes, behind the local ids.
         argument: index of the argument that it belongs to; -1 for none.
         address_space: of pointers, ``global``, ``constant``, ``local``, ``image`` or ``sampler``.
@@ -106,9 +106,9 @@ class KernelInfo(NamedTuple):
         required_size: the only work-group size that the kernel runs with; None where any will do.
         simd_size: lanes of a thread; those of the text where ze_info does not say it (``says_simd``).
         slm_size: local memory in bytes; 0 where nothing is said.
-        inline_size: bytes of the payload that the hardware puts in a register of their own.
-        scratch_size, private_size: bytes that each hardware thread has of its own, for spills and for private arrays.
-        per_thread_size: bytes of what a thread has of its own in front of the payload.
+        inline_size: bytes of the payload that the hardware puts in a separate register.
+        scratch_size, private_size: bytes for each hardware thread, for spills and for private arrays.
+        per_thread_size: bytes of a thread's part before the payload.
         local_id_offset, local_id_size: of the local ids among them.
         surfaces: number in the binding table and index of the argument.
         samplers: states that are part of the program, by number.
@@ -227,7 +227,7 @@ def _arguments(info: Tree) -> tuple[dict[int, str], dict[int, str]]:
 
 
 def _number(tree: Tree, key: str, default: int = 0, *, least: int = 0, limit: int = 1 << 32) -> int:
-    """A number below a limit; the default where there is none.
+    """A number below a limit; the default if it is missing.
 
     Raises:
         ZeInfoError: it is something else.
@@ -244,7 +244,7 @@ def _number(tree: Tree, key: str, default: int = 0, *, least: int = 0, limit: in
 
 
 def _mapping(tree: Tree, key: str) -> Tree:
-    """A mapping, empty where there is none."""
+    """A mapping, empty if it is missing."""
     value = tree.get(key) or {}
     if not isinstance(value, dict):
         raise ZeInfoError(f"'{key}' is {value!r:.80}, a mapping was expected", tree, key)
@@ -252,7 +252,7 @@ def _mapping(tree: Tree, key: str) -> Tree:
 
 
 def _mappings(tree: Tree, key: str) -> list[Tree]:
-    """A list of mappings, empty where there is none."""
+    """A list of mappings, empty if it is missing."""
     value = tree.get(key) or []
     if not isinstance(value, list) or not all(isinstance(e, dict) for e in value):
         raise ZeInfoError(f"'{key}' is {value!r:.60}, a list of mappings was expected", tree, key)

@@ -73,7 +73,7 @@ def is_older_binary(data: bytes) -> bool:
 
 
 def has_no_kernels(data: bytes) -> bool:
-    """Whether bytes are what the compiler makes of a source without a kernel: a zebin without ze_info."""
+    """Whether bytes are the compiler's result for a source without a kernel: a zebin without ze_info."""
     elf = _compiled(data, _NOTES)
     return elf is not None and elf.section(_NOTES) is not None and not any(elf.section(s) for s in (_ZE_INFO, ".visa"))
 
@@ -152,7 +152,7 @@ def _bad(name: str, code: str, message: str, hint: str = "") -> FormatError:
 
 
 def _read_text(contents: bytes, name: str) -> ZebinText:
-    """One section; its name is the one that the compiler wrote."""
+    """One section, under the compiler's name."""
     text = contents.rstrip(b"\0").decode("utf-8", "replace").replace("\r\n", "\n")
     head = _HEAD.search(text)
     if head is None:
@@ -179,7 +179,7 @@ def _named(texts: list[ZebinText], tree: ZeInfo, name: str) -> list[ZebinText]:
 
 
 def _renamed(text: ZebinText, kernel: str, tree: ZeInfo, name: str) -> ZebinText:
-    """A kernel's text under its name in ze_info, if SIMD size and payload are those that ze_info has for it."""
+    """A kernel's text under its name in ze_info, if SIMD size and payload are those of ze_info."""
     simd = _SIMD.search(text.text)
     try:
         info = kernel_info(tree, kernel, int(simd[1]) if simd else 8)
@@ -240,7 +240,7 @@ def platform_of(data: bytes, name: str) -> str:
 
 
 def _platform(elf: Elf) -> str:
-    """The platform by the notes of a zebin, else by what a text says of itself."""
+    """The platform in the notes of a zebin, else in a text."""
     notes = {kind: value for s in elf.sections if s.name == _NOTES for kind, value in _notes(s.data)}
     found = None
     if len(configuration := notes.get(_NOTE_CONFIGURATION, b"")) == 4:
@@ -256,7 +256,7 @@ def _platform(elf: Elf) -> str:
 
 
 def _notes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Kinds and contents of the compiler's notes in a section, as far as it is whole."""
+    """Kinds and contents of the compiler's notes in a section, up to the first damaged one."""
     position = 0
     while position + 12 <= len(data):
         owner_size, size, kind = struct.unpack_from("<III", data, position)

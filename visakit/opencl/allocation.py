@@ -22,7 +22,7 @@ class Shared:
 
     Attributes:
         kind: Intel's number for who it is for; unknown for SVM.
-        mapped: of what the program does in parts that it has mapped, by where they begin.
+        mapped: accesses of the program to mapped parts, by the address of the part.
     """
 
     buffer: Buffer
@@ -85,7 +85,7 @@ def unmap_memory(address: int, size: int) -> None:
 
 
 def free_all(shared: dict[int, Shared]) -> None:
-    """Give back what is left when a context goes."""
+    """Free the remaining allocations of a context that is destroyed."""
     while shared:
         _, found = shared.popitem()
         unmap_memory(found.address, found.buffer.room)

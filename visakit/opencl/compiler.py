@@ -1,6 +1,6 @@
 """The compiler driver as programs need it: whole programs, and objects that are linked later.
 
-An object is SPIR-V, a library LLVM's bitcode; what is linked of them goes through the compiler's second half.
+An object is SPIR-V, a library LLVM's bitcode; a program linked of them goes through the compiler's second half.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LINK_OPTIONS = ("-create-library", "-enable-link-options")
 
 
 class Made(NamedTuple):
-    """What the compiler made: bytes, empty if it found errors, and what it said."""
+    """The compiler's result: bytes, empty if it found errors, and its log."""
 
     data: bytes
     log: str

@@ -25,9 +25,9 @@ class Context(ClObject):
         space: where buffers and the data of programs have their addresses.
         shared: allocations that the program and kernels know by the same address, by that.
         allocations: how many there have been.
-        queues: those that are alive.
+        queues: the live queues.
         order: which commands come before which, where races of launches are looked for.
-        notify: a function of the program that is told of errors, and what it gets; 0 for none.
+        notify: a function of the program that receives errors, and its user data; 0 for none.
     """
 
     invalid = cl.CL_INVALID_CONTEXT

@@ -19,7 +19,7 @@ from visakit.opencl.settings import PLATFORM_SETTING
 from vsim.command.driver import machine_memory
 
 MAXIMUM_ALLOCATION = 0xFFFF_0000
-"""Bytes of a buffer: what a slot of the simulated address space holds."""
+"""Largest buffer in bytes: the size of a slot of the simulated address space."""
 IMAGE_SIDE, VOLUME_SIDE, IMAGE_LAYERS, IMAGE_BUFFER = 16384, 2048, 2048, 1 << 27
 """Texels along an axis of an image, of one with depth; layers; texels of an image over a buffer."""
 ATOMIC_CAPABILITIES = (
@@ -161,7 +161,7 @@ def _long(value: int) -> Callable[[Device], bytes]:
 
 
 def _image(value: int, encode: Callable[[int], bytes] = u64) -> Callable[[Device], bytes]:
-    """A limit of images; 0 where there are none."""
+    """A limit of images; 0 on devices without images."""
     return lambda d: encode(value if d.model.has_images else 0)
 
 
@@ -311,7 +311,7 @@ def devices_of_type(wanted: int) -> list[Device]:
     """The devices that a type asks for.
 
     Raises:
-        ClError: it is no type, or there is none.
+        ClError: no such type exists, or no device has it.
     """
     known = cl.CL_DEVICE_TYPE_CPU | cl.CL_DEVICE_TYPE_GPU | cl.CL_DEVICE_TYPE_ACCELERATOR
     known |= cl.CL_DEVICE_TYPE_CUSTOM | cl.CL_DEVICE_TYPE_DEFAULT

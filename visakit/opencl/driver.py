@@ -1,4 +1,4 @@
-"""Calls as the program makes them: what is refused becomes a status, and nothing else leaves Python."""
+"""Calls of the program: a refusal becomes a status, and no other exception leaves Python."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class _Trace:
 
 
 def _traced(point: EntryPoint, function: Export, trace: _Trace) -> Export:
-    """A call that leaves a line: what it was given, what it gave, why it was refused, how long it took."""
+    """A call that is traced: parameters, result, reason of a refusal, duration."""
 
     def traced(*given: int) -> int | None:
         _LAST.reason = ""
@@ -152,7 +152,7 @@ def _shown(kind: str, value: int) -> str:
 
 
 def open_trace() -> TextIO | None:
-    """Where calls are written to; None where nobody wants them."""
+    """The stream of the trace of calls; None without a trace."""
     path = os.environ.get(TRACE_SETTING)
     if not path:
         return None
@@ -170,7 +170,7 @@ def connect(table: int, define: Callable[[str, Export], None]) -> None:
 
     Args:
         table: the address of the library's dispatch table.
-        define: makes a function what the library calls under a name.
+        define: registers a function for the library's callback of a name.
     """
     set_dispatch_table(table)
     for name, function in exports(open_trace()).items():

@@ -1,4 +1,4 @@
-"""The end of the process, and of Python in it: programs call then, too, to release what they hold.
+"""The end of the process, and of Python in it: programs also call during it, to release objects.
 
 Programs keep objects of OpenCL in static variables and in libraries, whose destructors release them after ``main`` has
 returned; their threads may wait in a call meanwhile. By then Python is finalised, if the program is one in Python,
@@ -13,20 +13,20 @@ After Python begins to finalise, no call enters it:
 * A call that has looked before wants the lock, and Python ends its thread for that (3.14 lets it sleep). The thread has
   frames of the program, so that it is parked instead: it sleeps until the process ends. So do threads that waited in a
   call, or ran a kernel, when they want the lock again.
-* The states of threads that taking the lock uses go after all else of the interpreter: the last thing but one is an
-  object of the library's, whose destructor waits until nobody is entering, and closes the gate for good. Each one who
-  was is refused or parked within milliseconds (so long does a thread wait for the lock before it looks).
+* Python frees the thread states that taking the lock uses after all other parts of the interpreter: the last object but
+one belongs to the library. Its destructor waits until no call is entering, and closes the gate for good. Each entering
+call is refused or parked within milliseconds (a thread waits this long for the lock before it checks again).
 
-Where Python does not end with the program (the driver has begun it), the gate is closed by a function of ``atexit``,
-which is registered as soon as LLVM is loaded, by the call that queues the first kernel, and once more when something
-has been executed: it is called before what LLVM has registered. From then on no thread begins work in LLVM, those that
-are at work are waited for, threads that wait for commands are let go with a status, and queues run nothing more. A
-program in Python has the same done for LLVM by a function of Python's ``atexit``.
+If Python does not end with the program (the driver started it), a function of ``atexit`` closes the gate. It is
+registered as soon as LLVM is loaded, by the call that queues the first kernel, and once more after the first execution:
+so it runs before the functions that LLVM has registered. From then on no thread begins work in LLVM, running threads
+are waited for, threads that wait for commands return with a status, and queues run nothing more. In a program in
+Python, a function of Python's ``atexit`` does the same for LLVM.
 
-What is refused: releases succeed, as the memory goes with the process; all else gives CL_OUT_OF_RESOURCES. A fork that
-is not Python's own does what Python's does, so that the child can take Python's lock, and ends as its parent does.
-Commands that were not over then are the parent's: its threads run them. In the child they end with CL_OUT_OF_RESOURCES,
-so that nobody waits for them there.
+Refused calls: releases succeed, as the memory goes with the process; all others return CL_OUT_OF_RESOURCES. A fork that
+is not Python's does the work of Python's fork, so that the child can take Python's lock, and ends as its parent does.
+Commands that are not over at a fork belong to the parent, whose threads run them. In the child they end with
+CL_OUT_OF_RESOURCES, so that no thread waits for them there.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def watch(gate: Gate, define: Callable[[Callable[[], None]], None]) -> None:
     """Have all ends watched.
 
     Args:
-        define: makes a function what the library calls when the process ends.
+        define: registers a function that the library calls at the end of the process.
     """
     define(_process_ends)
     gate.visakit_watch_interpreter()

@@ -13,7 +13,7 @@ class ClError(Exception):
 
     Attributes:
         status: the negative number that the program gets.
-        reason: what a trace shows, in words.
+        reason: the reason in words, for the trace.
     """
 
     def __init__(self, status: int, reason: str = "") -> None:
@@ -25,7 +25,7 @@ class PartialSuccess(ClError):
     """A call that gives an object and a status other than success, too.
 
     Attributes:
-        handle: what the program gets.
+        handle: the object that the program gets.
     """
 
     def __init__(self, handle: int, status: int) -> None:

@@ -1,4 +1,4 @@
-"""Events: how far commands are, who waits for them, and who is told."""
+"""Events: status of commands, waiting threads, and callbacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from visakit.opencl.objects import ClObject
 from visakit.opencl.order import Turn
 
 CHANGED = threading.Condition()
-"""Held while the status of an event changes; whoever waits for one waits here."""
+"""Held while the status of an event changes; waiting threads wait on it."""
 RUNNING = threading.local()
 """``command``: whether the thread is running one."""
 _TIMES = (
@@ -46,7 +46,7 @@ class Event(ClObject):
     Attributes:
         queue: of the command; None for a user event, which the program itself completes.
         status: queued, submitted, running, complete, or a negative number: what went wrong.
-        turn: where the command stands among others, where somebody wants to know.
+        turn: the place of the command in the order of commands, for the check of races; None without it.
         times: when it became each of these, in nanoseconds.
     """
 
@@ -88,7 +88,7 @@ class Event(ClObject):
         self.status = status
 
     def when(self, status: int, callback: Callback) -> None:
-        """Have somebody told when the command has come so far; at once if it has."""
+        """Register a callback for a status of the command; it is called at once if the command has reached it."""
         with CHANGED:
             if self.status > status:
                 self.callbacks.append((status, callback))
@@ -124,7 +124,7 @@ class Event(ClObject):
 
 
 def let_go() -> None:
-    """The process ends: nobody waits any more, and no command begins."""
+    """The process ends: waiting threads return, and no command begins."""
     global _has_ended
     with CHANGED:
         _has_ended = True
@@ -191,7 +191,7 @@ def profiling_time(event: Event, name: int) -> bytes:
     """When a command came to a state.
 
     Raises:
-        ClError: nobody noted it, or it has not come so far.
+        ClError: the queue has no profiling, or the command has not come so far.
     """
     queue = event.queue
     is_noted = queue is not None and queue.is_profiling and event.is_over and event.status == cl.CL_COMPLETE

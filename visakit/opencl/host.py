@@ -1,6 +1,6 @@
 """Memory and functions of the program, by their addresses.
 
-Calls bring pointers as numbers. What lies behind them is the program's: a wrong pointer ends it, as with every driver.
+Calls pass pointers as numbers. The memory belongs to the program: a wrong pointer ends it, as with every driver.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Sizes:
 
 
 def print_text(text: str) -> None:
-    """Print what a kernel prints: through C's standard output, so that it keeps its place between the program's."""
+    """Print a kernel's output through C's standard output, which keeps its order with the program's output."""
     if text:
         data = text.encode("utf-8", "surrogateescape")
         library = ctypes.CDLL(None)

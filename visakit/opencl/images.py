@@ -49,7 +49,7 @@ _LAYERED = (cl.CL_MEM_OBJECT_IMAGE1D_ARRAY, cl.CL_MEM_OBJECT_IMAGE2D_ARRAY)
 
 
 class Format(NamedTuple):
-    """A format of OpenCL, and what it is in the simulator."""
+    """A format of OpenCL, and its counterpart in the simulator."""
 
     order: int
     element: int
@@ -60,7 +60,7 @@ class Format(NamedTuple):
         """The format at an address.
 
         Raises:
-            ClError: it is none that images have here.
+            ClError: images do not have this format here.
         """
         require(address, cl.CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, "there is no format")
         order, element = struct.unpack("<II", host.read(address, 8))
@@ -128,7 +128,7 @@ class ImageShape(NamedTuple):
         """With ones for sizes that the kind does not have.
 
         Raises:
-            ClError: a size is none.
+            ClError: a size is invalid.
         """
         require(self.kind in AXES, cl.CL_INVALID_IMAGE_DESCRIPTOR, f"{self.kind:#x} is no kind of image")
         require(not self.mip_levels and not self.samples, cl.CL_INVALID_IMAGE_DESCRIPTOR, "mip maps are not there")
@@ -206,7 +206,7 @@ class Image(Memory):
         return ImageArgument(array, str(name), shape.kind in _LAYERED)
 
     def box(self, origin: Sequence[int], region: Sequence[int], row: int = 0, slice_: int = 0) -> Rectangle:
-        """Texels as bytes; without pitches as they lie in ``data``. Of layers of rows the pitch is that of slices."""
+        """Texels as bytes; without pitches as in ``data``. The pitch of layers of rows is the slice pitch."""
         texel = self.format.simulated.size
         width, height, _ = self.shape.region
         if self.shape.kind == cl.CL_MEM_OBJECT_IMAGE1D_ARRAY:
@@ -219,7 +219,7 @@ class Image(Memory):
         """Texels in the program's memory, which begins with them; pitches of 0 mean no gaps.
 
         Raises:
-            ClError: a pitch is smaller than what it counts.
+            ClError: a pitch is smaller than a row or slice.
         """
         texel = self.texel_bytes
         width = region[0] * texel
@@ -241,7 +241,7 @@ def create_image(
     """A new image.
 
     Raises:
-        ClError: something of it is none, or no device has images.
+        ClError: flags, format, sizes or pointer are invalid, or no device has images.
     """
     require(any(d.model.has_images for d in context.devices), cl.CL_INVALID_OPERATION, "no device has images")
     whole = shape.checked()

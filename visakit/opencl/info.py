@@ -56,7 +56,7 @@ def version(major: int, minor: int, patch: int = 0) -> int:
 
 
 def give(data: bytes, size: int, value: int, size_ret: int) -> None:
-    """Give an answer to whoever asked.
+    """Write an answer to the caller's memory.
 
     Raises:
         ClError: there is less room than it takes.

@@ -18,10 +18,10 @@ class EntryPoint(NamedTuple):
     """A function of the driver.
 
     Attributes:
-        result: ``i32`` for functions that return a status, ``ptr`` for those that return an object or memory.
+        result: ``i32`` for functions that return a status, ``ptr`` for functions that return an object or memory.
         parameters: type and name of each.
         is_served: whether Python has it; else the library refuses every call.
-        in_table: whether it is in the dispatch table, at the place that it has among those that are.
+        in_table: whether it has a place in the dispatch table.
     """
 
     name: str

@@ -123,7 +123,7 @@ def _deduced(signature: KernelSignature, index: int) -> KernelParameter:
 
 @dataclass(frozen=True, eq=False)
 class HeldArgument:
-    """An argument of a command: what a launch gets, and the object that must live until the kernel has run."""
+    """An argument of a command: its value for a launch, and the object that must live until the kernel has run."""
 
     argument: Argument
     held: ClObject | None = None
@@ -165,8 +165,8 @@ class Kernel(ClObject):
     """A kernel with its arguments.
 
     Attributes:
-        signatures, loaded: what it wants of a launch, and the program that it is of, by device.
-        arguments: those that were set.
+        signatures, loaded: the kernel's signature and its loaded program, by device.
+        arguments: the arguments set so far.
         last: the last launch.
     """
 
@@ -195,7 +195,7 @@ class Kernel(ClObject):
         """Set an argument out of the program's memory.
 
         Raises:
-            ClError: there is no such argument, or the value is none for it.
+            ClError: there is no such argument, or its value is invalid.
         """
         parameter = self.parameter(index)
         if parameter.kind == "local":
@@ -276,7 +276,7 @@ class Kernel(ClObject):
         require(used <= there, cl.CL_OUT_OF_RESOURCES, f"groups want {used} bytes of local memory, there are {there}")
 
     def run(self, device: Device, sizes: Sizes, given: Sequence[HeldArgument], turn: Turn | None = None) -> None:
-        """Run it over a global size in groups of a local size, from an offset on, and print what it prints.
+        """Run it over a global size in groups of a local size, from an offset on, and print its output.
 
         Args:
             turn: where the command stands among others, if races of launches are looked for.

@@ -34,7 +34,7 @@ void visakit_python_forks(int now);
 _INIT = """
 import os, site, sys
 folders = {folders!r}
-if "VISAKIT_OPENCL_PATH" in os.environ:  # The program has no Python of its own: this environment goes before others.
+if "VISAKIT_OPENCL_PATH" in os.environ:  # The program does not contain Python: this environment precedes others.
     for name in ("HOME", "PATH"):
         value = os.environ.pop("VISAKIT_OPENCL_" + name, "")
         os.environ.pop("PYTHON" + name, None)
@@ -76,8 +76,8 @@ def c_source() -> str:
 
 
 def _entry(point: EntryPoint) -> list[str]:
-    """A function that Python has, as long as it is there: what was being raised when it is called is raised still when
-    it returns.
+    """A function that calls Python, as long as Python runs. A pending exception of the caller is pending again when the
+    function returns.
 
     Later releases succeed and do nothing, and all else fails: CL_OUT_OF_RESOURCES, -5.
     """
@@ -191,7 +191,7 @@ def _quoted(value: str) -> str:
 
 
 def _compile(ffi: object, place: str) -> Path:
-    """Run the C compiler; what it says is shown only if it fails."""
+    """Run the C compiler; its output is shown only if it fails."""
     from cffi import FFI, VerificationError
 
     assert isinstance(ffi, FFI)

@@ -30,7 +30,7 @@ _KNOWN = _KERNEL_ACCESS | _HOST_ACCESS | _HOST_POINTER | cl.CL_MEM_KERNEL_READ_A
 
 
 def check_flags(flags: int, host_ptr: int) -> int:
-    """The flags of new memory, with what is meant where nothing is said.
+    """The flags of new memory, completed with the defaults.
 
     Raises:
         ClError: they do not go together, or with the pointer.
@@ -51,7 +51,7 @@ class Mapping:
     """A part of memory that the program has mapped; of an image, the rows to bring back where it was copied.
 
     Attributes:
-        turns: of what the program does there, for each time that it was mapped, where races are looked for.
+        turns: accesses of the program to it, one for each mapping, if races are checked.
     """
 
     pointer: int
@@ -67,7 +67,7 @@ class Memory(ClObject):
         data: the bytes.
         size: in bytes.
         creator: the call that made it.
-        maps: what is mapped now.
+        maps: the current mappings.
         given: the properties that it was made with.
     """
 
@@ -92,7 +92,7 @@ class Memory(ClObject):
 
     @property
     def host(self) -> int:
-        """Where the bytes lie in this process."""
+        """The address of the bytes in this process."""
         return int(self.data.__array_interface__["data"][0])
 
     @property
@@ -113,7 +113,7 @@ class Memory(ClObject):
         self.endings.append(function)
 
     def note_mapping(self, mapping: Mapping) -> Mapping:
-        """Remember that a part is mapped; gives what is known of all times that it is."""
+        """Record the mapping of a part; returns the record of all mappings of the part."""
         with self.lock:
             known = next((m for m in self.maps if m.pointer == mapping.pointer and m.unmap is None), None)
             if known is not None and mapping.unmap is None:
@@ -143,7 +143,7 @@ class Memory(ClObject):
         return sum(mapping.count for mapping in self.maps)
 
     def check_host(self, reads: bool, writes: bool) -> None:
-        """Refuse what the flags say the program will not do."""
+        """Refuse accesses of the host that the flags exclude."""
         forbidden = cl.CL_MEM_HOST_NO_ACCESS
         forbidden |= cl.CL_MEM_HOST_WRITE_ONLY if reads else 0
         forbidden |= cl.CL_MEM_HOST_READ_ONLY if writes else 0
@@ -155,7 +155,7 @@ class Buffer(Memory):
 
     Attributes:
         address: what kernels know it by.
-        undefined: which of its bits nobody has written, where that is looked for; None if all count as defined.
+        undefined: undefined bits, if undefined values are checked; None if all bits count as defined.
     """
 
     kind = cl.CL_MEM_OBJECT_BUFFER
@@ -261,7 +261,7 @@ def create_buffer(context: Context, flags: int, size: int, host_ptr: int, given:
     """A new buffer.
 
     Raises:
-        ClError: flags, size or pointer are none.
+        ClError: flags, size or pointer are invalid.
     """
     flags = check_flags(flags, host_ptr)
     largest = max(device.maximum_allocation for device in context.devices)
@@ -283,7 +283,7 @@ def create_sub_buffer(whole: Buffer, flags: int, origin: int, size: int) -> Buff
     """A part of a buffer as a buffer.
 
     Raises:
-        ClError: it does not lie in the buffer, at an aligned place, or wants other accesses.
+        ClError: it exceeds the buffer, is not aligned, or has other access flags.
     """
     require(whole.parent is None, cl.CL_INVALID_MEM_OBJECT, "a part of a buffer has no parts")
     require(not flags & (_HOST_POINTER | ~_KNOWN), cl.CL_INVALID_VALUE, f"flags {flags:#x} are not for parts")

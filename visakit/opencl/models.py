@@ -43,7 +43,7 @@ class Model(NamedTuple):
     """What devices of a generation have.
 
     Attributes:
-        device: what the compiler driver is told.
+        device: its name for the compiler driver.
         group: work-items of a group.
         sub_groups: SIMD widths of kernels.
         local: bytes of local memory of a group.

@@ -1,8 +1,8 @@
 """What the driver hands out: handles of objects that count who holds them.
 
 A handle is the address of a few bytes that begin with the address of the dispatch table, where the ICD loader looks.
-Python never looks behind a handle that a program gives: it knows all that are alive. The loader does, also behind one
-that the program has released: such bytes stay what they are, and serve another object some thousands of objects later.
+Python never reads the memory of a handle: it knows all live ones. The loader reads it, also after the program has
+released the object: the bytes keep their contents, and another object gets them some thousands of objects later.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CELL = 32
 _CELLS = 1024
 """Cells that are made at once, and released ones that wait before one of them is used again."""
 _calloc = ctypes.CDLL(None).calloc
-"""The C library's memory: the program may release an object after Python has freed all of its own."""
+"""The C library's memory: the program may release an object after Python has freed all Python memory."""
 _calloc.argtypes, _calloc.restype = (ctypes.c_size_t, ctypes.c_size_t), ctypes.c_void_p
 _free: collections.deque[int] = collections.deque()
 _MAKING = threading.RLock()
@@ -67,7 +67,7 @@ class ClObject:
     """Base of platforms, devices, contexts, queues, memory, samplers, programs, kernels and events.
 
     Attributes:
-        handle: what the program knows it by.
+        handle: its address for the program.
         number: counts the objects of its kind in the process; what messages call it by.
         references: how often the program holds it.
     """
@@ -89,7 +89,7 @@ class ClObject:
         """The object of a handle.
 
         Raises:
-            ClError: it is none of this class.
+            ClError: it is no object of this class.
         """
         found = _ALIVE.get(handle)
         if not isinstance(found, cls):

@@ -31,8 +31,8 @@ class Turn:
         number: of the command, counted in the order in which the program queues them.
         before: commands that it comes after, as far as the program had not seen them to be over.
         apart: commands that were queued earlier, and that nothing orders with it.
-        is_open: whether it waits for something that the program itself completes, of which nobody knows what is before.
-        mapped: of what the program does in memory that the command maps; None if it maps none.
+        is_open: whether it waits for an event that the program itself completes, whose predecessors are unknown.
+        mapped: accesses of the program to the memory that the command maps; None if it maps none.
     """
 
     number: int
@@ -44,7 +44,7 @@ class Turn:
 
 @dataclass
 class QueueOrder:
-    """What of a queue orders its next command: all commands in it, and those that the last barrier came after."""
+    """Predecessors of the next command of a queue: all its commands, or the predecessors of its last barrier."""
 
     in_order: bool
     commands: Numbers = frozenset()
@@ -54,7 +54,7 @@ class QueueOrder:
 
 @dataclass
 class Order:
-    """The commands of a context that the program has not seen to be over, and those that have not run."""
+    """The commands of a context that have not run, or whose end the program has not seen."""
 
     live: set[int] = field(default_factory=set)
     waiting: dict[int, Turn] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Order:
     """Of each queue that there was, whether it is in order."""
     count: int = 0
     mapped: set[int] = field(default_factory=set)
-    """The numbers of what the program does in mapped memory."""
+    """The turns of the program's accesses to mapped memory."""
     launches: QueuedLaunches | None = None
 
     def queue(self, in_order: bool) -> QueueOrder:
@@ -92,14 +92,15 @@ class Order:
         return turn
 
     def map(self, turn: Turn) -> None:
-        """A command maps memory: what the program does there comes after it, and before those that wait for that."""
+        """A command maps memory: accesses of the program to it follow the command, and precede commands that wait for
+        it."""
         self.count += 1
         turn.mapped = Turn(self.count, turn.before | {turn.number}, turn.apart, turn.is_open)
         self.live.add(self.count)
         self.mapped.add(self.count)
 
     def seen(self, turns: Iterable[Turn | None]) -> None:
-        """The program has seen that commands are over; what it queues from now on comes after them."""
+        """The program has seen the end of commands; commands that it queues from now on follow them."""
         for turn in turns:
             if turn is not None:
                 self.live -= turn.before | {turn.number}
@@ -122,12 +123,12 @@ class Order:
         return len(self.queues) > 1 or not all(self.queues) or not self.mapped.isdisjoint(turn.apart)
 
     def begins(self, turn: Turn, dispatch: Dispatch) -> None:
-        """A launch begins: where commands may be without an order, it leaves what it does to memory."""
+        """A launch begins: it records its accesses if other commands may run at the same time."""
         if dispatch.findings is not None:
             dispatch.findings.keeps_accesses = self.compares(turn)
 
     def ended(self, turn: Turn, dispatch: Dispatch, held: object) -> None:
-        """A launch has ended: it is compared with those that nothing orders with it."""
+        """A launch has ended: its accesses are compared with those of unordered commands."""
         if dispatch.findings is not None and dispatch.findings.accesses is not None:
             self._compare(turn, dispatch, dispatch.findings.accesses, held)
 

@@ -1,4 +1,4 @@
-"""Programs: sources and binaries, what the compiler made of them for each device, and what it said."""
+"""Programs: sources and binaries, and for each device the compiler's result and log."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Build:
     """What there is of a program for one device.
 
     Attributes:
-        status: of the last build; ``log`` is what the compiler said.
-        binary: the zebin; empty where there is none.
-        binary_type: what it is.
+        status: of the last build; ``log`` is the compiler's log.
+        binary: the zebin; empty without one.
+        binary_type: one of ``CL_PROGRAM_BINARY_TYPE_...``.
         loaded: the program, ready to run; None before it is built, and where it has no kernels.
     """
 
@@ -49,9 +49,9 @@ class Program(ClObject):
     """A program of a context.
 
     Attributes:
-        source: OpenCL C or SPIR-V; None for programs of binaries and those that were linked.
+        source: OpenCL C or SPIR-V; None for linked programs and programs of binaries.
         builds: what there is for each device.
-        kernel_count: kernels of it that the program holds, which keep it as it is.
+        kernel_count: kernels of it that the program holds; while there are some, it cannot be built again.
         noted: kernels and arguments of which something was noted that is said once.
     """
 
@@ -141,7 +141,7 @@ class Program(ClObject):
             self.load(build, device)
 
     def load(self, build: Build, device: Device) -> None:
-        """Make a program that runs of a binary; what is wrong goes into the log."""
+        """Make an executable program of a binary; errors go into the log."""
         from visakit.objects.zebin import has_no_kernels
         from vsim.program import Program as Simulated
         from vsim.sources.zebins import read_program
@@ -228,7 +228,7 @@ def link(context: Context, devices: Sequence[Device], programs: Sequence[Program
     """A program of objects and libraries.
 
     Raises:
-        ClError: one of them is none, or the compiler does not know an option.
+        ClError: a program is invalid, or the compiler does not know an option.
     """
     is_library = "-create-library" in options.split()
     kinds = (cl.CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT, cl.CL_PROGRAM_BINARY_TYPE_LIBRARY)

@@ -1,4 +1,4 @@
-"""Command queues: what is to be done, in which order, and the thread that does it."""
+"""Command queues: commands, their order, and the thread that runs them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from visakit.opencl.order import Turn
 from vsim.engines.llvm.host import shutdown
 
 FAULT_SETTING = "VISAKIT_OPENCL_ON_FAULT"
-"""Environment variable: ``stop`` ends the program at the first command that fails, else it goes on."""
+"""Environment variable: ``stop`` ends the program at the first command that fails, else it continues."""
 
 
 @dataclass(slots=True, eq=False)
@@ -30,7 +30,7 @@ class Command:
     Attributes:
         work: does it; raises :class:`ClError` with the status that the event is to have where it cannot be done.
         waits: events that must be over before.
-        is_barrier: whether what follows in the queue waits for it, and it for what is before.
+        is_barrier: whether later commands of the queue wait for it, and it waits for earlier ones.
     """
 
     event: Event
@@ -88,7 +88,7 @@ class Queue(CommandQueue):
         Args:
             is_last: it is over only when all that was queued before it is.
             maps: it maps memory for the program.
-            unmapped: what the program did in memory that it unmaps.
+            unmapped: accesses of the program to the memory that it unmaps.
         """
         event = Event(self.context, command_type, self)
         with CHANGED:
@@ -152,12 +152,12 @@ class Queue(CommandQueue):
             event.wait()
 
     def pending(self) -> list[Event]:
-        """The events of what is not over."""
+        """The events of unfinished commands."""
         with CHANGED:
             return [c.event for c in [*([self.running] if self.running else []), *self.commands]]
 
     def unfinished(self) -> list[Event]:
-        """The events of what is not over; nothing where the order says as much."""
+        """The events of unfinished commands; empty for a queue in order, whose order implies them."""
         return [] if self.is_in_order else self.pending()
 
     def forget_parent(self) -> None:
@@ -180,7 +180,7 @@ class Queue(CommandQueue):
             self.run(command)
 
     def take(self) -> Command | None:
-        """The next command that can run here; None if there is none, or one is running. The caller holds the lock.
+        """The next command that can run here; None if no command can, or one is running. The caller holds the lock.
 
         While a thread ends the process, it alone runs commands: the others may not begin work in LLVM.
         """
@@ -203,7 +203,7 @@ class Queue(CommandQueue):
         try:
             event.advance(cl.CL_RUNNING)
             status = self._execute(command)
-        finally:  # Whatever happens to the thread, the queue goes on.
+        finally:  # The queue continues after any exception in the thread.
             with CHANGED:
                 if event.turn is not None and self.context.order is not None:
                     self.context.order.run(event.turn)
@@ -240,7 +240,7 @@ class Queue(CommandQueue):
 
 
 _BUSY: set[Queue] = set()
-"""Queues with commands, which live until they are done, whoever holds them."""
+"""Queues with commands, kept alive until their commands are over."""
 
 _QUEUES: weakref.WeakSet[Queue] = weakref.WeakSet()
 

@@ -21,7 +21,7 @@ def read_range(
     """Global size, local size (None where one is to be chosen) and offset of an enqueue.
 
     Raises:
-        ClError: they are none that the kernel runs over.
+        ClError: the kernel cannot run over these sizes.
     """
     require(1 <= dimensions <= 3, cl.CL_INVALID_WORK_DIMENSION, f"there are 1 to 3 dimensions, found {dimensions}")
     global_size = host.read_sizes(size, dimensions) if size else (0,) * dimensions

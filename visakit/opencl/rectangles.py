@@ -32,7 +32,7 @@ class Rectangle(NamedTuple):
         """A box at an origin (bytes, row, slice); pitches of 0 are those of a box without gaps.
 
         Raises:
-            ClError: a pitch is smaller than what it counts.
+            ClError: a pitch is smaller than a row or slice.
         """
         width, height, depth = region
         require(not row or row >= width, cl.CL_INVALID_VALUE, f"rows of {width} bytes are {row} bytes apart")
@@ -61,7 +61,7 @@ class Rectangle(NamedTuple):
         return np.stack([first.reshape(-1), first.reshape(-1) + size], 1).astype(np.uint64)
 
     def check(self, size: int) -> None:
-        """Refuse what does not lie in so many bytes."""
+        """Refuse a rectangle that exceeds a number of bytes."""
         require(self.end <= size, cl.CL_INVALID_VALUE, f"the region ends at {self.end}, the memory at {size}")
 
     def of_bytes(self, data: Bytes) -> Array:

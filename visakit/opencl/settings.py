@@ -1,4 +1,4 @@
-"""How programs run: what the command ``visakit exec`` says by way of the environment."""
+"""How programs run: environment variables that the command ``visakit exec`` sets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHECK_SETTING = "VISAKIT_CHECK"
 CHECK_LIMIT_SETTING = "VISAKIT_CHECK_LIMIT"
 """How many findings of a kernel's run are shown."""
 SUPPRESSIONS_SETTING = "VISAKIT_CHECK_SUPPRESSIONS"
-"""The file of what they are not to report."""
+"""The file of suppressions."""
 
 
 @cache
@@ -89,7 +89,7 @@ def checks() -> Checking | None:
 
     Raises:
         UsageError: there is no such check.
-        FormatError: K091, a line of the file of suppressions is none.
+        FormatError: K091, a line of the file of suppressions is invalid.
         FileError: it cannot be read.
     """
     wanted = os.environ.get(CHECK_SETTING)

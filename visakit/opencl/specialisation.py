@@ -1,4 +1,4 @@
-"""Specialisation constants of SPIR-V: values that stand in the module, and may be replaced before it is compiled.
+"""Specialisation constants of SPIR-V: values in the module that the program may replace before it is compiled.
 
 The numbers are those of the specification of SPIR-V (2.3 and 3.52).
 """

@@ -28,7 +28,7 @@ def allocate(
     context: Context, size: int, alignment: int, kind: int = cl.CL_MEM_TYPE_UNKNOWN_INTEL, flags: int = 0,
     device: Device | None = None,
 ) -> Shared | None:  # fmt: skip
-    """New memory, zero; None where the system has none, or the alignment is none."""
+    """New memory, zero; None if the system has none left, or the alignment is invalid."""
     largest = max(d.maximum_allocation for d in context.devices)
     if not 0 < size <= largest or alignment & (alignment - 1) or alignment > _LARGEST_ALIGNMENT:
         return None

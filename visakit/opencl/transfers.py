@@ -26,7 +26,7 @@ class HostMemory(Protocol):
 
     @property
     def host(self) -> int:
-        """Where it lies in this process."""
+        """Its address in this process."""
 
 
 Part = tuple[HostMemory, Rectangle]
@@ -38,7 +38,7 @@ class CommandAccesses:
     """The parts of memory that a command reads and changes; None for none.
 
     Attributes:
-        mapped: of a command that maps the part for the program: where the turn of what it does there goes. The command
+        mapped: receives the turn of the program's accesses, if the command maps the part for the program. The command
             itself changes nothing.
     """
 
@@ -53,7 +53,8 @@ class CommandAccesses:
 
     @classmethod
     def of_map(cls, part: Part, flags: int, turns: list[Turn]) -> CommandAccesses:
-        """Of memory that is mapped, by the flags of that. What is mapped for writing nobody else may read."""
+        """Memory that a command maps, by the flags of the mapping. Only the program may read memory mapped for
+        writing."""
         return cls(None, part, turns) if flags & ~cl.CL_MAP_READ else cls(part, None, turns)
 
     def watched(self, queue: Queue, work: Callable[[], None]) -> Callable[[], None]:

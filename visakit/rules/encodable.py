@@ -1,7 +1,7 @@
 """What an instruction may not do although it can be encoded (manual, chapters 3 and 5).
 
-Types, regions, modifiers, room in variables. Every rule was checked against what the compilers emit. Where they break a
-rule of the manual, it is a warning, or one that is off until asked for.
+Types, regions, modifiers, sizes of variables. Every rule was checked against the compilers' output. If they break a
+rule of the manual, it is a warning, or an optional one.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class _Plan(NamedTuple):
     """What is to be checked of a kind of instruction."""
 
     operands: tuple[tuple[str, bool, dict[int, int]], ...]
-    """Names of its operands, whether each is a destination, and those that broke no rule: their kinds by identity."""
+    """Names of its operands, whether each is a destination, and the kinds of valid operands, by identity."""
     restricted: bool
-    """There are restrictions of its own."""
+    """The instruction has special restrictions."""
     whole: bool
     """There are rules of several operands, or of parts of messages."""
     calls: bool
@@ -72,11 +72,11 @@ class _Plan(NamedTuple):
 
 
 class Rules:
-    """Checks the instructions of one function; ``grf_size`` in bytes, 0 where the platform is not known, ``silent``
-    the codes that nobody wants to hear.
+    """Checks the instructions of one function; ``grf_size`` in bytes, 0 for an unknown platform, ``silent`` the codes
+    of disabled warnings.
 
-    ``row_size`` is the size of a register as far as it is known: where it is not, that of the largest.
-    What is known by identity (fields, operands) is kept, so that its identity stays its own.
+    ``row_size`` is the size of a register, or the largest one for an unknown platform. Objects known by identity
+    (fields, operands) are kept alive, so that no other object gets their identity.
     """
 
     def __init__(
@@ -282,7 +282,7 @@ class Rules:
         return types.ALIGNMENT_BYTES[self.function.variables[var - FIRST_VARIABLE].align]
 
     def _region(self, name: str, op: General | Indirect, size: int, destination: bool) -> Iterator[Violation]:
-        """Regions of a width that does not fit, and those that say the same in an unusual way."""
+        """Regions of an unusable width, and regions in an unusual notation."""
         v, w, h = op.region
         h = h or 0
         if destination or w is None:

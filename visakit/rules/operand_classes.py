@@ -1,6 +1,6 @@
 """Which classes of operands an instruction takes, and which modifiers (manual, chapter 5, "Vector Operands").
 
-The table says the classes; what is wrong is said here in words, which the assembler and the validator share.
+The table has the classes; this module has the messages, which the assembler and the validator share.
 """
 
 from __future__ import annotations

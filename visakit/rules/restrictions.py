@@ -45,7 +45,7 @@ def is_restricted(desc: InstructionDesc) -> bool:
 
 
 def restrictions(type_of: TypeOf, i: Instruction, size: int, grf_size: int, platform: str = "") -> Iterator[Violation]:
-    """The restrictions of its own that an instruction of so many lanes breaks; ``grf_size`` may be 0, and ``platform``
+    """The special restrictions that an instruction of a number of lanes breaks; ``grf_size`` may be 0, and ``platform``
     empty: not known.
     """
     desc, args = i.desc, i.args
@@ -128,7 +128,7 @@ def _table_of_dwords(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> It
 
 
 def _regions(desc: InstructionDesc, args: Fields, wanted: dict[str, tuple[Region, ...]]) -> Iterator[Violation]:
-    """Regions of registers that are none of those that the instruction takes."""
+    """Regions of registers that the instruction does not take."""
     for name, regions in wanted.items():
         op = args[name]
         if isinstance(op, General) and op.region not in regions:

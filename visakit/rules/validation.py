@@ -3,8 +3,8 @@
 :func:`visakit.validate` looks at all of a module, whether it came from text, bytes, an object, an image or Python. The
 assembler shows the same findings with their places (:mod:`visakit.rules.encodable`), so each rule is here alone.
 
-One rule holds for operands that certainly reach beyond what they name: of predefined registers that is an error, of
-ordinary variables a warning, and a fault when the instruction executes. docs/safety.md has the whole argument.
+Operands that exceed their variable have one rule: an error for predefined registers, a warning for ordinary variables,
+and a fault when the instruction executes. docs/safety.md has the whole argument.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def has_message(desc: InstructionDesc) -> bool:
 
 
 def read_only_writes(function: Function, i: Instruction) -> Iterator[Violation]:
-    """The destinations that name what the dispatcher and the hardware fill.
+    """The destinations that are registers of the dispatcher and the hardware.
 
     Through an alias, %r0 is a register like others, as the reference finalizer has it.
     """
@@ -213,7 +213,7 @@ def read_only_writes(function: Function, i: Instruction) -> Iterator[Violation]:
 
 
 def message_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
-    """The parts of a message that reach beyond what they name."""
+    """The operands of a message that exceed their variables."""
     shape, args = _shape(i.desc), i.args
     sizes = message_sizes(i, extents.grf_size)
     raws = [(name, args[name], sizes.get(name, 1)) for name in shape.raws if name in args]
@@ -276,8 +276,8 @@ def _unit(extents: Extents, i: Instruction, name: str, raw: Raw) -> int:
 
 
 def aliases(function: Function) -> Iterator[Violation]:
-    """Aliases of what does not exist, in circles, or beyond what a predefined register has on any platform: operands
-    that reach beyond it on this one are found for themselves.
+    """Aliases of undeclared variables, in circles, or beyond the size of a predefined register on all platforms:
+    operands that exceed it on this platform are found separately.
     """
     for number, v in enumerate(function.variables, FIRST_VARIABLE):
         if v.alias is None:
@@ -385,7 +385,7 @@ class _FunctionPass:
         self._instructions: set[tuple[int, InstructionDesc]] = set()
 
     def findings(self) -> Iterator[tuple[Violation, int]]:
-        """Broken rules with the number of the instruction, -1 where there is none."""
+        """Broken rules with the number of the instruction; -1 for the function."""
         broken = list(_declarations(self.function))
         yield from ((v, -1) for v in broken)
         if any(v.code == "C004" for v in broken):

@@ -61,7 +61,7 @@ def clCreateImage3D(
 
 
 def _older(context: int, flags: int, image_format: int, shape: ImageShape, host_ptr: int) -> int:
-    """An image as OpenCL 1.0 made them: what is wrong with its sizes has another status."""
+    """An image as OpenCL 1.0 makes them: errors of its sizes have another status."""
     found = Context.find(context)
     try:
         return create_image(found, flags, Format.read(image_format), shape, host_ptr).handle
