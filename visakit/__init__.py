@@ -1,4 +1,4 @@
-"""The vISA language: types, instruction table, syntax tree, text and binary form. The tools stand on it.
+"""The vISA language: types, instruction table, syntax tree, text and binary form; the base of the tools.
 
 docs/python.md documents every public name.
 """
@@ -103,7 +103,7 @@ def disassemble(source: bytes | bytearray | memoryview | Module | LinkedImage, n
 
     Raises:
         FormatError: the bytes are damaged.
-        UsageError: the source is none of these.
+        UsageError: the source has another type.
     """
     from visakit.language.program import Module
     from visakit.objects.image import LinkedImage

@@ -1,8 +1,8 @@
 """The user's cache directory, for what can be made again: grammar tables, compiled kernels.
 
-What is kept here is executed later, so that nobody else may have written it: each entry begins with a code over its
-name and contents under a key that only the user can read. Directories and key belong to the user and are closed to
-others, or nothing is kept. An entry that is damaged, of another key or no plain file is none.
+The contents are executed later, so only the user may have written them: each entry begins with a code over its name and
+contents under a key that only the user can read. Directories and key belong to the user and are closed to others; else
+nothing is cached. Entries that are damaged, have another key or are no regular files are ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ except ImportError:
 
 KEY = "key"
 MAXIMUM_BYTES = 256 << 20
-"""What an entry has at most; a larger file is none of ours, and is not read."""
+"""Largest entry in bytes; a larger file is not read."""
 _CODE, _KEY = 32, 32
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
@@ -42,7 +42,7 @@ def directory() -> Path | None:
 
 
 def private_directory(name: str, create: bool = False) -> Path | None:
-    """A folder of the cache directory into which nobody else can write; None where that cannot be had."""
+    """A folder of the cache directory that only the user can write; None if there cannot be one."""
     try:
         base = directory()
         if base is None:
@@ -95,7 +95,7 @@ def _put(path: Path, data: bytes, replace: bool = True) -> None:
 
 
 def _key(create: bool = False) -> bytes | None:
-    """The user's key, made when it is needed first; None where there is none that nobody else has."""
+    """The user's key, made on first use; None if others could know it."""
     base = directory()
     if base is None:
         return None
@@ -114,7 +114,7 @@ def _code(key: bytes, folder: str, name: str, data: bytes) -> bytes:
 
 
 def read(folder: str, name: str) -> bytes | None:
-    """The contents of an entry; None if there is none, if it is damaged, or if others could have written it."""
+    """The contents of an entry; None if it is missing, damaged, or others could have written it."""
     path = private_directory(folder)
     data = None if path is None else _contents(path / name)
     key = None if data is None else _key()

@@ -1,4 +1,4 @@
-"""The command ``visakit``: what is not assembling, linking or running one image."""
+"""The command ``visakit``: the driver for OpenCL programs, its installation, and its requirements."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _checks(wanted: CheckOptions) -> dict[str, str | int | None]:
 
     Raises:
         UsageError: there is no such check, or the options do not go together.
-        FormatError: K091, a line of the file of suppressions is none.
+        FormatError: K091, a line of the file of suppressions is invalid.
     """
     if wanted.checking() is None:
         return {}
@@ -225,7 +225,7 @@ SUMMARIES = {
 
 
 def summary() -> str:
-    """What ``visakit --help`` shows."""
+    """The output of ``visakit --help``."""
     lines = ["Usage: visakit COMMAND ...", ""]
     lines += [f"  {name:8}{what}" for name, what in SUMMARIES.items()]
     lines += ["", "visakit COMMAND --help shows options and examples,", "visakit --explain CODE what a message means."]
@@ -243,7 +243,7 @@ def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
     if words[0] == "--version":
         return f"visakit (visakit) {visakit.__version__}"
     name, *rest = words
-    if name == "--explain":  # as of the other commands, without a command of its own
+    if name == "--explain":  # as for the other commands, without a subcommand
         return APPS["doctor"], "visakit", list(words)
     if name not in APPS:
         hint = did_you_mean(name, APPS) or f"commands are {', '.join(APPS)}"

@@ -55,7 +55,7 @@ def findings() -> list[Component]:
 
 
 def loader() -> str:
-    """The library by which programs find drivers; empty where there is none."""
+    """The library with which programs find drivers; empty if none is installed."""
     return ctypes.util.find_library("OpenCL") or ""
 
 

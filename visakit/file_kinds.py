@@ -10,7 +10,7 @@ SPIRV, BITCODE = b"\x03\x02\x23\x07", b"BC\xc0\xde"
 SourceLanguage = Literal["cl", "spv", "bc", "ll"]
 """What the compiler driver makes programs of: OpenCL C, SPIR-V, LLVM's bitcode and its text."""
 HEAD_BYTES = 4096
-"""Where a text begins as such; comments may stand in front."""
+"""Bytes of a file in which its contents show its kind; comments may precede them."""
 VISA_TEXT = "vISA text"
 _BODY = re.compile(rb"(?m)^[ \t]*\.(?:kernel|global_function|function)\b")
 _VERSION = re.compile(rb"(?m)^[ \t]*\.version[ \t]+[34]\.\d+\s*$")

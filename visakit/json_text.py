@@ -54,7 +54,7 @@ def read_json(text: str, file: str, code: str, error_type: type[VisaError]) -> o
 
 
 def span_in(text: str, file: str, start: int, end: int) -> Span:
-    """The span of a part of a text from one character to before another, as far as it lies in one line."""
+    """The span of a part of a text from one character to before another, cut at the end of the line."""
     line = text.count("\n", 0, start) + 1
     first = text.rfind("\n", 0, start) + 1
     shown = text[first:].partition("\n")[0]
@@ -108,12 +108,12 @@ class JsonPlaces:
         return found.end()
 
     def words(self, span: Span) -> str:
-        """The words for the part that a span is; those of the file where it is none."""
+        """The words for the part at a span; those of the file if the span is no part."""
         spans = {span_in(self.text, self.file, *ends): words for words, ends in self._parts.items()}
         return spans.get(span, self.file)
 
     def span(self, words: str) -> Span | None:
-        """The span of a part, or of the smallest one known around it; None if there is none."""
+        """The span of a part, or of its smallest known container; None without one."""
         while words not in self._parts:
             words, comma, _ = words.rpartition(", ")
             if not comma:

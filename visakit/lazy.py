@@ -1,4 +1,4 @@
-"""Public names of a package that are loaded when somebody asks for them, so that importing it costs nothing."""
+"""Public names of a package that are loaded on first use, so that importing the package is cheap."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _check(metafunc: pytest.Metafunc, pairs: Sequence[tuple[str | None, str]]) -
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """Hide frames inside of the toolchain where it says what is wrong with a program; ``--full-trace`` shows them."""
+    """Hide frames of the toolchain in errors of a program or launch; ``--full-trace`` shows them."""
     if call.excinfo is not None and _is_of_a_program(call.excinfo):
         for name, module in list(sys.modules.items()):
             if name.partition(".")[0] in PACKAGES:
@@ -99,7 +99,7 @@ def _is_of_a_program(info: pytest.ExceptionInfo[BaseException]) -> bool:
 
 
 class LoadedProgram(NamedTuple):
-    """A program that a session of pytest has loaded, with what it was made of."""
+    """A program that a session of pytest has loaded, with the time stamp of its source."""
 
     changed: int
     program: Program
@@ -186,7 +186,7 @@ class Device:
         atol: float = 0.0,
         **named: object,
     ) -> LaunchResult:
-        """Launch a kernel, and compare what it leaves in its arguments.
+        """Launch a kernel, and compare the arrays of its arguments.
 
         Checks that watch it (``check``, else those of the fixture) must find nothing.
 
@@ -229,7 +229,7 @@ def _array_of(kernel: Kernel, given: Mapping[str, object], name: str, wanted: np
     """The array of an argument that is to be compared with another one.
 
     Raises:
-        UsageError: there is no such argument, it is no array, or it is the one that it is to be compared with.
+        UsageError: there is no such argument, it is not an array, or it shares memory with the expected array.
     """
     import numpy as np
 

@@ -11,7 +11,7 @@ def resource(name: str, folder: str = "") -> Path:
     """A file or folder of the package.
 
     Args:
-        name: what it is called in a wheel, below the package.
+        name: its path in a wheel, below the package.
         folder: the folder that has it in a checkout, below the top.
     """
     installed = _PACKAGE / name

@@ -28,7 +28,7 @@ _STATE = {"tool": "", "works": ""}
 
 
 def guard(tool: str) -> bool:
-    """From now on an interrupt ends the command, unless somebody has it ignored; whether that is new."""
+    """From now on an interrupt ends the command, unless the process ignores interrupts; whether that is new."""
     _STATE["tool"] = tool
     is_new = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_new:
@@ -86,7 +86,7 @@ def start(tool: str, load: Callable[[], Callable[[], None]]) -> None:
     try:
         run()
     finally:
-        if is_guarded:  # Commands leave the process; who has kept it from that goes on.
+        if is_guarded:  # Commands leave the process; a caller that has prevented the exit continues.
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

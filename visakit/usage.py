@@ -1,4 +1,4 @@
-"""Arguments of the library's entries: what they may be, and the error where they are something else."""
+"""Arguments of the library's entries: allowed values, and the error for others."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check_text(value: object, what: str) -> str:
     """A text.
 
     Raises:
-        UsageError: it is something else; ``what`` is what the message begins with.
+        UsageError: it is something else; the message begins with ``what``.
     """
     if isinstance(value, str):
         return value
@@ -62,7 +62,7 @@ def check_name(value: object, what: str) -> str:
     """What messages call something: a text or a path.
 
     Raises:
-        UsageError: it is something else; ``what`` is what the message begins with.
+        UsageError: it is something else; the message begins with ``what``.
     """
     return check_text(os.fsdecode(value) if isinstance(value, os.PathLike) else value, what)
 
@@ -71,7 +71,7 @@ def check_bytes(value: object, what: str) -> bytes:
     """Bytes, also of a ``bytearray`` or ``memoryview``.
 
     Raises:
-        UsageError: it is something else; ``what`` is what the message begins with.
+        UsageError: it is something else; the message begins with ``what``.
     """
     if isinstance(value, bytes):
         return value
@@ -111,8 +111,8 @@ def exclude(option: str, others: Mapping[str, object], why: str = "") -> None:
     """Refuse options that would be dropped beside another one.
 
     Args:
-        others: values of options that mean nothing beside it, by name; those that are not given are false.
-        why: what stands behind the names, with a comma in front.
+        others: values of options without meaning beside it, by name; false for options that are not given.
+        why: follows the names in the message, with a comma in front.
 
     Raises:
         UsageError: one of them is given.

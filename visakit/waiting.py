@@ -1,4 +1,4 @@
-"""Work that takes long once: what a person at a terminal is told meanwhile. The library itself says nothing."""
+"""Messages at a terminal about work that takes long once. The library itself prints nothing."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def _simd_size(infos: Sequence[ProgramInfo], name: str, kernel: Function) -> int
 
 
 def _leave_one(bodies: Sequence[tuple[ObjectFile, Function]], sizes: set[int]) -> Discarded:
-    """Leave the first body with one of the sizes, if there is one; what is left out."""
+    """Keep only the first body with one of the sizes, if there is one; returns the removed bodies."""
     fitting = [function for _, function in bodies if function.is_cm or function.simd_size in sizes]
     if len(bodies) < 2 or not fitting:
         return []

@@ -1,4 +1,4 @@
-"""Files to an image: what the command ``vlink`` does with its inputs."""
+"""Files to an image: inputs and outputs of the command ``vlink``."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def write_linked(linked: Linked, output: str, relocatable: bool) -> None:
 
 
 def write_map(linked: Linked, path: str | None) -> None:
-    """Write the map of a link, if somebody asked for it."""
+    """Write the map of a link to a path; nothing without one."""
     if path:
         from vlink.map_file import map_text
 
@@ -138,7 +138,7 @@ def write_map(linked: Linked, path: str | None) -> None:
 
 
 def shown(linked: Linked, why: str | None, symbols: bool) -> list[str]:
-    """Lines that say why a symbol is kept, and list all symbols, as far as somebody asked for them."""
+    """Lines that say why a symbol is kept, and a list of all symbols, as requested."""
     from vlink.map_file import symbol_row, why_live
 
     lines = [why_live(linked, why)] if why else []
@@ -155,7 +155,7 @@ def _make_rule(output: str) -> str:
 
 
 def described_by(ze_info: Iterable[str] | None, launch: str | None) -> list[str]:
-    """The files that say something about what is linked."""
+    """The files that describe the inputs."""
     return [*(ze_info or ()), *([launch] if launch else ())]
 
 

@@ -53,7 +53,7 @@ class ObjectFile:
 
 
 def pull_archive_members(objects: Sequence[ObjectFile], archived: Sequence[ObjectFile]) -> list[ObjectFile]:
-    """The objects, and the members of archives that define what is still undefined, until nothing changes."""
+    """The objects, and the archive members that define undefined names, until nothing changes."""
     providers: dict[str, ObjectFile] = {}
     for member in archived:
         for function in member.module.functions:
@@ -124,7 +124,7 @@ def _odd_index(name: str, what: str) -> FormatError:
 
 
 def _read_body(read: Read, description: Description, lines: list[int], name: str, function: Function) -> None:
-    """Read what was postponed but for the instructions, and see that it is what the index has said."""
+    """Read postponed parts, but not the instructions, and compare them with the index."""
     read(function)
     if not description.fits(function):
         raise _odd_index(name, "it has other names")

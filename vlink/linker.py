@@ -92,7 +92,7 @@ class LinkOptions:
 
 @dataclass
 class Linked:
-    """The result of a link with what the map file shows."""
+    """The result of a link with the contents of the map file."""
 
     image: LinkedImage
     definitions: list[Definition]
@@ -132,14 +132,14 @@ class Linker:
             self.errors += error.diagnostics
 
     def _add_zebin(self, data: bytes, name: str) -> None:
-        """A zebin is objects, and what is known of their kernels."""
+        """Add a zebin: its objects, and the descriptions of its kernels."""
         from vlink.zebins import zebin_objects
 
         self.objects += zebin_objects(read_zebin(data, name))
         self.add_info(data, name)
 
     def add_info(self, data: bytes, name: str) -> None:
-        """ze_info text or a zebin; what is there already does not count twice.
+        """Add ze_info text or a zebin; repeated descriptions are skipped.
 
         Raises:
             FormatError: it is neither.
@@ -184,7 +184,7 @@ class Linker:
         module = merge_modules(objects, kept)
         rename_duplicates(kept, references)
         ze_info = merge_program_info(infos, {k.name for k in module.kernels}, errors)
-        if infos and platform:  # without which nobody knows where payloads begin
+        if infos and platform:  # which determines the start of payloads
             check_payloads(kept, infos, platform, grf_size, errors)
         symbols = image_symbols(kept, data, relocate_functions(kept, references, data))
         sections = apply_relocations(data, infos, symbols, options.allow_undefined, errors)

@@ -1,4 +1,4 @@
-"""The map file: where everything went, who refers to whom, and what was left out."""
+"""The map file: addresses of all symbols, references between them, and omitted symbols."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def check_payloads(
     """Report the first thing of each kernel that ze_info says otherwise: L021.
 
     Args:
-        platform: that of the image; what it leaves out of payloads depends on it.
+        platform: the platform of the image, which determines the omitted parts of payloads.
         grf_size: bytes of a register.
     """
     for definition in kept:
@@ -60,7 +60,7 @@ def _misplaced(kernel: Function, places: PayloadPlaces, grf_size: int) -> Iterat
         what = f".input '{_name(kernel, item)}' of kernel '{kernel.name}' has {item.size} bytes at {start}"
         if around is None:
             if item.kind >> 3 and not _is_used(kernel, item):
-                continue  # Compilers leave an argument of their own out of ze_info where nothing reads it.
+                continue  # Compilers omit unused arguments that they have added from ze_info.
             yield f"{what}, where ze_info has nothing"
         elif around[2].argument >= 0 and end > around[1] and end not in ends:
             at, reach, field = around

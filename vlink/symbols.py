@@ -49,7 +49,7 @@ References = dict[Definition, list[Reference]]
 class SymbolTable:
     """All definitions, and the functions among them by name.
 
-    A name means the function of its own object, else the exported one, else the only one of that name.
+    A name means the function of the same object, else the exported one, else the only one of that name.
     """
 
     definitions: list[Definition]

@@ -42,7 +42,7 @@ def zebin_objects(zebin: Zebin) -> list[ObjectFile]:
 
 
 def without_replaced(objects: Sequence[ObjectFile]) -> None:
-    """Take kernels and functions out of what the compiler made that objects of one's own define, too."""
+    """Remove kernels and functions of the compiler that the user's objects also define."""
     own = [f for o in objects if not o.is_compiled for f in o.module.all_functions]
     kernels = {f.name for f in own if f.is_kernel}
     functions = {f.name for f in own if not f.is_kernel}
