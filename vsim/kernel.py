@@ -19,7 +19,7 @@ class Kernel:
     """A kernel of a program, to be called: ``program.saxpy(y=y, x=x, a=2.5, global_size=64)``.
 
     Attributes:
-        program: what it belongs to.
+        program: its program.
         name: its name there.
     """
 
@@ -70,7 +70,7 @@ class Kernel:
                 and check (:class:`vsim.launch.options.LaunchOptions`).
 
         Raises:
-            LaunchError: S010, an argument is missing, given twice, or there is none of its name; and as ``launch``.
+            LaunchError: S010, an argument is missing, unknown or given twice; and as ``launch``.
             SimulationError: as ``launch``.
         """
         options = {name: named.pop(name) for name in OPTIONS if name in named}
@@ -88,7 +88,7 @@ class Kernel:
         """Arguments in the order of the kernel: first those without a name, then the others by theirs.
 
         Raises:
-            LaunchError: S010, one is missing, given twice, or there is none of its name.
+            LaunchError: S010, an argument is missing, unknown or given twice.
         """
         names = self._names
         if names is None:

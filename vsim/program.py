@@ -46,7 +46,7 @@ Size = int | Sequence[int]
 """Work-items of a launch: a number, or one to three of them."""
 MAXIMUM_GEOMETRIES = 64
 PRINTING_SECONDS = 1.0
-"""How long it may take to write what a launch printed until it failed, also where its time is up."""
+"""Seconds for the output of a launch that failed, also after its time limit."""
 _REPEATABLE = frozenset(("engine", "threads", "max_seconds", "schedule"))
 """Options of launches that leave nothing in the dispatch; the next launch may run it again."""
 
@@ -58,7 +58,7 @@ class Program:
 
     Args:
         image: of :func:`vlink.link` or :func:`visakit.objects.image.read_image`; :func:`vsim.load` takes files, too.
-        memory: the address space, in which the image's data has its place; None for one of its own.
+        memory: the address space that has the image's data; None for a new one.
 
     Raises:
         FormatError: the image's module is not whole, or reaches beyond predefined registers (:func:`visakit.validate`).
@@ -318,7 +318,7 @@ class Program:
         """Python values as the arguments of a kernel; see :meth:`launch`.
 
         Raises:
-            LaunchError: a value is not what the kernel wants; the message names the argument.
+            LaunchError: the kernel does not take a value; the message names the argument.
         """
         converter = self._converter(kernel)
         return [converter.argument(n, a) for n, a in enumerate(args)]
@@ -444,9 +444,9 @@ def load(
 
     Raises:
         FileError: the file cannot be read.
-        FormatError: it is none of these, is damaged, or does not compile.
+        FormatError: it has another format, is damaged, or does not compile.
         LinkError: the texts of a zebin have errors or do not fit together.
-        UsageError: the argument is none of these; an image is for another platform; only sources have build options.
+        UsageError: the argument has another type; an image is for another platform; only sources have build options.
     """
     check_platform(platform)
     if isinstance(source, LinkedImage):

@@ -23,7 +23,7 @@ class Counters(NamedTuple):
     """How much of a launch ran.
 
     Attributes:
-        work_items, groups: of those that the launch was to run.
+        work_items, groups: counts of the work-items and groups of the launch.
         threads: hardware threads, each of which executes ``simd`` work-items.
         simd: work-items of a hardware thread.
         instructions: different instructions that executed; None unless the launch ran with ``profile``.
@@ -115,7 +115,7 @@ class LaunchResult:
 
     @property
     def findings(self) -> list[Finding]:
-        """What checks found but what is suppressed, in the order of the text; empty where none watched the launch."""
+        """Findings of checks without suppressed ones, in the order of the text; empty for a launch without checks."""
         if not self.dispatch.findings:
             return []
         from vsim.checks.report import kept

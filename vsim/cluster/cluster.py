@@ -1,8 +1,7 @@
 """Launches over a Dask cluster: the work-groups of a launch, or whole launches that share nothing, on many processes.
 
-Every part runs on a copy of the arguments; what it changed comes back as bytes and is merged. Parts that changed the
-same byte, and global atomics, are errors: then the groups are not independent. A store that leaves a byte as it was is
-no change.
+Every part runs on a copy of the arguments; the changed bytes come back and are merged. Two parts that change the same
+byte, and global atomics, are errors: the groups are not independent. A store of the present value is no change.
 """
 
 from __future__ import annotations
@@ -48,14 +47,14 @@ LOOK_SECONDS = 2.0
 CONNECTION_SECONDS = 10.0
 """How long one waits for a scheduler's first answers."""
 PATIENCE_SECONDS = 10.0
-"""How long there may be none: those that are started again take some seconds."""
+"""Seconds that a cluster may be without workers: restarted ones need some of them."""
 Ranges = Sequence[tuple[int, int] | None]
 """Groups from one number to before another; None for all."""
 
 
 @dataclass
 class Part:
-    """What some work-groups did: changes by argument, then by writable data section, and what they printed."""
+    """The result of some work-groups: changes by argument, then by writable data section, and printed text."""
 
     changes: list[Changes]
     printf: str
@@ -125,7 +124,7 @@ def check_independent(image: LinkedImage, kernel: Function) -> None:
 
 
 def merge(program: Program, launch: Launch, parts: Sequence[Part]) -> None:
-    """Write what the parts changed into the launch's arrays and the program's data.
+    """Write the changes of the parts into the launch's arrays and the program's data.
 
     Raises:
         LaunchError: S051, two parts changed the same byte; nothing is written.
@@ -250,7 +249,7 @@ class Cluster:
         try:
             for launch, ranges in work:
                 futures += self._submit(launch, ranges)
-            # In order, so that of several errors the first is the one that a single machine would report.
+            # In order, so that of several errors the first is reported, as on a single machine.
             parts.extend(waiting.map(self._wait, futures))
             return parts
         except VisaError:
@@ -291,7 +290,7 @@ class Cluster:
         return f"as workers of the cluster ended: {count or 'none'} {'is' if count < 2 else 'are'} left"
 
     def _cancel(self, futures: Sequence[PartFuture]) -> None:
-        """Take back the parts that nobody waits for any more."""
+        """Cancel the unfinished parts."""
         left = [future for future in futures if future.status == "pending"]
         if left:
             with contextlib.suppress(Exception):  # The scheduler may be gone.

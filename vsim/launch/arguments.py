@@ -50,10 +50,10 @@ class Arguments(NamedTuple):
         bindless: buffers and images by handle.
         samplers: by number.
         slm_size: bytes of local memory that arguments ask for.
-        printf: where the kernel puts what it prints; None if it does not.
+        printf: the buffer for printed text; None if the kernel does not print.
         nulls: what faults call the arguments that are null pointers.
         buffers: the memory of arguments by their numbers.
-        implicit: the buffer of the implicit arguments, and what it holds when the launch runs; None for none.
+        implicit: the buffer of the implicit arguments, and its contents when the launch runs; None without them.
         inputs: of kernels without ze_info, which ``.input`` variables arguments went to, by their numbers.
     """
 
@@ -73,7 +73,7 @@ class Arguments(NamedTuple):
 
 
 class ArgumentReader:
-    """The arguments of one launch, each as what the kernel wants it to be.
+    """The arguments of one launch, each converted to the kind that the kernel takes.
 
     Arrays get their addresses when they are first read.
 
@@ -108,7 +108,7 @@ class ArgumentReader:
         return self.signature.error(message, hint)
 
     def buffer(self, index: int) -> Buffer:
-        """The buffer of an array, or what lies behind a pointer given as its eight bytes."""
+        """The buffer of an array, or of a pointer given as eight bytes."""
         found = self.buffers.get(index)
         if found is None:
             found = self._buffer_of(self.launch.args[index], index)
@@ -120,7 +120,7 @@ class ArgumentReader:
     def _warn_of_overlap(self, index: int, found: Buffer) -> None:
         """Warn of memory that two arrays share in part. One array for two arguments is what programs mean.
 
-        Where an address is given, nobody knows how far it is meant to reach.
+        Addresses do not count: the extent of their memory is unknown.
         """
         start, end = found.host, found.host + found.size
         arrays = [n for n in (*self.buffers, index) if isinstance(self.launch.args[n], BufferArgument)]
@@ -179,7 +179,7 @@ class ArgumentReader:
         return self.memory.guard(whole.part(name, whole.address + start, array.nbytes))
 
     def _null(self, index: int) -> Buffer:
-        """What lies behind a null pointer."""
+        """The buffer of a null pointer."""
         name = f"{self.signature.buffer_name(index)} (NULL)"
         self.nulls.append(name)
         return Buffer(name, 0, np.zeros(0, np.uint8))
@@ -222,7 +222,7 @@ class ArgumentReader:
         if isinstance(self.launch.args[index], ImageArgument):
             return self.image(index)
         found = self.buffer(index)
-        if found.address // SLOT in self.memory.guarded:  # What lies behind the argument is found, and no fault.
+        if found.address // SLOT in self.memory.guarded:  # Accesses outside of the argument are findings, not faults.
             return self.memory.behind(found.address) or found
         return found
 

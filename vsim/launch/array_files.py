@@ -98,7 +98,7 @@ def _header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, DType]:
 
 
 class _Sink:
-    """A stream that numpy knows nothing of: into files of its own it writes past Python, and misses errors."""
+    """A stream of a type that numpy does not know: it writes into Python's files past Python, and misses errors."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream

@@ -56,8 +56,8 @@ def bind(
     """Bind the arguments of a launch; arrays keep their addresses from launch to launch.
 
     Args:
-        nd_range: what the launch runs over.
-        guarded: give arguments that are parts of larger memory addresses of their own.
+        nd_range: the ND-range of the launch.
+        guarded: give arguments that are parts of larger memory separate addresses.
 
     Raises:
         LaunchError: S010, they do not fit the kernel; the message names the argument.
@@ -226,7 +226,7 @@ class _FieldBinder:
         self._put(at, known[field.kind], field.size)
 
     def sampler_property(self, at: int, field: PayloadField) -> None:
-        """What a kernel asks of the state of a sampler, as it must do some of its work: 0 for what it need not do."""
+        """A value of a sampler's state that the kernel needs for its part of sampling; 0 for parts of the hardware."""
         state = self.samplers.get(self.signature.sampler_of(field.argument), SamplerState())
         mode, value = _ADDRESS_MODES[state.addressing], 0
         if field.kind == "sampler_address":
@@ -302,7 +302,7 @@ class _InputBinder:
         )
 
     def _check_places(self) -> None:
-        """No input lies in %r0, which texts cannot say, but bytes."""
+        """Refuse inputs in %r0: bytes can declare them, but texts cannot."""
         register = self.signature.image.grf_size or SMALLEST_GRF_SIZE
         for name, found in self.signature.inputs.items():
             if found.size and found.offset < register:
@@ -314,7 +314,7 @@ class _InputBinder:
         return f"{known}; give them by --arg or a launch file (what a compiler made is linked with --ze-info)"
 
     def _size_hint(self, found: Input, name: str) -> str:
-        """What to pass for an input that is smaller than what was given."""
+        """A hint about a value that is larger than its input."""
         if found.size >= POINTER_BYTES:
             return "it is an address: pass an array" if found.size == POINTER_BYTES else ""
         declared = self.signature.declared_type([*self.signature.inputs].index(name))

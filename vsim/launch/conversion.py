@@ -1,4 +1,4 @@
-"""Python values as the arguments of a launch, by what the kernel says of them."""
+"""Python values as the arguments of a launch, converted to the types that the kernel declares."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class ArgumentConverter:
             try:
                 return struct.pack(_CODES[SCALAR_TYPES[rule.type]], value)
             except (struct.error, OverflowError):
-                pass  # The long way takes what C takes, and says what is wrong.
+                pass  # The slow path below takes all values that C takes, and reports errors.
         numbers = list(value) if isinstance(value, Sequence) else [value]
         if rule.elements and len(numbers) != rule.elements:
             many = f"{rule.elements} element{'s' if rule.elements > 1 else ''}"

@@ -49,9 +49,9 @@ class Dispatch:
             :meth:`payload_of` adds.
         schedule: the order of groups and threads; None for the ascending one.
         part: the groups that run: from the first to before the second; None for all.
-        coverage: where the engine notes which instructions executed; None where nobody asked.
+        coverage: receives the executed instructions; None without a profile.
         trace: where the reference engine, which runs the launch then, writes what threads do; None for nowhere.
-        findings: where the checks that watch the launch note what they find; None where none watch.
+        findings: receives the findings of checks; None without checks.
     """
 
     signature: KernelSignature
@@ -193,7 +193,7 @@ class Dispatch:
 
     @property
     def group_count(self) -> int:
-        """All groups, also those that :attr:`part` leaves out."""
+        """All groups, also those outside of :attr:`part`."""
         return self.nd_range.group_count
 
     def group(self, index: int) -> Group:
@@ -237,7 +237,7 @@ class Dispatch:
 
     @property
     def pointers(self) -> frozenset[int]:
-        """Places in the payload of addresses of buffers, as far as they are known."""
+        """Places of known addresses of buffers in the payload."""
         return self.signature.layout.pointers
 
     @property
@@ -272,7 +272,7 @@ class Dispatch:
 
     @property
     def separates_writes(self) -> bool:
-        """Whether kernels may read what they must not write: arrays, or zeros behind the end of memory."""
+        """Whether kernels may read memory that they must not write: arrays, or zeros beyond the end of memory."""
         return self.has_read_only or self.signature.image.lenient_reads
 
     @property

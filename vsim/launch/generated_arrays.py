@@ -27,7 +27,7 @@ _OTHER_WORDS = {"arange": "iota", "range": "iota", "linspace": "iota", "rand": "
 
 
 def form_hint(text: str) -> str:
-    """What is missing in a text that nearly describes an array, to stand behind what is wrong with it; or nothing."""
+    """The missing part of a text that nearly describes an array, as the end of an error message; empty otherwise."""
     word, *rest = text.split(":")
     form = _OTHER_WORDS.get(word, word)
     if form not in _FORM.pattern[1:].partition(")")[0].split("|"):

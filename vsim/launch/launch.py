@@ -64,8 +64,8 @@ class Checked:
 class BufferArgument(Checked):
     """Global or constant memory; ``array`` is used in place.
 
-    ``contents`` says what goes with the pointer that the kernel declares: elements of its type alone; for pointers to
-    whole numbers, bits of any type; or bytes, whose type nobody says, whatever that of ``array`` is.
+    ``contents`` says which declared pointers take the array: ``elements`` only those to its type; ``bits`` also those
+    to whole numbers; ``bytes`` all, whatever the type of ``array``.
     """
 
     array: Array
@@ -79,8 +79,8 @@ class BufferArgument(Checked):
 class ScalarArgument:
     """A scalar, vector or structure by value, as its bytes.
 
-    ``reach`` is how many bytes it is meant to reach if it is an address; 0 where nobody says so.
-    ``numbers`` is what a launch file has where it says no type: the kernel's, if that is known.
+    ``reach`` is the size in bytes of the memory at an address; 0 for an unknown size, or no address.
+    ``numbers`` are the numbers of a launch file without a type: they get the type that the kernel declares.
     """
 
     data: bytes
@@ -134,7 +134,7 @@ class Launch:
     """One run of a kernel. Sizes have one to three dimensions, in work-items.
 
     Raises:
-        LaunchError: S010, a size or offset is none.
+        LaunchError: S010, a size or offset is invalid.
     """
 
     kernel: str
@@ -192,7 +192,7 @@ def scalar_bytes(value: object, type_name: str, name: str) -> bytes:
     """Bytes of a number or a list of them.
 
     Raises:
-        LaunchError: S001, it is none, or does not fit the type; ``name`` is what the message begins with.
+        LaunchError: S001, it is no number, or does not fit the type; the message begins with ``name``.
     """
     if type_name not in SCALAR_TYPES:
         short = re.sub(r"^(u?)(int|float)(\d+)$", lambda m: (m[1] or m[2][0]) + m[3], type_name)

@@ -62,12 +62,12 @@ class LaunchEntries:
         """
         self.paths, self.name = paths, name
         self.placed: Callable[[], AbstractContextManager[None]] = nullcontext
-        """Has errors about parts of the file show their lines, if it is a file of its own."""
+        """Context in which errors about parts of the file show their lines, if it is a separate file."""
         self.read: list[str] = []
         self.take: Take = no_limit
         self.check: Take = no_limit
-        """What is told of the bytes of arrays before they are read: of those that are memory of one launch, which count
-        together, and of each that results are compared with.
+        """Called with the bytes of arrays before they are read: ``take`` for the memory of a launch, whose arrays count
+        together, ``check`` for each array of expected results.
         """
         launches = tree.get("launches") if isinstance(tree, dict) else None
         if not isinstance(tree, dict) or not isinstance(launches, list):
@@ -95,7 +95,7 @@ class LaunchEntries:
     def parse_embedded(cls, text: str, image: str, out_dir: str | None, allow_paths: bool) -> Self:
         """The launch file in an image; the linker noted the way from there to the arrays.
 
-        They and the outputs lie in the image's directory, the working one or ``out_dir``, unless paths are allowed.
+        They and the outputs are in the image's directory, the working one or ``out_dir``, unless paths are allowed.
 
         Raises:
             LaunchError: it is not JSON or has another shape.
@@ -178,7 +178,7 @@ class Override(NamedTuple):
 
     Attributes:
         sizes: values of ``global_size`` and ``local_size``.
-        arguments: gives arguments by number, out of the kernel of a launch and what the launch calls its arguments.
+        arguments: maps the kernel of a launch and the names of its arguments in the file to arguments by number.
     """
 
     sizes: Mapping[str, tuple[int, ...]]
@@ -197,7 +197,7 @@ class LaunchFile(LaunchEntries):
         """The launch at an index; buffers are read now.
 
         Raises:
-            LaunchError: S001, something in it is not what a launch has there, or an array cannot be read.
+            LaunchError: S001, a value has another type than its key, or an array cannot be read.
         """
         with self.placed():
             return self._launch(index)
@@ -242,7 +242,7 @@ class LaunchFile(LaunchEntries):
         return self.override.sizes.get(key) or _sizes(entry, key, where)
 
     def _given(self, argument: Argument, item: Mapping[str, object], where: str) -> Argument:
-        """An argument that is given elsewhere, with what the file says besides of its array."""
+        """An argument of the command line, with the file's checks and output of its array."""
         if not isinstance(argument, Checked) or not ({"buffer", "image"} & item.keys()):
             return argument
         checks = self.checks(item, where)
@@ -316,7 +316,7 @@ class LaunchFile(LaunchEntries):
         return array.reshape(-1)[first : first + count]
 
     def _sampler(self, state: object, where: str) -> SamplerArgument:
-        """A sampler; what it does not say is as in :class:`SamplerArgument`."""
+        """A sampler; missing keys have the defaults of :class:`SamplerArgument`."""
         if not isinstance(state, dict):
             raise self.fail(f"a JSON object was expected, found {state!r:.80}", where)
         check_keys(state, SAMPLER_STATE, where, self.fail)

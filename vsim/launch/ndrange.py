@@ -66,7 +66,7 @@ def range_of(signature: KernelSignature, launch: Launch) -> NdRange:
     """The ND-range of a launch; without a local size it is the kernel's, else one is chosen.
 
     Raises:
-        LaunchError: there are no work-items, or the work-groups are none that the kernel runs with.
+        LaunchError: there are no work-items, or the kernel cannot run in these work-groups.
     """
     size, required = dimensions(launch.global_size), signature.required_size
     if 0 in size:
@@ -98,7 +98,7 @@ def _leaves_something(signature: KernelSignature) -> bool:
 
 
 def _unknown_width(signature: KernelSignature) -> LaunchError:
-    """The error of a kernel of which nobody knows how many work-items a thread has, where a group has several."""
+    """The error of a kernel of unknown SIMD size, in groups of several work-items."""
     lanes = widest_instruction(signature.kernel)
     message = "neither its text nor ze_info says how many work-items a hardware thread has"
     return signature.error(message, f"write .kernel_attr SimdSize={lanes} into the text, if {lanes} are meant")

@@ -65,7 +65,7 @@ class LaunchPaths(NamedTuple):
         try:
             status = os.stat(path)
         except (OSError, ValueError):
-            return path  # Nothing is there, or writing says what is wrong.
+            return path  # The file does not exist, or writing reports the error.
         if stat.S_ISDIR(status.st_mode):
             raise PathError(f"'{name}' is a directory")
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISCHR(status.st_mode)):

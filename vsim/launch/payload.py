@@ -24,15 +24,15 @@ _NOT_ARGUMENTS = (
     *RANGE_VALUES, "local_size", "private_base_stateless", "const_base", "global_base", "inline_sampler",
     "buffer_offset", "packed_local_ids", "local_id", "indirect_data_pointer", "scratch_pointer",
 )  # fmt: skip
-"""Values that no argument decides. (The address of a buffer is that of its first byte, so its offset is always 0. The
-indirect data is the payload as the driver leaves it in memory: only what a finalizer writes in front of a kernel reads
-it, and its address is 0 here.)
+"""Values that do not depend on arguments. (The address of a buffer is that of its first byte, so its offset is always
+0. The indirect data is the payload as the driver leaves it in memory: only the prologue that a finalizer adds to a
+kernel reads it, and its address is 0 here.)
 """
 _DATA_SECTIONS = {"const_base": "data.const", "global_base": "data.global"}
 _BUFFER_SPACES = ("global", "constant")
 _ALIGNMENT = 64
 _SLACK = 64
-"""Bytes behind the last value, so that what is written as three dwords always has room."""
+"""Bytes after the last value: three dwords fit at each place."""
 
 
 class PayloadLayout(NamedTuple):
@@ -49,7 +49,7 @@ class PayloadLayout(NamedTuple):
             argument's number.
         data: addresses of the program's data that surfaces lead to, by handle.
         data_surfaces: the same by number.
-        pointers: places of addresses of buffers, as far as they are known.
+        pointers: places of known addresses of buffers.
         local_id_rows: rows of local ids of a thread, one for each dimension that the kernel looks at; one for all three
             where a thread is a work-item.
         local_ids_at: where they begin.

@@ -75,7 +75,7 @@ class Key(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """An object of a launch file: what messages call it, what it is, its keys."""
+    """An object of a launch file: its name in messages, its meaning, its keys."""
 
     title: str
     meaning: str

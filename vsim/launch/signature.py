@@ -2,10 +2,11 @@
 
 The way of a launch is a stair of values, each of which is finished when the next is made::
 
-    KernelSignature   what the kernel wants: the places of its payload, the sizes of its memories (here)
-    Arguments         what a launch gives it, checked against the signature (arguments.py and binding.py in vsim/launch)
-    Dispatch          all that an engine may ask: both, the ND-range, the payload, the order (vsim/launch/dispatch.py)
-    LaunchResult      what came out (vsim/result.py)
+    KernelSignature   requirements of the kernel: the places of its payload, the sizes of its memories (here)
+    Arguments         arguments of the launch, checked against the signature (arguments.py and binding.py in
+    vsim/launch)
+    Dispatch          the input of an engine: both, the ND-range, the payload, the order (vsim/launch/dispatch.py)
+    LaunchResult      the result (vsim/result.py)
 
 :meth:`vsim.program.Program.bind` goes up the first three.
 """
@@ -42,11 +43,11 @@ class KernelSignature:
     Attributes:
         simd: work-items of a hardware thread.
         slm_size: bytes of local memory of a group, without what arguments add.
-        scratch_size, private_size: bytes of memory that each thread has of its own.
+        scratch_size, private_size: bytes of memory of each thread.
         required_size: the only work-group size that the kernel runs with; None where any will do.
         surfaces: number in the binding table and index of the argument.
         info: ze_info's words; None for hand-written kernels without, whose arguments go to their ``.input`` variables.
-        known: what launches ask of the instructions, where that was kept and nobody has read these since.
+        known: the summary of the instructions, if one was cached and the instructions are not read.
     """
 
     image: LinkedImage
@@ -189,7 +190,7 @@ class KernelSignature:
         return next((f.image_type for f in self.fields.get(index, ()) if f.image_type), "")
 
     def sampler_of(self, index: int) -> int:
-        """The number of the sampler that an argument is; 0 if it is none."""
+        """The number of the sampler of an argument; 0 if it is no sampler."""
         return next((f.sampler for f in self.fields.get(index, ()) if f.sampler is not None), 0)
 
     def error(self, message: str, hint: str = "") -> LaunchError:

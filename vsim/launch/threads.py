@@ -19,7 +19,7 @@ DISPATCH_MASK = 2
 MOST_TOGETHER = 4
 """Threads of a group that run at once, at most."""
 FEW_REMAIN = 4 * MOST_TOGETHER
-"""Threads of a group of which few are those that remain where so many run at once."""
+"""Threads of a group from which on a remainder of :data:`MOST_TOGETHER` is small."""
 
 
 Number = TypeVar("Number", int, Array)
@@ -154,7 +154,7 @@ def state_inputs(dispatch: Dispatch) -> list[tuple[int, int, int]]:
 
 
 def lane_count(dispatch: Dispatch, group: Group, thread: int) -> int:
-    """Lanes of a thread that run when it begins: those that are work-items, all of them for ``Target="cm"``."""
+    """Active lanes of a thread when it begins: its work-items, all of them for ``Target="cm"``."""
     if dispatch.kernel.is_cm:
         return dispatch.lanes
     return min(dispatch.simd, group.size[0] * group.size[1] * group.size[2] - thread * dispatch.simd)
@@ -169,7 +169,7 @@ def work_item(dispatch: Dispatch, group: Group, thread: int, lane: int) -> tuple
 
 
 def place_of(dispatch: Dispatch, item: tuple[int, int, int]) -> tuple[int, int, int] | None:
-    """The linear number of the group, the thread and the lane of a work-item; None if there is none of this id."""
+    """The linear number of the group, the thread and the lane of a work-item; None for an unknown id."""
     local, of_group = [], []
     for n, first, count, size in zip(item, dispatch.offset, dispatch.global_size, dispatch.local_size, strict=True):
         if not first <= n < first + count:

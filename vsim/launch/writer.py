@@ -39,7 +39,7 @@ _VECTOR_BYTES = 16
 
 
 def skeleton(given: GivenLaunch) -> Launch:
-    """A launch of a kernel with all arguments: those that are given, and for the others zeros.
+    """A launch of a kernel with all arguments: the given ones, and zeros for the others.
 
     Buffers have an element for each work-item, and a good many for a few; whether they are enough, the kernel knows.
     """
@@ -63,7 +63,7 @@ def skeleton(given: GivenLaunch) -> Launch:
 
 
 def _made(signature: KernelSignature, row: ArgumentRow, size: tuple[int, ...]) -> Argument:
-    """An argument that nobody gave."""
+    """An argument that is not given."""
     kind = row["kind"]
     items = int(np.prod(size, dtype=object))
     if kind == "image":
@@ -178,10 +178,10 @@ def scalar_item(data: bytes, declared: str) -> dict[str, object]:
 
 
 def make_launch(path: str, launches: Sequence[GivenLaunch], inputs: Iterable[str]) -> None:
-    """Write a launch file, which runs as it is: what was given of each launch, and zeros for the rest.
+    """Write a launch file that can run: the given parts of each launch, and zeros for the rest.
 
     Raises:
-        UsageError: an argument is none of the kernel's, or an output would replace an input.
+        UsageError: the kernel has no such argument, or an output would replace an input.
         FileError: F001, something cannot be written.
     """
     writer = LaunchWriter(path)

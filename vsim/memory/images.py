@@ -46,7 +46,7 @@ class ImageFormat(NamedTuple):
 
     @classmethod
     def of(cls, array: Array) -> ImageFormat | None:
-        """The format of plain elements that goes with the type and the last axis of an array; None if there is none."""
+        """The format of plain elements for the type and the last axis of an array; None if there is no such format."""
         order = {1: "r", 2: "rg", 4: "rgba"}.get(array.shape[-1] if array.ndim > 1 else 1)
         element = next(
             (name for name, stored in ELEMENTS.items() if array.dtype == stored and "norm" not in name), None
@@ -115,7 +115,7 @@ class SurfaceImage:
 
     @property
     def host(self) -> int:
-        """Where the image lies in the host's memory."""
+        """The address of the image in the host's memory."""
         return int(self.array.__array_interface__["data"][0])
 
     def texel_at(self, offset: int) -> str:

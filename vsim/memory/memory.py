@@ -22,7 +22,7 @@ SLM_ADDRESS_MASK = 0x0FFF_FFFF
 SLM_STEP, PAGE = 1 << 10, 1 << 16
 """Bytes in which a device hands out local memory, and in which it maps buffers: reads behind an end find them."""
 UNDEFINED_BYTE = 0xFF
-"""Beside memory: nobody has defined any bit of a byte."""
+"""Shadow memory: all bits of a byte are undefined."""
 Owner = weakref.ReferenceType[Array]
 """The array that some memory belongs to. numpy resizes no array with weak references, which would move the memory."""
 
@@ -35,10 +35,10 @@ class Buffer:
     Attributes:
         size: in bytes.
         room: bytes that kernels may read from its beginning on: behind the size there are as many zeros beside it.
-        host: where the bytes lie in this process.
+        host: the address of the bytes in this process.
         read_only: whether kernels must not write it: :meth:`AddressSpace.protect` decides.
-        undefined: as many bytes, whose bits say which of its own nobody has defined before a launch, and after it; None
-            for memory that is defined.
+        undefined: shadow memory of the same size: its set bits are undefined before and after a launch; None for
+            defined memory.
     """
 
     __slots__ = ("_bytes", "_owner", "address", "host", "name", "read_only", "room", "size", "undefined", "writable")
@@ -143,12 +143,12 @@ class SamplerState(NamedTuple):
 
 
 Place = tuple[int, int]
-"""Where an array lies in this process, and its size in bytes."""
+"""The address of an array in this process, and its size in bytes."""
 
 
 class Guarded(NamedTuple):
-    """A part of a buffer with addresses of its own: at them lies the whole buffer, of which it is what ends before
-    ``end`` and begins at ``start``.
+    """A part of a buffer with a separate address range, which shows the whole buffer: the part is the bytes from
+    ``start`` to before ``end``.
     """
 
     whole: Buffer
@@ -180,7 +180,7 @@ class AddressSpace:
         self.owners: dict[Place, Owner] = {}
         self.kept: dict[Place, Array] = {}
         self.guarded: dict[int, Guarded] = {}
-        """By slot, the parts of buffers that have addresses of their own (:meth:`guard`)."""
+        """By slot, the parts of buffers with separate addresses (:meth:`guard`)."""
         self.lock = threading.RLock()
         self.running = threading.RLock()
         self.limit: int | None = None
@@ -201,7 +201,7 @@ class AddressSpace:
             return buffer
 
     def _show(self, buffer: Buffer) -> None:
-        """Enter a buffer into the slots that it lies in."""
+        """Enter a buffer into its slots."""
         self.changes += 1  # First: an interrupt may come at any time.
         for slot in _slots_of(buffer):
             self.slots[slot] = buffer
@@ -237,7 +237,7 @@ class AddressSpace:
                 self.resting.append(slot)  # Those beyond were chosen by who asked for them: data of programs.
 
     def map(self, array: Array, name: str, keep: bool = False) -> Buffer:
-        """The buffer of an array: the one that it got before, a part of one in whose memory it lies, or a new one.
+        """The buffer of an array: the present one, a part of one that contains its memory, or a new one.
 
         Args:
             keep: keep the array alive until it is unmapped.
@@ -270,7 +270,8 @@ class AddressSpace:
             return found
 
     def guard(self, part: Buffer) -> Buffer:
-        """A part of a larger buffer under addresses of its own, so that they tell whose they are; others as they are.
+        """A part of a larger buffer in a separate address range, which identifies the part; other buffers are
+        unchanged.
 
         The whole buffer lies at them, too, in the same memory of the host and as far from a multiple of 4 GiB: an
         address beyond the part leads to the same byte as it would without. They stay as long as the buffer.
@@ -306,7 +307,7 @@ class AddressSpace:
         return found | {s: (self.slots[s].address + g.start, g.end - g.start) for s, g in self.guarded.items()}
 
     def protect(self, buffer: Buffer, read_only: bool) -> None:
-        """Say whether kernels must leave a buffer alone, and the one that it is a part of."""
+        """Set whether kernels must not write a buffer and its parent."""
         with self.lock:
             self.changes += 1
             self.protections += 1
@@ -383,7 +384,7 @@ class AddressSpace:
         return address if guarded is None else address - self.slots[address // SLOT].address + guarded.whole.address
 
     def behind(self, address: int) -> Buffer | None:
-        """What lies in a buffer from an address on."""
+        """The contents of a buffer from an address on."""
         whole = self.slots.get(address // SLOT)
         offset = address - whole.address if whole is not None else -1
         if whole is None or not 0 <= offset < whole.size:
@@ -407,7 +408,7 @@ def _slot_count(size: int) -> int:
 
 
 def _slots_of(buffer: Buffer) -> range:
-    """The slots that a buffer lies in."""
+    """The slots of a buffer."""
     return range(buffer.address // SLOT, (buffer.address + max(buffer.size, 1) - 1) // SLOT + 1)
 
 

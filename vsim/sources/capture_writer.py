@@ -1,4 +1,4 @@
-"""``vsim --capture``: launches in the layout in which the OpenCL Intercept Layer leaves what it captures."""
+"""``vsim --capture``: launches in the directory layout of the OpenCL Intercept Layer's captures."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class CapturedMemory(NamedTuple):
 
 
 class CaptureWriter:
-    """Captures launches of a program, each in a folder of its own.
+    """Captures launches of a program, each in a new folder.
 
     Args:
-        folder: where these folders go; those that are there already stay.
+        folder: the parent of these folders; existing ones stay.
         files: contents of the files about the program, by name.
         options: build options.
     """
@@ -118,7 +118,7 @@ class LaunchCapture:
         self.write_memory(captures.AFTER)
 
     def write_memory(self, part: str) -> None:
-        """Write the memory of all buffers and images as it is now."""
+        """Write the present memory of all buffers and images."""
         make_directory(os.path.join(self.folder, part))
         for memory in self.memory.values():
             save_array(os.path.join(self.folder, part, memory.name), memory.data)

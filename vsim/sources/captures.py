@@ -1,4 +1,4 @@
-"""Enqueues that the OpenCL Intercept Layer captured: what stands in the folder of one.
+"""Enqueues that the OpenCL Intercept Layer captured: the files in the folder of one.
 
 The layer (control ``CaptureReplay``) leaves ``CLIntercept_Dump/<process>/Replay/Enqueue_<number>_<kernel>/`` with files
 for the program, the sizes, each argument, and with the memory of buffers and images before and after the kernel ran:
@@ -72,7 +72,7 @@ class Capture:
 
     Attributes:
         types: of the arguments in OpenCL C, if the capture has those of all; else empty.
-        values: what was set, by number of the argument.
+        values: the arguments that were set, by number.
         locals: sizes of arguments without a value.
         offsets: of pointers into memory.
         before, after: the files of memory of buffers and images.
@@ -132,7 +132,7 @@ def read_capture(folder: str) -> Capture:
     """The capture in a folder, without the memory of its buffers.
 
     Raises:
-        LaunchError: S014, it is none, or is damaged; the message names the file.
+        LaunchError: S014, the folder is no capture, or is damaged; the message names the file.
     """
     names = _names(folder, required=True)
     if SIZES not in names or NAME not in names:
@@ -189,7 +189,7 @@ def _words(folder: str, name: str) -> str:
 
 
 def _numbers(folder: str, name: str, count: int) -> list[int]:
-    """Numbers, each on a line of its own."""
+    """Numbers, one a line."""
     words = _words(folder, name).split()
     if len(words) != count or not all(_is_number(word) for word in words):
         what = "a number" if count == 1 else f"{count} numbers"
@@ -235,7 +235,7 @@ def _memory(folder: str, part: str, number: int) -> dict[int, str]:
 
 
 def _argument(capture: Capture, kind: str, index: int, name: str) -> None:
-    """Enter what a file says of an argument."""
+    """Enter a file's statement about an argument."""
     folder = capture.folder
     if kind == "Argument":
         capture.values[index] = contents(capture.path(name), MAXIMUM_WORDS).tobytes()
@@ -253,7 +253,7 @@ def _argument(capture: Capture, kind: str, index: int, name: str) -> None:
 
 
 def _sampler(capture: Capture, name: str) -> SamplerArgument:
-    """A sampler: ``CL_SAMPLER_ADDRESSING_MODE = CL_ADDRESS_REPEAT, ...``; OpenCL's defaults for what is not said."""
+    """A sampler: ``CL_SAMPLER_ADDRESSING_MODE = CL_ADDRESS_REPEAT, ...``; missing values are OpenCL's defaults."""
     text = _words(capture.folder, name).strip()
     items = [] if text == "NULL" else [item.partition("=") for item in text.split(",") if item.strip()]
     state = {key.strip(): value.strip() for key, _, value in items}

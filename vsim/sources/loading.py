@@ -21,7 +21,7 @@ def check_together(
     """Refuse options that make no sense together.
 
     Args:
-        given: values of options that say what is launched, and of ``--replay``, ``--capture``, ``--list`` and
+        given: values of options that choose the launch, and of ``--replay``, ``--capture``, ``--list`` and
             ``--make-launch``.
         with_replay: those of options that go with ``--replay`` alone.
         when_run: those of options that say how something runs, or what becomes of results.

@@ -1,4 +1,4 @@
-"""``vsim --replay``: captures as launches. The program of a capture, its arguments, and what is expected of them."""
+"""``vsim --replay``: captures as launches: the program of a capture, its arguments, and its expected results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from vsim.sources.zebins import is_compiled
 
 Item = TypeVar("Item")
 TOLERANCES = {"f2": 1e-2, "f4": 1e-5, "f8": 1e-12}
-"""How far floats may differ that a GPU has computed, relative to what is expected; others are equal."""
+"""Relative tolerance of floats that a GPU has computed; other numbers must be equal."""
 HANDLE_BYTES = (4, 8)
 """Of processes of 32 and 64 bits."""
 
@@ -51,7 +51,7 @@ def captured_program(capture: Capture, platform: str | None, options: str, max_s
         options: build options besides those of the capture.
 
     Raises:
-        FormatError: there is none, or it is damaged, or it does not compile.
+        FormatError: the program is missing or damaged, or does not compile.
         UsageError: nothing says for which platform it is to be compiled.
     """
     binaries = [
@@ -81,7 +81,7 @@ def captured_program(capture: Capture, platform: str | None, options: str, max_s
 
 
 def _unknown_device(reason: FormatError, source: str) -> FormatError:
-    """The error of a program binary that says neither what it holds nor the device that the source is for."""
+    """The error of a program binary that identifies neither its contents nor the device of its source."""
     hint = f"with --platform the compiler takes {source}"
     return FormatError([replace(reason.diagnostics[0], hint=hint), *reason.diagnostics[1:]])
 
@@ -91,7 +91,7 @@ def text_program(capture: Capture, path: str, text: bytes) -> Loaded:
 
     Raises:
         FormatError: that is damaged.
-        LaunchError: S014, there is none.
+        LaunchError: S014, the capture has no zebin.
     """
     for name in capture.binaries:
         data = contents(capture.path(name), MAXIMUM_INPUT).tobytes()
@@ -102,7 +102,7 @@ def text_program(capture: Capture, path: str, text: bytes) -> Loaded:
 
 
 def _can_run(data: bytes, name: str, platform: str | None) -> bool:
-    """Whether a program binary can run as it is: an image, or a zebin with texts, for the platform that is wanted.
+    """Whether a program binary can run: an image, or a zebin with texts, for the requested platform.
 
     Raises:
         FormatError: it is neither, or damaged.
@@ -122,8 +122,8 @@ def _platform_of(binary: tuple[bytes, str]) -> str:
 
 
 class Replay(NamedTuple):
-    """A capture as a launch. ``rest`` is memory that is larger than what an argument points to, with what is expected
-    of it, by number of the argument."""
+    """A capture as a launch. ``rest`` is memory outside of the arguments' buffers, with its expected contents, by
+    number of the argument."""
 
     launch: Launch
     rest: list[tuple[int, Array, Checked]]
@@ -159,7 +159,7 @@ class _Replayer:
         return Replay(launch, self.rest)
 
     def _rows(self) -> Iterator[tuple[int, str]]:
-        """Number and kind of each argument; those of kernels without ze_info are what the capture has."""
+        """Number and kind of each argument; without ze_info, those of the capture."""
         if self.signature.info is not None:
             for row in argument_rows(self.signature):
                 yield row["index"], row["kind"]
@@ -229,7 +229,7 @@ class _Replayer:
         after = self._after(index, whole)
         argument = BufferArgument(as_elements(whole[offset:], self._declared(index)), "bytes")
         if offset:
-            self.program.usm(whole)  # All of it has addresses, so that the kernel may reach what lies in front.
+            self.program.usm(whole)  # All of it has addresses: the kernel may reach memory before the argument.
             if after is not None:
                 whole = as_elements(whole, self._declared(index))
                 wanted = Checked()
@@ -301,7 +301,7 @@ class _Replayer:
 
 
 def run_replay(session: Session, capture: Capture, tolerance: Tolerance) -> None:
-    """Run a capture in a session, and compare what came out with what the capture has.
+    """Run a capture in a session, and compare the results with the captured ones.
 
     Raises:
         LaunchError: S014, the capture is damaged; the launch does not fit the kernel.

@@ -24,7 +24,7 @@ def is_compiled(data: bytes) -> bool:
 def read_program(
     data: bytes, name: str = "<image>", platform: str | None = None, first_data_slot: int = 0
 ) -> LinkedImage:
-    """An image, or what a zebin with vISA texts is linked to.
+    """An image, or the result of linking a zebin with vISA texts.
 
     Args:
         platform: which zebin of a container is meant; None for the only one.
