@@ -67,6 +67,12 @@ def _check_workers(workers: str | None, **wanted: bool) -> None:
             raise UsageError(f"--{name.replace('_', '-')} does not go with --workers")
 
 
+def _check_threads(engine: str, trace: str | None, threads: int | None) -> None:
+    """Refuse a number of threads for the reference engine, which has one."""
+    if engine == "numpy" or trace:
+        exclude("--engine numpy" if engine == "numpy" else "--trace", {"--threads": threads}, ": it has one thread")
+
+
 def _list(program: "Program", as_json: bool) -> int:
     from vsim.command.listing import listing_text
 
@@ -307,19 +313,15 @@ def app(
         "--schedule": schedule, "--allow-register-overrun": register_overrun, "--out-dir": out_dir, "--show": show,
         "--trace": trace,
     }  # fmt: skip
-    check_together(
-        said,
-        {"--visa": visa, "--rtol": relative, "--atol": absolute},
-        when_run | ({"--save": save} if list_kernels else {}),
-    )
+    with_replay = {"--visa": visa, "--rtol": relative, "--atol": absolute}
+    check_together(said, with_replay, when_run | ({"--save": save} if list_kernels else {}))
     tracing = TraceOptions(
         trace, trace_groups, trace_threads, trace_lanes, trace_item, trace_lines, trace_variables, trace_instructions,
         trace_memory,
     )  # fmt: skip
     selection = tracing.selection(image, launch)
     captured, loaded = load_program(image or visa, replay, platform, build_options, max_seconds)
-    if loaded.warnings:
-        report(loaded.warnings)
+    report(loaded.warnings)
     if is_ctm(loaded.data):
         others = said | when_run | tracing.only_vector
         others |= {"--platform": platform, "--max-memory": max_memory, "--save": save, "--visa": visa}
@@ -331,16 +333,14 @@ def app(
         return int(run_ctm_image(loaded.name, launch, out_dir, settings, trace))
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
-    if engine == "numpy" or trace:
-        exclude("--engine numpy" if engine == "numpy" else "--trace", {"--threads": threads}, ": it has one thread")
+    _check_threads(engine, trace, threads)
     from vsim.command import driver
     from vsim.launch.options import LaunchOptions, schedule_of
 
     _check_workers(workers, allow_register_overrun=register_overrun, precision=precision == "manual")
     options = LaunchOptions(engine=engine, threads=threads, max_seconds=max_seconds, profile=as_json)
     options |= LaunchOptions(schedule=schedule_of(schedule)) | driver.wanted_checks(checks, workers)
-    writer = driver.capture_writer(capture, loaded, build_options) if capture else None
-    results = driver.wanted_results(out_dir, save or (), show or (), as_json, writer)
+    results = driver.wanted_results(out_dir, save, show, as_json, capture and (capture, loaded, build_options))
     session = driver.open_session(loaded, results, workers, allow_paths, options, max_memory)
     chosen = session.program.image
     chosen.register_overrun, chosen.approximate = register_overrun, precision == "manual"

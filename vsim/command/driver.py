@@ -81,14 +81,23 @@ def wanted_checks(wanted: CheckOptions, workers: str | None) -> LaunchOptions:
 
 
 def wanted_results(
-    out_dir: str | None, save: Sequence[str], show: Sequence[str], as_json: bool, capture: CaptureWriter | None
+    out_dir: str | None,
+    save: Sequence[str] | None,
+    show: Sequence[str] | None,
+    as_json: bool,
+    capture: tuple[str, Loaded, str] | str | None,
 ) -> Results:
-    """What becomes of results.
+    """The outputs of a command line.
+
+    Args:
+        capture: the folder of captures, the program and its build options; None or empty for no captures.
 
     Raises:
         UsageError: an option has another form.
+        FormatError: the program is damaged.
+        FileError: the folder of captures cannot be made.
     """
-    found = Results(out_dir, as_json=as_json, capture=capture)
+    found = Results(out_dir, as_json=as_json, capture=_capture_writer(*capture) if isinstance(capture, tuple) else None)
     if save:
         from vsim.command.command_arguments import named_files
 
@@ -100,13 +109,8 @@ def wanted_results(
     return found
 
 
-def capture_writer(folder: str, loaded: Loaded, options: str) -> CaptureWriter:
-    """What captures launches of a program.
-
-    Raises:
-        FormatError: the program is damaged.
-        FileError: the folder cannot be made.
-    """
+def _capture_writer(folder: str, loaded: Loaded, options: str) -> CaptureWriter:
+    """The writer of captures of a program's launches."""
     from visakit.objects.zebin import find_zebin
     from vsim.sources.capture_writer import CaptureWriter
 
