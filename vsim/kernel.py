@@ -1,4 +1,4 @@
-"""A kernel as something to call: arguments in order or by name, sizes and options by keyword."""
+"""A callable kernel: arguments in order or by name, sizes and options by keyword."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Kernel:
 
     @property
     def signature(self) -> KernelSignature:
-        """What it wants of a launch."""
+        """Requirements of the kernel for a launch."""
         return self.program.signature(self.name)
 
     @property
     def argument_names(self) -> list[str]:
         """Names of the arguments in their order: those of the source, or of the ``.input`` variables without ze_info.
 
-        What the compiler left without a name is called by its number.
+        Arguments without a name are called by their number.
         """
         if self._names is None:
             self._names = self.signature.names_in_order
@@ -102,7 +102,7 @@ class Kernel:
         raise self._mismatch(names, len(args), named)
 
     def _mismatch(self, names: Sequence[str], given: int, named: Mapping[str, object]) -> Exception:
-        """What is wrong with arguments by name."""
+        """The error of arguments by name."""
         error, known = self.signature.error, f"its arguments are {', '.join(names)}" if names else ""
         if all(name.startswith("#") for name in names) and names:
             hint = "pass them in order; the compiler notes names with -cl-kernel-arg-info"

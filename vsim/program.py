@@ -124,7 +124,7 @@ class Program:
         return [*super().__dir__(), *self.kernels]
 
     def signature(self, kernel: str) -> KernelSignature:
-        """What a kernel wants of a launch; the name may be empty if there is one kernel.
+        """Requirements of a kernel for a launch; the name may be empty if there is one kernel.
 
         Raises:
             LaunchError: there is no such kernel.
@@ -151,7 +151,7 @@ class Program:
         """
         signature = self.signature(launch.kernel)
         nd_range, template = self._geometry(signature, launch)
-        self.memory.hold()  # What is gone leaves its place to what comes.
+        self.memory.hold()  # Unmaps freed arrays, whose places new ones may get.
         findings = None
         if check:
             from vsim.checks.findings import watching
@@ -209,9 +209,9 @@ class Program:
     def execute(
         self, dispatch: Dispatch, engine: str = "auto", threads: int | None = None, max_seconds: float | None = None
     ) -> LaunchResult:
-        """Run what :meth:`bind` gave, with options as of :meth:`run`.
+        """Run the result of :meth:`bind`, with options as of :meth:`run`.
 
-        It may run again if it can be repeated (:func:`can_repeat`) and nothing was allocated or taken back meanwhile.
+        It can run again if it is repeatable (:func:`can_repeat`) and no memory was allocated or freed since.
 
         Raises:
             SimulationError: the kernel did something without a defined result.
@@ -228,7 +228,7 @@ class Program:
         if dispatch.arguments.implicit is not None:  # Other launches have the same buffer.
             buffer, contents = dispatch.arguments.implicit
             buffer.data[: len(contents)] = np.frombuffer(contents, np.uint8)
-        held = self.memory.hold()  # Whatever becomes of the caller's arrays meanwhile.
+        held = self.memory.hold()  # Keeps the caller's arrays alive.
         started = perf_counter()
         printf = dispatch.arguments.printf
         try:
@@ -336,7 +336,7 @@ class Program:
 
         The address of an element is that of the array plus its offset in bytes. It may be passed as numpy.uint64 where
         a kernel takes a pointer. The array is kept until :meth:`release`. One that is passed to a launch keeps the
-        address that it has, or gets one for as long as it lives; it cannot be resized meanwhile.
+        address that it has, or gets one for as long as it lives; it cannot be resized in this time.
 
         Raises:
             LaunchError: S003, it is no array that kernels can use in place.
@@ -350,7 +350,7 @@ class Program:
         return found.address
 
     def release(self, array: Array) -> None:
-        """Forget an array, which otherwise stays mapped as long as it lives; no matter if it is not mapped.
+        """Forget an array, which otherwise stays mapped as long as it lives; nothing happens if it is not mapped.
 
         Kernels that follow its address then get an error.
 
@@ -373,7 +373,7 @@ def _last_launch(whole: tuple[object, ...], args: Sequence[object], dispatch: Di
 
 
 def _check_local_memory(signature: KernelSignature, given: int) -> None:
-    """Refuse a launch whose groups have more local memory than the device; ``given`` bytes are those of arguments.
+    """Refuse a launch whose groups have more local memory than the device; ``given`` are the bytes of arguments.
 
     Raises:
         LaunchError: S010, they have.
@@ -393,7 +393,7 @@ def _besides_buffers(dispatch: Dispatch) -> int:
 
 
 def _show(text: str, wanted: bool) -> None:
-    """What a kernel printed, on standard output if that is wanted."""
+    """Print the text of a kernel to standard output, if wanted."""
     if text and wanted:
         from vsim.observe.printf import show
 
@@ -420,7 +420,7 @@ def _sizes(value: Size, what: str, least: int = 1) -> tuple[int, ...]:
 
 
 def _listed(args: object) -> tuple[object, ...]:
-    """The arguments of a launch, given in something that is neither a list nor a tuple."""
+    """The arguments of a launch, given as another sequence than a list or tuple."""
     if isinstance(args, Sequence) and not isinstance(args, (str, bytes)):
         return tuple(args)
     hint = "put it into a list" if isinstance(args, np.ndarray) else ""
@@ -440,7 +440,7 @@ def load(
         platform: the device of a source, None for the newest that the compiler knows; which zebin of a container.
         options: build options of a source.
 
-    What the compiler warns of is issued as :class:`visakit.VisaWarning`.
+    Warnings of the compiler are issued as :class:`visakit.VisaWarning`.
 
     Raises:
         FileError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""What changed in memory: found, sent and merged in time that is linear in the size of the memory.
+"""Changes of memory: found, sent and merged in time that is linear in the size of the memory.
 
 A changed page has a bit for each byte that says whether it changed, and the new values of the changed bytes. Many
 changes in a page so cost at most a ninth more than the changed bytes, a single one 512 bytes.

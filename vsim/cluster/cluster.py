@@ -156,7 +156,7 @@ def _connected(scheduler: str, address: str) -> tuple[Client, int]:
     """A client of a scheduler, and the threads of its workers.
 
     Raises:
-        LaunchError: S052, Dask is not installed, or there is no scheduler: nothing listens there, or something else.
+        LaunchError: S052, Dask is not installed, or no scheduler answers at the address.
     """
     try:
         from distributed import Client
@@ -171,7 +171,7 @@ def _connected(scheduler: str, address: str) -> tuple[Client, int]:
         except Exception as error:  # Dask's own have no common base.
             answers.put(error)
 
-    # What answers in another language, or not at all, has Dask try for longer than it was told to, and log that.
+    # An address without a scheduler makes Dask retry for longer than its timeout, and log the attempts.
     log = logging.getLogger("distributed")
     level = log.level
     log.setLevel(logging.CRITICAL + 1)
@@ -280,7 +280,7 @@ class Cluster:
                     raise ConnectionError("no worker is left") from None
 
     def _left(self) -> str:
-        """What is left of the cluster."""
+        """The number of remaining workers, in words."""
         try:
             count = len(self.client.nthreads()) if self.client.status == "running" else None
         except Exception:
@@ -293,7 +293,7 @@ class Cluster:
         """Cancel the unfinished parts."""
         left = [future for future in futures if future.status == "pending"]
         if left:
-            with contextlib.suppress(Exception):  # The scheduler may be gone.
+            with contextlib.suppress(Exception):  # The scheduler may have ended.
                 self.client.cancel(left)
 
     def run(self, launch: Launch) -> LaunchResult:

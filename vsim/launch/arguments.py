@@ -30,7 +30,7 @@ from vsim.memory.images import ImageFormat, SurfaceImage, surface_image
 from vsim.memory.memory import ADDRESSING, COMPARISONS, FILTERS, AddressSpace, Buffer, SamplerState, allocation
 
 URB = 0x10000
-"""Number of the surface that stands for the URB."""
+"""Number of the surface for the URB."""
 POINTER_BYTES = 8
 NULL = bytes(POINTER_BYTES)
 """The null pointer, as an argument by value."""
@@ -42,16 +42,16 @@ Wanted = TypeVar("Wanted", BufferArgument, ScalarArgument, LocalArgument, ImageA
 
 
 class Arguments(NamedTuple):
-    """What a launch gives a kernel, checked.
+    """The checked arguments of a launch.
 
     Attributes:
-        values: what goes into the payload, as place and bytes.
-        surfaces: buffers and images by number of the surface; :data:`URB` is what URB writes go to.
+        values: place and bytes of the values in the payload.
+        surfaces: buffers and images by number of the surface; :data:`URB` is the target of URB writes.
         bindless: buffers and images by handle.
         samplers: by number.
         slm_size: bytes of local memory that arguments ask for.
         printf: the buffer for printed text; None if the kernel does not print.
-        nulls: what faults call the arguments that are null pointers.
+        nulls: the names of null pointers in messages of faults.
         buffers: the memory of arguments by their numbers.
         implicit: the buffer of the implicit arguments, and its contents when the launch runs; None without them.
         inputs: of kernels without ze_info, which ``.input`` variables arguments went to, by their numbers.
@@ -78,7 +78,7 @@ class ArgumentReader:
     Arrays get their addresses when they are first read.
 
     Raises:
-        LaunchError: S010 for an argument that is something else; the message names it.
+        LaunchError: S010 for an argument of another type; the message names it.
     """
 
     def __init__(self, signature: KernelSignature, launch: Launch, memory: AddressSpace, guarded: bool = False) -> None:
@@ -118,7 +118,7 @@ class ArgumentReader:
         return found
 
     def _warn_of_overlap(self, index: int, found: Buffer) -> None:
-        """Warn of memory that two arrays share in part. One array for two arguments is what programs mean.
+        """Warn of memory that two arrays share in part. One array for two arguments is no mistake.
 
         Addresses do not count: the extent of their memory is unknown.
         """

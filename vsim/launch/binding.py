@@ -32,20 +32,20 @@ from vsim.memory.memory import AddressSpace, Buffer, SamplerState
 
 PRINTF_BYTES = 4 << 20
 PRINTF_HEAD = 4
-"""What an empty printf buffer begins with: where the first record goes, as a dword."""
+"""The beginning of an empty printf buffer: the offset of the first record, as a dword."""
 URB_NAME = "%urb"
-"""The name by which a launch gives the buffer that URB writes go to."""
+"""The name of the argument with the buffer of URB writes."""
 SURFACE_NUMBER_BYTES = 4
 BY_VALUE = "arg_byvalue"
 """Ze_info's word for arguments that are bytes of the payload."""
 IMPLICIT_BUFFER = "implicit_arg_buffer"
-"""Ze_info's word for the address of what functions ask for."""
+"""Ze_info's word for the address of the implicit arguments."""
 _ADDRESS_MODES = {
     "none": 0, "clamp": 1, "clamp_border": 1, "clamp_edge": 2, "clamp_to_edge": 2, "repeat": 3, "mirror": 4,
     "mirrored_repeat": 4,
 }  # fmt: skip
 _NORMALIZED = 8
-"""What the compiler's functions for images compare the mode of addressing with, and the kind of coordinates."""
+"""The encoding of addressing modes and normalised coordinates in the compiler's functions for images."""
 MAXIMUM_PADDING = 8
 """Bytes that a structure in pieces may lack at its end."""
 
@@ -69,7 +69,7 @@ def bind(
 
 
 def number_in_payload(signature: KernelSignature, index: int, argument: Argument) -> tuple[int, bytes] | None:
-    """Where in the payload an argument lies, and its bytes; None where there is more to binding it."""
+    """The place of an argument in the payload, and its bytes; None if it also binds a surface or a sampler."""
     if not isinstance(argument, ScalarArgument) or len(signature.fields.get(index, ())) != 1:
         return None
     for at, field in signature.layout.arguments:
@@ -159,7 +159,7 @@ class _FieldBinder:
             self.address(at, field)
 
     def address(self, at: int, field: PayloadField) -> None:
-        """The address of an array, whatever it is for."""
+        """The address of an array of any kind."""
         self._put(at, self.reader.buffer(field.argument).address, field.size)
 
     def by_value(self, at: int, field: PayloadField) -> None:
@@ -192,7 +192,7 @@ class _FieldBinder:
 
     @cached_property
     def implicit(self) -> Buffer:
-        """The buffer of what functions ask for.
+        """The buffer of implicit arguments.
 
         Raises:
             LaunchError: S010, they ask, and no answer is right for all groups.
@@ -321,7 +321,7 @@ class _InputBinder:
         return f"pass a number; the kernel declares it as {declared}" if declared else ""
 
     def _add_surface(self, surface: Buffer | SurfaceImage) -> int:
-        """Make something the next surface; its number."""
+        """Append a surface; returns its number."""
         number = self.surface_count
         self.surfaces[number] = surface
         self.surface_count += 1
@@ -385,5 +385,5 @@ class _InputBinder:
 
 
 def _dwords(size: int) -> int:
-    """Dwords that so many bytes take."""
+    """Dwords of a number of bytes, rounded up."""
     return -(-size // 4)

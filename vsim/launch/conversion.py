@@ -40,7 +40,7 @@ _TYPES_BY_SIZE = {
 
 
 class _Rule(NamedTuple):
-    """An argument by value: whether it is local memory, its type and elements if the kernel says, and its bytes."""
+    """An argument by value: whether it is local memory, its declared type and elements, and its bytes."""
 
     local: bool
     type: str
@@ -132,7 +132,7 @@ class ArgumentConverter:
         return ImageArgument(array, str(format))
 
     def _rule(self, index: int) -> _Rule:
-        """What an argument by value is: as the kernel declares it, else the bytes that the payload has for it."""
+        """The parameter of an argument by value: its declaration, else its bytes in the payload."""
         rule = self.rules.get(index)
         if rule is None:
             rule = self.rules[index] = self._declared(index) or self._undeclared(index)
@@ -157,7 +157,7 @@ class ArgumentConverter:
         return _Rule(self._is_local(index), "", 0, field.size or 4 if field else 4)
 
     def _takes_null(self, index: int) -> bool:
-        """Whether an argument is a pointer to global or constant memory, as far as the kernel says."""
+        """Whether an argument is a pointer to global or constant memory, by its declaration."""
         field = self._field(index)
         if field is None:
             return self.signature.info is None
@@ -195,6 +195,6 @@ class ArgumentConverter:
 
 
 def _suggested_type(numbers: Sequence[object], size: int) -> str:
-    """The type of the elements of an argument of so many bytes that the kernel does not declare."""
+    """The default element type of an argument of a number of bytes without a declaration."""
     real = any(isinstance(n, float) for n in numbers)
     return _TYPES_BY_SIZE.get((size // max(1, len(numbers)), real), "f32" if real else "i32")

@@ -1,4 +1,4 @@
-"""Types of the elements that pointers lead to, as kernels declare them, and the arrays that go with them."""
+"""Element types of pointers as kernels declare them, and the arrays that match them."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from vsim.memory.memory import Buffer
 class LastLaunch(NamedTuple):
     """The last launch of a kernel, for another one with the same arrays and with numbers that are equal, or others.
 
-    ``shape`` is what decides the ND-range and the order of groups. Arrays are known by weak references: they live as
-    long as the caller wants. ``protections`` are those of the address space.
+    ``shape`` determines the ND-range and the order of groups. Weak references identify the arrays, which live as long
+    as the caller wants. ``protections`` is the address space's count of changed protections.
     """
 
     shape: tuple[object, ...]
@@ -88,7 +88,7 @@ class _ReadOnly(weakref.ref[Array]):
 
 
 def _known_by(value: object) -> object:
-    """What another argument is compared with by :func:`_same`."""
+    """The key of an argument for :func:`_same`."""
     if type(value) is not np.ndarray:
         return value
     return weakref.ref(value) if value.flags.writeable else _ReadOnly(value)
@@ -110,7 +110,7 @@ def _same(value: object, other: object) -> bool:
 
 
 def _constant(value: object) -> bool:
-    """Whether an argument keeps its meaning as long as it is the same object: an array or a number, not a list."""
+    """Whether an argument keeps its meaning while it is the same object: an array or a number, not a list."""
     return bool(type(value) is np.ndarray and value.shape) or _is_number(value)
 
 

@@ -51,7 +51,7 @@ def array_problem(value: object) -> tuple[str, str]:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Checked:
-    """What a launch file says of an array besides its contents: what to compare it with, and where it goes."""
+    """A launch file's statements about an array besides its contents: expected results and output file."""
 
     expect: Array | None = None
     rtol: float = 0.0
@@ -64,8 +64,8 @@ class Checked:
 class BufferArgument(Checked):
     """Global or constant memory; ``array`` is used in place.
 
-    ``contents`` says which declared pointers take the array: ``elements`` only those to its type; ``bits`` also those
-    to whole numbers; ``bytes`` all, whatever the type of ``array``.
+    ``contents`` is the set of declared pointers that take the array: ``elements`` only those to its type; ``bits`` also
+    those to whole numbers; ``bytes`` all, for every type of ``array``.
     """
 
     array: Array
@@ -161,10 +161,10 @@ def _shown_array(array: Array) -> str:
 
 
 def nd_sizes(value: object, what: str, least: int = 1) -> tuple[int, ...]:
-    """One to three sizes, given as a number or a sequence of numbers; zeros are left to who knows the kernel.
+    """One to three sizes, given as a number or a sequence of numbers; the kernel's checks refuse zeros.
 
     Raises:
-        LaunchError: S010, it is something else, or a number is negative or has more than 32 bits.
+        LaunchError: S010, it has another type, or a number is negative or has more than 32 bits.
     """
     if type(value) is tuple and 0 < len(value) <= 3:  # which most are, and need no second tuple
         for n in value:
@@ -221,7 +221,7 @@ def compare(got: Array, expected: Array, rtol: float, atol: float) -> str:
     got, expected = got.reshape(-1), expected.reshape(-1)
     if "V" in (got.dtype.kind, expected.dtype.kind) and got.dtype != expected.dtype:
         got, expected = got.view(np.uint8), expected.view(np.uint8)
-    if got.dtype == np.uint8 and got.nbytes == expected.nbytes:  # Of a file that says no type.
+    if got.dtype == np.uint8 and got.nbytes == expected.nbytes:  # a file without a type
         got = got.view(expected.dtype)
     if got.size != expected.size:
         return f"{got.size} elements, expected {expected.size}"
@@ -249,10 +249,10 @@ def expect(
 ) -> None:
     """Check an array in a test: every element within ``atol + rtol * |expected|``, NaN equal to NaN.
 
-    A single number stands for all elements.
+    A single number is the expected value of all elements.
 
     Raises:
-        AssertionError: it is not; the message says how many elements differ, and where.
+        AssertionError: an element differs; the message has the number of differing elements, and their places.
     """
     __tracebackhide__ = True
     got, wanted = np.asarray(got), np.asarray(expected)

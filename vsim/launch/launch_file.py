@@ -33,7 +33,7 @@ from vsim.launch.paths import LaunchPaths, PathError, is_one_of
 from vsim.launch.schema import ARGUMENTS, FILE, LAUNCH, SAMPLER_STATE, check_keys
 
 CALLED = {"launches": "launch", "args": "argument", "inputs": "input", "constants": "constant", "outputs": "output"}
-"""What messages call the entries of lists and objects of launch files."""
+"""Names of the entries of lists and objects of launch files in messages."""
 
 
 class _Checks(TypedDict):
@@ -45,7 +45,7 @@ class _Checks(TypedDict):
 
 
 class LaunchEntries:
-    """What launch files of all targets have in common: a list of launches, arrays by file name, expected results.
+    """The common part of launch files of all targets: a list of launches, arrays by file name, expected results.
 
     Attributes:
         code: of errors about the file.
@@ -55,14 +55,14 @@ class LaunchEntries:
     code = "S001"
 
     def __init__(self, tree: object, paths: LaunchPaths, name: str) -> None:
-        """``tree`` is what JSON gives; ``name`` is what messages call the file.
+        """``tree`` is the parsed JSON; ``name`` is the file's name in messages.
 
         Raises:
             LaunchError: it has another shape.
         """
         self.paths, self.name = paths, name
         self.placed: Callable[[], AbstractContextManager[None]] = nullcontext
-        """Context in which errors about parts of the file show their lines, if it is a separate file."""
+        """Context in which errors about parts of the file show their lines, if it is not inside an image."""
         self.read: list[str] = []
         self.take: Take = no_limit
         self.check: Take = no_limit
@@ -117,7 +117,8 @@ class LaunchEntries:
         return launch_error(message, where, hint, self.code)
 
     def array(self, name: object, where: str, take: Take) -> Array:
-        """The contents of an array file (``.npy``, else bytes); ``take`` is told of them before they are read."""
+        """The contents of an array file (``.npy``, else bytes); ``take`` is called with their size before they are
+        read."""
         try:
             self.read.append(self.paths.input(name))
             return read_array(self.read[-1], take=take)
@@ -127,7 +128,7 @@ class LaunchEntries:
             raise self.fail(f"'{name}' cannot be read: {error}", where) from None
 
     def output(self, name: object, where: str) -> str:
-        """The name of an output; empty for none. What is there must be a file that may be replaced."""
+        """The name of an output; empty for none. An existing one must be a file that may be replaced."""
         try:
             if name not in (None, ""):
                 self.paths.output(name)
@@ -136,7 +137,7 @@ class LaunchEntries:
         return str(name or "")
 
     def checks(self, item: Mapping[str, object], where: str) -> _Checks:
-        """What an array is compared with, and where it goes: the fields of :class:`Checked`."""
+        """Expected results and output file of an array: the fields of :class:`Checked`."""
         wanted = item.get("expect")
         expect = None if wanted is None else self.array(wanted, f"{where}, expect", self.check)
         if expect is not None and not expect.size:
@@ -174,7 +175,7 @@ class LaunchEntries:
 
 
 class Override(NamedTuple):
-    """What is given elsewhere, and so not read out of a launch file.
+    """Values of the command line that replace those of a launch file.
 
     Attributes:
         sizes: values of ``global_size`` and ``local_size``.
@@ -305,7 +306,7 @@ class LaunchFile(LaunchEntries):
         return array
 
     def _part(self, array: Array, part: object, where: str) -> Array:
-        """The elements of an array that a buffer is, as a view of it; all of them if it says nothing."""
+        """The part of an array that a buffer is, as a view; without one, the whole array."""
         if part is None:
             return array
         numbers = part if isinstance(part, list) and len(part) == 2 else ["", ""]
@@ -325,7 +326,7 @@ class LaunchFile(LaunchEntries):
 
 
 def _launches_hint(keys: Iterable[str]) -> str:
-    """What to do with an object that has no 'launches'."""
+    """A hint for an object without 'launches'."""
     return "the key is called 'launches'" if did_you_mean("launches", keys) else ""
 
 

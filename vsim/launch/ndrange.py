@@ -134,17 +134,17 @@ def _default_local_size(first: int, signature: KernelSignature) -> int:
 
 
 _IMPLICIT_LENGTH = 112
-"""What the structure says of itself: its reserved words at the end do not count."""
+"""The length in the structure itself: its reserved words at the end do not count."""
 _LEAST_ROW = 16
 _IMPLICIT = struct.Struct("<4B3I3QQ3QQ3II2Q16x")
 
 
 IMPLICIT_BYTES = _IMPLICIT.size
-"""Of the structure, behind which the table of local ids lies."""
+"""Bytes of the structure; the table of local ids follows it."""
 
 
 def implicit_arguments(nd_range: NdRange, simd: int, printf: int, table: int) -> bytes:
-    """What functions find behind ``%impl_arg_buf_ptr``, or in ``arg[...]``: the driver's implicit arguments, version 0.
+    """The memory at ``%impl_arg_buf_ptr``, or in ``arg[...]``: the driver's implicit arguments, version 0.
 
     Args:
         printf: the address of the buffer that the kernel prints to; 0 for none.

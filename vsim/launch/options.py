@@ -1,4 +1,4 @@
-"""How a launch runs, whatever it launches: the keywords that :class:`vsim.Program` and :class:`vsim.Kernel` share."""
+"""Options of a launch: the keywords that :class:`vsim.Program` and :class:`vsim.Kernel` share."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def check_limits(threads: object, max_seconds: object) -> None:
     """Refuse limits that are no positive numbers.
 
     Raises:
-        LaunchError: S002, ``threads`` or ``max_seconds`` is something else.
+        LaunchError: S002, ``threads`` or ``max_seconds`` is no such number.
     """
     if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
         raise _bad_option("threads", "a whole number from 1 on", threads)

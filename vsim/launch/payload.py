@@ -13,11 +13,11 @@ from visakit.objects.ze_info import KernelInfo, PayloadField
 SAMPLER_HANDLE_SHIFT = 4
 """Handles of bindless samplers are multiples of 16; the compiler sets flags in the low bits."""
 SURFACE_HANDLE_STEP = 0x40
-"""Bytes of a surface state, of which handles of bindless surfaces are multiples."""
+"""Bytes of a surface state; handles of bindless surfaces are multiples of it."""
 SCRATCH_HANDLE = 0x20
-"""What ``%scratchloc`` and ze_info's ``scratch_pointer`` hold: the handle of a thread's scratch memory."""
+"""The value of ``%scratchloc`` and ze_info's ``scratch_pointer``: the handle of a thread's scratch memory."""
 IMPLICIT_HANDLE = 0
-"""The handle of what ``arg[...]`` reaches: sizes and ids for functions. No argument has it."""
+"""The handle of the memory of ``arg[...]``: implicit arguments of functions. No argument has it."""
 RANGE_VALUES = ("global_id_offset", "enqueued_local_size", "global_size", "group_count", "work_dimensions")
 """Values that the ND-range alone decides."""
 _NOT_ARGUMENTS = (
@@ -73,7 +73,7 @@ class PayloadLayout(NamedTuple):
 
 
 def layout_of_inputs(kernel: Function) -> PayloadLayout:
-    """The payload of a kernel without ze_info: its ``.input`` variables, which say where they lie."""
+    """The payload of a kernel without ze_info: its ``.input`` variables, at their declared offsets."""
     size = max([i.offset + i.size for i in kernel.inputs] + [_ALIGNMENT]) + _SLACK
     pointers = frozenset(i.offset for i in kernel.inputs if i.size == 8)
     return PayloadLayout(bytes(size), (), (), (), (), (), {}, {}, {}, pointers, 0, 0)
@@ -143,14 +143,14 @@ def _template(image: LinkedImage, size: int, fields: list[PlacedField], handles:
 
 
 def _data_address(image: LinkedImage, field: PayloadField) -> int:
-    """Where the program's data lie that a value leads to; 0 if it has none."""
+    """The address of the program's data that a value points to; 0 without such data."""
     return next((s.address for s in image.data if s.name == _DATA_SECTIONS[field.kind]), 0)
 
 
 def _handles(fields: list[PlacedField]) -> dict[int, int]:
     """The handles of surfaces, samplers and scratch memory that values are, by place.
 
-    Those of the program's own data come behind those of the arguments.
+    Handles of the program's data follow those of the arguments.
     """
     found: dict[int, int] = {}
     arguments = 1 + max((f.argument for _, f in fields), default=-1)
@@ -183,5 +183,5 @@ def surface_handle(argument: int) -> int:
 
 
 def encoded(value: int, size: int) -> bytes:
-    """A value as so many bytes; of a value that is wider, the low ones."""
+    """A value as a number of bytes; of a wider value, the low ones."""
     return (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")

@@ -36,7 +36,7 @@ class Schedule:
         return self.kind == ROUND_ROBIN
 
     def order(self, count: int) -> Offsets:
-        """The numbers from 0 to ``count`` - 1 in the order in which they run.
+        """The numbers from 0 to ``count`` - 1 in their order of execution.
 
         Raises:
             LaunchError: S002, there are too many.

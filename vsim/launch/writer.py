@@ -86,7 +86,7 @@ class LaunchWriter:
     """Writes a launch file and the arrays that its launches have and no file holds yet.
 
     Args:
-        path: of the launch file; arrays lie beside it: ``launch.y.npy``.
+        path: of the launch file; its arrays are beside it: ``launch.y.npy``.
     """
 
     def __init__(self, path: str) -> None:
@@ -182,7 +182,7 @@ def make_launch(path: str, launches: Sequence[GivenLaunch], inputs: Iterable[str
 
     Raises:
         UsageError: the kernel has no such argument, or an output would replace an input.
-        FileError: F001, something cannot be written.
+        FileError: F001, a file cannot be written.
     """
     writer = LaunchWriter(path)
     for given in launches:

@@ -16,11 +16,11 @@ from vsim.launch.arrays import Array, Bytes
 
 HEAP_SLOT = 0x100
 RESTING_SLOTS = 256
-"""Slots that rest after their buffers are gone, so that a pointer that was kept too long finds nothing for a while."""
+"""Slots that are not reused for a while after their buffers are freed, so that a dangling pointer is a fault."""
 SLM_ADDRESS_MASK = 0x0FFF_FFFF
 """The compiler tags pointers to local memory with bit 28, so that none is null; the hardware ignores it."""
 SLM_STEP, PAGE = 1 << 10, 1 << 16
-"""Bytes in which a device hands out local memory, and in which it maps buffers: reads behind an end find them."""
+"""Allocation unit in bytes of local memory and of mapped buffers: reads beyond an end reach its rest."""
 UNDEFINED_BYTE = 0xFF
 """Shadow memory: all bits of a byte are undefined."""
 Owner = weakref.ReferenceType[Array]
@@ -30,11 +30,11 @@ Owner = weakref.ReferenceType[Array]
 class Buffer:
     """A range of simulated memory: bytes of the simulator's own, or those of a caller's array, which it does not keep.
 
-    Whoever runs a launch holds the arrays meanwhile (:meth:`AddressSpace.hold`).
+    A running launch holds the arrays (:meth:`AddressSpace.hold`).
 
     Attributes:
         size: in bytes.
-        room: bytes that kernels may read from its beginning on: behind the size there are as many zeros beside it.
+        room: bytes that kernels may read from its beginning on: zeros follow the first ``size`` bytes.
         host: the address of the bytes in this process.
         read_only: whether kernels must not write it: :meth:`AddressSpace.protect` decides.
         undefined: shadow memory of the same size: its set bits are undefined before and after a launch; None for
@@ -63,7 +63,7 @@ class Buffer:
 
     @property
     def data(self) -> Bytes:
-        """The bytes; none if they were those of an array that is gone."""
+        """The bytes; empty after the end of the array's life."""
         if self._bytes is not None:
             return self._bytes
         owner = self._owner() if self._owner is not None else None
@@ -73,7 +73,7 @@ class Buffer:
 
     @property
     def readable(self) -> Bytes:
-        """The bytes with the zeros behind them that kernels may read."""
+        """The bytes with the following zeros that kernels may read."""
         data = self.data
         return data if self.room == data.size else np.asarray(_HostBytes(data, self.host, self.room, True))
 
@@ -122,7 +122,7 @@ ADDRESSING = (
 )  # fmt: skip
 FILTERS = ("nearest", "linear")
 COMPARISONS = ("le", "lt", "ge", "gt", "eq", "ne", "always", "never")
-"""What samplers can be told; OpenCL's words are among them."""
+"""Options of a sampler; OpenCL's words are among them."""
 
 
 class SamplerState(NamedTuple):
@@ -130,10 +130,11 @@ class SamplerState(NamedTuple):
 
     Attributes:
         normalized: whether coordinates go from 0 to 1 along each axis, else from 0 to the size.
-        addressing: what lies outside: none, clamp_edge (or clamp_to_edge), clamp_border (or clamp), repeat, or mirror
+        addressing: of coordinates outside: none, clamp_edge (or clamp_to_edge), clamp_border (or clamp), repeat, or
+            mirror
             (or mirrored_repeat).
         filter: nearest or linear.
-        compare: what sampling with comparison asks of reference and texel: le, lt, ge, gt, eq, ne, always or never.
+        compare: comparison of reference and texel: le, lt, ge, gt, eq, ne, always or never.
     """
 
     normalized: bool = False
@@ -174,7 +175,7 @@ class AddressSpace:
         """How often that has changed."""
         self.next_slot = HEAP_SLOT
         self.resting: deque[int] = deque()
-        """Slots that were used, in the order in which they are used again."""
+        """Freed slots, in their order of reuse."""
         self.blocks: dict[str, Buffer] = {}
         self.arrays: dict[Place, Buffer] = {}
         self.owners: dict[Place, Owner] = {}
@@ -192,7 +193,7 @@ class AddressSpace:
     def allocate(
         self, name: str, data: Bytes, writable: bool = True, address: int | None = None, room: int = 0
     ) -> Buffer:
-        """Give bytes an address, by default in a slot that is free; ``room`` is that of the buffer."""
+        """Give bytes an address, by default in a free slot; ``room`` is that of the buffer."""
         with self.lock:
             if address is None:
                 address = self._free_slots(_slot_count(data.size)) * SLOT + SLOT_OFFSET
@@ -207,14 +208,14 @@ class AddressSpace:
             self.slots[slot] = buffer
 
     def _free_slots(self, count: int) -> int:
-        """The first of so many free slots that follow each other."""
+        """The first of ``count`` consecutive free slots."""
         if count == 1 and len(self.resting) > RESTING_SLOTS:
             return self.resting.popleft()
         self.next_slot += count
         return self.next_slot - count
 
     def reserve(self, size: int) -> int:
-        """An address for so many bytes that :meth:`allocate` has not given out, and will not."""
+        """An address for a number of bytes that :meth:`allocate` has not returned, and will not return."""
         with self.lock:
             return self._free_slots(_slot_count(size)) * SLOT + SLOT_OFFSET
 
@@ -234,7 +235,7 @@ class AddressSpace:
             self.resting.append(slot)
         for slot in _slots_of(buffer):
             if self.slots.pop(slot, None) is not None and slot < self.next_slot:
-                self.resting.append(slot)  # Those beyond were chosen by who asked for them: data of programs.
+                self.resting.append(slot)  # Slots beyond have addresses chosen by their owners: data of programs.
 
     def map(self, array: Array, name: str, keep: bool = False) -> Buffer:
         """The buffer of an array: the present one, a part of one that contains its memory, or a new one.
@@ -245,7 +246,7 @@ class AddressSpace:
         start, size = int(array.__array_interface__["data"][0]), array.nbytes
         place = (start, size)
         if keep:
-            self.hold()  # What is gone may have been at the same place.
+            self.hold()  # A freed array may have been at the same place.
             self.kept[place] = array
         found = self.arrays.get(place)
         return found if found is not None else self._map_new(array, name, place)
@@ -273,8 +274,8 @@ class AddressSpace:
         """A part of a larger buffer in a separate address range, which identifies the part; other buffers are
         unchanged.
 
-        The whole buffer lies at them, too, in the same memory of the host and as far from a multiple of 4 GiB: an
-        address beyond the part leads to the same byte as it would without. They stay as long as the buffer.
+        The range shows the whole buffer, with the same memory of the host and the same offset from a multiple of 4 GiB:
+        an address beyond the part reaches the same byte as without the range. Ranges live as long as the buffer.
         """
         with self.lock:
             whole = self.slots.get(part.address // SLOT)
@@ -302,7 +303,7 @@ class AddressSpace:
         return own
 
     def readable_ranges(self) -> dict[int, tuple[int, int]]:
-        """By slot, where what belongs to its addresses begins, and its bytes, where reads find more than that."""
+        """By slot, start and bytes of the range that its addresses belong to, if reads reach more than this range."""
         found = {slot: (b.address, b.size) for slot, b in self.slots.items() if b.room > b.size}
         return found | {s: (self.slots[s].address + g.start, g.end - g.start) for s, g in self.guarded.items()}
 
@@ -335,7 +336,7 @@ class AddressSpace:
         self.kept.pop(place, None)
 
     def hold(self) -> list[Array]:
-        """The memory of all mapped arrays, which must stay while a launch runs. Those that are gone are unmapped."""
+        """The memory of all mapped arrays, which must stay alive while a launch runs. Freed arrays are unmapped."""
         held = []
         gone = False
         for owner in list(self.owners.values()):
@@ -351,7 +352,7 @@ class AddressSpace:
         return held
 
     def check(self, more: int) -> None:
-        """Check that so many bytes may be taken besides those of all buffers.
+        """Check that a number of bytes is free besides those of all buffers.
 
         Raises:
             LaunchError: S041, it is more than the limit.
@@ -364,7 +365,7 @@ class AddressSpace:
             raise LaunchError(Diagnostic("S041", message, None, "--max-memory sets the limit"))
 
     def budget(self) -> Take:
-        """What checks that the arrays of one launch may be taken together, each before it is read."""
+        """A function that checks the sum of the arrays of one launch, each before it is read."""
         taken = 0
 
         def take(size: int) -> None:
@@ -375,7 +376,7 @@ class AddressSpace:
         return take
 
     def buffers(self) -> list[Buffer]:
-        """All buffers, each once whatever other addresses it has."""
+        """All buffers, each once even if it has several addresses."""
         return list(dict.fromkeys(b for slot, b in self.slots.items() if slot not in self.guarded))
 
     def unguarded(self, address: int) -> int:
@@ -392,7 +393,7 @@ class AddressSpace:
         return whole.part(whole.name, address, whole.size - offset)
 
     def block(self, name: str, size: int) -> Buffer:
-        """Memory of the simulator's own, kept from launch to launch; its contents are those of the last launch."""
+        """Memory that the simulator owns, kept from launch to launch; its contents are those of the last launch."""
         found = self.blocks.get(name)
         if found is None or found.size < size:
             self.check(size)

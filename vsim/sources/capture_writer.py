@@ -23,7 +23,7 @@ from vsim.program import Program
 from vsim.sources import captures
 
 SAMPLER_HANDLES, IMAGE_HANDLES = 0x20000, 0x30000
-"""What handles of samplers and images begin with: something that no buffer has for an address."""
+"""The first part of handles of samplers and images: a value that is no buffer's address."""
 _ADDRESSING = {ours: theirs for theirs, ours in captures.ADDRESSING.items()} | {
     "clamp_to_edge": "CL_ADDRESS_CLAMP_TO_EDGE",
     "clamp": "CL_ADDRESS_CLAMP",
@@ -58,7 +58,7 @@ class CaptureWriter:
 
         Raises:
             LaunchError: the launch does not fit the kernel, or its arguments have names in another order than inputs.
-            FileError: F001, something cannot be written.
+            FileError: F001, a file cannot be written.
         """
         capture = LaunchCapture(self.folder, next(self.numbers), program.bind(launch), launch)
         capture.write_files({**self.files, captures.OPTIONS: os.fsencode(f"{self.options}\n")})
@@ -144,7 +144,7 @@ class LaunchCapture:
         return {value: argument.data}
 
     def _pointer(self, index: int, memory: AddressSpace, address: int) -> dict[str, bytes]:
-        """A pointer into memory, all of which is captured."""
+        """A pointer into memory; the whole memory is captured."""
         whole = memory.slots[address // SLOT]
         self._add(index, "Buffer", whole.address, whole.data, ".bin")
         offset = f"{address - whole.address}\n".encode()

@@ -11,9 +11,9 @@ for the program, the sizes, each argument, and with the memory of buffers and im
 ``ArgumentDataTypes.txt``  a line with the type of each argument, as far as the program knows them
 ``kernel.cl``              the source, ended by a zero; ``kernel.spv`` instead of or beside it
 ``DeviceBinary<n>.bin``    the program binaries
-``Argument<i>.bin``        what ``clSetKernelArg`` got: a value, or a handle; equal handles are one object
+``Argument<i>.bin``        the value of ``clSetKernelArg``, or a handle; equal handles are one object
 ``Local<i>.txt``           the size of an argument without a value: local memory, or a null pointer
-``SVM_Arg_Offset_<i>.txt`` how far behind the beginning of its memory a pointer leads
+``SVM_Arg_Offset_<i>.txt`` the offset of a pointer from the beginning of its memory
 ``Sampler<i>.txt``         the properties of a sampler, in OpenCL's words
 ``Image_MetaData_<i>.txt`` nine numbers: width, height, depth, bytes of a texel, two pitches, type, order, kind
 ``Pre``, ``Post``          ``Enqueue_<number>_Kernel_<kernel>_Arg_<i>_Buffer_<n>.bin``, the whole memory, and
@@ -58,7 +58,7 @@ COMPARED = "VISAKIT_COMPARE"
 
 
 class ImageData(NamedTuple):
-    """What ``Image_MetaData`` says of an image: its sizes, and the format of its texels."""
+    """The contents of ``Image_MetaData``: sizes of an image, and the format of its texels."""
 
     width: int
     height: int
@@ -117,7 +117,7 @@ def _fail(message: str, path: str, hint: str = "") -> LaunchError:
 
 
 def contents(path: str, most: int | None = None, take: Take = no_limit) -> Bytes:
-    """The bytes of a file of a capture; ``most``: how many it may have, ``take`` is told before they are read.
+    """The bytes of a file of a capture; ``most``: their limit, ``take`` is called with their size before they are read.
 
     Raises:
         LaunchError: S014, it is no file, is larger, or cannot be read.
@@ -158,7 +158,7 @@ def read_capture(folder: str) -> Capture:
 
 
 def _no_capture(folder: str, names: set[str]) -> LaunchError:
-    """What a folder is that holds no capture."""
+    """The kind of a folder that is no capture."""
     wanted = "it is called Enqueue_<number>_<kernel>, in CLIntercept_Dump/<process>/Replay"
     inner = sorted(n for n in names if n.startswith("Enqueue_") and os.path.isdir(os.path.join(folder, n)))
     if inner:

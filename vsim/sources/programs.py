@@ -17,7 +17,7 @@ class Loaded(NamedTuple):
     """A program to be run.
 
     Attributes:
-        name: what messages call it.
+        name: its name in messages.
         platform: which zebin of a container is meant; None for the only one.
         warnings: the compiler's warnings.
         files: the source and the program itself, by their names in a capture.
@@ -31,7 +31,7 @@ class Loaded(NamedTuple):
 
 
 def compiled_program(path: str, data: bytes, device: str | None, options: str, max_seconds: float | None) -> Loaded:
-    """The program of a source; arguments and errors are those of :func:`visakit.compiler.ocloc.compile_source`."""
+    """The program of a source; see :func:`visakit.compiler.ocloc.compile_source` for arguments and errors."""
     from visakit.compiler.ocloc import compile_source
 
     zebin, doubts = compile_source(path, data, device, options, max_seconds)

@@ -32,7 +32,7 @@ HANDLE_BYTES = (4, 8)
 
 
 class Tolerance(NamedTuple):
-    """How far results may differ; None for what goes with the type of the elements."""
+    """Tolerances of results; None for the default of the elements' type."""
 
     relative: float | None
     absolute: float | None
@@ -44,15 +44,15 @@ class Tolerance(NamedTuple):
 
 
 def captured_program(capture: Capture, platform: str | None, options: str, max_seconds: float | None) -> Loaded:
-    """The program of a capture: a program binary with vISA texts (for the platform, if one is wanted), else what
-    Intel's compiler makes of source or SPIR-V, for the platform that is given or that a program binary is for.
+    """The program of a capture: a program binary with vISA texts (for the requested platform, if any), else a build of
+    the source or SPIR-V, for the requested platform or that of a program binary.
 
     Args:
         options: build options besides those of the capture.
 
     Raises:
         FormatError: the program is missing or damaged, or does not compile.
-        UsageError: nothing says for which platform it is to be compiled.
+        UsageError: the platform of the build is unknown.
     """
     binaries = [
         (contents(capture.path(name), MAXIMUM_INPUT).tobytes(), capture.path(name)) for name in capture.binaries
@@ -199,14 +199,14 @@ class _Replayer:
         return ScalarArgument(data)
 
     def _known(self, index: int, items: Mapping[int, Item], name: str) -> Item:
-        """What the capture has of an argument."""
+        """The captured value of an argument."""
         if index not in items:
             described = self.signature.describe(index)
             raise self.capture.fail(f"kernel '{self.signature.name}': there is no {name} of {described}")
         return items[index]
 
     def _declared(self, index: int) -> str:
-        """The type of an argument in OpenCL C; empty if nothing says it."""
+        """The type of an argument in OpenCL C; empty if it is unknown."""
         types = self.capture.types
         if len(types) == max(self.signature.argument_count, self.capture.count):
             return types[index]
@@ -250,7 +250,7 @@ class _Replayer:
         return found
 
     def _handle(self, index: int) -> bytes:
-        """What tells the memory of an argument from others: an object of the process, or an address there."""
+        """The identity of the memory of an argument: an object of the process, or an address there."""
         name = f"Argument{index}.bin"
         handle = self._known(index, self.capture.values, name)
         if len(handle) not in HANDLE_BYTES:
