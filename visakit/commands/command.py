@@ -1,4 +1,4 @@
-"""What the commands share: types of options, and how a command ends.
+"""Shared parts of the commands: types of options, and the end of a command.
 
 A command is a Typer application of one function, which takes typed parameters and gives the exit code. Help is plain
 text (:mod:`visakit.commands.help`). A mistake on the command line is one line with the option, the found and the
@@ -66,7 +66,7 @@ def run(app: typer.Typer, tool: str) -> NoReturn:
     visakit.start.at_work(True)
     try:
         code = exit_code(app, tool, sys.argv[1:])
-    except KeyboardInterrupt:  # while it says how it ended
+    except KeyboardInterrupt:  # during the report
         code = visakit.start.INTERRUPTED
     visakit.start.at_work(False)
     _leave(code)
@@ -91,7 +91,7 @@ def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
     except BrokenPipeError:
         code = code or 1  # The reader has seen enough.
     except OSError as error:
-        if not code:  # Else something was said already.
+        if not code:  # Otherwise an error was reported.
             is_output = not error.filename and error.errno and error.strerror == os.strerror(error.errno)
             reporter.fail("F001", f"standard output: {error.strerror}" if is_output else visakit.start.cannot(error))
         code = code or 1
@@ -120,7 +120,7 @@ def _style(words: Sequence[str]) -> tuple[str, bool]:
 
 
 def _run(app: typer.Typer, tool: str, words: Sequence[str], reporter: Reporter) -> int:
-    """The same, without what goes wrong with standard output."""
+    """Run a command; the caller handles errors of standard output."""
     command = get_command(app)
     if f"_{tool.upper()}_COMPLETE" in os.environ:
         command.main(prog_name=tool)  # A shell completes the word at the cursor; this does not return.
@@ -155,10 +155,10 @@ def _leave(code: int) -> NoReturn:
 
 
 def _separate_values(words: Sequence[str], options: Iterable[TyperOption]) -> list[str]:
-    """The words with ``-o=FILE`` as ``-o FILE``. Typer would take any word behind an option as its value.
+    """The words with ``-o=FILE`` as ``-o FILE``. Typer would take any following word as the value of an option.
 
     Raises:
-        UsageError: an option stands where the value of another one is expected.
+        UsageError: an option is in the place of another one's value.
     """
     options = list(options)
     wanted = {name: _metavar(option) for option in options if not option.is_flag for name in option.opts}
@@ -193,7 +193,7 @@ _OPTIONS_ELSEWHERE = {
     "--arch": "--platform", "-march": "--platform", "-mcpu": "--platform", "--args": "--arg", "--size": "--global-size",
     "--library": "-l", "--wg-size": "--local-size", "--output-dir": "--out-dir", "--options": "--build-options",
 }  # fmt: skip
-"""What other tools call options that a command may have."""
+"""Options of other tools, by the names that a command here may have."""
 
 
 def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str], names: Sequence[str]) -> str:
@@ -234,7 +234,7 @@ def platform_name(value: str) -> str:
 
 
 def device_name(value: str) -> str:
-    """A platform or a device of the compiler, as it was given."""
+    """A platform or a device of the compiler, unchanged."""
     platform_name(value)
     return value
 
@@ -257,7 +257,7 @@ def _version(context: typer.Context, wanted: bool) -> None:
 
 
 def option(name: str, metavar: str | None, help: str, panel: str, **more: Any) -> Any:
-    """An option with a value, shown in a panel of the help; ``more`` is what else ``typer.Option`` takes."""
+    """An option with a value, shown in a panel of the help; ``more`` are other parameters of ``typer.Option``."""
     return typer.Option(name, metavar=metavar, help=help, rich_help_panel=panel, **more)
 
 
@@ -267,7 +267,7 @@ def flag(name: str, help: str, panel: str) -> Any:
 
 
 def platform_option(help: str, panel: str, parser: Callable[[str], str] = platform_name) -> Any:
-    """The option ``--platform``; gives the canonical name, or what another parser makes of it."""
+    """The option ``--platform``; gives the canonical name, or the result of another parser."""
     return option("--platform", "NAME", help, panel, parser=parser, autocompletion=_platforms)
 
 

@@ -33,7 +33,7 @@ def known_devices() -> list[str]:
 
 
 def preferred_device() -> str:
-    """The newest device that the compiler makes kernels for, as far as it says: a name of a platform."""
+    """The newest device that the compiler lists, as the name of a platform."""
     known = {platform.name for name in known_devices() if (platform := find(name)) is not None}
     return next((name for name in PREFERRED if name in known), PREFERRED[0])
 

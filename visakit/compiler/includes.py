@@ -19,7 +19,7 @@ _INCLUDE = re.compile(rb"""^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>
 _HOUR = r"__(?:DATE|TIME|TIMESTAMP)__|\b__(?:D|T|DA|TI|DAT|TIM|DATE|TIME|TIMES\w*)_?\b"
 """The macros of the hour, or the beginning of one, which another macro may put together."""
 _ELSEWHERE = re.compile(rb"include|import|embed|\?\?|" + _HOUR.encode())
-"""What else in a source, its spliced lines joined, may depend on other files or on the hour."""
+"""Other parts of a source, its spliced lines joined, that may depend on other files or the time."""
 FOLDER = re.compile(r'(?<!\S)-I\s*(?:"([^"]+)"|([^\s"]+))')
 """A build option that names a folder of headers, with quotes in the first group or without in the second."""
 _OTHER = re.compile(r"(?<!\S)-[iI]|(?<!\S)@|include|import|embed|" + _HOUR)
@@ -45,7 +45,7 @@ def texts_behind(source: bytes, places: Sequence[Place]) -> list[str | bytes]:
     """The names and texts of all headers that a source may include, and these in turn, as the compiler finds them.
 
     Raises:
-        Unknown: one is not there, is named by a macro, or there are too many; or a text depends on something else.
+        Unknown: a header is missing, is named by a macro, or there are too many; or a text has another dependency.
         FormatError: C015, one is no file, so that the compiler might read it for ever.
     """
     found: dict[tuple[int, str], bytes] = {}
@@ -63,7 +63,7 @@ def texts_behind(source: bytes, places: Sequence[Place]) -> list[str | bytes]:
 
 
 def _included(text: bytes) -> Iterator[tuple[str, bool]]:
-    """What a text includes, and whether it is looked for beside the text first."""
+    """The headers that a text includes, and whether each is first looked up beside the text."""
     joined = _SPLICE.sub(b"", text)
     if _ELSEWHERE.search(_INCLUDE.sub(b"", joined)):
         raise Unknown
@@ -75,7 +75,7 @@ def _included(text: bytes) -> Iterator[tuple[str, bool]]:
 
 
 def _find(name: str, places: Sequence[Place], beside: int, folder: str) -> tuple[int, str]:
-    """The place of a header, by its number, and its name there; ``beside`` is the place of who includes it."""
+    """The place of a header, by its number, and its name there; ``beside`` is the place of the including file."""
     tried = [(beside, os.path.join(folder, name))] if beside >= 0 else []
     tried += [(number, name) for number in range(len(places))]
     for number, path in tried:

@@ -35,7 +35,7 @@ _UNKNOWN_DEVICE = re.compile(r"Cannot get HW Info for device|Could not determine
 RELEASES = "https://github.com/intel/compute-runtime/releases"
 _NO_BITCODE = "does not look like llvm bitcode"
 _CHATTER = ("Command was: ", "Build failed with error code: ", "Compilation from IR", "Build succeeded")
-"""What lines of the driver begin with that say nothing of the source."""
+"""Beginnings of the driver's lines that are not about the source."""
 
 
 class Compiled(NamedTuple):
@@ -48,7 +48,7 @@ class Compiled(NamedTuple):
 def compile_source(path: str, data: bytes, device: str | None, options: str, max_seconds: float | None) -> Compiled:
     """The zebin of a source for a device, with vISA texts.
 
-    What the compiler made without a warning is kept in the user's cache, if it is known which headers it depends on.
+    Builds without warnings go to the user's cache, if all their headers are known.
 
     Args:
         device: a platform, or a device in the compiler's words; None for the newest that the compiler knows.
@@ -56,7 +56,7 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
         max_seconds: when to give up; None for never.
 
     Raises:
-        FormatError: the compiler is not there, does not know the device, or finds errors; they are those of the source.
+        FormatError: the compiler is missing, does not know the device, or finds errors in the source.
     """
     driver = compiler_driver()
     if driver is None:
@@ -87,7 +87,7 @@ def dependencies(source: bytes, options: str, places: Sequence[Place]) -> list[s
     """Headers that the compiler reads besides the source; None if they cannot be determined.
 
     Args:
-        places: where headers are looked for behind the folders of the options.
+        places: folders of headers, which follow those of the options.
     """
     if source.startswith(SPIRV):
         return []
@@ -122,7 +122,7 @@ def _from_here(option: re.Match[str]) -> str:
 
 
 def _words(path: str, data: bytes, device: str, options: str) -> list[str]:
-    """What the driver is told; the source lies where it runs, and includes are looked for beside the original."""
+    """The driver's options: it runs beside a copy of the source, and looks up headers beside the original."""
     language = source_language(path, data) or "cl"
     words = ["compile", "-file", f"source.{language}", "-device", device, "--format", "zebin"]
     words += ["-internal_options", OPTION, "-output", "program", "-output_no_suffix", *_INPUT_OPTIONS[language]]

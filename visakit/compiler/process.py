@@ -37,7 +37,7 @@ _READ = re.compile(
 _READS_ALL = b"NEOReadDebugKeys="
 """With this one, keys are variables of any name."""
 _LINKED = re.compile(r"^\s*libocloc\S* => (/.+) \(0x[0-9a-f]+\)$", re.MULTILINE)
-"""What the dynamic linker says of the library."""
+"""The dynamic linker's list of libraries."""
 
 
 class DriverRun(NamedTuple):
@@ -117,7 +117,7 @@ def _interpreter() -> str | None:
 
 
 class Service:
-    """Runs of a driver, of which all but the first ask processes that stay: one for each thread that asks at a time.
+    """Runs of a driver: the first as a program, others in processes that stay: one for each thread at a time.
 
     Attributes:
         owner: the process that asks: another one, after a fork, has its own.
@@ -136,7 +136,7 @@ class Service:
         self.failures = 0
 
     def _begin_anew(self) -> None:
-        """After a fork: replace locks that other threads held, and drop the links, which belong to the parent
+        """After a fork: replace locks that other threads held, and drop the links: they belong to the parent
         process."""
         self.forget()
         self.owner, self.lock = os.getpid(), threading.Lock()
@@ -203,7 +203,7 @@ class Service:
 
 
 def _end(link: socket.socket) -> None:
-    """End a process, at whatever it is, and also if the link went to other processes by a fork."""
+    """End a process, also if it is busy, or other processes got the link by a fork."""
     with link, contextlib.suppress(OSError):
         link.shutdown(socket.SHUT_RDWR)
 

@@ -1,8 +1,8 @@
 """A process that runs Intel's compiler driver for source after source: see :mod:`visakit.compiler.process`.
 
-It is a script that imports nothing of this package: ``python server.py LIBRARY SOCKET`` leaves a process behind that
-answers on the socket, and ends. For each line, a list of JSON with a folder and the words of a command, it runs the
-driver there, with what that says in a file of the folder, and answers with the exit status in a line.
+It is a script that imports nothing of this package: ``python server.py LIBRARY SOCKET`` forks a process that answers on
+the socket, and ends. For each line, a JSON list of a folder and the words of a command, it runs the driver in the
+folder, with its output in a file there, and answers with the exit status in a line.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def run(invoke: Callable[..., int], folder: str, words: list[str]) -> int:
 
 
 def watch(link: socket.socket) -> None:
-    """End the process as soon as the other side is gone, also while it compiles."""
+    """End the process as soon as the client is gone, also while it compiles."""
     events = select.poll()
     events.register(link, 0)  # the end of the other side is always an event
     events.poll()
@@ -56,7 +56,7 @@ def watch(link: socket.socket) -> None:
 
 
 def serve(library: str, link: socket.socket) -> None:
-    """Answer until the other side is gone, or asks no more."""
+    """Answer requests until the client is gone, or closes the socket."""
     threading.Thread(target=watch, args=(link,), daemon=True).start()
     link.settimeout(IDLE_SECONDS)
     invoke = ctypes.CDLL(library).oclocInvoke

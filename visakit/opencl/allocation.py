@@ -21,7 +21,7 @@ class Shared:
     """An allocation.
 
     Attributes:
-        kind: Intel's number for who it is for; unknown for SVM.
+        kind: Intel's number for host, device or shared memory; unknown for SVM.
         mapped: accesses of the program to mapped parts, by the address of the part.
     """
 
@@ -38,7 +38,7 @@ class Shared:
 
     @property
     def address(self) -> int:
-        """What everybody knows it by."""
+        """Its address for the program and kernels."""
         return self.buffer.address
 
     @property
@@ -61,7 +61,7 @@ class _System:
 
 
 def readable(size: int) -> int:
-    """Bytes that kernels may read where so many were asked for: a device maps whole pages."""
+    """Readable bytes of an allocation of a size: a device maps whole pages."""
     return -(-size // PAGE) * PAGE
 
 
@@ -71,7 +71,7 @@ def _system() -> _System:
 
 
 def map_memory(address: int, size: int) -> bool:
-    """Whether memory could be mapped at an address; something of the program may be there."""
+    """Whether memory could be mapped at an address; the program may use the address."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _FIXED
     found = _system().map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
     if found is not None and found != address and found != ctypes.c_void_p(-1).value:

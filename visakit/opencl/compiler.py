@@ -34,7 +34,7 @@ class Made(NamedTuple):
 
     @property
     def has_unknown_options(self) -> bool:
-        """Whether it was told something that it does not know."""
+        """Whether the compiler was given an unknown option."""
         return not self.data and UNKNOWN_OPTIONS in self.log
 
 
@@ -70,7 +70,7 @@ def linked(name: str, parts: Sequence[bytes], device: Device, options: str, is_l
 
 
 def _kept(parts: Sequence[object], make: Callable[[], Made]) -> Made:
-    """What the compiler makes of parts, out of the user's cache if it was made before and nothing was said of it."""
+    """The compiler's result for parts, from the user's cache if possible; results with a log are not cached."""
     driver = compiler()
     if driver is None:
         return make()

@@ -58,7 +58,7 @@ class Context(ClObject):
         return [self.device(handle) for handle in host.read_sizes(address, count)] if address else self.devices
 
     def report(self, message: str) -> None:
-        """Tell the user, and the program if it wants to know, what went wrong behind its back."""
+        """Report an error outside of calls to the user, and to the program's callback."""
         say(message)
         function, user_data = self.notify
         if function:
@@ -94,7 +94,7 @@ def read_properties(address: int) -> bytes:
 
 
 def find_platform(handle: int) -> Platform:
-    """The platform; null stands for it, too."""
+    """The platform; null is it, too."""
     return Platform.find(handle) if handle else platform()
 
 

@@ -91,8 +91,8 @@ _LAST = threading.local()
 
 
 def _mistake(name: str, error: BaseException) -> int:
-    """The status for an exception that is no refusal: the system has no memory, the user interrupts, or the driver is
-    wrong, which is said. One that got through would look like success.
+    """The status for an exception that is no refusal: memory is exhausted, the user interrupts, or the driver has a
+    bug, which is reported. An exception that reached C would look like success.
     """
     if not isinstance(error, Exception):
         interrupted(error)
@@ -121,7 +121,7 @@ class _Trace:
             self.stream = None
             if stream is not sys.stderr:
                 with contextlib.suppress(OSError, ValueError):
-                    stream.close()  # What is in its buffer would be written when the interpreter ends.
+                    stream.close()  # Its buffer would be written at the end of the interpreter.
             name = getattr(stream, "name", "the trace")
             say(f"visakit: {name}: {getattr(error, 'strerror', None) or error}; calls are not traced any more")
 

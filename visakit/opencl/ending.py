@@ -1,15 +1,14 @@
 """The end of the process, and of Python in it: programs also call during it, to release objects.
 
 Programs keep objects of OpenCL in static variables and in libraries, whose destructors release them after ``main`` has
-returned; their threads may wait in a call meanwhile. By then Python is finalised, if the program is one in Python,
-and the C library destroys what LLVM keeps in static variables. So every call passes a gate (in C:
-visakit/opencl/library.py).
+returned; at this time their threads may wait in a call. Python is finalised by then, if the program is one in Python,
+and the C library destroys LLVM's static variables. So every call passes a gate (in C: visakit/opencl/library.c.in).
 
 After Python begins to finalise, no call enters it:
 
-* A call first counts itself as entering, then looks whether Python runs, then takes Python's lock, then is entering no
-  more. Python says that it does not run from the moment on at which only the finalising thread may have the lock. A
-  call that sees that is refused.
+* A call first counts itself as entering, then checks whether Python runs, then takes Python's lock, then is entering no
+more. Python reports that it does not run as soon as only the finalising thread may have the lock. A call that sees this
+is refused.
 * A call that has looked before wants the lock, and Python ends its thread for that (3.14 lets it sleep). The thread has
   frames of the program, so that it is parked instead: it sleeps until the process ends. So do threads that waited in a
   call, or ran a kernel, when they want the lock again.
@@ -46,21 +45,21 @@ class Gate(Protocol):
     """The functions of the library that this uses."""
 
     def visakit_watch_end(self) -> int:
-        """Have Python told of the end of the process, before all that was registered before."""
+        """Register Python's function for the end of the process, which runs before all functions registered earlier."""
 
     def visakit_watch_interpreter(self) -> int:
-        """Have the gate closed by what ends the interpreter."""
+        """Let the end of the interpreter close the gate."""
 
     def visakit_python_forks(self, now: int) -> None:
         """Say whether Python itself forks."""
 
 
 _waiting: list[Callable[[], int]] = []
-"""What is called before and after something is executed for the first time."""
+"""Functions that are called before and after the first execution."""
 
 
 def watch(gate: Gate, define: Callable[[Callable[[], None]], None]) -> None:
-    """Have all ends watched.
+    """Register functions for all ends.
 
     Args:
         define: registers a function that the library calls at the end of the process.
@@ -81,15 +80,15 @@ def _process_ends() -> None:
 
 
 def load() -> None:
-    """Load LLVM, if it is used, and watch the end from now on.
+    """Load LLVM, if it is used, and register the function for the end of the process after it.
 
-    A call that queues a kernel does that itself: while a thread of the queue did it, the program could end in the
-    midst. What LLVM has registered by then would go before the gate closes, and the thread would go on without it.
+    The call that queues a kernel loads it: the program could end while a thread of the queue loads it. The functions
+    that LLVM has registered by then would run before the gate closes, and the thread would use destroyed variables.
     """
     if len(_waiting) < 2:
         return
     if engine() == "llvm":
-        with suppress(ImportError, OSError, shutdown.ProcessEndsError), shutdown.in_llvm():  # The launch says so.
+        with suppress(ImportError, OSError, shutdown.ProcessEndsError), shutdown.in_llvm():  # The launch fails.
             from vsim.engines.llvm.host import native
 
             native.initialize()
@@ -98,7 +97,7 @@ def load() -> None:
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """While something is executed: LLVM, if it is used, is there before and after that."""
+    """Context of an execution: LLVM, if it is used, is loaded before and after it."""
     load()
     yield
     _watch_once()

@@ -9,7 +9,7 @@ from visakit.diagnostics import VisaError
 
 
 class ClError(Exception):
-    """A call that fails with a status of OpenCL; nothing of it has happened.
+    """A call that fails with a status of OpenCL, without an effect.
 
     Attributes:
         status: the negative number that the program gets.
@@ -51,5 +51,5 @@ def interrupted(interrupt: BaseException) -> None:
 
 
 def first_message(error: VisaError) -> str:
-    """What an error says first, without its place."""
+    """The first line of an error, without its place."""
     return error.diagnostics[0].message

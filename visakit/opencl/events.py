@@ -36,7 +36,7 @@ class CommandQueue(ClObject):
         raise NotImplementedError
 
     def help_until(self, event: Event) -> None:
-        """Run what can be run in the thread of the caller, until a command is over or another thread is at it."""
+        """Run ready commands in the caller's thread, until a command is over or another thread runs it."""
         raise NotImplementedError
 
 
@@ -45,7 +45,7 @@ class Event(ClObject):
 
     Attributes:
         queue: of the command; None for a user event, which the program itself completes.
-        status: queued, submitted, running, complete, or a negative number: what went wrong.
+        status: queued, submitted, running, complete, or a negative status of a failed command.
         turn: the place of the command in the order of commands, for the check of races; None without it.
         times: when it became each of these, in nanoseconds.
     """
@@ -67,7 +67,7 @@ class Event(ClObject):
         return self.status <= cl.CL_COMPLETE
 
     def advance(self, status: int) -> None:
-        """The command has come further; who wants to know is told. It never goes back."""
+        """Advance the status, and call the callbacks of it. The status never goes back."""
         with CHANGED:
             if status >= self.status:
                 return
@@ -98,8 +98,8 @@ class Event(ClObject):
     def wait(self) -> None:
         """Wait until the command is over.
 
-        Who runs a command waits for none, as that may be for itself: in the midst of it Python's collector runs
-        destructors of the program, which free memory or release queues.
+        A thread that runs a command does not wait, as that could be for its own command: Python's collector may run
+        destructors of the program in it, which free memory or release queues.
 
         Raises:
             ClError: the process ends, and the command with it.
@@ -178,7 +178,7 @@ def failed(events: Sequence[Event]) -> bool:
 
 
 def callback_of(event: Event, function: int, user_data: int) -> Callback:
-    """A function of the program that is told of an event, which stays alive until then."""
+    """A callback of the program for an event, which stays alive until it is called."""
 
     def tell(status: int) -> None:
         event.seen()

@@ -45,7 +45,7 @@ def write(address: int, data: bytes) -> None:
 
 
 def move(target: int, source: int, size: int) -> None:
-    """Copy bytes, which may overlap; other threads of Python run meanwhile."""
+    """Copy bytes, which may overlap, without Python's lock."""
     ctypes.memmove(target, source, size)
 
 
@@ -116,7 +116,7 @@ def as_array(data: bytes) -> Bytes:
 
 
 def repeated(data: Bytes, size: int) -> Bytes:
-    """Bytes over and over, so many of them."""
+    """Repeat bytes until a size is reached."""
     return np.tile(data, size // data.size)
 
 

@@ -36,7 +36,7 @@ _ONLY = {
     "intensity": ("unorm8", "unorm16", "f16", "f32"), "luminance": ("unorm8", "unorm16", "f16", "f32"),
     "a": ("unorm8", "unorm16", "f16", "f32"),
 }  # fmt: skip
-"""Elements of orders that do not go with all."""
+"""Element types that only some channel orders have."""
 _READ_ONLY = ("intensity", "luminance", "a", "ra", "argb")
 _STORED = {"intensity": "r", "luminance": "r", "depth": "r"}
 """Which components are stored, where the name of the order does not say it."""
@@ -72,7 +72,7 @@ class Format(NamedTuple):
         return cls(order, element, name)
 
     def texel(self, colour: int) -> bytes:
-        """A texel of a colour, which lies at an address as four numbers of the kind that the format has."""
+        """A texel of a colour: four numbers at an address, of the kind that the format takes."""
         name = self.simulated
         components = _STORED.get(name.order, name.order)
         if not name.is_real:
@@ -105,7 +105,7 @@ def formats(flags: int, kind: int) -> list[tuple[int, int]]:
 
 
 class ImageShape(NamedTuple):
-    """What ``cl_image_desc`` says."""
+    """The contents of ``cl_image_desc``."""
 
     kind: int
     width: int
@@ -146,14 +146,14 @@ class ImageShape(NamedTuple):
 
     @property
     def region(self) -> tuple[int, int, int]:
-        """Texels along the axes of origins and regions, in which layers have their place."""
+        """Sizes in texels along the axes of origins and regions; layers count as an axis."""
         if self.kind == cl.CL_MEM_OBJECT_IMAGE1D_ARRAY:
             return self.width, self.layers, 1
         return self.width, self.height, self.depth * self.layers
 
 
 class Image(Memory):
-    """An image. ``data`` has its texels one behind the other, whatever the program's memory looks like.
+    """An image. ``data`` has its texels without gaps, whatever the layout of the program's memory.
 
     Attributes:
         shown: the rows of the program's memory (``CL_MEM_USE_HOST_PTR``) where they have gaps; else None.
@@ -199,7 +199,7 @@ class Image(Memory):
 
     @property
     def argument(self) -> ImageArgument:
-        """What a launch gets."""
+        """The argument for a launch."""
         name, shape = self.format.simulated, self.shape
         counts = shape.region[AXES[shape.kind] - 1 :: -1]
         array: Array = self.data.view(name.dtype).reshape(*counts, name.channels)
@@ -331,7 +331,7 @@ class Sampler(ClObject):
 
     @property
     def argument(self) -> SamplerArgument:
-        """What a launch gets."""
+        """The argument for a launch."""
         return SamplerArgument(bool(self.normalized), _ADDRESSING[self.addressing], _FILTERS[self.filter])
 
 

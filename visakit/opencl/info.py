@@ -68,7 +68,7 @@ def give(data: bytes, size: int, value: int, size_ret: int) -> None:
 
 
 def answer(answers: Answers[Subject], subject: Subject, name: int, size: int, value: int, size_ret: int) -> None:
-    """Answer a question about something.
+    """Answer a query about an object.
 
     Raises:
         ClError: it is not known, or there is too little room.

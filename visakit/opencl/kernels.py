@@ -1,4 +1,4 @@
-"""Kernels: their arguments, what may be asked about them, and how they run."""
+"""Kernels: arguments, properties, execution."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ _IMAGE_KINDS = {
 
 @dataclass(frozen=True)
 class KernelParameter:
-    """What a kernel takes as an argument.
+    """A parameter of a kernel.
 
     Attributes:
         kind: ``buffer``, ``local``, ``image``, ``sampler`` or ``value``.
         size: bytes of a value.
         address, access, qualifiers: OpenCL's numbers for them.
-        is_described: whether the compiler said all this; else names and types are not known.
+        is_described: whether the compiler describes it; else names and types are unknown.
     """
 
     kind: str
@@ -77,7 +77,7 @@ class KernelParameter:
     is_described: bool = False
 
     def title(self, index: int) -> str:
-        """What messages call it: compilers of other languages do not name all."""
+        """Its name in messages: compilers of other languages do not name all."""
         return f"argument {index} ('{self.name}')" if self.name else f"argument {index}"
 
 
@@ -147,14 +147,14 @@ class Setting(NamedTuple):
 
     @classmethod
     def of(cls, given: HeldArgument) -> Setting:
-        """What is remembered of an argument."""
+        """The setting for an argument."""
         return cls(given.argument, weakref.ref(given.held) if given.held is not None else None)
 
     def taken(self) -> HeldArgument:
         """The argument for a command, which keeps the object.
 
         Raises:
-            ClError: the object is gone.
+            ClError: the object was released.
         """
         held = self.object() if self.object is not None else None
         require(self.object is None or held is not None, cl.CL_INVALID_KERNEL_ARGS, "an argument was released")
@@ -252,7 +252,7 @@ class Kernel(ClObject):
         return HeldArgument(ScalarArgument(memory.address.to_bytes(8, "little"), memory.size), memory)
 
     def parameter(self, index: int) -> KernelParameter:
-        """What it takes as an argument.
+        """The parameter of a number.
 
         Raises:
             ClError: it has fewer.
@@ -279,10 +279,10 @@ class Kernel(ClObject):
         """Run it over a global size in groups of a local size, from an offset on, and print its output.
 
         Args:
-            turn: where the command stands among others, if races of launches are looked for.
+            turn: the place of the command in the order of commands, if races of launches are checked.
 
         Raises:
-            ClError: it did something without a defined result; the report is printed.
+            ClError: the kernel did something without a defined result; the report is printed.
         """
         try:
             program = self.loaded[device]
@@ -316,7 +316,7 @@ class Kernel(ClObject):
             return result
 
     def _dispatch(self, program: SimulatedProgram, sizes: Sizes, given: Sequence[HeldArgument]) -> Dispatch:
-        """What an engine gets: that of the last launch, if this one has the same memory, with its own numbers."""
+        """The input of an engine: that of the last launch, with new numbers, if this one has the same memory."""
         with program.running:
             arguments, changes = [g.argument for g in given], program.memory.changes
             last = self.last
@@ -337,7 +337,7 @@ class Kernel(ClObject):
             return made
 
     def report(self, error: VisaError, given: Sequence[HeldArgument]) -> None:
-        """Say what went wrong, and which buffers the kernel had."""
+        """Report an error, and the buffers of the kernel."""
         first, *others = error.diagnostics
         labels = [*first.labels]
         for index, argument in enumerate(given):

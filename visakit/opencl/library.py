@@ -24,7 +24,7 @@ FOLDER = "opencl"
 MODULE = "_visakit_opencl"
 ICD_FILE = "visakit.icd"
 _TO_PYTHON = ("void visakit_greet(void);", "void visakit_process_ends(void);")
-"""What the library calls in Python besides the functions of OpenCL."""
+"""Functions that the library calls in Python besides those of OpenCL."""
 _FROM_PYTHON = """
 uintptr_t visakit_dispatch(void);
 int visakit_watch_end(void);
@@ -149,7 +149,7 @@ def build(path: Path) -> None:
     """Build the library.
 
     Raises:
-        FileError: something that it takes is missing, or the C compiler fails.
+        FileError: a requirement is missing, or the C compiler fails.
     """
     try:
         from cffi import FFI
@@ -166,7 +166,7 @@ def build(path: Path) -> None:
     folders = [str(shared.parent)]
     ffi.set_source(
         MODULE, c_source(), define_macros=macros, library_dirs=folders, runtime_library_dirs=folders,
-        # The loader's functions have the same names; and Python knows functions of the library as long as it lives.
+        # The loader's functions have the same names; Python refers to functions of the library as long as it lives.
         extra_link_args=["-Wl,-Bsymbolic", "-Wl,-z,nodelete"],
     )  # fmt: skip
     ffi.embedding_init_code(_INIT.format(folders=site_folders(), module=MODULE))
@@ -179,7 +179,7 @@ def build(path: Path) -> None:
 
 
 def _places(shared: Path) -> dict[str, str]:
-    """What the library must know of the interpreter that it begins."""
+    """Facts of the interpreter that the library starts."""
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     path = os.pathsep.join(site_folders())
     return {"VERSION": version, "LIBPYTHON": str(shared), "HOME": sys.base_prefix, "PATH": path}
@@ -219,7 +219,7 @@ def _failed(message: str, hint: str) -> FileError:
 
 
 def install(folder: str) -> Path:
-    """Write the library and the file by which loaders find it; gives the latter.
+    """Write the library, and the file with which loaders find it; returns the latter.
 
     Raises:
         FileError: it cannot be built or written.
@@ -236,7 +236,7 @@ def install(folder: str) -> Path:
 
 
 def icd_folder() -> str:
-    """A folder of the cache with the file by which loaders find the driver; everything is made that is missing.
+    """A folder of the cache with the file with which loaders find the driver; missing parts are made.
 
     Raises:
         FileError: it cannot be built or written.

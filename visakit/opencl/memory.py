@@ -22,7 +22,7 @@ from vsim.launch.arrays import Bytes
 from vsim.memory.memory import UNDEFINED_BYTE
 
 ALIGNMENT = 128
-"""Bytes: of the largest type, as the device says; host memory begins at such an address, too."""
+"""Alignment in bytes: that of the largest type on the device; also of host memory."""
 _KERNEL_ACCESS = cl.CL_MEM_READ_WRITE | cl.CL_MEM_WRITE_ONLY | cl.CL_MEM_READ_ONLY
 _HOST_ACCESS = cl.CL_MEM_HOST_WRITE_ONLY | cl.CL_MEM_HOST_READ_ONLY | cl.CL_MEM_HOST_NO_ACCESS
 _HOST_POINTER = cl.CL_MEM_USE_HOST_PTR | cl.CL_MEM_ALLOC_HOST_PTR | cl.CL_MEM_COPY_HOST_PTR
@@ -87,7 +87,7 @@ class Memory(ClObject):
 
     @property
     def name(self) -> str:
-        """What reports of faults call it."""
+        """Its name in reports of faults."""
         return f"buffer {self.number}"
 
     @property
@@ -106,7 +106,7 @@ class Memory(ClObject):
         return 0
 
     def before_end(self, function: Callable[[], None]) -> None:
-        """Have something done when it is gone, the latest first, and its bytes last."""
+        """Register a destructor; the latest is called first, and the bytes are freed last."""
         if not self.endings:
             endings, data = self.endings, self.data
             self.at_end(lambda: _end(endings, data))
@@ -154,7 +154,7 @@ class Buffer(Memory):
     """A buffer or a part of one.
 
     Attributes:
-        address: what kernels know it by.
+        address: its address in kernels.
         undefined: undefined bits, if undefined values are checked; None if all bits count as defined.
     """
 
@@ -201,18 +201,18 @@ class Buffer(Memory):
         return self._whole[1] if self._whole else 0
 
     def note_defined(self, offset: int = 0, size: int | None = None) -> None:
-        """So many bytes have been written by the program; all behind the offset if it is not said how many."""
+        """The program has written ``size`` bytes, or all from the offset on."""
         if self.undefined is not None:
             self.undefined[offset : None if size is None else offset + size] = 0
 
     def note_copied(self, offset: int, given: Buffer, start: int, size: int) -> None:
-        """Bytes are those of a buffer from ``start`` on."""
+        """The program has copied bytes of a buffer from ``start`` on."""
         if self.undefined is not None:
             found = 0 if given.undefined is None else given.undefined[start : start + size]
             self.undefined[offset : offset + size] = found
 
     def note_box(self, box: Rectangle, copied: tuple[Buffer, Rectangle] | None = None) -> None:
-        """The bytes of a box have been written by the program, or are those of a box of a buffer."""
+        """The program has written the bytes of a box, or copied them from a box of a buffer."""
         if self.undefined is not None:
             given, other = copied or (self, box)
             known = None if copied is None else given.undefined
@@ -222,7 +222,7 @@ class Buffer(Memory):
         """Bytes of it.
 
         Raises:
-            ClError: they lie outside.
+            ClError: they are outside of the memory.
         """
         inside = offset + size <= self.size
         require(size and inside, cl.CL_INVALID_VALUE, f"{what} of {size} bytes at {offset} is not in {self.size} bytes")
@@ -230,7 +230,7 @@ class Buffer(Memory):
 
 
 def _end(endings: list[Callable[[], None]], data: Bytes) -> None:
-    """Tell who wants to know that memory is gone; its bytes (``data``) are there until then."""
+    """Call the destructors; the bytes (``data``) are freed after them."""
     while endings:
         endings.pop()()
 

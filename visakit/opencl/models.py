@@ -1,4 +1,4 @@
-"""What devices of each generation have."""
+"""Properties of the devices of each generation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Hardware(NamedTuple):
 
 
 class Model(NamedTuple):
-    """What devices of a generation have.
+    """Properties of the devices of a generation.
 
     Attributes:
         device: its name for the compiler driver.

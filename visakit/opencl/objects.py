@@ -1,4 +1,4 @@
-"""What the driver hands out: handles of objects that count who holds them.
+"""Objects of the program: handles, and counts of their references.
 
 A handle is the address of a few bytes that begin with the address of the dispatch table, where the ICD loader looks.
 Python never reads the memory of a handle: it knows all live ones. The loader reads it, also after the program has
@@ -20,7 +20,7 @@ from visakit.opencl.errors import ClError, require
 
 _ALIVE: weakref.WeakValueDictionary[int, ClObject] = weakref.WeakValueDictionary()
 _HELD: dict[int, ClObject] = {}
-"""Objects that the program holds. Others are alive as long as something in the driver needs them."""
+"""Objects that the program holds. Other objects live as long as the driver refers to them."""
 _NUMBERS: dict[str, itertools.count[int]] = {}
 _CALL = threading.local()
 _dispatch_table = 0
@@ -68,12 +68,12 @@ class ClObject:
 
     Attributes:
         handle: its address for the program.
-        number: counts the objects of its kind in the process; what messages call it by.
+        number: its number among the objects of its kind in the process, for messages.
         references: how often the program holds it.
     """
 
     invalid: ClassVar[int]
-    """The status of calls that give something else where they need one."""
+    """The status of calls that take it, and get something else."""
     title: ClassVar[str]
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class ClObject:
             _HELD.pop(self.handle, None)
 
     def at_end(self, function: Callable[[], None]) -> None:
-        """Have something done when the object is gone."""
+        """Register a destructor."""
         weakref.finalize(self, function).atexit = False
 
 

@@ -1,12 +1,11 @@
-"""Which commands of a context come before which, whatever the times at which they run: for the check of races between
-launches.
+"""The order of a context's commands, independent of the times of their execution, for the check of races.
 
-A command comes after those whose events it waits for, after those before it in an in-order queue or in front of a
-barrier, after what these come after, and after everything that the program has seen to be over when it queues the
-command: by waiting for it, or by asking for its status. Threads of the program count as one.
+A command follows the commands whose events it waits for, earlier commands of an in-order queue or before a barrier,
+their predecessors, and every command whose end the program has seen when it queues the command: by waiting for it, or
+by asking for its status. Threads of the program count as one.
 
-What the program does in memory that a command has mapped counts as a command, too: one that comes after the mapping,
-and that only those come after which come after the command that unmaps the memory.
+Accesses of the program to memory that a command has mapped also count as a command: it follows the mapping, and
+precedes the successors of the command that unmaps the memory.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ Numbers = frozenset[int]
 
 @dataclass(eq=False)
 class Turn:
-    """Where a command stands.
+    """The place of a command in the order.
 
     Attributes:
-        number: of the command, counted in the order in which the program queues them.
-        before: commands that it comes after, as far as the program had not seen them to be over.
-        apart: commands that were queued earlier, and that nothing orders with it.
+        number: of the command, counted in the order of submission.
+        before: its predecessors, without those whose end the program has seen.
+        apart: earlier commands without an order between them and this one.
         is_open: whether it waits for an event that the program itself completes, whose predecessors are unknown.
         mapped: accesses of the program to the memory that the command maps; None if it maps none.
     """
@@ -92,7 +91,7 @@ class Order:
         return turn
 
     def map(self, turn: Turn) -> None:
-        """A command maps memory: accesses of the program to it follow the command, and precede commands that wait for
+        """A command maps memory: the program's accesses to it follow the command, and precede commands that wait for
         it."""
         self.count += 1
         turn.mapped = Turn(self.count, turn.before | {turn.number}, turn.apart, turn.is_open)

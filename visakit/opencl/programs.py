@@ -27,7 +27,7 @@ _LINKING = threading.Lock()
 
 @dataclass(eq=False)
 class Build:
-    """What there is of a program for one device.
+    """The state of a program for one device.
 
     Attributes:
         status: of the last build; ``log`` is the compiler's log.
@@ -50,9 +50,9 @@ class Program(ClObject):
 
     Attributes:
         source: OpenCL C or SPIR-V; None for linked programs and programs of binaries.
-        builds: what there is for each device.
+        builds: the state for each device.
         kernel_count: kernels of it that the program holds; while there are some, it cannot be built again.
-        noted: kernels and arguments of which something was noted that is said once.
+        noted: kernels and arguments with a warning that was printed.
     """
 
     invalid = cl.CL_INVALID_PROGRAM
@@ -67,7 +67,7 @@ class Program(ClObject):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return f"program {self.number}"
 
     @property
@@ -117,7 +117,7 @@ class Program(ClObject):
         require(good, status, "the program has errors: its build log shows them")
 
     def take(self, device: Device, options: str, made: Made, kind: int, unknown_options: int) -> None:
-        """What the compiler made for a device becomes the build.
+        """Make the compiler's result for a device the build.
 
         Raises:
             ClError: with ``unknown_options``, the compiler does not know an option.
@@ -178,10 +178,10 @@ class Program(ClObject):
         return {device: build.loaded for device, build in self.builds.items() if build.loaded is not None}
 
     def signatures(self, kernel: str) -> dict[Device, KernelSignature]:
-        """What a kernel wants of a launch, by device.
+        """Requirements of a kernel for a launch, by device.
 
         Raises:
-            ClError: there is no such kernel, or it has something that cannot be run.
+            ClError: there is no such kernel, or it cannot run.
         """
         programs = self.executables()
         known = {name for device in programs for name in self.builds[device].kernels}
@@ -205,7 +205,7 @@ class Program(ClObject):
 def create_with_binaries(
     context: Context, devices: Sequence[Device], binaries: Sequence[bytes]
 ) -> tuple[Program, list[int]]:
-    """A program of zebins, one for each device, and what became of each of them."""
+    """A program of zebins, one for each device, and the status of each."""
     from visakit.objects.zebin import has_no_kernels, is_zebin
 
     program = Program(context)

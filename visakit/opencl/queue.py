@@ -46,7 +46,7 @@ class Queue(CommandQueue):
 
     Attributes:
         properties: bits of profiling and order; ``given`` are the properties as the program gave them.
-        failure: the status of the last command that failed, until :meth:`finish` says so; 0 for none.
+        failure: the status of the last failed command, until :meth:`finish` returns it; 0 for none.
     """
 
     invalid = cl.CL_INVALID_COMMAND_QUEUE
@@ -126,7 +126,7 @@ class Queue(CommandQueue):
             self.run(command)
 
     def flush(self) -> None:
-        """What is in the queue is as good as submitted."""
+        """Commands of the queue count as submitted."""
         with CHANGED:
             waiting = [command.event for command in self.commands]
         for event in waiting:
@@ -171,7 +171,7 @@ class Queue(CommandQueue):
         self.failure = cl.CL_OUT_OF_RESOURCES if lost else self.failure
 
     def help_until(self, event: Event) -> None:
-        """Run what can be run in the thread of the caller, until a command is over or another thread is at it."""
+        """Run ready commands in the caller's thread, until a command is over or another thread runs it."""
         while not event.is_over:
             with CHANGED:
                 command = self.take()
@@ -228,7 +228,7 @@ class Queue(CommandQueue):
             return cl.CL_OUT_OF_RESOURCES
         except MemoryError:
             return cl.CL_OUT_OF_HOST_MEMORY
-        except Exception:  # Nothing may leave by this way: the program would be gone.
+        except Exception:  # An exception that leaves the thread would end the program.
             self.context.report("visakit: a mistake of the driver; please report it:\n" + traceback.format_exc())
             return cl.CL_OUT_OF_RESOURCES
         except BaseException as interrupt:
@@ -256,19 +256,19 @@ if hasattr(os, "register_at_fork"):
 
 
 def _wake() -> None:
-    """Have threads of queues look whether their queue is gone."""
+    """Wake the threads of queues, which end if their queue was freed."""
     with CHANGED:
         CHANGED.notify_all()
 
 
 def _serve(reference: weakref.ref[Queue]) -> None:
-    """The thread of a queue: runs what can be run, until the queue is gone."""
+    """The thread of a queue: runs ready commands, until the queue is freed."""
     while _serve_one(reference):
         pass
 
 
 def _serve_one(reference: weakref.ref[Queue]) -> bool:
-    """Wait for a command and run it; false when the queue is gone. Waiting keeps no queue alive."""
+    """Wait for a command and run it; false when the queue was freed. A waiting thread keeps no queue alive."""
     with CHANGED:
         while True:
             queue = reference()

@@ -1,4 +1,4 @@
-"""ND-ranges: what an enqueue says of sizes, checked."""
+"""ND-ranges: the checked sizes of an enqueue."""
 
 from __future__ import annotations
 

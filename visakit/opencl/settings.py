@@ -29,7 +29,7 @@ SUPPRESSIONS_SETTING = "VISAKIT_CHECK_SUPPRESSIONS"
 
 @cache
 def engine() -> str:
-    """What executes kernels: native code, unless the reference engine is wanted.
+    """The engine of kernels: native code, or the reference engine on request.
 
     Programs may write memory while a kernel runs, so that it never begins anew (as ``auto`` would have it).
     """
@@ -38,7 +38,7 @@ def engine() -> str:
 
 @cache
 def schedule() -> Schedule | None:
-    """The order in which groups and threads run; None for one after the other, up to barriers."""
+    """The order of groups and threads; None for one after the other, up to barriers."""
     from vsim.launch.schedule import parse_schedule
 
     wanted = os.environ.get(SCHEDULE_SETTING, "")

@@ -16,7 +16,7 @@ _WORDS = {
     cl.CL_MEM_TYPE_UNKNOWN_INTEL: "SVM", cl.CL_MEM_TYPE_HOST_INTEL: "host", cl.CL_MEM_TYPE_DEVICE_INTEL: "device",
     cl.CL_MEM_TYPE_SHARED_INTEL: "shared",
 }  # fmt: skip
-"""What reports call allocations."""
+"""The name of allocations in reports."""
 _TRIES = 64
 _ADDRESSES = 1 << 47
 """Where addresses of a process end."""
@@ -61,7 +61,7 @@ def give_back(context: Context, found: Shared) -> None:
 
 
 def check_range(context: Context, pointer: int, size: int) -> None:
-    """Refuse a range that begins in an allocation and ends behind it; where other memory ends the program knows."""
+    """Refuse a range that begins in an allocation and exceeds it; other memory belongs to the program."""
     found = find(context, pointer)
     room = _ADDRESSES - pointer if found is None else found.address + found.size - pointer
     require(size <= room, cl.CL_INVALID_VALUE, f"{size} bytes at {pointer:#x}, of which {room} are there")

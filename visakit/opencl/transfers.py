@@ -1,4 +1,4 @@
-"""What commands that are no kernels do to memory, for the check of races between commands."""
+"""Memory that commands other than kernels access, for the check of races between commands."""
 
 from __future__ import annotations
 
@@ -53,13 +53,12 @@ class CommandAccesses:
 
     @classmethod
     def of_map(cls, part: Part, flags: int, turns: list[Turn]) -> CommandAccesses:
-        """Memory that a command maps, by the flags of the mapping. Only the program may read memory mapped for
-        writing."""
+        """Memory that a command maps, by its flags. Only the program may read memory that is mapped for writing."""
         return cls(None, part, turns) if flags & ~cl.CL_MAP_READ else cls(part, None, turns)
 
     def watched(self, queue: Queue, work: Callable[[], None]) -> Callable[[], None]:
-        """What the command does, behind which its races are reported. No kernel runs meanwhile: one that is looked at
-        runs again, in memory as it was.
+        """The work of a command, followed by a report of its races. No kernel runs during the report: the check may run
+        kernels again, on restored memory.
         """
         context, name = queue.context, current_call()
 

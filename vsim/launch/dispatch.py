@@ -85,8 +85,7 @@ class Dispatch:
 
     @property
     def lenient_reads(self) -> bool:
-        """Whether some reads beyond the end of buffers and registers give zeros; not under checks, which report
-        them."""
+        """Whether some reads beyond the end of buffers and registers give zeros; checks report them instead."""
         return self.signature.image.lenient_reads and not self.checks
 
     @property
@@ -159,8 +158,7 @@ class Dispatch:
 
     @property
     def is_watched(self) -> bool:
-        """Whether the order of threads, or the mapping of work-items to lanes, is visible to an observer or the
-        result."""
+        """Whether observers or results depend on the order of threads, or the mapping of work-items to lanes."""
         return bool(self.checks or self.schedule or self.coverage is not None or self.needs_order)
 
     @property

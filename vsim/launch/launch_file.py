@@ -117,8 +117,7 @@ class LaunchEntries:
         return launch_error(message, where, hint, self.code)
 
     def array(self, name: object, where: str, take: Take) -> Array:
-        """The contents of an array file (``.npy``, else bytes); ``take`` is called with their size before they are
-        read."""
+        """The contents of an array file (``.npy``, else bytes); ``take`` gets their size before they are read."""
         try:
             self.read.append(self.paths.input(name))
             return read_array(self.read[-1], take=take)

@@ -122,8 +122,7 @@ def _platform_of(binary: tuple[bytes, str]) -> str:
 
 
 class Replay(NamedTuple):
-    """A capture as a launch. ``rest`` is memory outside of the arguments' buffers, with its expected contents, by
-    number of the argument."""
+    """A capture as a launch. ``rest``: memory outside of the arguments' buffers with its results, by argument."""
 
     launch: Launch
     rest: list[tuple[int, Array, Checked]]

@@ -1,7 +1,7 @@
 """The functions of OpenCL: each checks its parameters as the specification says, and calls methods of objects.
 
 A function takes numbers, as its prototype has them; a pointer is one, too. It gives nothing where the status is all
-that the program gets, else the object or address. What it refuses it raises.
+that the program gets, else the object or address. Refusals are exceptions.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ def clEnqueueWaitForEvents(command_queue: int, num_events: int, event_list: int)
 
 
 def _nothing() -> None:
-    """What markers and barriers do."""
+    """The work of markers and barriers."""
 
 
 def give_event(made: Event, place: int) -> None:

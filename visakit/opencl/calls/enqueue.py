@@ -105,7 +105,7 @@ def own_buffer(context: Context, handle: int) -> Buffer:
 
 
 def address_of(data: Bytes) -> int:
-    """Where bytes lie."""
+    """The address of bytes."""
     return int(data.__array_interface__["data"][0])
 
 
@@ -176,7 +176,7 @@ def clEnqueueFillBuffer(
 
 
 def fill(data: Bytes, pattern: bytes) -> None:
-    """Fill memory with a pattern over and over, so many of them at a time that each is a long copy."""
+    """Fill memory with a repeated pattern, in blocks of many patterns."""
     block = host.repeated(host.as_array(pattern), FILL_BLOCK)
     whole = data.size - data.size % FILL_BLOCK
     data[:whole].reshape(-1, FILL_BLOCK)[:] = block

@@ -200,7 +200,7 @@ def clEnqueueCopyImage(
 
 
 def _in_buffer(image: Image, offset: int, size: tuple[int, ...], room: int) -> Rectangle:
-    """Texels in a buffer, one behind the other."""
+    """Texels in a buffer, without gaps."""
     box = image.outside(size, 0, 0)._replace(start=offset)
     box.check(room)
     return box

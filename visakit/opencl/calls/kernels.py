@@ -73,7 +73,7 @@ def clGetKernelWorkGroupInfo(kernel: int, device: int, name: int, size: int, val
 
 
 def device_of(kernel: Kernel, handle: int) -> Device:
-    """A device that a kernel is for; null stands for the only one.
+    """A device of a kernel; null is the only one.
 
     Raises:
         ClError: it is for another one, or for several.
