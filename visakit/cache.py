@@ -1,4 +1,4 @@
-"""The user's cache directory, for what can be made again: grammar tables, compiled kernels.
+"""The user's cache directory, for data that can be made again: grammar tables, compiled kernels.
 
 The contents are executed later, so only the user may have written them: each entry begins with a code over its name and
 contents under a key that only the user can read. Directories and key belong to the user and are closed to others; else
@@ -58,7 +58,7 @@ def private_directory(name: str, create: bool = False) -> Path | None:
 
 
 def _is_private(status: os.stat_result, kind: int = stat.S_IFDIR) -> bool:
-    """Whether something is of a kind, is the user's, and is closed to writers, a file to readers, too."""
+    """Whether an entry has a kind, belongs to the user, and is closed to other writers, a file to readers, too."""
     if stat.S_IFMT(status.st_mode) != kind:
         return False
     # Windows has no such modes; there a user's folder is private by its place.
@@ -107,7 +107,7 @@ def _key(create: bool = False) -> bytes | None:
 
 
 def _code(key: bytes, folder: str, name: str, data: bytes) -> bytes:
-    """What proves that the owner of the key has kept the data under this name."""
+    """The code that proves that the owner of the key has stored the data under this name."""
     code = blake2b(f"{folder}/{name}\0".encode(), digest_size=_CODE, key=key)
     code.update(data)
     return code.digest()

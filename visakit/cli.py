@@ -46,7 +46,7 @@ EXECUTION, INSTALLATION = "Execution", "Installation"
 
 
 def _device(value: str) -> str:
-    """A platform of which there are devices."""
+    """A platform with simulated devices."""
     from visakit.opencl.models import MODELS
 
     name = device_name(value)
@@ -163,7 +163,7 @@ def _replace_process(words: Sequence[str], environment: Mapping[str, str]) -> No
 
 
 def _cure(path: str) -> str:
-    """What takes a file that is no program; empty where nothing tells, or there is no such file."""
+    """The command that takes a file that is no program; empty if it is unknown, or the file is missing."""
     try:
         with open_regular(path) as stream:
             kind = kind_of(path, stream.read(HEAD_BYTES))
@@ -186,7 +186,7 @@ def opencl_app(
     explain: Explain = None,
     version: Version = False,
 ) -> int:
-    """Write the OpenCL driver, and the file by which loaders find it, into a folder."""
+    """Write the OpenCL driver, and the file with which loaders find it, into a folder."""
     from visakit.opencl.library import install as install_driver
 
     print(install_driver(install))
@@ -233,7 +233,7 @@ def summary() -> str:
 
 
 def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
-    """The command that is meant, its name and its words; or what to print.
+    """The chosen command, its name and its words; or a text to print.
 
     Raises:
         UsageError: there is no such command.
@@ -252,7 +252,7 @@ def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
 
 
 def _separated(words: Sequence[str]) -> list[str]:
-    """The words of ``exec`` with ``--`` before the program: what follows is the program's own."""
+    """The words of ``exec`` with ``--`` before the program, whose words follow."""
     with_value = (
         *("--platform", "--engine", "--threads", "--schedule", "--ocloc", "--trace"),
         *("--check", "--check-limit", "--suppressions", "--error-format", "--explain"),

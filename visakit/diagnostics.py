@@ -42,7 +42,7 @@ class Diagnostic:
             U... usage, T... the CTM target. ``vasm --explain CODE`` shows its page.
         message: the found and the expected form.
         span: the place; None without one.
-        hint: what would help; may be empty.
+        hint: a cure; may be empty.
         labels: further places that belong to it.
         severity: ``error`` or ``warning``.
     """
@@ -103,7 +103,7 @@ class LaunchError(VisaError):
 
 
 class SimulationError(VisaError):
-    """The program did something that has no defined result, or took longer than it may.
+    """The program did something without a defined result, or took longer than its limit.
 
     Attributes:
         printf: the kernel's output up to the error.
@@ -129,7 +129,7 @@ class UsageError(VisaError, ValueError, TypeError):
 
 
 class VisaWarning(UserWarning):
-    """What the library warns of where there is no result that could say so.
+    """A warning of the library in functions whose result cannot hold it.
 
     Attributes:
         diagnostics: the warnings.
@@ -141,7 +141,7 @@ class VisaWarning(UserWarning):
 
 
 QUIET = frozenset({"W005", "W007", "W015"})
-"""Warnings about what compilers do all the time; they must be asked for."""
+"""Optional warnings, about frequent forms of compilers."""
 
 
 @dataclass
@@ -293,7 +293,7 @@ def render(items: Sequence[Diagnostic], style: str = "human", color: bool = Fals
     Args:
         style: ``human`` (source line, caret and hint), ``gnu`` (a line each), ``json`` or ``sarif``.
         color: whether ``human`` uses the colours of terminals.
-        tool: what ``sarif`` names as the source.
+        tool: the name of the source in ``sarif``.
 
     Raises:
         UsageError: there is no such style.

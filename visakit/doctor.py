@@ -1,4 +1,4 @@
-"""What of a machine the driver finds: programs, libraries, headers."""
+"""The driver's requirements on a machine: programs, libraries, headers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Component(NamedTuple):
 
     Attributes:
         found: version or place; empty where it is not there.
-        advice: what to install.
+        advice: the package to install.
         is_needed: whether nothing runs without it.
     """
 

@@ -1,4 +1,4 @@
-"""What a file is by its first bytes and by its name, for messages about a file that a command does not take."""
+"""The kind of a file by its first bytes and its name, for messages about files that a command does not take."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 SPIRV, BITCODE = b"\x03\x02\x23\x07", b"BC\xc0\xde"
 SourceLanguage = Literal["cl", "spv", "bc", "ll"]
-"""What the compiler driver makes programs of: OpenCL C, SPIR-V, LLVM's bitcode and its text."""
+"""Sources that the compiler driver takes: OpenCL C, SPIR-V, LLVM's bitcode and its text."""
 HEAD_BYTES = 4096
 """Bytes of a file in which its contents show its kind; comments may precede them."""
 VISA_TEXT = "vISA text"
@@ -20,7 +20,7 @@ _CUDA_KERNEL = re.compile(rb"(?m)^[^/\n]*\b__global__[ \t]+(?:void|__launch_boun
 
 
 class FileKind(NamedTuple):
-    """What a file is, in words, and which command takes it."""
+    """The kind of a file in words, and the command that takes it."""
 
     title: str
     cure: str
@@ -79,7 +79,7 @@ def is_visa_text(data: bytes) -> bool:
 
 
 def kind_of(name: str, data: bytes) -> FileKind | None:
-    """What a file is that has neither the form of an object nor that of an image; None where nothing tells."""
+    """The kind of a file that is neither an object nor an image; None for an unknown one."""
     head, language = data[:HEAD_BYTES], source_language("", data)
     if language:
         return _SOURCES[language]

@@ -36,7 +36,7 @@ __all__ = [
 
 MAXIMUM_INPUT = 1 << 30
 MAXIMUM_STREAM = 1 << 28
-"""Bytes of what does not say its size: standard input, devices, FIFOs."""
+"""Limit in bytes of files without a size: standard input, devices, FIFOs."""
 
 
 def _failure(path: str, error: OSError | ValueError) -> FileError:
@@ -69,7 +69,7 @@ def read_bytes(path: str) -> bytes:
             data = _contents(path, size)
     except FileNotFoundError as error:
         raise FileError(replace(_failure(path, error).diagnostics[0], hint=_near(path))) from None
-    except (OSError, ValueError) as error:  # a name may have what no path has
+    except (OSError, ValueError) as error:  # ValueError: a name that cannot be a path.
         raise _failure(path, error) from None
     if size > MAXIMUM_INPUT:
         raise FileError(Diagnostic("F002", f"the file has {size} bytes, more than {MAXIMUM_INPUT}", Span(path, 0)))
@@ -87,10 +87,10 @@ def _contents(path: str, size: int) -> bytes:
 
 
 def read_text(path: str, wanted: str = "text") -> str:
-    """A UTF-8 text file, without the byte order mark that some editors put in front.
+    """A UTF-8 text file, without the byte order mark that some editors write.
 
     Args:
-        wanted: what messages call such a text.
+        wanted: the name of such a text in messages.
 
     Raises:
         FileError: it cannot be read or is not text.
@@ -255,7 +255,7 @@ def _remove_left(temporary: str) -> None:
 
 
 class NoRegularFileError(OSError):
-    """What was to be read is a FIFO, a device or the like."""
+    """A FIFO, a device or another special file in place of a regular one."""
 
 
 def open_regular(path: str) -> BinaryIO:
@@ -308,7 +308,7 @@ def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str]) -> None:
 
 
 def _identity(path: str) -> object:
-    """What is the same for all names of a file."""
+    """The identity of a file, which all of its names share."""
     with contextlib.suppress(OSError, ValueError):
         status = os.stat(path)
         return status.st_dev, status.st_ino
@@ -328,7 +328,7 @@ def make_directory(path: str) -> None:
 
 
 class _Closed(io.RawIOBase):
-    """What stands for a standard output that the caller has closed: writing fails as it does in C."""
+    """Replaces a standard output that the caller has closed: writing fails as it does in C."""
 
     def writable(self) -> bool:
         """It is there to be written to."""
@@ -346,7 +346,7 @@ class _Closed(io.RawIOBase):
 def open_streams() -> None:
     """Standard streams that were closed become ones that are there: no file that is opened later takes their numbers.
 
-    What cannot be encoded is shown escaped.
+    Characters without an encoding are escaped.
     """
     while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass

@@ -1,4 +1,4 @@
-"""JSON that people write: syntax errors in our words, and where each part of the text stands."""
+"""JSON that people write: syntax errors in words, and the places of all parts of the text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORDS = {
     "Invalid control character": "this string does not end in its line",
     "Invalid \\": "a backslash begins no escape sequence",
 }
-"""What Python says, which differs from version to version, in words of our own."""
+"""Python's messages, which differ between versions, and their replacements."""
 
 
 def read_json(text: str, file: str, code: str, error_type: type[VisaError]) -> object:
@@ -62,7 +62,7 @@ def span_in(text: str, file: str, start: int, end: int) -> Span:
 
 
 class JsonPlaces:
-    """Where the parts of a valid JSON text stand, by the words that messages have for them.
+    """The places of the parts of a valid JSON text, by their names in messages.
 
     Args:
         names: what entries of the lists and objects at a key are called: ``{"args": "argument"}`` makes the second
@@ -86,7 +86,7 @@ class JsonPlaces:
         return found
 
     def _entries(self, start: int) -> Iterator[tuple[int, int, int, int | str]]:
-        """The entries of a list or object: where the entry, its value and what follows begin; its number or key."""
+        """The entries of a list or object: where the entry, its value and the rest begin; its number or key."""
         text, opened = self.text, self.text[start : start + 1]
         if opened not in ("{", "["):
             return

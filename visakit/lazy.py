@@ -6,7 +6,7 @@ import importlib
 import sys
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # Commands load this before they can say what an interrupt is (visakit.start).
+if TYPE_CHECKING:  # Commands load this before they handle interrupts (visakit.start).
     from collections.abc import Callable, Mapping
 
 

@@ -58,7 +58,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _asked(metafunc: pytest.Metafunc, what: str) -> list[str]:
-    """What a marker, an option or the settings say, whichever counts most."""
+    """The values of a marker, of an option or of the settings, in this order."""
     for marker in metafunc.definition.iter_markers("visakit"):
         if what in marker.kwargs:
             found = marker.kwargs[what]
@@ -193,12 +193,13 @@ class Device:
         Args:
             kernel: ``program.saxpy``, say.
             args, named: its arguments in order, and by name; options of :meth:`vsim.Program.launch`, too.
-            expect: by the name of an argument what its array is to hold afterwards: an array, or a number for all.
+            expect: by the name of an argument the expected contents of its array: an array, or a number for all
+                elements.
             rtol, atol: how far elements may be from that: ``atol + rtol * |expected|``.
 
         Raises:
-            AssertionError: an array holds something else; the message says where, and by how much. Or a check found
-                something.
+            AssertionError: an array has other contents; the message has the places and differences. Or a check has
+                findings.
             LaunchError, SimulationError: as ``launch``.
         """
         __tracebackhide__ = True

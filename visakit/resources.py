@@ -1,4 +1,4 @@
-"""Files of the package that lie elsewhere in a checkout: the grammars and the page of messages."""
+"""Files of the package with another place in a checkout: the grammars and the page of messages."""
 
 from __future__ import annotations
 

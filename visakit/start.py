@@ -1,6 +1,6 @@
 """How commands start: an interrupt, or a limit that Python and its modules do not fit in, is a line, and no traceback.
 
-Loading modules takes longer than most of what commands do then. This is loaded first, and loads nothing itself.
+Loading modules takes longer than most commands' work. This module is loaded first, and loads nothing itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ except ImportError:
 INTERRUPTED = 130
 _IMPORTING = "<frozen importlib._bootstrap>"
 TOOLS = {"vasm": "vasm", "vasm.vdis": "vdis", "vlink": "vlink", "vsim": "vsim", "visakit": "visakit"}
-"""The commands, by what ``python -m`` calls them."""
+"""The commands, by their modules' names."""
 _STATE = {"tool": "", "works": ""}
 """The command; not empty is whether it is at work, and deals with interrupts."""
 
@@ -62,7 +62,7 @@ def leave(code: int, message: str) -> NoReturn:
 
 
 def cannot(error: BaseException) -> str:
-    """What the system does not let the command have, in one line."""
+    """An error of the system in one line."""
     while isinstance(error, ImportError) and error.__cause__ is not None:
         error = error.__cause__  # Modules say much about it.
     if isinstance(error, MemoryError):
@@ -76,7 +76,7 @@ def start(tool: str, load: Callable[[], Callable[[], None]]) -> None:
     """Run a command.
 
     Args:
-        load: loads its modules, and gives what runs it.
+        load: loads the command's modules, and returns the function that runs it.
     """
     is_guarded = guard(tool)
     try:

@@ -20,7 +20,7 @@ _MAXIMUM_DIGITS = 19
 
 
 def whole_number(text: str) -> int | None:
-    """The number that decimal digits say; None if a text is something else or longer than any number that is taken."""
+    """The number of decimal digits; None if a text is something else, or longer than any valid number."""
     fits = text.isascii() and text.isdecimal() and len(text) <= _MAXIMUM_DIGITS
     return int(text) if fits else None
 
@@ -34,7 +34,7 @@ def shown(value: object) -> str:
 
 
 def _caller() -> FrameType | None:
-    """The frame of who called who asks."""
+    """The frame of the library's caller."""
     return sys._getframe(1)
 
 
@@ -59,7 +59,7 @@ def check_text(value: object, what: str) -> str:
 
 
 def check_name(value: object, what: str) -> str:
-    """What messages call something: a text or a path.
+    """The name of a value in messages: a text or a path.
 
     Raises:
         UsageError: it is something else; the message begins with ``what``.

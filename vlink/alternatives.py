@@ -12,7 +12,7 @@ from vlink.program_info import ProgramInfo
 from vlink.symbols import Definition
 
 Discarded = list[tuple[Definition, str]]
-"""What does not go into the image, with the reason."""
+"""Omitted bodies, with the reason."""
 
 
 def pick(objects: Sequence[ObjectFile], infos: Sequence[ProgramInfo]) -> Discarded:
@@ -42,7 +42,7 @@ def pick(objects: Sequence[ObjectFile], infos: Sequence[ProgramInfo]) -> Discard
 
 
 def _simd_size(infos: Sequence[ProgramInfo], name: str, kernel: Function) -> int:
-    """The SIMD size of a kernel in ze_info; its own where nothing is said, or something that makes no sense."""
+    """The SIMD size of a kernel in ze_info; the kernel's if it is missing or invalid there."""
     for info in infos:
         try:
             found = kernel_info(info.tree, name, kernel.simd_size)

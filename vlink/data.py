@@ -91,7 +91,7 @@ def apply_relocations(
 
 
 def _patch(contents: bytearray, relocation: Relocation, address: int) -> bool:
-    """Apply one relocation; False if it lies outside the section or is of an unknown kind."""
+    """Apply one relocation; False if it is outside of the section or of an unknown kind."""
     width = 8 if relocation.kind == R_ADDRESS else 4
     if relocation.kind not in (R_ADDRESS, R_LOW, R_HIGH) or relocation.offset + width > len(contents):
         return False

@@ -20,7 +20,7 @@ Inputs = Sequence[tuple[str, bytes]]
 def input_files(
     files: Iterable[str] | None, libraries: Iterable[str] | None, directories: Sequence[str] | None
 ) -> list[str]:
-    """Paths of all inputs: the words in ``@FILE`` in its place, the libraries behind the files.
+    """Paths of all inputs: the words in ``@FILE`` in its place, the libraries after the files.
 
     Raises:
         LinkError: a library is in none of the directories.
@@ -72,7 +72,7 @@ def picks(pick: bool, ze_info: Sequence[str] | None) -> bool:
     """Whether one of several bodies is to be linked.
 
     Raises:
-        UsageError: nothing says which.
+        UsageError: nothing determines the body.
     """
     if pick and not ze_info:
         raise UsageError("--pick chooses by the SIMD size in ze_info; give it with --ze-info")

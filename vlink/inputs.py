@@ -22,7 +22,7 @@ class ObjectFile:
     """A module to be linked; ``name`` is shown in messages, ``archive(member)`` for members.
 
     ``left_out`` are the ids of functions that another body of their name replaces.
-    ``is_compiled`` says that it comes out of the compiler's program binary: what other objects define replaces it.
+    ``is_compiled``: it comes out of the compiler's program binary; definitions of other objects replace its.
     """
 
     name: str
@@ -35,7 +35,7 @@ class ObjectFile:
     is_compiled: bool = False
 
     def described(self, function: Function) -> Description:
-        """What is known of a function without reading its instructions, where the object says that."""
+        """The record of a function in the index of its object."""
         found = self.descriptions.get(id(function))
         if found is None:
             found = self.descriptions[id(function)] = Description.of(function)

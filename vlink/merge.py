@@ -17,7 +17,7 @@ from vlink.symbols import Definition, References
 
 
 def merge_modules(objects: Sequence[ObjectFile], kept: Sequence[Definition]) -> Module:
-    """The module of the image; ``kept`` has the kernels in front. The version is that of the first object."""
+    """The module of the image; kernels are first in ``kept``. The version is that of the first object."""
     functions = [d.function for d in kept]
     return Module(
         objects[0].module.version, [f for f in functions if f.is_kernel], [f for f in functions if not f.is_kernel]
@@ -53,7 +53,7 @@ def _entries(info: ProgramInfo, key: str) -> list[object]:
 
 
 def merge_program_info(infos: Sequence[ProgramInfo], kernels: Collection[str], errors: list[Diagnostic]) -> str:
-    """What the compiler said about all kernels, as JSON: it is YAML too, and read many times faster."""
+    """The compiler's descriptions of all kernels, as JSON: it is YAML too, and read many times faster."""
     if not infos:
         return ""
     tree = dict(infos[0].tree)
@@ -72,7 +72,7 @@ def merge_program_info(infos: Sequence[ProgramInfo], kernels: Collection[str], e
 
 
 def relocate_functions(kept: Sequence[Definition], references: References, data: DataLayout) -> list[str]:
-    """Fill the relocation tables of the functions, which say what each name became; gives the names still undefined."""
+    """Fill the relocation tables of the functions with the new names; returns the names still undefined."""
     kernels = sum(d.function.is_kernel for d in kept)
     function_numbers = {d: i - kernels for i, d in enumerate(kept)}
     data_numbers = {name: i for i, name in enumerate(data.symbols)}

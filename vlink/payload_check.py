@@ -1,4 +1,4 @@
-"""Whether texts and ze_info come from one compilation: a kernel's ``.input`` variables lie where ze_info has values."""
+"""Checks that texts and ze_info come from one compilation: ``.input`` variables and ze_info have equal offsets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vlink.symbols import Definition
 def check_payloads(
     kept: Sequence[Definition], infos: Sequence[ProgramInfo], platform: str, grf_size: int, errors: list[Diagnostic]
 ) -> None:
-    """Report the first thing of each kernel that ze_info says otherwise: L021.
+    """Report the first difference of each kernel to ze_info: L021.
 
     Args:
         platform: the platform of the image, which determines the omitted parts of payloads.
@@ -34,10 +34,10 @@ def check_payloads(
 
 
 def _difference(kernel: Function, info: ProgramInfo, platform: str, grf_size: int) -> str:
-    """What a text and ze_info say differently; empty if nothing, or if it is not spoken of."""
+    """The difference of a text to ze_info; empty if there is none, or ze_info does not describe the kernel."""
     try:
         found = kernel_info(info.tree, kernel.name, 0)
-    except ValueError:  # which is said where ze_info is read
+    except ValueError:  # reported by the reader of ze_info
         found = None
     if found is None:
         return ""
@@ -49,7 +49,7 @@ def _difference(kernel: Function, info: ProgramInfo, platform: str, grf_size: in
 
 
 def _misplaced(kernel: Function, places: PayloadPlaces, grf_size: int) -> Iterator[str]:
-    """What ze_info does not have where inputs behind the local ids lie."""
+    """An input after the local ids that ze_info does not have."""
     fields = [(at, at + field.size, field) for at, field in places.fields if field.size]
     ends = {end for _, end, _ in fields}
     for item in kernel.inputs:

@@ -1,4 +1,4 @@
-"""What names mean: definitions, the table that the linker looks them up in, and references to them."""
+"""The meaning of names: definitions, the symbol table of the linker, and references."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Reference:
 
 
 References = dict[Definition, list[Reference]]
-"""What each kernel or function refers to, in the order of its instructions."""
+"""References of each kernel or function, in the order of its instructions."""
 
 
 @dataclass
@@ -91,7 +91,7 @@ def _duplicate(code: str, message: str, second: Definition, first: Definition) -
 def resolve_references(
     table: SymbolTable, data: DataLayout, undefined_allowed: bool, errors: list[Diagnostic]
 ) -> References:
-    """Which function each call of a name means; what fits no definition is an error."""
+    """The function of each call of a name; a name without a definition is an error."""
     found: References = {}
     exported, unexported = table.exported, table.unexported
     for d in table.definitions:

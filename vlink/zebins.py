@@ -15,7 +15,7 @@ from vlink.inputs import ObjectFile
 def zebin_objects(zebin: Zebin) -> list[ObjectFile]:
     """An object for each kernel, with the functions that were compiled with it.
 
-    A function that stands with several kernels, word for word the same, is in the first object only.
+    A function that several kernels contain, word for word the same, is in the first object only.
 
     Raises:
         AssemblyError: texts have errors; those of all texts.

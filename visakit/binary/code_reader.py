@@ -1,4 +1,4 @@
-"""The instructions of a function out of their bytes, with the table, which who looks at declarations does without."""
+"""Decodes the instructions of a function. It loads the table, which readers of declarations do not need."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Repeats:
 def read_code(
     r: Reader, position: int, end: int, operands: Operands | None, lines: Sequence[int], function: Function
 ) -> None:
-    """Give a function, whose declarations were read, the instructions that lie between two positions.
+    """Decode the instructions of a function between two positions; its declarations were read.
 
     Args:
         operands: decoded operands of other functions of the module, for reuse; None for none.
@@ -77,7 +77,7 @@ def read_code(
                 "IGC 1.0.12198 to 1.0.13063 wrote instruction streams with operands missing; "
                 "assemble the .visaasm text beside the file instead"
             )
-        function.instructions = found  # for who shows what can be read
+        function.instructions = found  # for users that show the readable part
         raise r.fail(f"{error.message} in instruction {len(found)}", error.offset, "C002", hint) from None
     for instruction, line in zip(found, lines, strict=False):
         instruction.line = line

@@ -68,7 +68,7 @@ def encode_vector(op: VectorOperand) -> bytes:
 
 
 def encode_predicate(pred: PredicateControl | None) -> int:
-    """The two bytes of the predicate in front of an instruction; 0 without one."""
+    """The two bytes of the predicate of an instruction; 0 without one."""
     if pred is not None and not 0 < pred.var <= MAXIMUM_PREDICATES:
         raise OverflowError(f"predicate {pred.var} has no number in front of an instruction")
     return 0 if pred is None else pred.var | _MODES[pred.mode] | (_INVERSE if pred.inverse else 0)
@@ -193,7 +193,7 @@ class Encoder:
 
 
 def _no_bytes(args: Fields) -> bytes:
-    """A field that readers tell from the bytes behind it; the fields must be such that they can.
+    """A field whose presence follows from the next bytes; the fields must make that possible.
 
     Raises:
         OverflowError: they are not.
@@ -212,14 +212,14 @@ _INTEGERS = {
 """How the numbers of a kind of field are stored."""
 _GENERAL, _ADDRESS = struct.Struct("<IBBH"), struct.Struct("<HBB")
 _INDIRECT, _STATE = struct.Struct("<HBhBH"), struct.Struct("<BHB")
-"""The contents of vector operands behind the tag, by class."""
+"""The contents of vector operands after the tag, by class."""
 
 _EXECUTIONS = tuple(
     e if e.is_aligned and e.is_within else None for e in (Execution(1 << (byte & 15), byte >> 4) for byte in range(256))
 )
 
 Operands = tuple[dict[bytes, VectorOperand], ...]
-"""Operands by their bytes, for each slot in which they may stand."""
+"""Operands by their bytes, for each slot."""
 
 
 def new_operands() -> Operands:
@@ -255,7 +255,7 @@ class Decoder:
         return Raw(var, offset)
 
     def next(self) -> Instruction:
-        """The instruction at the current position, which moves behind it."""
+        """The instruction at the current position, which moves to its end."""
         start = self.position
         opcode = self._number(_BYTE)
         forms = self._table.by_opcode.get(opcode)

@@ -38,8 +38,9 @@ from visakit.language.operands import (
 from visakit.language.program import Fields
 
 DESTINATION, SATURATED, SOURCE, GROUPED, SCALAR_SOURCE = range(5)
-"""Where a vector operand stands: a destination, one that may saturate, a source, one within a group, and one that is a
-scalar or a number, as addresses of messages have them."""
+"""Slots of vector operands: a destination, one that may saturate, a source, one within a group, and a scalar or a
+number, as in addresses of messages.
+"""
 
 _UNIFORM, _EMPTY = Execution(1, 0), Execution(1, 8)
 _ZERO = Immediate(types.UD, 0)
@@ -51,7 +52,7 @@ Check = Callable[[Fields], str]
 
 @functools.cache
 def slot_of(desc: InstructionDesc, name: str, kind: str) -> int:
-    """Where the vector operand of a field stands."""
+    """The slot of the vector operand of a field."""
     if kind == "d":
         return SATURATED if any(not isinstance(s, _NAMED) for s in desc.suffixes) else DESTINATION
     if (
@@ -68,7 +69,7 @@ _NAMED = (Choice, FenceFlags, Flag, Hint, Number, TargetFlags)
 
 
 def illegal_operand(op: VectorOperand, slot: int) -> str:
-    """What is wrong with a vector operand that stands there; empty if nothing is."""
+    """The error of a vector operand in its slot; empty without one."""
     if slot in (DESTINATION, SATURATED):
         return _illegal_destination(op, slot)
     if op.modifier == SAT or (op.modifier and not isinstance(op, General | Indirect)):
@@ -156,7 +157,7 @@ _GROUPS = {
 
 
 def _written_fields(desc: InstructionDesc) -> set[str]:
-    """Names of the fields that the text of an instruction says something about."""
+    """Names of the fields that occur in the text of an instruction."""
     found = {"pred", *desc.fixed}
     for word in desc.text:
         kind, _, name = word.partition(":")
@@ -174,7 +175,7 @@ def _written_fields(desc: InstructionDesc) -> set[str]:
 
 @functools.cache
 def checks_of(desc: InstructionDesc) -> tuple[Check, ...]:
-    """What must hold of the fields of a decoded instruction besides what holds of each."""
+    """Conditions of combinations of fields of a decoded instruction."""
     checks: list[Check] = []
     hidden = _hidden(desc)
     if hidden:

@@ -20,7 +20,7 @@ _GENERAL, _IMMEDIATE = 9, 6
 _NUMBER = 5
 """The tag of a number."""
 _PLACES = 5
-"""Operands in front of the last one, y."""
+"""Operands before the last one, y."""
 _FIRST_CONFUSED = 1 << 12
 """Byte offset of the data from which on they could look like the region of an operand."""
 _LAST_STRIDE = 7
@@ -83,7 +83,7 @@ def _illegal_offsets(form: int, args: Fields) -> str:
 
 
 def _confusing(form: int, args: Fields) -> str:
-    """What would look like an operand, or like an offset."""
+    """A rule for bytes that could be an operand or an offset."""
     y, data = args.get("y"), args["src1"].offset if "src1" in args else 0
     if form == MATRIX_OPERANDS and isinstance(y, Immediate) and y.bits >> 16 & 0xFF == _NUMBER:
         return f"the number {y.bits:#x} as y could not be told from an offset; put it into a register"

@@ -1,4 +1,4 @@
-"""The tables of CISA bytes, which say where the functions of a module lie."""
+"""The tables of CISA bytes, with the offsets of the functions of a module."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def check_range(r: Reader, function: Function, offset: int, size: int) -> None:
 
 
 def version_of(r: Reader) -> tuple[int, int]:
-    """The version of the format, behind the magic number; 4.0 is read as 4.1, from which it does not differ."""
+    """The version of the format, after the magic number; 4.0 is read as 4.1, as they do not differ."""
     if r.data[:4] != b"CISA":
         raise r.fail("this is not a CISA module: it does not begin with the bytes 'CISA'", 0)
     r.position = 4

@@ -15,7 +15,7 @@ Region = tuple[int | None, int | None, int | None]
 """Vertical stride, width, horizontal stride in elements; None where the encoding has none."""
 
 VERTICAL_STRIDES, REGION_WIDTHS, HORIZONTAL_STRIDES = (0, 1, 2, 4, 8, 16, 32), (1, 2, 4, 8, 16), (0, 1, 2, 4)
-"""What the parts of a region can be."""
+"""Values of the parts of a region."""
 ADDRESS_WIDTHS = (1, 2, 4, 8, 16)
 """How many elements of an address variable an operand names."""
 INDIRECT_OFFSETS = range(-512, 512)
@@ -51,7 +51,7 @@ class General:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Elements of an address variable; lanes beyond ``width`` take them again. That of a destination says nothing."""
+    """Elements of an address variable; lanes beyond ``width`` use them again. A destination's width has no meaning."""
 
     var: int
     offset: int

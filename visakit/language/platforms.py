@@ -1,4 +1,4 @@
-"""The platforms that the tools know, in order of age, and what differs between them."""
+"""The known platforms in order of age, and their differences."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def of_product(family: int) -> Platform | None:
 
 
 def _last(rows: Sequence[tuple[Key, str]], key: Key) -> str:
-    """What the last row that begins at the key, or in front of it, has."""
+    """The value of the last row that begins at or before the key."""
     return next((name for first, name in reversed(rows) if first <= key), "")
 
 

@@ -47,7 +47,7 @@ pause of a loop that waits (element 4)."""
 READ_ONLY_VARIABLES = frozenset(n for n, (name, _, _) in enumerate(PREDEFINED_VARIABLES) if name not in _WRITABLE)
 """Numbers of the others."""
 ARGUMENT_REGISTERS, RESULT_REGISTERS = 32, 12
-"""Registers of %arg and %retval, whatever bytes a register has; the counts above are of registers of 32 bytes."""
+"""Registers of %arg and %retval, for all sizes of registers; the counts above are of registers of 32 bytes."""
 ARG, RETVAL = 8, 9
 _IN_REGISTERS = {ARG: ARGUMENT_REGISTERS, RETVAL: RESULT_REGISTERS}
 
@@ -73,7 +73,7 @@ def predefined_names(version: tuple[int, int]) -> tuple[str, ...]:
 
 @functools.cache
 def predefined_strings(version: tuple[int, int]) -> tuple[str, ...]:
-    """The strings that every function's pool holds behind the function's own name."""
+    """Strings that follow the function's name in every function's pool."""
     return (*predefined_names(version), *PREDEFINED_SURFACES, "S31")
 
 
@@ -236,7 +236,7 @@ class Function:
                 raise AttributeError(f"a function has no '{name}'")
             with _READING:
                 pending = self.pending
-                if pending is None:  # Another thread may have read it meanwhile.
+                if pending is None:  # Another thread may have read it.
                     return object.__getattribute__(self, name)
                 self.pending = None
                 pending(self)
@@ -283,7 +283,7 @@ class Function:
 
     @property
     def simd_size(self) -> int:
-        """Work-items of a thread; where the function does not say, or says 0, 16, and 1 for ``Target="cm"``."""
+        """Work-items of a thread; if the function has no size or 0: 16, and 1 for ``Target="cm"``."""
         return self.integer_attribute("SimdSize") or (1 if self.is_cm else 16)
 
     @property
@@ -318,7 +318,7 @@ class Function:
         return "S31" if index == NAMED_SAMPLER else self.samplers[index].name
 
     def predicate_bits(self, index: int) -> int:
-        """How many bits a predicate has, of which a thread has 32 lanes at most."""
+        """Bits of a predicate, of which a thread has 32 lanes at most."""
         return min(MAXIMUM_THREAD_LANES, self.predicates[index - FIRST_PREDICATE].elements)
 
     def state_elements(self, kind: int, index: int) -> int:

@@ -1,6 +1,6 @@
-"""Lines of the program that was compiled: which one an instruction comes from, and what stands there.
+"""Source lines of a compiled program: the line of each instruction, and its text.
 
-``FILE`` and ``LOC`` say it, which compilers write with ``-g``; both hold for what follows them in the text.
+The directives ``FILE`` and ``LOC``, which compilers write with ``-g``, set them; each holds for the following text.
 """
 
 from __future__ import annotations

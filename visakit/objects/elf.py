@@ -13,7 +13,7 @@ from visakit.diagnostics import Diagnostic, FormatError, Span
 
 ET_REL, ET_EXEC = 1, 2
 EM_NONE, EM_INTELGT, EM_ATI_R5XX = 0, 205, 122
-"""Machines; none is what GNU strip and objcopy write, which do not know the other two."""
+"""Machines; GNU strip and objcopy, which do not know the other two, write EM_NONE."""
 SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_REL = 0, 1, 2, 3, 4, 7, 8, 9
 STB_LOCAL, STB_GLOBAL = 0, 1
 STT_NOTYPE, STT_OBJECT, STT_FUNC = 0, 1, 2
@@ -36,7 +36,7 @@ _IDENT = 16
 
 @dataclass(repr=False)
 class Section:
-    """A section; ``link`` and ``info`` are numbers of sections or counts, as the type says."""
+    """A section; ``link`` and ``info`` are numbers of sections or counts, depending on the type."""
 
     name: str
     type: int
@@ -134,7 +134,7 @@ class Elf:
         return found
 
     def _symbol_sections(self, symbols: list[ElfSymbol], string_table: int) -> list[Section]:
-        """The symbol table, and behind it its strings, a section with the given number."""
+        """The symbol table, and after it its strings, a section with the given number."""
         layout, word = _SYMBOL[self.bits], self.bits // 8
         strings, numbers = _StringTable(), self._section_numbers() | {"": SHN_UNDEF, "*": SHN_ABS}
         rows = [bytes(layout.size)]

@@ -83,7 +83,7 @@ class LinkedImage:
         platform: the name of the platform; may be empty.
         grf_size: bytes of a register.
         lines: source file and lines of functions, by name.
-        file: what messages call the image.
+        file: its name in messages.
         register_overrun: whether address variables may reach beyond their variable, into others whose addresses are
             taken and what lies between them. Files do not keep it.
         lenient_reads: whether loads at one address give zeros beyond the end of their buffer, and reads of registers by
@@ -135,7 +135,7 @@ class LinkedImage:
 
     @property
     def is_read(self) -> bool:
-        """Whether instructions were read, and so may have been changed; else they are those of :attr:`code`."""
+        """Whether instructions were read, and so may have changed; else :attr:`code` has them."""
         return any(function.pending is None for function in self.module.all_functions)
 
     def module_bytes(self) -> bytes:
@@ -189,10 +189,10 @@ class LinkedImage:
         return Span(self.lines.get(function.name, (function.file or self.file, []))[0], line)
 
     def place(self, function: Function, instruction: Instruction | None) -> tuple[Span, tuple[Label, ...]]:
-        """Where an instruction of a function stands, and further places of it.
+        """The place of an instruction of a function, and further places of it.
 
         Where FILE and LOC tell, that is a line of the program that was compiled, else one of the text that was
-        assembled. The contents of the line are known if the file lies beside the image or in the working directory.
+        assembled. The contents of the line are known if the file is beside the image or in the working directory.
         """
         from visakit.language.source_lines import SourceFiles, SourcePlace, source_lines
 
@@ -240,7 +240,7 @@ def parse_ze_info(text: str, name: str, is_linked: bool = False) -> ZeInfo:
     those of its kernel.
 
     Raises:
-        FormatError: it is not YAML, or not a mapping with ``kernels``, or says of them what makes no sense.
+        FormatError: it is not YAML, or not a mapping with ``kernels``, or contradicts itself.
     """
     tree, lines = yaml_tree.parse(text, name)
     if not isinstance(tree, dict) or not isinstance(tree.get("kernels", []), list):
@@ -327,7 +327,7 @@ def _read_later(code: bytes, name: str, lines: Mapping[str, Sequence[int]]) -> M
     module = read_postponed(code, name, lines)
     for function in module.all_functions:
         function.attributes  # noqa: B018  All that is declared is read now: several threads may ask for it.
-        function.encoded = None  # Who reads the instructions may change them.
+        function.encoded = None  # Users of the instructions may change them.
     return module
 
 

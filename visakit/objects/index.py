@@ -53,7 +53,7 @@ class Description(NamedTuple):
         return cls(len(function.instructions), DeclaredSizes.of(function), function.is_exported, calls, names)
 
     def fits(self, function: Function) -> bool:
-        """Whether the names of the calls are those of a function that was read since."""
+        """Whether the names of the calls are those of a function that was read after the index."""
         strings = function.strings
         return all(
             c.string < len(strings) and strings[c.string] == n for c, n in zip(self.calls, self.names, strict=True)
@@ -77,7 +77,7 @@ def write_index(module: Module, data: bytes) -> bytes:
 
 
 def read_index(section: bytes, data: bytes) -> list[Description] | None:
-    """What is said of each function; None if the section belongs to other bytes.
+    """The record of each function; None if the section belongs to other bytes.
 
     Raises:
         ValueError: it belongs to these, and makes no sense.

@@ -23,7 +23,7 @@ PlacedField = tuple[int, PayloadField]
 
 
 class PayloadPlaces(NamedTuple):
-    """Where everything in a payload lies, in bytes from the first register.
+    """Offsets of all parts of a payload, in bytes from the first register.
 
     Attributes:
         ids: bytes of local ids, whole registers; they begin with the second register.
@@ -55,7 +55,7 @@ def payload_places(info: KernelInfo, grf_size: int, platform: str, inputs: Seque
 
 
 def _skipped(info: KernelInfo, beyond: int, taken: set[int]) -> int:
-    """Bytes left out in front of the first value behind the inline data, which lies at a multiple of its alignment.
+    """Bytes before the first value after the inline data, which begins at a multiple of its alignment.
 
     Offsets in ze_info do not count them. Pointers to local memory have the alignment of their target, vectors by value
     that of their size. Structures have none, so that the occupied places decide.

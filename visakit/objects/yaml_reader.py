@@ -23,13 +23,13 @@ from visakit.diagnostics import FormatError
 from visakit.objects.yaml_tree import Lines, Tree, not_yaml
 
 MAXIMUM_VALUES, MAXIMUM_DEPTH = 1 << 21, 32
-"""Values in a text, and how deep they lie."""
+"""Limits of values in a text, and of their nesting."""
 TOO_DEEP = f"it is nested deeper than {MAXIMUM_DEPTH}"
 _CONSTANTS = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None, "true": True, "True": True, "TRUE": True,
     "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
-"""What plain words mean in YAML 1.2, which the compiler writes: an argument with the name ``off`` has no quotes."""
+"""Plain words of YAML 1.2, which the compiler writes: an argument with the name ``off`` has no quotes."""
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,30})")
 _HEXADECIMAL = re.compile(r"[-+]?0x[0-9a-fA-F]{1,30}")
 _OCTAL = re.compile(r"[-+]?0[0-7]{1,30}")
@@ -133,7 +133,7 @@ def _line(event: Event) -> int:
 
 
 def _plain(text: str) -> object:
-    """What a word without quotes means."""
+    """The value of a word without quotes."""
     if _INTEGER.fullmatch(text):
         return int(text)
     if text in _CONSTANTS:

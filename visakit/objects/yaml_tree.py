@@ -1,4 +1,4 @@
-"""YAML as a compiler writes it, to a tree of plain values with the lines of its keys; what else YAML can do is refused.
+"""YAML of compilers to a tree of plain values with the lines of its keys; other features of YAML are refused.
 
 Users of the tree know no YAML; ``visakit.objects.yaml_reader``, which makes it, is loaded with the first text.
 """

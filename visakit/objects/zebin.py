@@ -42,10 +42,10 @@ class ZebinText(NamedTuple):
 
 @dataclass
 class Zebin:
-    """What a zebin says in vISA.
+    """The vISA contents of a zebin.
 
     Attributes:
-        name: what messages call the file.
+        name: the file's name in messages.
         texts: for each kernel its text, then those of the functions that were compiled with it.
         ze_info: the YAML.
         platform: the target; empty if the file does not say, or :mod:`visakit.language.platforms` does not have it.
@@ -95,10 +95,10 @@ def find_zebin(data: bytes, name: str, platform: str | None = None) -> tuple[byt
     """A zebin, or the one for a platform out of the compiler driver's container of several; None for other bytes.
 
     Args:
-        platform: the canonical name of the platform that is wanted; None if nothing was said.
+        platform: the canonical name of the requested platform; None for any.
 
     Returns:
-        The contents, and what messages call them.
+        The contents, and their name in messages.
 
     Raises:
         FormatError: none is for that platform, or nothing says which of several is wanted; the archive is damaged, or
@@ -191,7 +191,7 @@ def _renamed(text: ZebinText, kernel: str, tree: ZeInfo, name: str) -> ZebinText
     if info is not None:
         used = max((int(offset) + int(size) for offset, size in _INPUT.findall(text.text)), default=0)
         given = info.per_thread_size + max((p.offset + p.size for p in info.payload), default=0)
-        # In front lies a register, or two; both parts are filled up to registers, of 64 bytes at most.
+        # A register or two precede them; both parts are filled up to registers, of 64 bytes at most.
         if used > given + 4 * 64:
             message = f"the text in the place of kernel '{kernel}' reads {used} bytes of payload, ze_info has {given}"
             raise _bad(name, "C012", message)

@@ -1,4 +1,4 @@
-"""What an instruction may not do although it can be encoded (manual, chapters 3 and 5).
+"""Rules for instructions that can be encoded (manual, chapters 3 and 5).
 
 Types, regions, modifiers, sizes of variables. Every rule was checked against the compilers' output. If they break a
 rule of the manual, it is a warning, or an optional one.
@@ -41,14 +41,14 @@ _SMALL_BITS = {"hf": 0x400, "bf": 0x80, "f": 0x10000, "df": 0x10000}
 BITS_OF_A_FLOAT = "W017"
 """The code of a rule about how a number is written, which bits do not say: those in hexadecimal are meant so."""
 ROW_OF_AN_ADDRESS = "W019"
-"""The code of a rule about bytes in brackets behind ``&V``, which become a row and a column; a written row is meant."""
+"""The code of the rule about bytes in brackets after ``&V``, which become a row and a column instead of a row."""
 _ADDRESSES = frozenset({Address})
 _MIXES = frozenset({0, _INTEGER, _F, _HF, _BF, _DF, _F | _HF, _F | _BF})
 """Kinds of types that arithmetic takes together: the manual's type maps."""
 
 
 class _Plan(NamedTuple):
-    """What is to be checked of a kind of instruction."""
+    """The checks of a kind of instruction."""
 
     operands: tuple[tuple[str, bool, dict[int, int]], ...]
     """Names of its operands, whether each is a destination, and the kinds of valid operands, by identity."""
@@ -93,7 +93,7 @@ class Rules:
         self._clean: dict[int, Fields] = {}
         self._keep: list[VectorOperand] = []
         self._plans: dict[tuple[int, int], _Plan] = {}
-        """What is to be checked of each kind of instruction: by identity of its record, and execution size."""
+        """The checks of each kind of instruction, by identity of its record, and execution size."""
 
     def check(self, i: Instruction) -> list[Violation]:
         """The rules that an instruction breaks."""
@@ -138,7 +138,7 @@ class Rules:
         return [v for v in violations if v.code not in self.silent]
 
     def _whole(self, i: Instruction) -> Iterator[Violation]:
-        """What concerns several operands, or parts of messages."""
+        """Rules about several operands, or parts of messages."""
         if has_message(i.desc):
             yield from message_overruns(self.extents, i)
             yield from unaligned_messages(self.extents, i)
@@ -156,7 +156,7 @@ class Rules:
                 yield from self._type(i.desc, name, self.function.variable_type(op.var), True)
 
     def _kind(self, desc: InstructionDesc, op: VectorOperand, destination: bool) -> int:
-        """The kind of type of an operand, as far as it counts for the others."""
+        """The kind of an operand's type, if the types of other operands depend on it."""
         calculates = (desc.category == "arithmetic" and not desc.pairs) or Rule.SELECTS in desc.rules
         t = self.type_of(op) if calculates or (desc.category == "compare" and not destination) else None
         return 0 if t is None else _KINDS.get(t.name, _INTEGER)
@@ -198,7 +198,7 @@ class Rules:
             yield from self._registers(name, op, size)
 
     def _slips(self, desc: InstructionDesc, name: str, op: VectorOperand) -> Iterator[Violation]:
-        """What can be encoded, and means something else than it looks like."""
+        """Operands that can be encoded, but differ from their text in meaning."""
         if isinstance(op, Immediate) and 0 < op.bits < _SMALL_BITS.get(op.type.name, 0):
             message = f"a whole number before :{op.type} is the bits of a float, and {op.bits} are those of almost 0"
             hint = f"write {op.bits}.0:{op.type} for the number {op.bits}, {op.bits:#x}:{op.type} for the bits"
@@ -262,7 +262,7 @@ class Rules:
             yield from self._alignment(i.desc, "src2", op, max(unit, 1))
 
     def _alignment(self, desc: InstructionDesc, name: str, op: General, unit: int) -> Iterator[Violation]:
-        """An operand that does not begin at a multiple of so many bytes, in its root variable."""
+        """An operand that does not begin at a multiple of ``size`` bytes, in its root variable."""
         place = self.extents.place(op.var)
         if place is None:
             return
@@ -276,7 +276,7 @@ class Rules:
             yield Violation("W015", f"{wanted}, this one's variable may begin anywhere", hint, name)
 
     def _declared_alignment(self, var: int) -> int:
-        """Bytes of whose multiples the variable begins at one, as far as its declaration says."""
+        """Alignment of a variable in bytes, by its declaration."""
         if var < FIRST_VARIABLE:
             return SMALLEST_GRF_SIZE
         return types.ALIGNMENT_BYTES[self.function.variables[var - FIRST_VARIABLE].align]
@@ -324,5 +324,5 @@ class Rules:
 
 
 def _place(desc: InstructionDesc, name: str) -> str:
-    """Where the operand stands, if others take other types."""
+    """The place of the operand, if the types of others differ."""
     return f" as {name}" if name in desc.operand_types else ""

@@ -47,7 +47,7 @@ _MOST_KNOWN = 4096
 MATRIX_PAYLOAD = 32
 """Bytes of the payload of a block message with the address of its matrix."""
 BLOCK_SHAPE = 0xFFFFF
-"""The bits of the last dword of a block message's payload that mean something."""
+"""The significant bits of the last dword of a block message's payload."""
 
 
 def block_shape(args: Fields) -> int:
@@ -88,7 +88,7 @@ def _message_sizes(i: Instruction, grf_size: int) -> Sizes:
 
 
 DATA = ("dst", "src", "src1")
-"""The fields of what loads and stores move."""
+"""The data fields of loads and stores."""
 
 
 def element_size(i: Instruction) -> int:
@@ -165,7 +165,7 @@ def _address(i: Instruction, lanes: int) -> Sizes:
 
 
 def _elements(i: Instruction, grf_size: int) -> Sizes:
-    """Elements of each lane, or all behind the address of the first one."""
+    """Elements of each lane, or all after the address of the first one."""
     args, (memory, register) = i.args, LSC_DATA_TYPES[i.args["data_size"]]
     lanes, count, strided = _lanes(args), _ELEMENTS_OF[args["elems"]], "pitch" in args
     if args["order"] == LSC_ORDERS["t"] and not strided:

@@ -1,4 +1,4 @@
-"""What single instructions forbid beyond types and modifiers (manual, chapter 5): sizes, masks, numbers, classes.
+"""Restrictions of single instructions beyond types and modifiers (manual, chapter 5): sizes, masks, numbers, classes.
 
 The records of the table say it, in ``sizes``, ``limits``, ``aligned``, ``pairs`` and ``rules``.
 """
@@ -180,7 +180,7 @@ def _systolic(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[
 
 
 def _accumulators(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
-    """Accumulators and results whose type does not go with the precision."""
+    """Accumulators and results of a type that the precision does not take."""
     precision = systolic.NAMES[args["src1_precision"]]
     allowed = systolic.results_of(precision) & desc.types
     for name in ("dst", "src0"):

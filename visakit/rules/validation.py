@@ -1,4 +1,4 @@
-"""What every module must be before anything executes it: whole in itself, and within the registers that it names.
+"""Conditions of modules that can run: complete references, and operands inside of their registers.
 
 :func:`visakit.validate` looks at all of a module, whether it came from text, bytes, an object, an image or Python. The
 assembler shows the same findings with their places (:mod:`visakit.rules.encodable`), so each rule is here alone.
@@ -56,7 +56,7 @@ _SCALAR = ("memory", "lsc", "sampler", "misc", "sync", "flow")
 
 
 class _Place(NamedTuple):
-    """Where a variable lies: root variable and first byte in it, its own bytes, and those of the root's storage."""
+    """The place of a variable: root variable and first byte in it, its bytes, and those of the root's storage."""
 
     root: int
     start: int
@@ -74,7 +74,7 @@ class Extents:
         self._places: dict[int, _Place | None] = {}
 
     def place(self, var: int) -> _Place | None:
-        """Where a variable lies; None if its aliases go in a circle, which the layout of registers reports."""
+        """The place of a variable; None if its aliases are circular, which the layout of registers reports."""
         if var not in self._places:
             try:
                 root, start = self.function.alias_root(var)
@@ -88,13 +88,13 @@ class Extents:
         return self._places[var]
 
     def region(self, op: General, count: int) -> tuple[int, int]:
-        """The first byte of a region of so many elements, and the one behind its last."""
+        """The first byte of a region of ``count`` elements, and the byte after its last."""
         size = self.function.variable_type(op.var).size
         low = op.row * self.grf_size + op.col * size
         return low, low + (max(region_elements(op.region, count)) + 1) * size
 
     def operand(self, name: str, op: object, count: int) -> Violation | None:
-        """What is wrong with where a vector operand of so many elements lies."""
+        """The error of the place of a vector operand of a number of elements."""
         if isinstance(op, General):
             low, end = self.region(op, count) if op.var else (0, 0)
             tail = f" and has {count} element{'s' if count > 1 else ''}"
@@ -109,13 +109,13 @@ class Extents:
         return None
 
     def state(self, name: str, op: State, count: int) -> Violation | None:
-        """What is wrong with where so many elements of a surface or sampler variable lie."""
+        """The error of the place of elements of a surface or sampler variable."""
         f, end = self.function, op.offset + count
         owner = f.surface_name(op.var) if op.kind == SURFACE else f.sampler_name(op.var)
         return _missing(name, owner, f.state_elements(op.kind, op.var), end)
 
     def message(self, name: str, raw: Raw, size: int) -> Violation | None:
-        """What is wrong with where so many bytes of a message lie."""
+        """The error of the place of bytes of a message."""
         if not raw.var:
             return None
         tail = f" and has {size} byte{'s' if size > 1 else ''}"
@@ -264,7 +264,7 @@ def unaligned_messages(extents: Extents, i: Instruction) -> Iterator[Violation]:
 
 
 def _unit(extents: Extents, i: Instruction, name: str, raw: Raw) -> int:
-    """The bytes of which the place of a message operand is a multiple: a register if the table does not say less."""
+    """Alignment of a message operand in bytes: a register, unless the table has a smaller one."""
     unit = i.desc.parts.get(name)
     if unit is None:
         return extents.grf_size
@@ -296,7 +296,7 @@ def aliases(function: Function) -> Iterator[Violation]:
 
 
 def inputs(function: Function) -> Iterator[Violation]:
-    """Inputs of what does not exist, or out of something else than the payload."""
+    """Inputs in undeclared variables, or outside of the payload."""
     for n, i in enumerate(function.inputs):
         kinds = (VARIABLE, SAMPLERS, SURFACES)
         if i.operand_class >= len(kinds) or i.index < 0 or not exists(function, kinds[i.operand_class], i.index):
@@ -329,7 +329,7 @@ def _declarations(function: Function) -> Iterator[Violation]:
 
 
 def _codes(i: Instruction) -> str:
-    """What of its codes, mask and size does not exist."""
+    """Unknown codes, masks and sizes of an instruction."""
     args = i.args
     for name, codes in i.desc.enumerated:
         if name in args and args[name] not in codes:
@@ -358,7 +358,7 @@ def _classes(i: Instruction) -> Iterator[Violation]:
 
 
 def _counts_forwards(op: object) -> bool:
-    """Whether the numbers of an operand are those of places."""
+    """Whether the numbers of an operand are in range."""
     if isinstance(op, General):
         return op.row >= 0 and op.col >= 0 and _is_region(op.region)
     if isinstance(op, Address):
@@ -374,7 +374,7 @@ def _is_region(region: tuple[int | None, int | None, int | None]) -> bool:
 class _FunctionPass:
     """One pass over a function.
 
-    What was found fine once is known by its identity, as equal operands and instructions share their nodes.
+    Valid operands and instructions are remembered by identity, as equal ones share their nodes.
     """
 
     def __init__(self, function: Function, grf_size: int) -> None:
@@ -438,7 +438,7 @@ class _FunctionPass:
         return self.extents.operand(name, op, count)
 
     def _names(self, i: Instruction) -> str:
-        """What it names that is not there."""
+        """Names of an instruction that are not declared."""
         for pair in references(i):
             if pair in self._named:
                 continue
