@@ -27,10 +27,10 @@ _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0
 
 def digest(parts: Iterable[bytes]) -> str:
     """A digest of parts, each with its length, in hexadecimal."""
-    found = blake2b(digest_size=_CODE)
+    digest = blake2b(digest_size=_CODE)
     for part in parts:
-        found.update(len(part).to_bytes(8, "little") + part)
-    return found.hexdigest()
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.hexdigest()
 
 
 def directory() -> Path | None:
@@ -102,8 +102,8 @@ def _key(create: bool = False) -> bytes | None:
     if create and not os.path.lexists(base / KEY):
         with contextlib.suppress(OSError):
             _put(base / KEY, os.urandom(_KEY), replace=False)  # The first of several processes makes it.
-    found = _contents(base / KEY)
-    return found if found is not None and len(found) == _KEY else None
+    key = _contents(base / KEY)
+    return key if key is not None and len(key) == _KEY else None
 
 
 def _code(key: bytes, folder: str, name: str, data: bytes) -> bytes:

@@ -50,10 +50,10 @@ def _device(value: str) -> str:
     from visakit.opencl.models import MODELS
 
     name = device_name(value)
-    found = find(name)
-    if found is None or found.name not in MODELS:
+    platform = find(name)
+    if platform is None or platform.name not in MODELS:
         raise typer.BadParameter(f"there are no devices of '{value}'; there are {', '.join(MODELS)}")
-    return found.name
+    return platform.name
 
 
 def _order(value: str) -> str:
@@ -69,10 +69,10 @@ def _order(value: str) -> str:
 
 def _program(value: str) -> str:
     """The whole path of a program."""
-    found = shutil.which(value)
-    if found is None:
+    path = shutil.which(value)
+    if path is None:
         raise typer.BadParameter(f"there is no program '{value}'")
-    return os.path.abspath(found)
+    return os.path.abspath(path)
 
 
 @application(

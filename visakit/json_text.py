@@ -75,15 +75,15 @@ class JsonPlaces:
     @cached_property
     def _parts(self) -> dict[str, tuple[int, int]]:
         """Beginnings and ends by words; found when they are first needed."""
-        found: dict[str, tuple[int, int]] = {}
+        spans: dict[str, tuple[int, int]] = {}
         pending = [(self._behind_blanks(0), self.file, "")]
         while pending:
             start, words, key = pending.pop()
             for begin, value, end, name in self._entries(start):
                 child = f"{words}, {f'{self.names[key]} {name}' if key in self.names else name}"
-                found.setdefault(child, (begin, end))
+                spans.setdefault(child, (begin, end))
                 pending.append((value, words if name in self.names else child, str(name)))
-        return found
+        return spans
 
     def _entries(self, start: int) -> Iterator[tuple[int, int, int, int | str]]:
         """The entries of a list or object: where the entry, its value and the rest begin; its number or key."""
@@ -103,9 +103,9 @@ class JsonPlaces:
                 at = self._behind_blanks(at + 1)
 
     def _behind_blanks(self, at: int) -> int:
-        found = _BLANKS.match(self.text, at)
-        assert found is not None
-        return found.end()
+        blanks = _BLANKS.match(self.text, at)
+        assert blanks is not None
+        return blanks.end()
 
     def words(self, span: Span) -> str:
         """The words for the part at a span; those of the file if the span is no part."""

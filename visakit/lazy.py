@@ -22,8 +22,8 @@ def lazy_attributes(package: str, places: Mapping[str, str]) -> tuple[Callable[[
         if place is None:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         module, _, attribute = place.partition(":")
-        found: object = getattr(importlib.import_module(module), attribute or name)
-        setattr(sys.modules[package], name, found)
-        return found
+        value: object = getattr(importlib.import_module(module), attribute or name)
+        setattr(sys.modules[package], name, value)
+        return value
 
     return find, lambda: sorted({*vars(sys.modules[package]), *places})

@@ -61,8 +61,8 @@ def _asked(metafunc: pytest.Metafunc, what: str) -> list[str]:
     """The values of a marker, of an option or of the settings, in this order."""
     for marker in metafunc.definition.iter_markers("visakit"):
         if what in marker.kwargs:
-            found = marker.kwargs[what]
-            return [found] if isinstance(found, str) else list(found)
+            names = marker.kwargs[what]
+            return [names] if isinstance(names, str) else list(names)
     option = metafunc.config.getoption(f"--visa-{what}")
     if option:
         return [name.strip() for name in str(option).split(",")]
@@ -212,10 +212,10 @@ class Device:
         result = kernel(*args, **options)  # type: ignore[arg-type]
         for name, wanted in (expect or {}).items():
             vsim.expect(arrays[name], wanted, rtol, atol, name)
-        if found := result.diagnostics:
+        if findings := result.diagnostics:
             from visakit.diagnostics import render
 
-            raise AssertionError(f"checks found something:\n{render(found)}")
+            raise AssertionError(f"checks found something:\n{render(findings)}")
         return result
 
 

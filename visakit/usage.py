@@ -88,14 +88,14 @@ def check_platform(name: str | None) -> str | None:
     """
     if name is None:
         return None
-    found = find(check_text(name, "a platform"))
-    if found is None:
+    platform = find(check_text(name, "a platform"))
+    if platform is None:
         hint = did_you_mean(name.lower(), all_names())
         raise UsageError(
             f"'{name}' is not a platform; {hint + ' ' if hint else ''}platforms are {', '.join(PLATFORMS)}; "
             "vsim --list-platforms shows the names of devices, too"
         )
-    return found.name
+    return platform.name
 
 
 def refuse(given: Mapping[str, object], target: str) -> None:

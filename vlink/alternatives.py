@@ -45,11 +45,11 @@ def _simd_size(infos: Sequence[ProgramInfo], name: str, kernel: Function) -> int
     """The SIMD size of a kernel in ze_info; the kernel's if it is missing or invalid there."""
     for info in infos:
         try:
-            found = kernel_info(info.tree, name, kernel.simd_size)
+            description = kernel_info(info.tree, name, kernel.simd_size)
         except ZeInfoError:
             continue
-        if found is not None:
-            return found.simd_size
+        if description is not None:
+            return description.simd_size
     return kernel.simd_size
 
 

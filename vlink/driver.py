@@ -193,13 +193,13 @@ def data_symbols(definitions: Iterable[str] | None) -> dict[str, bytes]:
     Raises:
         UsageError: a definition has another form.
     """
-    found: dict[str, bytes] = {}
+    symbols: dict[str, bytes] = {}
     for item in definitions or ():
         name, equals, path = item.partition("=")
         if not equals or not name:
             raise UsageError(f"--data takes NAME=FILE, found '{item}'")
-        found[name] = read_bytes(path)
-    return found
+        symbols[name] = read_bytes(path)
+    return symbols
 
 
 def launch_text(path: str, output: str) -> str:

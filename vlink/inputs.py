@@ -36,10 +36,10 @@ class ObjectFile:
 
     def described(self, function: Function) -> Description:
         """The record of a function in the index of its object."""
-        found = self.descriptions.get(id(function))
-        if found is None:
-            found = self.descriptions[id(function)] = Description.of(function)
-        return found
+        description = self.descriptions.get(id(function))
+        if description is None:
+            description = self.descriptions[id(function)] = Description.of(function)
+        return description
 
     @property
     def kernels(self) -> list[Function]:
@@ -58,15 +58,15 @@ def pull_archive_members(objects: Sequence[ObjectFile], archived: Sequence[Objec
     for member in archived:
         for function in member.module.functions:
             providers.setdefault(function.name, member)
-    found = list(objects)
+    pulled = list(objects)
     defined = {f.name for o in objects for f in o.module.functions}
-    for o in found if archived else []:  # grows while it is walked
+    for o in pulled if archived else []:  # grows while it is walked
         for function in o.module.all_functions:
             for name in o.described(function).names:
                 if name not in defined and name in providers:
-                    found.append(providers[name])
+                    pulled.append(providers[name])
                     defined |= {f.name for f in providers[name].module.functions}
-    return found
+    return pulled
 
 
 def read_object(data: bytes, name: str) -> ObjectFile:
@@ -87,20 +87,20 @@ def read_object(data: bytes, name: str) -> ObjectFile:
     data = container.sections[VISA]
     descriptions = _descriptions(container.sections.get(INDEX, b""), data, name)
     module = _read_whole(data, name) if descriptions is None else read_postponed(data, name)
-    found = ObjectFile(name, module, container.platform, container.grf_size, lines)
+    file = ObjectFile(name, module, container.platform, container.grf_size, lines)
     if descriptions is None:
         for function in module.all_functions:
             _set_lines(lines.get(function.name, ("", []))[1], function)
-        return found
+        return file
     functions = module.all_functions
     if len(descriptions) != len(functions):
         raise _odd_index(name, "it is about other functions")
     for function, description in zip(functions, descriptions, strict=True):
-        found.descriptions[id(function)] = description
+        file.descriptions[id(function)] = description
         numbers = lines.get(function.name, ("", []))[1]
         if function.pending:
             function.pending = partial(_read_body, function.pending, description, numbers, name)
-    return found
+    return file
 
 
 def _read_whole(data: bytes, name: str) -> Module:

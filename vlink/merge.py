@@ -48,8 +48,8 @@ def rename_duplicates(kept: Sequence[Definition], references: References) -> Non
 
 def _entries(info: ProgramInfo, key: str) -> list[object]:
     """A list of ze_info; empty where it has none."""
-    found = info.tree.get(key)
-    return found if isinstance(found, list) else []
+    entries = info.tree.get(key)
+    return entries if isinstance(entries, list) else []
 
 
 def merge_program_info(infos: Sequence[ProgramInfo], kernels: Collection[str], errors: list[Diagnostic]) -> str:
@@ -95,15 +95,15 @@ def relocate_functions(kept: Sequence[Definition], references: References, data:
 
 def image_symbols(kept: Sequence[Definition], data: DataLayout, undefined: Sequence[str]) -> list[ElfSymbol]:
     """The symbols of the image: kernels and functions with their numbers of instructions, data, undefined names."""
-    found: list[ElfSymbol] = []
+    symbols: list[ElfSymbol] = []
     for i, d in enumerate(kept):
         size, _, is_exported, *_ = d.object.described(d.function)
         binding = STB_GLOBAL if d.function.is_kernel or is_exported else STB_LOCAL
         address = LinkedImage.function_address(i)
-        found.append(ElfSymbol(d.function.name, address, size, binding=binding, section=".visa"))
+        symbols.append(ElfSymbol(d.function.name, address, size, binding=binding, section=".visa"))
     for name, symbol in data.symbols.items():
-        found.append(ElfSymbol(name, data.address(symbol), symbol.size, STT_OBJECT, STB_GLOBAL, "*"))
-    return found + [ElfSymbol(name, kind=STT_NOTYPE) for name in undefined]
+        symbols.append(ElfSymbol(name, data.address(symbol), symbol.size, STT_OBJECT, STB_GLOBAL, "*"))
+    return symbols + [ElfSymbol(name, kind=STT_NOTYPE) for name in undefined]
 
 
 def merge_lines(kept: Sequence[Definition]) -> Lines:

@@ -36,15 +36,15 @@ def check_payloads(
 def _difference(kernel: Function, info: ProgramInfo, platform: str, grf_size: int) -> str:
     """The difference of a text to ze_info; empty if there is none, or ze_info does not describe the kernel."""
     try:
-        found = kernel_info(info.tree, kernel.name, 0)
+        description = kernel_info(info.tree, kernel.name, 0)
     except ValueError:  # reported by the reader of ze_info
-        found = None
-    if found is None:
+        description = None
+    if description is None:
         return ""
     simd = kernel.integer_attribute("SimdSize", 0)
-    if simd and not kernel.is_cm and found.simd_size and simd != found.simd_size:
-        return f"kernel '{kernel.name}' has SIMD size {simd}, ze_info says {found.simd_size}"
-    places = payload_places(found, grf_size, platform, kernel.inputs)
+    if simd and not kernel.is_cm and description.simd_size and simd != description.simd_size:
+        return f"kernel '{kernel.name}' has SIMD size {simd}, ze_info says {description.simd_size}"
+    places = payload_places(description, grf_size, platform, kernel.inputs)
     return next(_misplaced(kernel, places, grf_size), "") if places.fields else ""
 
 

@@ -92,11 +92,11 @@ def resolve_references(
     table: SymbolTable, data: DataLayout, undefined_allowed: bool, errors: list[Diagnostic]
 ) -> References:
     """The function of each call of a name; a name without a definition is an error."""
-    found: References = {}
+    resolved: References = {}
     exported, unexported = table.exported, table.unexported
     for d in table.definitions:
         description, local = d.object.described(d.function), table.local[id(d.object)]
-        references = found[d] = []
+        references = resolved[d] = []
         simd = d.sizes.simd
         for call, name in zip(description.calls, description.names, strict=True):
             target = local.get(name) or exported.get(name)
@@ -112,7 +112,7 @@ def resolve_references(
                     errors += _mismatched_sizes(reference, target)
             elif not (undefined_allowed or (call.takes_address and name in data.symbols)):
                 errors.append(_undefined(reference, table, data))
-    return found
+    return resolved
 
 
 def _ambiguous(reference: Reference, rivals: Sequence[Definition]) -> Diagnostic:

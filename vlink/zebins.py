@@ -21,24 +21,24 @@ def zebin_objects(zebin: Zebin) -> list[ObjectFile]:
         AssemblyError: texts have errors; those of all texts.
     """
     platform = find(zebin.platform)
-    found: list[ObjectFile] = []
+    objects: list[ObjectFile] = []
     collector = Collector()
     for text in dict.fromkeys(zebin.texts):
         file = f"{zebin.name}({text.name}.visaasm)"
         module = parse_module(text.text, file, platform.name if platform else None, collector)
-        if text.is_kernel or not found:
+        if text.is_kernel or not objects:
             name = f"{zebin.name}({text.name})"
             own = ObjectFile(name, Module(module.version, [], []), is_compiled=True)
             if platform:
                 own.platform, own.grf_size = platform.name, platform.grf_size
-            found.append(own)
-        found[-1].module.kernels += module.kernels
-        found[-1].module.functions += module.functions
+            objects.append(own)
+        objects[-1].module.kernels += module.kernels
+        objects[-1].module.functions += module.functions
         for function in module.all_functions:
-            found[-1].lines[function.name] = file, [i.line for i in function.instructions]
+            objects[-1].lines[function.name] = file, [i.line for i in function.instructions]
     if collector.error_count:
         raise AssemblyError([d for d in collector.items if d.severity == "error"])
-    return found
+    return objects
 
 
 def without_replaced(objects: Sequence[ObjectFile]) -> None:

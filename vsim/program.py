@@ -105,12 +105,12 @@ class Program:
             LaunchError: there is no such kernel.
             UsageError: its name is no str.
         """
-        found = self.callable_kernels.get(check_text(kernel, "the name of a kernel"))
-        if found is None:
+        callable_kernel = self.callable_kernels.get(check_text(kernel, "the name of a kernel"))
+        if callable_kernel is None:
             from vsim.kernel import Kernel
 
-            found = self.callable_kernels[kernel] = Kernel(self, self.signature(kernel).name)
-        return found
+            callable_kernel = self.callable_kernels[kernel] = Kernel(self, self.signature(kernel).name)
+        return callable_kernel
 
     def __getattr__(self, name: str) -> Kernel:
         """A kernel by its name, where that is a name of Python's and no other attribute has it."""
@@ -130,10 +130,10 @@ class Program:
             LaunchError: there is no such kernel.
             UsageError: its name is no str.
         """
-        found = self.signatures.get(check_text(kernel, "the name of a kernel"))
-        if found is None:
-            found = self.signatures[kernel] = kernel_signature(self.image, self.tree, kernel)
-        return found
+        signature = self.signatures.get(check_text(kernel, "the name of a kernel"))
+        if signature is None:
+            signature = self.signatures[kernel] = kernel_signature(self.image, self.tree, kernel)
+        return signature
 
     def bind(
         self,
@@ -170,13 +170,13 @@ class Program:
         """The ND-range of a launch and the payload without arguments; most launches have those of an earlier one."""
         local = None if launch.local_size is None else tuple(launch.local_size)
         key = (signature, tuple(launch.global_size), local, tuple(launch.global_offset))
-        found = self.geometries.get(key)
-        if found is None:
+        geometry = self.geometries.get(key)
+        if geometry is None:
             nd_range = range_of(signature, launch)
             if len(self.geometries) >= MAXIMUM_GEOMETRIES:
                 self.geometries.clear()
-            found = self.geometries[key] = nd_range, payload_template(signature, nd_range)
-        return found
+            geometry = self.geometries[key] = nd_range, payload_template(signature, nd_range)
+        return geometry
 
     def run(
         self, launch: Launch, *, groups: tuple[int, int] | None = None, **options: Unpack[LaunchOptions]
@@ -309,9 +309,9 @@ class Program:
             raise
         if result.printed:
             _show(result.printf, show_printf)
-        found = _last_launch(whole, args, result.dispatch) if is_repeatable else None
-        if found is not None:
-            self.last_launches[kernel] = found
+        repeatable = _last_launch(whole, args, result.dispatch) if is_repeatable else None
+        if repeatable is not None:
+            self.last_launches[kernel] = repeatable
         return result
 
     def convert(self, kernel: str, args: Sequence[object]) -> list[Argument]:
@@ -324,12 +324,12 @@ class Program:
         return [converter.argument(n, a) for n, a in enumerate(args)]
 
     def _converter(self, kernel: str) -> ArgumentConverter:
-        found = self.converters.get(kernel)
-        if found is None:
+        converter = self.converters.get(kernel)
+        if converter is None:
             from vsim.launch.conversion import ArgumentConverter
 
-            found = self.converters[kernel] = ArgumentConverter(self.signature(kernel))
-        return found
+            converter = self.converters[kernel] = ArgumentConverter(self.signature(kernel))
+        return converter
 
     def usm(self, array: Array) -> int:
         """Give an array an address, as unified shared memory has one; kernels may follow it out of other buffers.
@@ -344,10 +344,10 @@ class Program:
         problem, hint = array_problem(array)
         if problem:
             raise LaunchError(Diagnostic("S003", f"what gets an address {problem}", Span("<usm>", 0), hint))
-        found = self.memory.map(array, "usm", keep=True)
-        if found.read_only is array.flags.writeable:
-            self.memory.protect(found, not array.flags.writeable)
-        return found.address
+        buffer = self.memory.map(array, "usm", keep=True)
+        if buffer.read_only is array.flags.writeable:
+            self.memory.protect(buffer, not array.flags.writeable)
+        return buffer.address
 
     def release(self, array: Array) -> None:
         """Forget an array, which otherwise stays mapped as long as it lives; nothing happens if it is not mapped.
@@ -459,7 +459,7 @@ def load(
         data = read_bytes(name)
     else:
         raise UsageError(f"an image is a path, bytes or a LinkedImage, found {type(source).__name__}")
-    found = loaded(name, data, platform, check_text(options, "build options"))
-    if found.warnings:
-        warn(found.warnings)
-    return Program(linked(found))
+    program = loaded(name, data, platform, check_text(options, "build options"))
+    if program.warnings:
+        warn(program.warnings)
+    return Program(linked(program))

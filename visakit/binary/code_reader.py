@@ -52,7 +52,7 @@ def read_code(
         FormatError: the bytes are no instructions, or an instruction names something that the function does not
             declare.
     """
-    found: list[Instruction] = []
+    instructions: list[Instruction] = []
     decoder = Decoder(function, r.data, position, end, new_operands() if operands is None else operands)
     known: set[tuple[int, int]] = set()
     repeats = _Repeats(r.data, end) if end - position >= LARGE_CODE else None
@@ -61,24 +61,24 @@ def read_code(
             at = decoder.position
             if repeats is not None and (same := repeats.find(at)) is not None:
                 decoder.position = repeats.end
-                found.append(Instruction(same.desc, same.args))
+                instructions.append(Instruction(same.desc, same.args))
                 continue
             instruction = decoder.next()
             # Operands must name declared things, so that users of the tree need not check.
             if problem := invalid_reference(function, instruction, known):
                 raise DecodeError(at, problem)
-            found.append(instruction)
+            instructions.append(instruction)
             if repeats is not None:
                 repeats.add(at, decoder.position, instruction)
     except DecodeError as error:
         hint = ""
-        if (found and not any(r.data[end - 8 : end])) or len(found) < 4:
+        if (instructions and not any(r.data[end - 8 : end])) or len(instructions) < 4:
             hint = (
                 "IGC 1.0.12198 to 1.0.13063 wrote instruction streams with operands missing; "
                 "assemble the .visaasm text beside the file instead"
             )
-        function.instructions = found  # for users that show the readable part
-        raise r.fail(f"{error.message} in instruction {len(found)}", error.offset, "C002", hint) from None
-    for instruction, line in zip(found, lines, strict=False):
+        function.instructions = instructions  # for users that show the readable part
+        raise r.fail(f"{error.message} in instruction {len(instructions)}", error.offset, "C002", hint) from None
+    for instruction, line in zip(instructions, lines, strict=False):
         instruction.line = line
-    function.instructions = found  # when it is whole: another thread may look at it
+    function.instructions = instructions  # when it is whole: another thread may look at it

@@ -337,10 +337,10 @@ class Decoder:
 
     def _execution(self) -> Execution:
         byte = self._number(_BYTE)
-        found = _EXECUTIONS[byte]
-        if found is None:
+        execution = _EXECUTIONS[byte]
+        if execution is None:
             raise DecodeError(self.position - 1, f"{byte:#04x} is not an execution size with a mask that fits")
-        return found
+        return execution
 
     def _predicate(self, code: int) -> PredicateControl | None:
         if not code:
@@ -379,11 +379,11 @@ class Decoder:
             if known is not None:
                 self.position = start + size
                 return known
-        found = self._new_vector()
-        if problem := illegal_operand(found, slot):
+        operand = self._new_vector()
+        if problem := illegal_operand(operand, slot):
             raise DecodeError(start, problem)
-        vectors[self._data[start : self.position]] = found
-        return found
+        vectors[self._data[start : self.position]] = operand
+        return operand
 
     def _new_vector(self) -> VectorOperand:
         start = self.position

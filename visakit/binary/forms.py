@@ -158,19 +158,19 @@ _GROUPS = {
 
 def _written_fields(desc: InstructionDesc) -> set[str]:
     """Names of the fields that occur in the text of an instruction."""
-    found = {"pred", *desc.fixed}
+    fields = {"pred", *desc.fixed}
     for word in desc.text:
         kind, _, name = word.partition(":")
-        found |= {name} if name else set()
-        found |= set(_GROUPS.get(kind) or word.strip("()?*").split(","))
+        fields |= {name} if name else set()
+        fields |= set(_GROUPS.get(kind) or word.strip("()?*").split(","))
     for s in desc.suffixes:
         if isinstance(s, FenceFlags):
-            found |= {field for _, field, _ in s.letters}
+            fields |= {field for _, field, _ in s.letters}
         elif isinstance(s, TargetFlags):
-            found.add("mode")
+            fields.add("mode")
         elif isinstance(s, _NAMED) and not isinstance(s, Hint):
-            found.add(s.field)
-    return found
+            fields.add(s.field)
+    return fields
 
 
 @functools.cache
@@ -198,12 +198,12 @@ def checks_of(desc: InstructionDesc) -> tuple[Check, ...]:
 def _hidden(desc: InstructionDesc) -> dict[str, object]:
     """The fields that the text omits, with their values."""
     written, implied = _written_fields(desc), dict(desc.implied)
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for f in desc.fields:
         for name in [n for n, _ in f.parts] or [f.name]:
             if name and name not in written and f.kind not in ("ec", "n"):
-                found[name] = implied.get(name, NULL if f.kind in ("r", "w") else 0)
-    return found
+                fields[name] = implied.get(name, NULL if f.kind in ("r", "w") else 0)
+    return fields
 
 
 def _illegal_hidden(hidden: dict[str, object], args: Fields) -> str:

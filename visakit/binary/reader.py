@@ -233,7 +233,7 @@ class _FunctionReader:
     def attributes(self, function: Function, count: int) -> list[Attribute]:
         if not count:
             return []
-        found, r = [], self.r
+        attributes, r = [], self.r
         data, strings = r.data, function.strings
         for _ in range(count):
             start = r.position + _ATTRIBUTE.size
@@ -243,5 +243,5 @@ class _FunctionReader:
             r.position = start
             value = r.bytes(size) if size else None
             name = strings[string] if string < len(strings) else self.string(function, string)
-            found.append(Attribute(string, name, value))
-        return found
+            attributes.append(Attribute(string, name, value))
+        return attributes

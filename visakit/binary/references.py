@@ -34,7 +34,7 @@ _SINGLE = {
 def references(instruction: Instruction) -> list[tuple[int, int]]:
     """Pairs (declaration, index) of all references of the instruction, in binary order."""
     args = instruction.args
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for kind, name in _referring(instruction.desc):
         value = args.get(name)
         if value is None:
@@ -44,18 +44,18 @@ def references(instruction: Instruction) -> list[tuple[int, int]]:
             if what is None and type(value) is State:
                 what = SURFACES if value.kind == SURFACE else SAMPLERS
             if what is not None:
-                found.append((what, value.var))
+                pairs.append((what, value.var))
         elif kind in ("r", "w", "pr"):
-            found.append((_SINGLE[kind], value.var))
+            pairs.append((_SINGLE[kind], value.var))
         elif kind == "L*":
-            found += [(LABEL, n) for n in value]
+            pairs += [(LABEL, n) for n in value]
         elif kind in ("r*", "r!"):
-            found += [(VARIABLE, r.var) for r in value]
+            pairs += [(VARIABLE, r.var) for r in value]
         else:
-            found.append((_SINGLE[kind], value))
+            pairs.append((_SINGLE[kind], value))
     if "variable" in args:
-        found.append(((VARIABLE, ADDRESS, PREDICATE)[min(args["class"], 2)], args["variable"]))
-    return found
+        pairs.append(((VARIABLE, ADDRESS, PREDICATE)[min(args["class"], 2)], args["variable"]))
+    return pairs
 
 
 _NAMES = ("variable", "address variable", "predicate", "surface", "sampler", "label", "string")

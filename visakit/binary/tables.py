@@ -84,11 +84,17 @@ def read_postponed(data: bytes, name: str, lines: Mapping[str, Sequence[int]] | 
 
 def _postponed(name: str, is_kernel: bool, version: tuple[int, int], file: str, linkage: int = 0) -> Function:
     """A function with empty fields; its bytes have the contents."""
-    found = Function.__new__(Function)
-    found.name, found.is_kernel, found.version, found.file, found.line = name, is_kernel, version, file, 0
-    found.linkage, found.variable_relocations, found.function_relocations = linkage, [], []
-    found.encoded = found.pending = None
-    return found
+    function = Function.__new__(Function)
+    function.name, function.is_kernel, function.version, function.file, function.line = (
+        name,
+        is_kernel,
+        version,
+        file,
+        0,
+    )
+    function.linkage, function.variable_relocations, function.function_relocations = linkage, [], []
+    function.encoded = function.pending = None
+    return function
 
 
 def _read_body(r: Reader, offset: int, size: int, lines: Sequence[int], function: Function) -> None:

@@ -112,8 +112,8 @@ def _style(words: Sequence[str]) -> tuple[str, bool]:
         if word == "--":
             break
         name, equals, value = word.partition("=")
-        if name == "--error-format" and (found := value if equals else following) in STYLES:
-            return found, True
+        if name == "--error-format" and (chosen := value if equals else following) in STYLES:
+            return chosen, True
         if word == "--json":
             style = "json"
     return style, False
@@ -213,13 +213,13 @@ def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str],
     if hasattr(error, "possibilities"):
         unknown: str = getattr(error, "option_name", "")
         # Typer reads -platform as -p and more; show the word as written.
-        found = next((w for w in words if w.startswith(unknown)), unknown)
-        name = found.split("=")[0]
+        written = next((w for w in words if w.startswith(unknown)), unknown)
+        name = written.split("=")[0]
         meant = _OPTIONS_ELSEWHERE.get(name)
         same = [n for n in names if n.lstrip("-") == name.lstrip("-") or n == meant]
         near = did_you_mean(name, same or [n for n in names if n.startswith(name)] or names)
         hint = f"did you mean '{meant}'?" if same == [meant] else near
-        return f"there is no option '{found}'; {hint or f'see {tool} --help'}"
+        return f"there is no option '{written}'; {hint or f'see {tool} --help'}"
     if message.startswith("Got unexpected extra argument"):
         return f"there is no place for '{message.rpartition('(')[2].rstrip(')')}'; see {tool} --help"
     return f"{message[:1].lower()}{message[1:]}; see {tool} --help"

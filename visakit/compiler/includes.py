@@ -38,7 +38,7 @@ def folders_of(options: str) -> list[str]:
     rest = FOLDER.sub("", options)
     if _OTHER.search(rest):
         raise Unknown
-    return [os.path.abspath(found[1] or found[2]) for found in FOLDER.finditer(options)]
+    return [os.path.abspath(option[1] or option[2]) for option in FOLDER.finditer(options)]
 
 
 def texts_behind(source: bytes, places: Sequence[Place]) -> list[str | bytes]:
@@ -48,18 +48,18 @@ def texts_behind(source: bytes, places: Sequence[Place]) -> list[str | bytes]:
         Unknown: a header is missing, is named by a macro, or there are too many; or a text has another dependency.
         FormatError: C015, one is no file, so that the compiler might read it for ever.
     """
-    found: dict[tuple[int, str], bytes] = {}
+    texts: dict[tuple[int, str], bytes] = {}
     waiting = [(source, -1, "")]
     while waiting:
         text, place, folder = waiting.pop()
         for name, is_beside in _included(text):
             where = _find(name, places, place if is_beside else -1, folder)
-            if where not in found:
-                found[where] = header = _read(places[where[0]], where[1]) or b""
+            if where not in texts:
+                texts[where] = header = _read(places[where[0]], where[1]) or b""
                 waiting.append((header, where[0], os.path.dirname(where[1])))
-        if len(found) > MAXIMUM_HEADERS:
+        if len(texts) > MAXIMUM_HEADERS:
             raise Unknown
-    return [part for (_, name), text in found.items() for part in (name, text)]
+    return [part for (_, name), text in texts.items() for part in (name, text)]
 
 
 def _included(text: bytes) -> Iterator[tuple[str, bool]]:

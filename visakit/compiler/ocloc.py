@@ -77,10 +77,10 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
         if kept is not None:
             return Compiled(kept, [])
     with waiting(f"compiling {path} for {device}"):
-        found = _run(driver, path, data, device, options, max_seconds)
-    if name and not found.warnings:
-        object_cache.save(name, found.zebin)
-    return found
+        compiled = _run(driver, path, data, device, options, max_seconds)
+    if name and not compiled.warnings:
+        object_cache.save(name, compiled.zebin)
+    return compiled
 
 
 def dependencies(source: bytes, options: str, places: Sequence[Place]) -> list[str | bytes] | None:
@@ -162,7 +162,7 @@ def said(output: str, path: str) -> Iterator[Diagnostic]:
     Messages of later phases have no place, but sometimes the kernel's name on a separate line. Lines that only report
     the failure are dropped if another line gives the reason.
     """
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     lines = output.splitlines()
     for line, following in zip(lines, [*lines, ""][1:], strict=True):
         if match := _LINE.match(line):
@@ -170,16 +170,16 @@ def said(output: str, path: str) -> Iterator[Diagnostic]:
             excerpt = "" if _LINE.match(following) else following
             place = Span(path if file.isdigit() or file == "source.cl" else file, int(row), int(column), text=excerpt)
             if kind != "note":
-                found.append(_diagnostic(kind, message, place))
-            elif found:
-                found[-1] = replace(found[-1], labels=(*found[-1].labels, Label(place, message)))
+                diagnostics.append(_diagnostic(kind, message, place))
+            elif diagnostics:
+                diagnostics[-1] = replace(diagnostics[-1], labels=(*diagnostics[-1].labels, Label(place, message)))
         elif match := _BARE.match(line):
             more = following.strip() if following.startswith(("in kernel", "near line")) else ""
             message = f"{match[2].rstrip(':')}{', ' if more else ''}{more}"
             hint = f"vasm --scan {path} shows where it stands" if "inline assembly" in message else ""
-            found.append(_diagnostic(match[1], message, Span(path, 0), hint))
-    reasons = [d for d in found if d.message != _FAILED]
-    yield from dict.fromkeys(reasons if any(d.severity == "error" for d in reasons) else found)
+            diagnostics.append(_diagnostic(match[1], message, Span(path, 0), hint))
+    reasons = [d for d in diagnostics if d.message != _FAILED]
+    yield from dict.fromkeys(reasons if any(d.severity == "error" for d in reasons) else diagnostics)
 
 
 def _diagnostic(kind: str, message: str, place: Span, hint: str = "") -> Diagnostic:

@@ -80,8 +80,8 @@ def library_of(driver: str) -> str | None:
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
-    found = _LINKED.search(os.fsdecode(listed.stdout))
-    return found[1] if found else None
+    match = _LINKED.search(os.fsdecode(listed.stdout))
+    return match[1] if match else None
 
 
 def own_process(words: Sequence[str], folder: str) -> bool:
@@ -104,9 +104,9 @@ def environment() -> tuple[bytes, ...]:
 
 def variables() -> bytes:
     """The part of the environment that the compiler's result depends on."""
-    found = sorted(environment())
-    reads_all = any(entry.startswith(_READS_ALL) for entry in found)
-    return b"\0".join(entry for entry in found if reads_all or _READ.match(entry))
+    pairs = sorted(environment())
+    reads_all = any(entry.startswith(_READS_ALL) for entry in pairs)
+    return b"\0".join(entry for entry in pairs if reads_all or _READ.match(entry))
 
 
 def _interpreter() -> str | None:
@@ -179,12 +179,12 @@ class Service:
                 return None
             if self.failures >= MAXIMUM_FAILURES or self.busy >= (os.cpu_count() or 1):
                 return None
-            found = self._waiting() or _started(driver)
-            if found is None:
+            connection = self._waiting() or _started(driver)
+            if connection is None:
                 self.failures = MAXIMUM_FAILURES
             else:
                 self.busy += 1
-            return found
+            return connection
 
     def _waiting(self) -> socket.socket | None:
         """An idle process; ended ones are removed."""

@@ -264,8 +264,8 @@ class Function:
 
     def integer_attribute(self, name: str, default: int = 0) -> int:
         """The value of an attribute; 1 of a flag."""
-        found = self.attribute(name)
-        return found.integer if found else default
+        value = self.attribute(name)
+        return value.integer if value else default
 
     @property
     def is_exported(self) -> bool:

@@ -30,7 +30,7 @@ class SourcePlace(NamedTuple):
 
 def source_lines(function: Function) -> list[SourcePlace | None]:
     """For each instruction of a function the line that it comes from; None where FILE and LOC do not say."""
-    found: list[SourcePlace | None] = []
+    places: list[SourcePlace | None] = []
     file, here = "", None
     for i in function.instructions:
         desc = i.desc
@@ -39,8 +39,8 @@ def source_lines(function: Function) -> list[SourcePlace | None]:
         elif desc.marks_line:
             line: int = i.args[LINE]
             here = SourcePlace(file, line) if file and line else None  # Compilers write line 0 for unknown lines.
-        found.append(here)
-    return found
+        places.append(here)
+    return places
 
 
 class SourceFiles:
@@ -71,15 +71,15 @@ class SourceFiles:
 
     def problem(self, file: str) -> str:
         """Why a file is not shown; empty if it is."""
-        found = self._read(file)
-        return found if isinstance(found, str) else ""
+        lines = self._read(file)
+        return lines if isinstance(lines, str) else ""
 
     def _read(self, file: str) -> list[str] | str:
         """The lines of a file, or why it has none."""
-        found = self._lines.get(file)
-        if found is None:
-            found = self._lines[file] = self._lines_of(file)
-        return found
+        lines = self._lines.get(file)
+        if lines is None:
+            lines = self._lines[file] = self._lines_of(file)
+        return lines
 
     def _lines_of(self, file: str) -> list[str] | str:
         problem = "No such file or directory"

@@ -126,12 +126,12 @@ class Elf:
         numbers = self._section_numbers()
         changed = list(dict.fromkeys(r.section for r in self.relocations))
         symbol_table = 1 + len(self.sections) + len(changed)
-        found = []
+        sections = []
         for name in changed:
             own = [r for r in self.relocations if r.section == name]
             data = b"".join(layout.pack(r.offset, _info(self.bits, indices[r.symbol], r.kind), r.addend) for r in own)
-            found.append(Section(f".rela{name}", SHT_RELA, data, word, symbol_table, numbers[name], layout.size))
-        return found
+            sections.append(Section(f".rela{name}", SHT_RELA, data, word, symbol_table, numbers[name], layout.size))
+        return sections
 
     def _symbol_sections(self, symbols: list[ElfSymbol], string_table: int) -> list[Section]:
         """The symbol table, and after it its strings, a section with the given number."""
@@ -233,19 +233,19 @@ class _Reader:
             raise ValueError("the section headers lie outside the file")
         rows = [_SECTION[bits].unpack_from(self.data, table + i * entry_size) for i in range(count)]
         self.check_sizes(rows)
-        found = Elf(kind, machine, bits, entry, flags, self.data[7], self.data[8])
+        elf = Elf(kind, machine, bits, entry, flags, self.data[7], self.data[8])
         if rows and strings >= count:
             raise ValueError("there is no table of section names")
         names = self.contents(rows[strings]) if rows else b""
         for row in rows:
             name, section_type, section_flags, _, _, _, link, info, align, size = row
-            found.sections.append(
+            elf.sections.append(
                 Section(_text(names, name), section_type, self.contents(row), align, link, info, size, section_flags)
             )
         if with_symbols:
-            self.symbols_and_relocations(found)
-        found.sections = [s for s in found.sections if s.type != SHT_NULL]
-        return found
+            self.symbols_and_relocations(elf)
+        elf.sections = [s for s in elf.sections if s.type != SHT_NULL]
+        return elf
 
     def symbols_and_relocations(self, found: Elf) -> None:
         """Read them out of the sections of a file."""

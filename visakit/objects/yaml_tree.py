@@ -49,12 +49,12 @@ class JsonLines(Lines):
     def _read(self) -> None:
         from visakit.objects.yaml_reader import read
 
-        found = Lines()
-        pairs = [(self.root, read(self.text, self.name, found))]
+        lines = Lines()
+        pairs = [(self.root, read(self.text, self.name, lines))]
         while pairs:
             value, twin = pairs.pop()
             if isinstance(value, dict) and isinstance(twin, dict):
-                self.mappings[id(value)] = found.mappings[id(twin)]
+                self.mappings[id(value)] = lines.mappings[id(twin)]
                 pairs += [(value[key], twin[key]) for key in value.keys() & twin.keys()]
             elif isinstance(value, list) and isinstance(twin, list):
                 pairs += zip(value, twin, strict=False)

@@ -276,8 +276,8 @@ def _required_size(environment: Tree) -> tuple[int, ...] | None:
 
 def _named(entries: object, name: str) -> Tree | None:
     """The mapping of a list that is about a kernel."""
-    found = entries if isinstance(entries, list) else []
-    return next((e for e in found if isinstance(e, dict) and e.get("name") == name), None)
+    named = entries if isinstance(entries, list) else []
+    return next((e for e in named if isinstance(e, dict) and e.get("name") == name), None)
 
 
 def _per_thread_memory(info: Tree, simd: int) -> tuple[int, int]:

@@ -242,17 +242,17 @@ def platform_of(data: bytes, name: str) -> str:
 def _platform(elf: Elf) -> str:
     """The platform in the notes of a zebin, else in a text."""
     notes = {kind: value for s in elf.sections if s.name == _NOTES for kind, value in _notes(s.data)}
-    found = None
+    platform = None
     if len(configuration := notes.get(_NOTE_CONFIGURATION, b"")) == 4:
         (word,) = struct.unpack("<I", configuration)
-        found = of_architecture(word >> 22, word >> 14 & 0xFF)
+        platform = of_architecture(word >> 22, word >> 14 & 0xFF)
     for s in elf.sections:
-        if found is None and s.name.startswith(_TEXT):
+        if platform is None and s.name.startswith(_TEXT):
             said = _PLATFORM.search(s.data.decode("utf-8", "replace"))
-            found = find(said[1]) if said else None
-    if found is None and len(product := notes.get(_NOTE_PRODUCT, b"")) == 4:
-        found = of_product(struct.unpack("<I", product)[0])
-    return found.name if found else ""
+            platform = find(said[1]) if said else None
+    if platform is None and len(product := notes.get(_NOTE_PRODUCT, b"")) == 4:
+        platform = of_product(struct.unpack("<I", product)[0])
+    return platform.name if platform else ""
 
 
 def _notes(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -73,10 +73,10 @@ def _system() -> _System:
 def map_memory(address: int, size: int) -> bool:
     """Whether memory could be mapped at an address; the program may use the address."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _FIXED
-    found = _system().map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
-    if found is not None and found != address and found != ctypes.c_void_p(-1).value:
-        _system().unmap(found, size)  # An old system, which takes the address for a wish.
-    return bool(found == address)
+    mapped = _system().map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+    if mapped is not None and mapped != address and mapped != ctypes.c_void_p(-1).value:
+        _system().unmap(mapped, size)  # An old system, which takes the address for a wish.
+    return bool(mapped == address)
 
 
 def unmap_memory(address: int, size: int) -> None:
@@ -87,5 +87,5 @@ def unmap_memory(address: int, size: int) -> None:
 def free_all(shared: dict[int, Shared]) -> None:
     """Free the remaining allocations of a context that is destroyed."""
     while shared:
-        _, found = shared.popitem()
-        unmap_memory(found.address, found.buffer.room)
+        _, allocation = shared.popitem()
+        unmap_memory(allocation.address, allocation.buffer.room)

@@ -48,9 +48,9 @@ class Context(ClObject):
 
     def device(self, handle: int) -> Device:
         """A device of the context."""
-        found = Device.find(handle)
-        require(found in self.devices, cl.CL_INVALID_DEVICE, "the device is not of the context")
-        return found
+        device = Device.find(handle)
+        require(device in self.devices, cl.CL_INVALID_DEVICE, "the device is not of the context")
+        return device
 
     def devices_at(self, address: int, count: int) -> list[Device]:
         """Devices of the context in an array of handles; all of them for no array."""
@@ -80,9 +80,9 @@ def read_properties(address: int) -> bytes:
     """
     if not address:
         return b""
-    found = host.properties(address)
-    names = [name for name, _ in found]
-    for name, value in found:
+    pairs = host.properties(address)
+    names = [name for name, _ in pairs]
+    for name, value in pairs:
         if name == cl.CL_CONTEXT_PLATFORM:
             require(value == platform().handle, cl.CL_INVALID_PLATFORM, "the platform is another driver's")
         elif name == cl.CL_CONTEXT_INTEROP_USER_SYNC:
@@ -90,7 +90,7 @@ def read_properties(address: int) -> bytes:
         else:
             raise ClError(cl.CL_INVALID_PROPERTY, f"{name:#x} is no property of contexts here")
         require(names.count(name) == 1, cl.CL_INVALID_PROPERTY, "a property is given twice")
-    return host.pack_sizes([n for pair in found for n in pair] + [0])
+    return host.pack_sizes([n for pair in pairs for n in pair] + [0])
 
 
 def find_platform(handle: int) -> Platform:

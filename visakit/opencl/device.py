@@ -105,8 +105,8 @@ def host_nanoseconds() -> int:
 def _wanted_devices() -> list[str]:
     """The names of the devices: those of the environment variable, else one that the compiler knows."""
     wanted = os.environ.get(PLATFORM_SETTING, "")
-    found = [p.name for word in wanted.split(",") if (p := find(word.strip())) and p.name in MODELS]
-    return list(dict.fromkeys(found)) or [preferred_device()]
+    names = [p.name for word in wanted.split(",") if (p := find(word.strip())) and p.name in MODELS]
+    return list(dict.fromkeys(names)) or [preferred_device()]
 
 
 def _spirv_versions() -> tuple[tuple[int, int], ...]:

@@ -72,9 +72,9 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
     def made(*given: int) -> int:
         note_call(name)
         try:
-            found = function(*given)
+            result = function(*given)
             host.write_u32(given[-1], cl.CL_SUCCESS)
-            return found or 0
+            return result or 0
         except ClError as problem:
             _LAST.reason = problem.reason
             host.write_u32(given[-1], problem.status)

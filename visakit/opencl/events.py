@@ -151,12 +151,12 @@ def find_events(address: int, count: int, context: Context | None = None) -> lis
         return []
     require(address and count, cl.CL_INVALID_EVENT_WAIT_LIST, "a wait list and its length belong together")
     try:
-        found = Event.find_all(address, count)
+        events = Event.find_all(address, count)
     except ClError as problem:
         raise ClError(cl.CL_INVALID_EVENT_WAIT_LIST, problem.reason) from None
-    contexts = {e.context for e in found} | ({context} if context else set())
+    contexts = {e.context for e in events} | ({context} if context else set())
     require(len(contexts) == 1, cl.CL_INVALID_CONTEXT, "events are of different contexts")
-    return found
+    return events
 
 
 def wait_for(events: Iterable[Event]) -> None:

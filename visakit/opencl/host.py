@@ -88,14 +88,14 @@ def write_u32(address: int, value: int) -> None:
 
 def properties(address: int) -> list[tuple[int, int]]:
     """A list of names and values, each of eight bytes, that ends with a zero; empty for a null pointer."""
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     while address:
         (name,) = read_sizes(address, 1)
         if not name:
             break
-        found.append((name, read_sizes(address + POINTER, 1)[0]))
+        pairs.append((name, read_sizes(address + POINTER, 1)[0]))
         address += 2 * POINTER
-    return found
+    return pairs
 
 
 @lru_cache(maxsize=256)

@@ -94,14 +94,14 @@ class Format(NamedTuple):
 def formats(flags: int, kind: int) -> list[tuple[int, int]]:
     """The formats of images of a kind that kernels access in a way."""
     writes = flags & cl.CL_MEM_KERNEL_READ_AND_WRITE or not flags & cl.CL_MEM_READ_ONLY
-    found = []
+    pairs = []
     for order, name in ORDERS.items():
         for element, stored in ELEMENTS.items():
             flat = kind not in (cl.CL_MEM_OBJECT_IMAGE3D, cl.CL_MEM_OBJECT_IMAGE1D, cl.CL_MEM_OBJECT_IMAGE1D_BUFFER)
             fits = stored in _ONLY.get(name, (stored,)) and not (writes and name in _READ_ONLY)
             if fits and (name != "depth" or (flat and kind != cl.CL_MEM_OBJECT_IMAGE1D_ARRAY)):
-                found.append((order, element))
-    return found
+                pairs.append((order, element))
+    return pairs
 
 
 class ImageShape(NamedTuple):

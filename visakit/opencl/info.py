@@ -73,7 +73,7 @@ def answer(answers: Answers[Subject], subject: Subject, name: int, size: int, va
     Raises:
         ClError: it is not known, or there is too little room.
     """
-    found = answers.get(name)
-    if found is None:
+    question = answers.get(name)
+    if question is None:
         raise ClError(cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
-    give(found(subject), size, value, size_ret)
+    give(question(subject), size, value, size_ret)

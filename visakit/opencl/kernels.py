@@ -296,8 +296,8 @@ class Kernel(ClObject):
             raise ClError(cl.CL_INVALID_KERNEL_ARGS, first_message(error)) from None
         if result.printed:
             host.print_text(result.printf)
-        if found := result.diagnostics:
-            self.program.context.report(render(found))
+        if diagnostics := result.diagnostics:
+            self.program.context.report(render(diagnostics))
 
     def _execute(
         self, program: SimulatedProgram, sizes: Sizes, given: Sequence[HeldArgument], turn: Turn | None
@@ -354,8 +354,8 @@ class Kernel(ClObject):
         value = argument.argument
         if not isinstance(value, ScalarArgument) or len(value.data) != host.POINTER:
             return ""
-        found = svm.find(self.program.context, int.from_bytes(value.data, "little"))
-        return f"{found.buffer.name}, {found.size} bytes" if found else ""
+        allocation = svm.find(self.program.context, int.from_bytes(value.data, "little"))
+        return f"{allocation.buffer.name}, {allocation.size} bytes" if allocation else ""
 
 
 def _image_argument(parameter: KernelParameter, memory: Memory) -> HeldArgument:
@@ -411,14 +411,14 @@ def _attributes(kernel: Kernel, device: Device) -> Tree:
     entries = kernel.loaded[device].tree.get("kernels") or []
     assert isinstance(entries, list)
     own: Tree = next((e for e in entries if e.get("name") == kernel.name), {})
-    found = own.get("user_attributes") or {}
-    return found if isinstance(found, dict) else {}
+    attributes = own.get("user_attributes") or {}
+    return attributes if isinstance(attributes, dict) else {}
 
 
 def _required_sub_group(kernel: Kernel, device: Device) -> int:
     """The SIMD width that the source asks for; 0 where the compiler chose."""
-    found = _attributes(kernel, device).get("intel_reqd_sub_group_size", 0)
-    return int(found) if isinstance(found, int) else 0
+    size = _attributes(kernel, device).get("intel_reqd_sub_group_size", 0)
+    return int(size) if isinstance(size, int) else 0
 
 
 def _attribute_text(kernel: Kernel) -> str:

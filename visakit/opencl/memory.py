@@ -129,13 +129,13 @@ class Memory(ClObject):
             ClError: nothing is mapped there.
         """
         with self.lock:
-            found = next((m for m in self.maps if m.pointer == pointer), None)
-            require(found is not None, cl.CL_INVALID_VALUE, f"nothing is mapped at {pointer:#x}")
-            assert found is not None
-            found.count -= 1
-            if not found.count:
-                self.maps.remove(found)
-            return found
+            mapping = next((m for m in self.maps if m.pointer == pointer), None)
+            require(mapping is not None, cl.CL_INVALID_VALUE, f"nothing is mapped at {pointer:#x}")
+            assert mapping is not None
+            mapping.count -= 1
+            if not mapping.count:
+                self.maps.remove(mapping)
+            return mapping
 
     @property
     def map_count(self) -> int:
@@ -208,8 +208,8 @@ class Buffer(Memory):
     def note_copied(self, offset: int, given: Buffer, start: int, size: int) -> None:
         """The program has copied bytes of a buffer from ``start`` on."""
         if self.undefined is not None:
-            found = 0 if given.undefined is None else given.undefined[start : start + size]
-            self.undefined[offset : offset + size] = found
+            bits = 0 if given.undefined is None else given.undefined[start : start + size]
+            self.undefined[offset : offset + size] = bits
 
     def note_box(self, box: Rectangle, copied: tuple[Buffer, Rectangle] | None = None) -> None:
         """The program has written the bytes of a box, or copied them from a box of a buffer."""
@@ -237,10 +237,10 @@ def _end(endings: list[Callable[[], None]], data: Bytes) -> None:
 
 def shared_address(context: Context, pointer: int, size: int) -> int | None:
     """The address of host memory that kernels know by the same address; None for other memory."""
-    found = context.space.slots.get(pointer // SLOT)
-    if found is None or found.host != found.address:
+    buffer = context.space.slots.get(pointer // SLOT)
+    if buffer is None or buffer.host != buffer.address:
         return None
-    return pointer if found.address <= pointer and pointer + size <= found.address + found.size else None
+    return pointer if buffer.address <= pointer and pointer + size <= buffer.address + buffer.size else None
 
 
 def host_bytes(size: int, room: int = 0) -> Bytes:

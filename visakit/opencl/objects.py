@@ -91,10 +91,10 @@ class ClObject:
         Raises:
             ClError: it is no object of this class.
         """
-        found = _ALIVE.get(handle)
-        if not isinstance(found, cls):
+        item = _ALIVE.get(handle)
+        if not isinstance(item, cls):
             raise ClError(cls.invalid, f"{handle:#x} is no {cls.title}")
-        return found
+        return item
 
     @classmethod
     def find_all(cls, address: int, count: int) -> list[Self]:

@@ -58,5 +58,5 @@ def _check_group(kernel: Kernel, device: Device, size: Sizes, group: Sizes | Non
 def may_be_uneven(kernel: Kernel, device: Device) -> bool:
     """Whether the last groups may be smaller: the program was built as OpenCL C 2.0 or later."""
     options = kernel.program.builds[device].options
-    found = _STANDARD.findall(options)
-    return bool(found) and int(found[-1]) >= 2 and "-cl-uniform-work-group-size" not in options
+    standards = _STANDARD.findall(options)
+    return bool(standards) and int(standards[-1]) >= 2 and "-cl-uniform-work-group-size" not in options

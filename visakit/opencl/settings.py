@@ -77,10 +77,10 @@ def _watches(check: str) -> bool:
     if not os.environ.get(CHECK_SETTING):
         return False
     try:
-        found = checks()
+        checking = checks()
     except VisaError:
         return False
-    return found is not None and check in found.checks
+    return checking is not None and check in checking.checks
 
 
 @cache

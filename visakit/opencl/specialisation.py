@@ -39,11 +39,11 @@ def specialised(module: bytes, number: int, value: bytes) -> bytes:
         if opcode == _DECORATE and operands[1:3] == (_SPEC_ID, number)
     }  # fmt: skip
     changed = list(words)
-    found = False
+    is_known = False
     for position, opcode, operands in _instructions(words):
         if opcode not in (_TRUE, _FALSE, _CONSTANT) or operands[1] not in targets:
             continue
-        found = True
+        is_known = True
         if opcode == _CONSTANT:
             literals = len(operands) - 2
             fits = len(value) <= 4 * literals and (literals == 1 or len(value) == 8)
@@ -54,6 +54,6 @@ def specialised(module: bytes, number: int, value: bytes) -> bytes:
         else:
             require(len(value) == 1, cl.CL_INVALID_VALUE, f"a truth value has a byte, found {len(value)}")
             changed[position] = words[position] & ~0xFFFF | (_TRUE if any(value) else _FALSE)
-    if not found:
+    if not is_known:
         raise ClError(cl.CL_INVALID_SPEC_ID, f"the module has no specialisation constant {number}")
     return struct.pack(f"<{len(changed)}I", *changed)

@@ -39,18 +39,18 @@ def allocate(
             context.allocations += 1
             name = f"{_WORDS[kind]} allocation {context.allocations}, made by {current_call()}"
             buffer = context.space.allocate(name, host.view(address, size), address=address, room=room)
-            found = Shared(buffer, kind, flags, device)
-            context.shared[address] = found
-            return found
+            allocation = Shared(buffer, kind, flags, device)
+            context.shared[address] = allocation
+            return allocation
     return None
 
 
 def find(context: Context, pointer: int) -> Shared | None:
     """The allocation that a pointer is in."""
     buffer = context.space.slots.get(pointer >> 32)
-    found = context.shared.get(buffer.address) if buffer is not None else None
-    inside = found is not None and found.address <= pointer < found.address + found.size
-    return found if inside else None
+    allocation = context.shared.get(buffer.address) if buffer is not None else None
+    inside = allocation is not None and allocation.address <= pointer < allocation.address + allocation.size
+    return allocation if inside else None
 
 
 def give_back(context: Context, found: Shared) -> None:
@@ -62,8 +62,8 @@ def give_back(context: Context, found: Shared) -> None:
 
 def check_range(context: Context, pointer: int, size: int) -> None:
     """Refuse a range that begins in an allocation and exceeds it; other memory belongs to the program."""
-    found = find(context, pointer)
-    room = _ADDRESSES - pointer if found is None else found.address + found.size - pointer
+    allocation = find(context, pointer)
+    room = _ADDRESSES - pointer if allocation is None else allocation.address + allocation.size - pointer
     require(size <= room, cl.CL_INVALID_VALUE, f"{size} bytes at {pointer:#x}, of which {room} are there")
 
 

@@ -89,5 +89,5 @@ class CommandAccesses:
 
 def shared_part(context: Context, pointer: int, size: int) -> Part | None:
     """Bytes that kernels know by the program's address; None for other memory of the program."""
-    found = find(context, pointer)
-    return None if found is None else (found.buffer, Rectangle.of_part(pointer - found.address, size))
+    allocation = find(context, pointer)
+    return None if allocation is None else (allocation.buffer, Rectangle.of_part(pointer - allocation.address, size))

@@ -105,7 +105,7 @@ class Rules:
         plan = self._plans.get((id(desc), size))
         if plan is None:
             plan = self._plans[id(desc), size] = _Plan.of(desc)
-        found: list[Violation] = []
+        violations: list[Violation] = []
         kinds = 0
         for name, destination, fine in plan.operands:
             op = args.get(name)
@@ -116,23 +116,23 @@ class Rules:
                 kind = self._kind(desc, op, destination)
                 broken = self._heard(self._operand(desc, name, op, size, destination))
                 if broken:
-                    found += broken
+                    violations += broken
                 else:
                     fine[id(op)] = kind
                     self._keep.append(op)  # its id must stay its own
             kinds |= kind
-        if kinds not in _MIXES and not found:
-            found += self._heard(self._mixed(i, plan))
+        if kinds not in _MIXES and not violations:
+            violations += self._heard(self._mixed(i, plan))
         if plan.restricted:
-            found += self._heard(restrictions(self.type_of, i, size, self.known_grf_size, self.platform))
-        found += read_only_writes(self.function, i)
+            violations += self._heard(restrictions(self.type_of, i, size, self.known_grf_size, self.platform))
+        violations += read_only_writes(self.function, i)
         if plan.whole:
-            found += self._heard(self._whole(i))
+            violations += self._heard(self._whole(i))
         if plan.calls:
-            found += self._heard((*broken_calls(self.function, i, self.platform), *advice(self.function, i)))
-        if not found:
+            violations += self._heard((*broken_calls(self.function, i, self.platform), *advice(self.function, i)))
+        if not violations:
             self._clean[id(args)] = args
-        return found
+        return violations
 
     def _heard(self, violations: Iterable[Violation]) -> list[Violation]:
         return [v for v in violations if v.code not in self.silent]
@@ -307,10 +307,10 @@ class Rules:
 
     def _mixed(self, i: Instruction, plan: _Plan) -> Iterator[Violation]:
         """Types that no calculation takes together: an integer beside a float, or two floats that are not converted."""
-        found = [(name, t) for name, _, _ in reversed(plan.operands) if (t := self.type_of(i.args[name])) is not None]
-        real = next(t for _, t in reversed(found) if _KINDS.get(t.name, _INTEGER) != _INTEGER)
+        typed = [(name, t) for name, _, _ in reversed(plan.operands) if (t := self.type_of(i.args[name])) is not None]
+        real = next(t for _, t in reversed(typed) if _KINDS.get(t.name, _INTEGER) != _INTEGER)
         mnemonic = i.desc.mnemonic
-        whole = [(name, t) for name, t in found if _KINDS.get(t.name, _INTEGER) == _INTEGER]
+        whole = [(name, t) for name, t in typed if _KINDS.get(t.name, _INTEGER) == _INTEGER]
         destinations = {name for name, destination, _ in plan.operands if destination}
         sources = [(name, t) for name, t in whole if name not in destinations]
         if sources:
@@ -318,7 +318,7 @@ class Rules:
             hint = f"convert one with mov; all sources are {real}, or none is"
             yield Violation("V036", f"{mnemonic} mixes types {real} and {t}", hint, name)
             return
-        name, t = whole[-1] if whole else next((n, t) for n, t in found if t is not real)
+        name, t = whole[-1] if whole else next((n, t) for n, t in typed if t is not real)
         hint = "operands are f and hf, f and bf, or of one type; convert with mov"
         yield Violation("V036", f"{mnemonic} mixes types {real} and {t}", hint, name)
 

@@ -74,12 +74,12 @@ def message_sizes(i: Instruction, grf_size: int) -> Sizes:
     """
     args = i.args
     key = i.desc, grf_size, *(args.get(name) for name in _DECIDING)
-    found = _KNOWN.get(key)
-    if found is None:
+    sizes = _KNOWN.get(key)
+    if sizes is None:
         if len(_KNOWN) >= _MOST_KNOWN:
             _KNOWN.clear()
-        found = _KNOWN[key] = _message_sizes(i, grf_size)
-    return found
+        sizes = _KNOWN[key] = _message_sizes(i, grf_size)
+    return sizes
 
 
 def _message_sizes(i: Instruction, grf_size: int) -> Sizes:

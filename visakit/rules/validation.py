@@ -172,17 +172,17 @@ _SHAPES: dict[InstructionDesc, _Shape] = {}
 
 
 def _shape(desc: InstructionDesc) -> _Shape:
-    found = _SHAPES.get(desc)
-    if found is None:
+    shape = _SHAPES.get(desc)
+    if shape is None:
         fields = [f for f in desc.fields if f.name and f.constant is None and not f.copy_of]
-        found = _SHAPES[desc] = _Shape(
+        shape = _SHAPES[desc] = _Shape(
             tuple(f.name for f in fields if f.kind in ("d", "s")),
             tuple(f.name for f in fields if f.kind in ("r", "w")),
             tuple(f.name for f in fields if f.kind in ("r*", "r!")),
             tuple(f.name for f in fields if f.kind in ("d", "w")),
             desc.category in _SCALAR,
         )
-    return found
+    return shape
 
 
 def count_of(desc: InstructionDesc, execution_size: int) -> int:
@@ -220,9 +220,9 @@ def message_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
     raws += [(name, raw, 1) for name in shape.lists for raw in args.get(name, ())]
     raws += [(name, raw, MATRIX_PAYLOAD) for name, raw in _matrix_payload(extents, args)]
     for name, raw, size in raws:
-        found = extents.message(name, raw, size) if size else None
-        if found:
-            yield found
+        violation = extents.message(name, raw, size) if size else None
+        if violation:
+            yield violation
 
 
 def state_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
@@ -230,8 +230,8 @@ def state_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
     if i.desc.moves_states:
         for name in i.desc.classes:
             op = i.args[name]
-            if isinstance(op, State) and (found := extents.state(name, op, i.args["exec"].size)):
-                yield found
+            if isinstance(op, State) and (violation := extents.state(name, op, i.args["exec"].size)):
+                yield violation
 
 
 def _matrix_payload(extents: Extents, args: Fields) -> list[tuple[str, Raw]]:
@@ -394,9 +394,9 @@ class _FunctionPass:
             key = id(i.args), i.desc
             if key in self._instructions:
                 continue
-            found = list(self._instruction(i))
-            yield from ((v, n) for v in found)
-            if not found:
+            violations = list(self._instruction(i))
+            yield from ((v, n) for v in violations)
+            if not violations:
                 self._instructions.add(key)
 
     def _instruction(self, i: Instruction) -> Iterator[Violation]:
@@ -417,9 +417,9 @@ class _FunctionPass:
             key = id(op), count, name == "dst"
             if op is None or key in self._operands:
                 continue
-            found = self._operand(name, op, count)
-            if found:
-                yield found
+            violation = self._operand(name, op, count)
+            if violation:
+                yield violation
             else:
                 self._operands.add(key)
         yield from read_only_writes(self.function, i)

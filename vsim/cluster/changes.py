@@ -64,23 +64,23 @@ def first_conflict(size: int, parts: list[Changes]) -> int | None:
     if len(changing) < 2:
         return None
     taken = np.zeros((-(-size // PAGE), PAGE // 8), np.uint8)
-    found: int | None = None
+    lowest: int | None = None
     for part in changing:
         both = taken[part.pages] & part.marks
         rows = np.flatnonzero(both.any(axis=1))
         if rows.size:
             at = int(part.pages[rows[0]]) * PAGE + int(np.unpackbits(both[rows[0]]).argmax())
-            found = at if found is None else min(found, at)
+            lowest = at if lowest is None else min(lowest, at)
         taken[part.pages] |= part.marks
-    return found
+    return lowest
 
 
 def _differ(old: Bytes, new: Bytes) -> Bools:
     """For each page of some memory, whether anything in it differs."""
     full = old.size // PAGE * PAGE
     words = old[:full].view(np.uint64) != new[:full].view(np.uint64)
-    found = words.reshape(-1, PAGE // 8).any(axis=1)
-    return found if full == old.size else np.append(found, not np.array_equal(old[full:], new[full:]))
+    pages = words.reshape(-1, PAGE // 8).any(axis=1)
+    return pages if full == old.size else np.append(pages, not np.array_equal(old[full:], new[full:]))
 
 
 def _pages(memory: Bytes, pages: npt.NDArray[np.int64]) -> tuple[int, Bytes]:

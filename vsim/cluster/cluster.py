@@ -177,15 +177,15 @@ def _connected(scheduler: str, address: str) -> tuple[Client, int]:
     log.setLevel(logging.CRITICAL + 1)
     threading.Thread(target=connect, daemon=True).start()
     try:
-        found = answers.get(timeout=CONNECTION_SECONDS)
+        answer = answers.get(timeout=CONNECTION_SECONDS)
     except Empty:
-        found = TimeoutError(f"no answer within {CONNECTION_SECONDS:g} seconds")
-    if isinstance(found, Exception):
-        known = isinstance(found, (OSError, ValueError)) and str(found)
-        reason = known or f"something else answers, in which Dask finds a {type(found).__name__}"
+        answer = TimeoutError(f"no answer within {CONNECTION_SECONDS:g} seconds")
+    if isinstance(answer, Exception):
+        known = isinstance(answer, (OSError, ValueError)) and str(answer)
+        reason = known or f"something else answers, in which Dask finds a {type(answer).__name__}"
         raise LaunchError(Diagnostic("S052", f"there is no Dask scheduler at '{address}': {reason}"))
     log.setLevel(level)
-    return found
+    return answer
 
 
 class Cluster:

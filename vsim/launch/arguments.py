@@ -109,13 +109,13 @@ class ArgumentReader:
 
     def buffer(self, index: int) -> Buffer:
         """The buffer of an array, or of a pointer given as eight bytes."""
-        found = self.buffers.get(index)
-        if found is None:
-            found = self._buffer_of(self.launch.args[index], index)
+        buffer = self.buffers.get(index)
+        if buffer is None:
+            buffer = self._buffer_of(self.launch.args[index], index)
             if self.buffers:
-                self._warn_of_overlap(index, found)
-            self.buffers[index] = found
-        return found
+                self._warn_of_overlap(index, buffer)
+            self.buffers[index] = buffer
+        return buffer
 
     def _warn_of_overlap(self, index: int, found: Buffer) -> None:
         """Warn of memory that two arrays share in part. One array for two arguments is no mistake.
@@ -143,24 +143,24 @@ class ArgumentReader:
                 raise self.signature.error(f"{self.signature.describe(index)} {problem}", hint)
             check_elements(self.signature, index, argument)
             map_array, name = self._guarded if self.guarded else self.memory.map, self.signature.buffer_name(index)
-            found: Buffer | None = map_array(argument.array, name)
-            assert found is not None
-            if found.read_only is argument.array.flags.writeable:
-                self._protect(found, argument.array)
-            return found
+            buffer: Buffer | None = map_array(argument.array, name)
+            assert buffer is not None
+            if buffer.read_only is argument.array.flags.writeable:
+                self._protect(buffer, argument.array)
+            return buffer
         if not isinstance(argument, ScalarArgument):
             raise self._mismatch(index, f"{_TITLES[BufferArgument]} or {_TITLES[ScalarArgument]}")
         if argument.data == NULL:
             return self._null(index)
         is_pointer = len(argument.data) == POINTER_BYTES
-        found = self.memory.behind(int.from_bytes(argument.data, "little")) if is_pointer else None
-        if found is None:
+        buffer = self.memory.behind(int.from_bytes(argument.data, "little")) if is_pointer else None
+        if buffer is None:
             raise self.signature.error(
                 f"{self.signature.describe(index)} is a pointer: it must be an array, or an address in one, or None"
             )
         if self.guarded and argument.reach:
-            found = self.memory.guard(found.part(found.name, found.address, min(found.size, argument.reach)))
-        return found
+            buffer = self.memory.guard(buffer.part(buffer.name, buffer.address, min(buffer.size, argument.reach)))
+        return buffer
 
     def _in_order(self) -> None:
         """Give parts of one memory addresses in the order of their places, which kernels may compare."""
@@ -199,8 +199,8 @@ class ArgumentReader:
         """The image that an argument is."""
         argument = self.read(index, ImageArgument)
         handle = surface_handle(index)
-        found = self.bindless.get(handle)
-        if not isinstance(found, SurfaceImage):
+        image = self.bindless.get(handle)
+        if not isinstance(image, SurfaceImage):
             signature = self.signature
             problem, hint = array_problem(argument.array)
             if problem:
@@ -214,17 +214,17 @@ class ArgumentReader:
             if isinstance(made, str):
                 hint = did_you_mean(argument.format, ImageFormat.names())
                 raise signature.error(f"{signature.describe(index)} {made}", hint)
-            found = self.bindless[handle] = made
-        return found
+            image = self.bindless[handle] = made
+        return image
 
     def surface(self, index: int) -> Buffer | SurfaceImage:
         """The image or buffer that an argument is."""
         if isinstance(self.launch.args[index], ImageArgument):
             return self.image(index)
-        found = self.buffer(index)
-        if found.address // SLOT in self.memory.guarded:  # Accesses outside of the argument are findings, not faults.
-            return self.memory.behind(found.address) or found
-        return found
+        buffer = self.buffer(index)
+        if buffer.address // SLOT in self.memory.guarded:  # Accesses outside of the argument are findings, not faults.
+            return self.memory.behind(buffer.address) or buffer
+        return buffer
 
     def by_handle(self, index: int) -> None:
         """Have the buffer that an argument is be found by the handle of its surface."""

@@ -304,9 +304,11 @@ class _InputBinder:
     def _check_places(self) -> None:
         """Refuse inputs in %r0: bytes can declare them, but texts cannot."""
         register = self.signature.image.grf_size or SMALLEST_GRF_SIZE
-        for name, found in self.signature.inputs.items():
-            if found.size and found.offset < register:
-                where = f"begins at byte {found.offset} of the payload, in '%r0', which has the first {register} bytes"
+        for name, declared in self.signature.inputs.items():
+            if declared.size and declared.offset < register:
+                where = (
+                    f"begins at byte {declared.offset} of the payload, in '%r0', which has the first {register} bytes"
+                )
                 raise self.signature.error(f".input '{name}' {where}")
 
     def _inputs_hint(self) -> str:
@@ -359,14 +361,14 @@ class _InputBinder:
                 )
             self._bind_buffer(index, to)
             return
-        found = self.signature.inputs[name]
+        declared = self.signature.inputs[name]
         if isinstance(argument, ScalarArgument):
-            if len(argument.data) > found.size:
-                words = f"argument {index} has {len(argument.data)} bytes, .input '{name}' has {found.size}"
-                raise self.signature.error(words, self._size_hint(found, name))
-            self.values.append((found.offset, argument.data))
+            if len(argument.data) > declared.size:
+                words = f"argument {index} has {len(argument.data)} bytes, .input '{name}' has {declared.size}"
+                raise self.signature.error(words, self._size_hint(declared, name))
+            self.values.append((declared.offset, argument.data))
         elif isinstance(argument, LocalArgument):
-            self._put(found.offset, self.signature.slm_size + self.slm_size, min(found.size, POINTER_BYTES))
+            self._put(declared.offset, self.signature.slm_size + self.slm_size, min(declared.size, POINTER_BYTES))
             self.slm_size += argument.size
 
     def _bind_buffer(self, index: int, found: Input | None) -> None:

@@ -143,10 +143,10 @@ class ArgumentConverter:
         return next((f for f in self.signature.fields.get(index, ()) if f.kind in kinds), None)
 
     def _declared(self, index: int) -> _Rule | None:
-        found = re.fullmatch(r"([a-z]+)(\d*);(\d+)", self.signature.argument_types.get(index, ""))
-        if found is None or found[1] not in SCALAR_TYPES:
+        match = re.fullmatch(r"([a-z]+)(\d*);(\d+)", self.signature.argument_types.get(index, ""))
+        if match is None or match[1] not in SCALAR_TYPES:
             return None
-        return _Rule(self._is_local(index), found[1], int(found[2] or 1), int(found[3]))
+        return _Rule(self._is_local(index), match[1], int(match[2] or 1), int(match[3]))
 
     def _undeclared(self, index: int) -> _Rule:
         if self.signature.info is None and not self.signature.surface_inputs:

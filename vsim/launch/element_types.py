@@ -25,8 +25,8 @@ _POINTER = re.compile(r"([a-z]+)\d*\*(?:;\d+)?")
 
 def pointed_type(declared: str) -> DType | None:
     """The type of the numbers that ``float4*`` (in ze_info ``float4*;8``) leads to; None for structures and others."""
-    found = _POINTER.fullmatch(declared)
-    return np.dtype(SCALAR_TYPES[found[1]]) if found is not None and found[1] in SCALAR_TYPES else None
+    match = _POINTER.fullmatch(declared)
+    return np.dtype(SCALAR_TYPES[match[1]]) if match is not None and match[1] in SCALAR_TYPES else None
 
 
 def as_elements(array: Array, declared: str) -> Array:

@@ -174,13 +174,13 @@ def nd_sizes(value: object, what: str, least: int = 1) -> tuple[int, ...]:
             return value
     given = (value,) if isinstance(value, (int, np.integer)) else value
     try:
-        found = tuple(operator.index(n) for n in given)  # type: ignore[attr-defined]
+        sizes = tuple(operator.index(n) for n in given)  # type: ignore[attr-defined]
     except TypeError:
-        found = ()
-    if not 1 <= len(found) <= 3 or min(found) < 0 or max(found) >= MAXIMUM_SIZE:
+        sizes = ()
+    if not 1 <= len(sizes) <= 3 or min(sizes) < 0 or max(sizes) >= MAXIMUM_SIZE:
         wanted = f"one to three whole numbers from {least} to {MAXIMUM_SIZE - 1}"
         raise launch_error(f"the {what} is {wanted}, found {shown(value)}", "<launch>", code="S010")
-    return found
+    return sizes
 
 
 def launch_error(message: str, name: str, hint: str = "", code: str = "S001") -> LaunchError:

@@ -87,9 +87,9 @@ class LaunchEntries:
         """
         tree, places = read_json(text, name, cls.code, LaunchError), JsonPlaces(text, name, CALLED)
         with places.shown():
-            found = cls(tree, paths, name)
-        found.placed = places.shown
-        return found
+            file = cls(tree, paths, name)
+        file.placed = places.shown
+        return file
 
     @classmethod
     def parse_embedded(cls, text: str, image: str, out_dir: str | None, allow_paths: bool) -> Self:
@@ -254,10 +254,10 @@ class LaunchFile(LaunchEntries):
         kinds = {kind.partition(" ")[0]: kind for kind in ARGUMENTS}
         kind = next((kind for kind in kinds if kind in item), None)
         if kind is None:
-            found, known = ", ".join(item) or "nothing", list(kinds)
+            keys, known = ", ".join(item) or "nothing", list(kinds)
             hint = next(filter(None, (did_you_mean(key, known) for key in item)), "")
             wanted = f"{', '.join(known[:-1])} and {known[-1]}"
-            raise launch_error(f"an argument has one of {wanted}, found {found:.80}", where, hint)
+            raise launch_error(f"an argument has one of {wanted}, found {keys:.80}", where, hint)
         check_keys(item, kinds[kind], where, self.fail)
         if kind == "buffer":
             return self._buffer(item, where)

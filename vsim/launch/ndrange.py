@@ -82,12 +82,12 @@ def range_of(signature: KernelSignature, launch: Launch) -> NdRange:
         )
     if items > 1 and not signature.says_simd and _leaves_something(signature):
         raise _unknown_width(signature)
-    found = NdRange(size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size))
-    if found.group_count > MAXIMUM_GROUPS:
-        raise signature.error(f"the launch has {found.group_count} work-groups, 1 to {MAXIMUM_GROUPS} are possible")
+    nd_range = NdRange(size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size))
+    if nd_range.group_count > MAXIMUM_GROUPS:
+        raise signature.error(f"the launch has {nd_range.group_count} work-groups, 1 to {MAXIMUM_GROUPS} are possible")
     if signature.counts_threads:
-        _warn_of_parts_of_threads(signature, found)
-    return found
+        _warn_of_parts_of_threads(signature, nd_range)
+    return nd_range
 
 
 def _leaves_something(signature: KernelSignature) -> bool:

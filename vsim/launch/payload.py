@@ -152,29 +152,29 @@ def _handles(fields: list[PlacedField]) -> dict[int, int]:
 
     Handles of the program's data follow those of the arguments.
     """
-    found: dict[int, int] = {}
+    handles: dict[int, int] = {}
     arguments = 1 + max((f.argument for _, f in fields), default=-1)
     for at, field in fields:
         if field.kind == "scratch_pointer":
-            found[at] = SCRATCH_HANDLE
+            handles[at] = SCRATCH_HANDLE
         elif field.kind == "inline_sampler" or (field.is_handle and field.address_space == "sampler"):
-            found[at] = (field.sampler or 0) << SAMPLER_HANDLE_SHIFT
+            handles[at] = (field.sampler or 0) << SAMPLER_HANDLE_SHIFT
         elif field.is_handle and field.kind in _DATA_SECTIONS:
-            found[at] = surface_handle(arguments + list(_DATA_SECTIONS).index(field.kind))
+            handles[at] = surface_handle(arguments + list(_DATA_SECTIONS).index(field.kind))
         elif field.is_handle:
-            found[at] = surface_handle(field.argument)
-    return found
+            handles[at] = surface_handle(field.argument)
+    return handles
 
 
 def _dwords_of(fields: list[PlacedField], handles: dict[int, int]) -> dict[int, int]:
     """Handles as dwords by place. A handle fills its value as a whole, with zeros above it."""
-    found: dict[int, int] = {}
+    dwords: dict[int, int] = {}
     for at, field in fields:
         if at in handles and field.size in (4, 8):
-            found[at] = handles[at]
+            dwords[at] = handles[at]
             if field.size == 8:
-                found[at + 4] = 0
-    return found
+                dwords[at + 4] = 0
+    return dwords
 
 
 def surface_handle(argument: int) -> int:

@@ -102,10 +102,10 @@ class KernelSignature:
     @cached_property
     def fields(self) -> dict[int, tuple[PayloadField, ...]]:
         """The values of the payload that belong to an argument, by its index."""
-        found: dict[int, tuple[PayloadField, ...]] = {}
+        fields: dict[int, tuple[PayloadField, ...]] = {}
         for field in self._payload:
-            found[field.argument] = (*found.get(field.argument, ()), field)
-        return found
+            fields[field.argument] = (*fields.get(field.argument, ()), field)
+        return fields
 
     @cached_property
     def sampler_arguments(self) -> tuple[tuple[int, int], ...]:

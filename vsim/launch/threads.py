@@ -80,11 +80,11 @@ def _ids(linear: Number, group: Group, turned: bool) -> list[Number]:
     """Local ids of work-items by their number in the group."""
     first, second = (1, 0) if turned else (0, 1)
     size = group.size
-    found = [linear] * 3
-    found[first] = linear % size[first]
-    found[second] = linear // size[first] % size[second]
-    found[2] = linear // (size[0] * size[1]) % max(size[2], 1)
-    return found
+    ids = [linear] * 3
+    ids[first] = linear % size[first]
+    ids[second] = linear // size[first] % size[second]
+    ids[2] = linear // (size[0] * size[1]) % max(size[2], 1)
+    return ids
 
 
 def id_row_bytes(dispatch: Dispatch) -> int:

@@ -81,9 +81,9 @@ class Buffer:
         """A part of it under another name."""
         start = address - self.address
         room = self.room - start if start + size == self.size else 0
-        found = Buffer(name, address, self.data[start : start + size], self.writable, self._owner, room)
-        found.read_only = self.read_only
-        return found
+        part = Buffer(name, address, self.data[start : start + size], self.writable, self._owner, room)
+        part.read_only = self.read_only
+        return part
 
 
 def shown_offset(offset: int, size: int) -> int:
@@ -248,8 +248,8 @@ class AddressSpace:
         if keep:
             self.hold()  # A freed array may have been at the same place.
             self.kept[place] = array
-        found = self.arrays.get(place)
-        return found if found is not None else self._map_new(array, name, place)
+        buffer = self.arrays.get(place)
+        return buffer if buffer is not None else self._map_new(array, name, place)
 
     def _map_new(self, array: Array, name: str, place: Place) -> Buffer:
         start, size = place
@@ -261,14 +261,14 @@ class AddressSpace:
             try:
                 self.owners[place] = owner
                 address = self._free_slots(_slot_count(size)) * SLOT + SLOT_OFFSET
-                found = self.arrays[place] = Buffer(name, address, as_bytes(array), owner=owner)
-                if found.read_only:
+                buffer = self.arrays[place] = Buffer(name, address, as_bytes(array), owner=owner)
+                if buffer.read_only:
                     self.read_only.add(address)
-                self._show(found)
+                self._show(buffer)
             except BaseException:  # An interrupt: a slot whose owner is not known would outlive its array.
                 self._forget(place)
                 raise
-            return found
+            return buffer
 
     def guard(self, part: Buffer) -> Buffer:
         """A part of a larger buffer in a separate address range, which identifies the part; other buffers are
@@ -304,8 +304,8 @@ class AddressSpace:
 
     def readable_ranges(self) -> dict[int, tuple[int, int]]:
         """By slot, start and bytes of the range that its addresses belong to, if reads reach more than this range."""
-        found = {slot: (b.address, b.size) for slot, b in self.slots.items() if b.room > b.size}
-        return found | {s: (self.slots[s].address + g.start, g.end - g.start) for s, g in self.guarded.items()}
+        ranges = {slot: (b.address, b.size) for slot, b in self.slots.items() if b.room > b.size}
+        return ranges | {s: (self.slots[s].address + g.start, g.end - g.start) for s, g in self.guarded.items()}
 
     def protect(self, buffer: Buffer, read_only: bool) -> None:
         """Set whether kernels must not write a buffer and its parent."""
@@ -328,9 +328,9 @@ class AddressSpace:
                 self._forget(place)
 
     def _forget(self, place: Place) -> None:
-        found = self.arrays.get(place)
-        if found is not None:
-            self._free(found)
+        buffer = self.arrays.get(place)
+        if buffer is not None:
+            self._free(buffer)
         self.arrays.pop(place, None)
         self.owners.pop(place, None)
         self.kept.pop(place, None)
@@ -394,13 +394,13 @@ class AddressSpace:
 
     def block(self, name: str, size: int) -> Buffer:
         """Memory that the simulator owns, kept from launch to launch; its contents are those of the last launch."""
-        found = self.blocks.get(name)
-        if found is None or found.size < size:
+        buffer = self.blocks.get(name)
+        if buffer is None or buffer.size < size:
             self.check(size)
-            if found is not None:
-                self._free(found)
-            found = self.blocks[name] = self.allocate(name, np.zeros(size, np.uint8))
-        return found
+            if buffer is not None:
+                self._free(buffer)
+            buffer = self.blocks[name] = self.allocate(name, np.zeros(size, np.uint8))
+        return buffer
 
 
 def _slot_count(size: int) -> int:

@@ -152,15 +152,15 @@ class LaunchCapture:
 
     def _image(self, index: int, argument: ImageArgument) -> dict[str, bytes]:
         """An image; one array for two arguments is one object."""
-        found = self.dispatch.bindless[surface_handle(index)]
-        assert isinstance(found, SurfaceImage)
+        surface = self.dispatch.bindless[surface_handle(index)]
+        assert isinstance(surface, SurfaceImage)
         args = self.launch.args
         first = next(n for n, a in enumerate(args) if isinstance(a, ImageArgument) and a.array is argument.array)
         handle = IMAGE_HANDLES + first
-        width, height, depth = sizes = _image_sizes(found)
-        size = found.kind.format.size
+        width, height, depth = sizes = _image_sizes(surface)
+        size = surface.kind.format.size
         self._add(index, "Image", handle, as_bytes(argument.array), f"_{width}x{height}x{depth}_{8 * size}bpp.raw")
-        text = _image_text(found, sizes)
+        text = _image_text(surface, sizes)
         return {f"Argument{index}.bin": _handle(handle), f"Image_MetaData_{index}.txt": text.encode()}
 
     def _add(self, index: int, kind: str, handle: int, data: Bytes, end: str) -> None:

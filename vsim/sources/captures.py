@@ -220,7 +220,7 @@ def _sizes(folder: str) -> tuple[tuple[int, ...], tuple[int, ...] | None, tuple[
 
 def _memory(folder: str, part: str, number: int) -> dict[int, str]:
     """The files of memory of an enqueue, by number of the argument."""
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     for name in sorted(_names(os.path.join(folder, part))):
         match = _MEMORY.fullmatch(name)
         if match is None:
@@ -228,10 +228,10 @@ def _memory(folder: str, part: str, number: int) -> dict[int, str]:
         path = os.path.join(folder, part, name)
         if int(match[1]) != number:
             raise _fail(f"this is memory of enqueue {match[1]}, the capture is of enqueue {number}", path)
-        if int(match[2]) in found:
+        if int(match[2]) in names:
             raise _fail(f"there are two files for argument {match[2]}, '{name}' is one of them", path)
-        found[int(match[2])] = path
-    return found
+        names[int(match[2])] = path
+    return names
 
 
 def _argument(capture: Capture, kind: str, index: int, name: str) -> None:

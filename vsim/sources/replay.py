@@ -109,8 +109,8 @@ def _can_run(data: bytes, name: str, platform: str | None) -> bool:
     """
     if not is_compiled(data):
         return platform in (None, read_image(data, name).platform)
-    found = find_zebin(data, name, platform)
-    return found is not None and platform in (None, read_zebin(*found).platform)
+    texts = find_zebin(data, name, platform)
+    return texts is not None and platform in (None, read_zebin(*texts).platform)
 
 
 def _platform_of(binary: tuple[bytes, str]) -> str:
@@ -242,11 +242,11 @@ class _Replayer:
         """The memory of an argument before the kernel: that of an earlier one with the same handle, or a file's."""
         handle = self._handle(index)
         array = contents(path, take=self.program.memory.check if handle in self.memory else self.take)
-        found = self.memory.setdefault(handle, array) if handle != NULL else array
-        if found.nbytes != array.nbytes:
+        whole = self.memory.setdefault(handle, array) if handle != NULL else array
+        if whole.nbytes != array.nbytes:
             message = f"the memory of argument {index} has another size than that of the same handle"
             raise self.capture.fail(message, "Pre")
-        return found
+        return whole
 
     def _handle(self, index: int) -> bytes:
         """The identity of the memory of an argument: an object of the process, or an address there."""

@@ -50,24 +50,24 @@ def clGetContextInfo(context: int, name: int, size: int, value: int, size_ret: i
 
 @entry
 def clSetContextDestructorCallback(context: int, pfn_notify: int, user_data: int) -> None:
-    found = Context.find(context)
+    context_object = Context.find(context)
     require(pfn_notify, cl.CL_INVALID_VALUE, "there is no function to call")
-    handle = found.handle
-    found.at_end(lambda: host.call(pfn_notify, "pp", handle, user_data or None))
+    handle = context_object.handle
+    context_object.at_end(lambda: host.call(pfn_notify, "pp", handle, user_data or None))
 
 
 @entry
 def clCreateCommandQueue(context: int, device: int, properties: int, errcode_ret: int) -> int:
-    found = Context.find(context)
-    chosen = found.device(device)
+    context_object = Context.find(context)
+    chosen = context_object.device(device)
     require(not properties & ~_QUEUE_PROPERTIES, cl.CL_INVALID_VALUE, f"{properties:#x} are no properties of queues")
-    return Queue(found, chosen, properties).handle
+    return Queue(context_object, chosen, properties).handle
 
 
 @entry
 def clCreateCommandQueueWithProperties(context: int, device: int, properties: int, errcode_ret: int) -> int:
-    found = Context.find(context)
-    chosen = found.device(device)
+    context_object = Context.find(context)
+    chosen = context_object.device(device)
     bits, given = 0, host.properties(properties)
     for name, value in given:
         if name == cl.CL_QUEUE_PROPERTIES:
@@ -78,7 +78,7 @@ def clCreateCommandQueueWithProperties(context: int, device: int, properties: in
     require(not bits & _ON_DEVICE, cl.CL_INVALID_QUEUE_PROPERTIES, "devices have no queues of their own")
     require(cl.CL_QUEUE_SIZE not in dict(given), cl.CL_INVALID_VALUE, "only queues of devices have a size")
     array = host.pack_sizes([n for pair in given for n in pair] + [0]) if properties else b""
-    return Queue(found, chosen, bits, array).handle
+    return Queue(context_object, chosen, bits, array).handle
 
 
 @entry
@@ -164,19 +164,19 @@ def clCreateUserEvent(context: int, errcode_ret: int) -> int:
 
 @entry
 def clSetUserEventStatus(event: int, execution_status: int) -> None:
-    found = Event.find(event)
-    require(found.queue is None, cl.CL_INVALID_EVENT, "the event is a command's, not the program's")
+    event_object = Event.find(event)
+    require(event_object.queue is None, cl.CL_INVALID_EVENT, "the event is a command's, not the program's")
     require(execution_status <= cl.CL_COMPLETE, cl.CL_INVALID_VALUE, "an event is completed, or fails")
-    require(not found.is_over, cl.CL_INVALID_OPERATION, "the event was completed before")
-    found.advance(execution_status)
+    require(not event_object.is_over, cl.CL_INVALID_OPERATION, "the event was completed before")
+    event_object.advance(execution_status)
 
 
 @entry
 def clSetEventCallback(event: int, status: int, pfn_notify: int, user_data: int) -> None:
-    found = Event.find(event)
+    event_object = Event.find(event)
     known = (cl.CL_SUBMITTED, cl.CL_RUNNING, cl.CL_COMPLETE)
     require(pfn_notify and status in known, cl.CL_INVALID_VALUE, "there is no function to call, or no such state")
-    found.when(status, callback_of(found, pfn_notify, user_data))
+    event_object.when(status, callback_of(event_object, pfn_notify, user_data))
 
 
 @entry

@@ -97,11 +97,11 @@ def nothing() -> None:
 
 def own_buffer(context: Context, handle: int) -> Buffer:
     """A buffer of a context."""
-    found = Memory.find(handle)
-    require(isinstance(found, Buffer), cl.CL_INVALID_MEM_OBJECT, "the memory is no buffer")
-    require(found.context is context, cl.CL_INVALID_CONTEXT, "the buffer is of another context")
-    assert isinstance(found, Buffer)
-    return found
+    buffer = Memory.find(handle)
+    require(isinstance(buffer, Buffer), cl.CL_INVALID_MEM_OBJECT, "the memory is no buffer")
+    require(buffer.context is context, cl.CL_INVALID_CONTEXT, "the buffer is of another context")
+    assert isinstance(buffer, Buffer)
+    return buffer
 
 
 def address_of(data: Bytes) -> int:
@@ -190,9 +190,9 @@ def _rectangle(origin: int, region: Sequence[int], row: int, slice_: int) -> Rec
 
 def _region(region: int) -> tuple[int, ...]:
     require(region, cl.CL_INVALID_VALUE, "there is no region")
-    found = host.read_sizes(region, 3)
-    require(all(found), cl.CL_INVALID_VALUE, "the region is empty")
-    return found
+    sizes = host.read_sizes(region, 3)
+    require(all(sizes), cl.CL_INVALID_VALUE, "the region is empty")
+    return sizes
 
 
 def _transfer_rectangle(
@@ -319,20 +319,20 @@ def clEnqueueTask(queue: Queue, kernel: int) -> Submission:
 
 def _run_kernel(queue: Queue, kernel: int, sizes: tuple[int, int, int, int], command_type: int) -> Submission:
     """Run a kernel; ``sizes`` are the dimensions, and the addresses of offset, global and local size."""
-    found, device = Kernel.find(kernel), queue.device
-    require(found.program.context is queue.context, cl.CL_INVALID_CONTEXT, "the kernel is of another context")
-    built = device in found.signatures
+    kernel_object, device = Kernel.find(kernel), queue.device
+    require(kernel_object.program.context is queue.context, cl.CL_INVALID_CONTEXT, "the kernel is of another context")
+    built = device in kernel_object.signatures
     require(built, cl.CL_INVALID_PROGRAM_EXECUTABLE, "the program is not built for the device of the queue")
-    given = found.given()
-    whole = read_range(found, device, *sizes)
-    found.check_local(device)
+    given = kernel_object.given()
+    whole = read_range(kernel_object, device, *sizes)
+    kernel_object.check_local(device)
     if 0 in whole[0]:  # OpenCL 2.1: an empty ND-range only takes its turn.
         return Submission(command_type, nothing)
     ending.load()
 
     def work() -> None:
         command = queue.running
-        found.run(device, whole, given, command.event.turn if command is not None else None)
+        kernel_object.run(device, whole, given, command.event.turn if command is not None else None)
 
     return Submission(command_type, work)
 

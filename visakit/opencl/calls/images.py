@@ -28,18 +28,20 @@ from visakit.opencl.transfers import CommandAccesses
 
 @entry
 def clCreateImage(context: int, flags: int, image_format: int, image_desc: int, host_ptr: int, errcode_ret: int) -> int:
-    found = Context.find(context)
-    return create_image(found, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr).handle
+    context_object = Context.find(context)
+    return create_image(context_object, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr).handle
 
 
 @entry
 def clCreateImageWithProperties(
     context: int, properties: int, flags: int, image_format: int, image_desc: int, host_ptr: int, errcode_ret: int
 ) -> int:
-    found = Context.find(context)
+    context_object = Context.find(context)
     require(not host.properties(properties), cl.CL_INVALID_PROPERTY, "images have no properties here")
     given = bytes(8) if properties else b""
-    return create_image(found, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr, given).handle
+    return create_image(
+        context_object, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr, given
+    ).handle
 
 
 @entry
@@ -62,9 +64,9 @@ def clCreateImage3D(
 
 def _older(context: int, flags: int, image_format: int, shape: ImageShape, host_ptr: int) -> int:
     """An image as OpenCL 1.0 makes them: errors of its sizes have another status."""
-    found = Context.find(context)
+    context_object = Context.find(context)
     try:
-        return create_image(found, flags, Format.read(image_format), shape, host_ptr).handle
+        return create_image(context_object, flags, Format.read(image_format), shape, host_ptr).handle
     except ClError as problem:
         is_shape = problem.status == cl.CL_INVALID_IMAGE_DESCRIPTOR
         raise ClError(cl.CL_INVALID_IMAGE_SIZE if is_shape else problem.status, problem.reason) from None
@@ -74,10 +76,10 @@ def _older(context: int, flags: int, image_format: int, shape: ImageShape, host_
 def clGetSupportedImageFormats(
     context: int, flags: int, image_type: int, num_entries: int, image_formats: int, num_image_formats: int
 ) -> None:
-    found = Context.find(context)
+    context_object = Context.find(context)
     require(image_type in AXES, cl.CL_INVALID_VALUE, f"{image_type:#x} is no kind of image")
     require(num_entries or not image_formats, cl.CL_INVALID_VALUE, "the array has no elements")
-    has_images = any(device.model.has_images for device in found.devices)
+    has_images = any(device.model.has_images for device in context_object.devices)
     known = formats(flags, image_type) if has_images else []
     if image_formats:
         host.write(image_formats, b"".join(struct.pack("<II", *pair) for pair in known[:num_entries]))
@@ -96,7 +98,7 @@ def clCreateSampler(context: int, normalized: int, addressing: int, filter: int,
 
 @entry
 def clCreateSamplerWithProperties(context: int, properties: int, errcode_ret: int) -> int:
-    found = Context.find(context)
+    context_object = Context.find(context)
     given = host.properties(properties)
     values = {
         cl.CL_SAMPLER_NORMALIZED_COORDS: 1,
@@ -108,7 +110,7 @@ def clCreateSamplerWithProperties(context: int, properties: int, errcode_ret: in
     require(known, cl.CL_INVALID_VALUE, "a property is not known, or given twice")
     normalized, addressing, filter = (values | dict(given)).values()
     array = host.pack_sizes([n for pair in given for n in pair] + [0]) if properties else b""
-    return Sampler(found, normalized, addressing, filter, array).handle
+    return Sampler(context_object, normalized, addressing, filter, array).handle
 
 
 @entry
@@ -128,11 +130,11 @@ def clGetSamplerInfo(sampler: int, name: int, size: int, value: int, size_ret: i
 
 def _image(queue: Queue, handle: int) -> Image:
     """An image of the queue's context."""
-    found = Memory.find(handle)
-    require(isinstance(found, Image), cl.CL_INVALID_MEM_OBJECT, "the memory is no image")
-    require(found.context is queue.context, cl.CL_INVALID_CONTEXT, "the image is of another context")
-    assert isinstance(found, Image)
-    return found
+    image = Memory.find(handle)
+    require(isinstance(image, Image), cl.CL_INVALID_MEM_OBJECT, "the memory is no image")
+    require(image.context is queue.context, cl.CL_INVALID_CONTEXT, "the image is of another context")
+    assert isinstance(image, Image)
+    return image
 
 
 def _three(address: int) -> tuple[int, ...]:

@@ -18,9 +18,9 @@ def clCreateBuffer(context: int, flags: int, size: int, host_ptr: int, errcode_r
 def clCreateBufferWithProperties(
     context: int, properties: int, flags: int, size: int, host_ptr: int, errcode_ret: int
 ) -> int:
-    found = Context.find(context)
+    context_object = Context.find(context)
     require(not host.properties(properties), cl.CL_INVALID_PROPERTY, "buffers have no properties here")
-    return create_buffer(found, flags, size, host_ptr, bytes(8) if properties else b"").handle
+    return create_buffer(context_object, flags, size, host_ptr, bytes(8) if properties else b"").handle
 
 
 @entry

@@ -25,10 +25,10 @@ _INDIRECT = (
 
 @entry
 def clSVMAlloc(context: int, flags: int, size: int, alignment: int) -> int:
-    found = Context.find(context)
+    context_object = Context.find(context)
     access = flags & (cl.CL_MEM_READ_WRITE | cl.CL_MEM_WRITE_ONLY | cl.CL_MEM_READ_ONLY)
     require(not flags & ~_SVM_FLAGS and access.bit_count() < 2, cl.CL_INVALID_VALUE, f"flags {flags:#x}")
-    made = svm.allocate(found, size, alignment, flags=flags)
+    made = svm.allocate(context_object, size, alignment, flags=flags)
     return made.address if made else 0
 
 
@@ -36,8 +36,8 @@ def _free(context: Context, pointer: int) -> bool:
     """Give an allocation back when all that is queued now is over, which may use it; whether there is one at the
     address. The program knows it no more at once.
     """
-    found = context.shared.pop(pointer, None)
-    if found is None:
+    allocation = context.shared.pop(pointer, None)
+    if allocation is None:
         return False
     waits = [event for queue in list(context.queues) if isinstance(queue, Queue) for event in queue.pending()]
     left = len(waits)
@@ -48,20 +48,20 @@ def _free(context: Context, pointer: int) -> bool:
             left -= 1
             is_last = not left
         if is_last:
-            svm.give_back(context, found)
+            svm.give_back(context, allocation)
 
     for event in waits:
         event.when(cl.CL_COMPLETE, one_is_over)
     if not waits:
-        svm.give_back(context, found)
+        svm.give_back(context, allocation)
     return True
 
 
 @entry
 def clSVMFree(context: int, svm_pointer: int) -> None:
-    found = Context.find(context)
+    context_object = Context.find(context)
     if svm_pointer:
-        _free(found, svm_pointer)
+        _free(context_object, svm_pointer)
 
 
 @enqueues
@@ -121,17 +121,17 @@ def clEnqueueSVMMemFill(queue: Queue, pointer: int, pattern: int, width: int, si
 def clEnqueueSVMMap(queue: Queue, blocking: int, flags: int, pointer: int, size: int) -> Submission:
     check_map_flags(flags)
     require(size, cl.CL_INVALID_VALUE, "the range is empty")
-    found, part = svm.find(queue.context, pointer), shared_part(queue.context, pointer, size)
+    allocation, part = svm.find(queue.context, pointer), shared_part(queue.context, pointer, size)
     transfer = None
-    if found is not None and part is not None and not found.is_fine:
-        transfer = CommandAccesses.of_map(part, flags, found.mapped.setdefault(pointer, []))
+    if allocation is not None and part is not None and not allocation.is_fine:
+        transfer = CommandAccesses.of_map(part, flags, allocation.mapped.setdefault(pointer, []))
     return _turn([pointer], cl.CL_COMMAND_SVM_MAP)._replace(transfer=transfer, blocking=blocking)
 
 
 @enqueues
 def clEnqueueSVMUnmap(queue: Queue, pointer: int) -> Submission:
-    found = svm.find(queue.context, pointer)
-    turns = found.mapped.get(pointer, []) if found is not None else []
+    allocation = svm.find(queue.context, pointer)
+    turns = allocation.mapped.get(pointer, []) if allocation is not None else []
     ended = turns[:1]
     del turns[:1]
     return _turn([pointer], cl.CL_COMMAND_SVM_UNMAP)._replace(unmapped=ended)
@@ -170,17 +170,17 @@ def clSetKernelExecInfo(kernel: int, name: int, size: int, value: int) -> None:
 
 
 def _usm(context: int, device: int | None, properties: int, size: int, alignment: int, kind: int) -> int:
-    found = Context.find(context)
-    chosen = found.device(device) if device else None
+    context_object = Context.find(context)
+    chosen = context_object.device(device) if device else None
     require(chosen or kind != cl.CL_MEM_TYPE_DEVICE_INTEL, cl.CL_INVALID_DEVICE, "there is no device")
     given = host.properties(properties)
     known = all(name == cl.CL_MEM_ALLOC_FLAGS_INTEL for name, _ in given)
     require(known, cl.CL_INVALID_PROPERTY, "a property is not known")
     power = not alignment & (alignment - 1) and alignment <= 128
     require(power, cl.CL_INVALID_VALUE, f"the alignment is a power of two up to 128, found {alignment}")
-    largest = max(d.maximum_allocation for d in found.devices)
+    largest = max(d.maximum_allocation for d in context_object.devices)
     require(0 < size <= largest, cl.CL_INVALID_BUFFER_SIZE, f"an allocation has 1 to {largest} bytes, found {size}")
-    made = svm.allocate(found, size, alignment, kind, dict(given).get(cl.CL_MEM_ALLOC_FLAGS_INTEL, 0), chosen)
+    made = svm.allocate(context_object, size, alignment, kind, dict(given).get(cl.CL_MEM_ALLOC_FLAGS_INTEL, 0), chosen)
     if made is None:
         raise ClError(cl.CL_OUT_OF_RESOURCES, "the system has no memory left")
     return made.address
@@ -207,19 +207,23 @@ def clSharedMemAllocINTEL(
 
 @entry
 def clMemFreeINTEL(context: int, pointer: int) -> None:
-    found = Context.find(context)
-    require(not pointer or _free(found, pointer), cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}")
+    context_object = Context.find(context)
+    require(
+        not pointer or _free(context_object, pointer), cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}"
+    )
 
 
 @entry
 def clMemBlockingFreeINTEL(context: int, pointer: int) -> None:
-    found = Context.find(context)
-    require(not pointer or pointer in found.shared, cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}")
-    for queue in list(found.queues):
+    context_object = Context.find(context)
+    require(
+        not pointer or pointer in context_object.shared, cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}"
+    )
+    for queue in list(context_object.queues):
         if isinstance(queue, Queue):
             queue.drain()
     if pointer:
-        _free(found, pointer)
+        _free(context_object, pointer)
 
 
 _ANSWERS: dict[int, Callable[[Shared], bytes]] = {
@@ -233,9 +237,9 @@ _ANSWERS: dict[int, Callable[[Shared], bytes]] = {
 
 @entry
 def clGetMemAllocInfoINTEL(context: int, pointer: int, name: int, size: int, value: int, size_ret: int) -> None:
-    found = svm.find(Context.find(context), pointer)
-    if found is not None:
-        info.answer(_ANSWERS, found, name, size, value, size_ret)
+    allocation = svm.find(Context.find(context), pointer)
+    if allocation is not None:
+        info.answer(_ANSWERS, allocation, name, size, value, size_ret)
         return
     require(name in _ANSWERS, cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
     unknown = info.u32(cl.CL_MEM_TYPE_UNKNOWN_INTEL) if name == cl.CL_MEM_ALLOC_TYPE_INTEL else info.u64(0)
