@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import io
 import json
 import pickle
 import re
@@ -299,6 +300,14 @@ def test_counters_of_all_dimensions_and_of_parts(program):
     assert part.counters[:2] == (sum(items[1:4]), 3)
 
 
+def test_a_launch_is_traced_and_ordered_by_name(program):
+    from vsim.observe.trace import Trace
+
+    out = io.StringIO()
+    _, result = scaled(program, trace=Trace(out), schedule="reverse")
+    assert result.engine_reason == "the launch is traced" and "mov" in out.getvalue()
+
+
 def test_compile_time_is_told_apart(image):
     program = vsim.load(image)
     first, second = scaled(program)[1], scaled(program)[1]
@@ -372,6 +381,10 @@ CALLS = {
     "image of int": (lambda p: vsim.load(5), visakit.UsageError, "found int"),
     "no image": (lambda p: vsim.load(b"x"), visakit.FormatError, "C010"),
     "an object": (lambda p: vsim.load(vasm.assemble_text(TEXT).object_bytes()), visakit.FormatError, "C030"),
+    "option of a launch": (lambda p: p.launch("walk", 1, 1, [np.zeros(1), np.zeros(1, "i4")], engin="numpy"), visakit.UsageError, "did you mean 'engine'"),
+    "option of a run": (lambda p: p.run(Launch("walk", (1,)), thread=1), visakit.UsageError, "did you mean 'threads'"),
+    "option of a kernel": (lambda p: p.walk(np.zeros(1), np.zeros(1, "i4"), global_size=1, chek="all"), visakit.LaunchError, "did you mean 'check'"),
+    "schedule of a run": (lambda p: p.run(Launch("walk", (1,), args=p.convert("walk", [np.zeros(1), np.zeros(1, "i4")])), schedule="sideways"), visakit.LaunchError, "schedules are round-robin"),
     "address of a list": (lambda p: p.usm([1]), visakit.LaunchError, "is a list"),
     "address of a part": (lambda p: p.usm(np.zeros(8)[::2]), visakit.LaunchError, "not contiguous"),
     "release of a list": (lambda p: p.release([1]), visakit.UsageError, "found list"),

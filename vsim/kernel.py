@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from visakit.diagnostics import did_you_mean
 from visakit.usage import shown
-from vsim.launch.options import OPTIONS, LaunchOptions
+from vsim.launch.options import OPTIONS
 
 if TYPE_CHECKING:
     from vsim.launch.signature import KernelSignature
@@ -73,15 +73,19 @@ class Kernel:
             LaunchError: S010, an argument is missing, unknown or given twice; and as ``launch``.
             SimulationError: as ``launch``.
         """
-        options = {name: named.pop(name) for name in OPTIONS if name in named}
+        options: dict[str, object] = named
+        ordered: Sequence[object] = args
+        if not OPTIONS.issuperset(named):
+            options = {name: named.pop(name) for name in OPTIONS.intersection(named)}
+            ordered = self.in_order(args, named)
         return self.program.launch(
             self.name,
             global_size,
             local_size,
-            self.in_order(args, named) if named else args,
+            ordered,
             global_offset=global_offset,
             show_printf=show_printf,
-            **cast("LaunchOptions", options),
+            **options,  # type: ignore[arg-type] # types as the caller gives them
         )
 
     def in_order(self, args: Sequence[object], named: Mapping[str, object]) -> list[object]:
@@ -109,7 +113,7 @@ class Kernel:
             return error("its arguments have no names", hint)
         for name in named:
             if name not in names:
-                hint = did_you_mean(name, names) if isinstance(name, str) else ""
+                hint = did_you_mean(name, [*names, *OPTIONS]) if isinstance(name, str) else ""
                 return error(f"it has no argument {shown(name)}", hint or known)
             if name in names[:given]:
                 return error(f"argument '{name}' is given twice, in order and by name", known)

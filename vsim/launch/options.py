@@ -41,7 +41,7 @@ class LaunchOptions(TypedDict, total=False):
     check: Wanted
 
 
-OPTIONS = tuple(LaunchOptions.__annotations__)
+OPTIONS = frozenset(LaunchOptions.__annotations__)
 
 
 def check_options(options: LaunchOptions) -> None:
@@ -50,8 +50,8 @@ def check_options(options: LaunchOptions) -> None:
     Raises:
         UsageError: there is no such option.
     """
-    for name in options.keys() - set(OPTIONS):
-        hint = did_you_mean(name, OPTIONS) or f"options are {', '.join(OPTIONS)}"
+    for name in options.keys() - OPTIONS:
+        hint = did_you_mean(name, OPTIONS) or f"options are {', '.join(sorted(OPTIONS))}"
         raise UsageError(f"a launch has no option '{name}'; {hint}")
 
 
