@@ -153,7 +153,7 @@ def write_file(path: str, write: Callable[[BinaryIO], object]) -> None:
     needs a reader.
 
     Args:
-        write: is called with the stream; an exception goes on to the caller, and leaves the target unchanged.
+        write: is called with the stream; the caller gets its exceptions, which leave the target unchanged.
 
     Raises:
         FileError: it cannot be written.

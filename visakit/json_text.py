@@ -65,7 +65,7 @@ class JsonPlaces:
     """The places of the parts of a valid JSON text, by their names in messages.
 
     Args:
-        names: what entries of the lists and objects at a key are called: ``{"args": "argument"}`` makes the second
+        names: names of the entries of the lists and objects at a key: ``{"args": "argument"}`` makes the second
             entry at ``args`` ``FILE, argument 1``. Others go by their keys.
     """
 

@@ -1,6 +1,6 @@
 """The linker: inputs are gathered, then the passes of :meth:`Linker.run` make one image of them.
 
-A pass takes the results of those before it and returns its own; what does not fit together is appended to a list of
+A pass takes the results of those before it and returns its own; errors are appended to a list of
 errors, so that one run reports all of it. Inputs keep their functions: names and relocations are set in them.
 """
 

@@ -97,7 +97,7 @@ class Encoder:
     """Encodes instructions; remembers the bytes of operands that it has seen.
 
     The same operand is the same object wherever the assembler read the same word, and equal lines share their fields:
-    most are found by identity. What is found so is kept, that its identity stays its own.
+    most are found by identity. These are kept alive, so that no other object gets their identity.
     """
 
     def __init__(self) -> None:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, NoReturn
 import typer
 from typer.core import TyperArgument, TyperOption
 from typer.main import get_command
+from typer.models import OptionInfo
 
 import visakit
 import visakit.start
@@ -256,17 +257,19 @@ def _version(context: typer.Context, wanted: bool) -> None:
         raise typer.Exit
 
 
-def option(name: str, metavar: str | None, help: str, panel: str, **more: Any) -> Any:
+def option(name: str, metavar: str | None, help: str, panel: str, **more: Any) -> OptionInfo:  # Any: as Typer
     """An option with a value, shown in a panel of the help; ``more`` are other parameters of ``typer.Option``."""
-    return typer.Option(name, metavar=metavar, help=help, rich_help_panel=panel, **more)
+    made: OptionInfo = typer.Option(name, metavar=metavar, help=help, rich_help_panel=panel, **more)
+    return made
 
 
-def flag(name: str, help: str, panel: str) -> Any:
+def flag(name: str, help: str, panel: str) -> OptionInfo:
     """An option without a value, shown in a panel of the help."""
-    return typer.Option(name, help=help, rich_help_panel=panel)
+    made: OptionInfo = typer.Option(name, help=help, rich_help_panel=panel)
+    return made
 
 
-def platform_option(help: str, panel: str, parser: Callable[[str], str] = platform_name) -> Any:
+def platform_option(help: str, panel: str, parser: Callable[[str], str] = platform_name) -> OptionInfo:
     """The option ``--platform``; gives the canonical name, or the result of another parser."""
     return option("--platform", "NAME", help, panel, parser=parser, autocompletion=_platforms)
 

@@ -1,7 +1,7 @@
 """The events of a YAML text to a tree.
 
 A text is read event by event, without recursion and within limits: no aliases (a few lines could mean gigabytes, or
-contain themselves), no tags, one document, so many values, so deep.
+contain themselves), no tags, one document, limits of values and depth.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def read_sizes(address: int, count: int) -> tuple[int, ...]:
     Raises:
         ClError: there are more than any program has.
     """
-    require(count <= MAXIMUM_COUNT, cl.CL_INVALID_VALUE, f"an array of {count} elements is none")
+    require(count <= MAXIMUM_COUNT, cl.CL_INVALID_VALUE, f"an array has up to {MAXIMUM_COUNT} elements, found {count}")
     return struct.unpack(f"<{count}Q", ctypes.string_at(address, POINTER * count)) if count else ()
 
 

@@ -296,7 +296,7 @@ def create_sub_buffer(whole: Buffer, flags: int, origin: int, size: int) -> Buff
         flags |= 0 if wanted else own
     flags |= whole.flags & _HOST_POINTER
     require(size, cl.CL_INVALID_BUFFER_SIZE, "the part is empty")
-    require(origin + size <= whole.size, cl.CL_INVALID_VALUE, "the part does not lie in the buffer")
+    require(origin + size <= whole.size, cl.CL_INVALID_VALUE, "the part exceeds the buffer")
     require(not origin % ALIGNMENT, cl.CL_MISALIGNED_SUB_BUFFER_OFFSET, f"{origin} is no multiple of {ALIGNMENT}")
     host_ptr = whole.host_ptr + origin if whole.host_ptr else 0
     return Buffer(whole.context, flags, whole.data[origin : origin + size], host_ptr, whole=(whole, origin))

@@ -1,5 +1,5 @@
-"""What the manual asks of calls and returns (chapter 3, "Subroutine and Function Calls"; chapter 6, FCALL, IFCALL,
-CALL, FRET), but for what only the callee can tell (:mod:`visakit.language.calls`).
+"""The manual's rules for calls and returns (chapter 3, "Subroutine and Function Calls"; chapter 6, FCALL, IFCALL,
+CALL, FRET), without those that need the callee (:mod:`visakit.language.calls`).
 """
 
 from __future__ import annotations

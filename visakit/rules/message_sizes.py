@@ -1,4 +1,4 @@
-"""How many bytes the parts of a message are: what its operands take of their variables, from their offset on.
+"""Bytes of the parts of a message: of its operands' variables, from their offset on.
 
 A payload is a structure of arrays: the part for one element of all lanes begins on a register boundary. Payloads that
 the table does not describe (samplers, raw messages, matrices) are checked when an engine prepares them, by their

@@ -75,7 +75,7 @@ def clCreateCommandQueueWithProperties(context: int, device: int, properties: in
             bits = value
         elif name != cl.CL_QUEUE_SIZE:
             raise ClError(cl.CL_INVALID_VALUE, f"{name:#x} is no property of queues here")
-    require(not bits & _ON_DEVICE, cl.CL_INVALID_QUEUE_PROPERTIES, "devices have no queues of their own")
+    require(not bits & _ON_DEVICE, cl.CL_INVALID_QUEUE_PROPERTIES, "the device has no on-device queues")
     require(cl.CL_QUEUE_SIZE not in dict(given), cl.CL_INVALID_VALUE, "only queues of devices have a size")
     array = host.pack_sizes([n for pair in given for n in pair] + [0]) if properties else b""
     return Queue(context_object, chosen, bits, array).handle
@@ -91,7 +91,7 @@ def clCreateCommandQueueWithPropertiesKHR(context: int, device: int, properties:
 @entry
 def clSetDefaultDeviceCommandQueue(context: int, device: int, command_queue: int) -> None:
     Context.find(context).device(device)
-    raise ClError(cl.CL_INVALID_OPERATION, "devices have no queues of their own")
+    raise ClError(cl.CL_INVALID_OPERATION, "the device has no on-device queues")
 
 
 @entry

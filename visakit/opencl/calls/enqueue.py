@@ -33,14 +33,14 @@ class Submission(NamedTuple):
     Attributes:
         type: one of ``CL_COMMAND_...``.
         blocking: whether the function returns only when the command is over.
-        transfer: the memory that a command other than a kernel reads and changes, or maps.
+        accesses: the memory that a command other than a kernel reads and changes, or maps.
         unmapped: the accesses of the program to the memory that the command unmaps.
         address: the address that the function returns; None if it returns a status.
     """
 
     type: int
     work: Callable[[], None]
-    transfer: CommandAccesses | None = None
+    accesses: CommandAccesses | None = None
     blocking: int = 0
     unmapped: Sequence[Turn] = ()
     address: int | None = None
@@ -73,10 +73,10 @@ def _submit(queue: Queue, submission: Submission, waits: Sequence[Event], event:
     Raises:
         ClError: the blocking command failed.
     """
-    work, transfer = submission.work, submission.transfer
-    if transfer is not None and queue.context.order is not None:
-        work = transfer.watched(queue, work)
-    turns = transfer.mapped if transfer is not None else None
+    work, accesses = submission.work, submission.accesses
+    if accesses is not None and queue.context.order is not None:
+        work = accesses.watched(queue, work)
+    turns = accesses.mapped if accesses is not None else None
     made = queue.add(submission.type, work, waits, maps=turns is not None, unmapped=submission.unmapped)
     if turns is not None and made.turn is not None and made.turn.mapped is not None:
         turns.append(made.turn.mapped)
@@ -274,8 +274,8 @@ def clEnqueueMapBuffer(queue: Queue, buffer: int, blocking: int, flags: int, off
         if flags & ~cl.CL_MAP_READ:  # The driver does not see the program's stores to it.
             memory.note_defined(offset, size)
 
-    transfer = CommandAccesses.of_map((memory, Rectangle.of_part(offset, size)), flags, mapping.turns)
-    return Submission(cl.CL_COMMAND_MAP_BUFFER, work, transfer, blocking, address=pointer)
+    accesses = CommandAccesses.of_map((memory, Rectangle.of_part(offset, size)), flags, mapping.turns)
+    return Submission(cl.CL_COMMAND_MAP_BUFFER, work, accesses, blocking, address=pointer)
 
 
 def check_map_flags(flags: int) -> None:

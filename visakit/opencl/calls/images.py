@@ -220,8 +220,8 @@ def clEnqueueCopyImageToBuffer(
         copy_rectangle(image.data, own, buffer.data, other)
         buffer.note_box(other)
 
-    transfer = CommandAccesses((image, own), (buffer, other))
-    return Submission(cl.CL_COMMAND_COPY_IMAGE_TO_BUFFER, work, transfer)
+    accesses = CommandAccesses((image, own), (buffer, other))
+    return Submission(cl.CL_COMMAND_COPY_IMAGE_TO_BUFFER, work, accesses)
 
 
 @enqueues
@@ -232,8 +232,8 @@ def clEnqueueCopyBufferToImage(
     start, size = _texels(image, origin, region)
     own, other = image.box(start, size), _in_buffer(image, offset, size, buffer.size)
     work = lambda: copy_rectangle(buffer.data, other, image.data, own)  # noqa: E731
-    transfer = CommandAccesses((buffer, other), (image, own))
-    return Submission(cl.CL_COMMAND_COPY_BUFFER_TO_IMAGE, work, transfer)
+    accesses = CommandAccesses((buffer, other), (image, own))
+    return Submission(cl.CL_COMMAND_COPY_BUFFER_TO_IMAGE, work, accesses)
 
 
 @enqueues
@@ -276,5 +276,5 @@ def clEnqueueMapImage(
     one_row = image.kind == cl.CL_MEM_OBJECT_IMAGE1D_ARRAY
     host.write_size(row_ret, row)
     host.write_size(slice_ret, row if one_row else slice_ if has_slices else 0)
-    transfer = CommandAccesses.of_map((image, inside), flags, mapping.turns)
-    return Submission(cl.CL_COMMAND_MAP_IMAGE, work, transfer, blocking, address=pointer)
+    accesses = CommandAccesses.of_map((image, inside), flags, mapping.turns)
+    return Submission(cl.CL_COMMAND_MAP_IMAGE, work, accesses, blocking, address=pointer)

@@ -51,7 +51,7 @@ def clCreateProgramWithBuiltInKernels(
     context_object = Context.find(context)
     require(device_list and num_devices and kernel_names, cl.CL_INVALID_VALUE, "kernels or devices are not named")
     context_object.devices_at(device_list, num_devices)
-    raise ClError(cl.CL_INVALID_VALUE, "no device has kernels of its own")
+    raise ClError(cl.CL_INVALID_VALUE, "the device has no built-in kernels")
 
 
 @entry
@@ -120,7 +120,7 @@ def clCompileProgram(
     texts = Program.find_all(headers, num_headers)
     titles = [host.text_at(place) for place in host.read_sizes(names, num_headers)]
     inside = all(title and not title.startswith("/") and ".." not in title.split("/") for title in titles)
-    require(inside, cl.CL_INVALID_VALUE, "the name of a header is none, or leads out of the folder")
+    require(inside, cl.CL_INVALID_VALUE, "the name of a header is empty, or leads out of the folder")
     contents = {title: text.source or b"" for title, text in zip(titles, texts, strict=True)}
     try:
         program_object.compile(devices, host.text_at(options), contents)

@@ -97,8 +97,8 @@ def _fill(queue: Queue, target: int, pattern: int, width: int, size: int, comman
     require(not target % width and not size % width, cl.CL_INVALID_VALUE, "the range is no multiple of the pattern")
     svm.check_range(queue.context, target, size)
     bits = host.read(pattern, width)
-    transfer = CommandAccesses(None, shared_part(queue.context, target, size))
-    return Submission(command_type, lambda: fill(host.view(target, size), bits), transfer)
+    accesses = CommandAccesses(None, shared_part(queue.context, target, size))
+    return Submission(command_type, lambda: fill(host.view(target, size), bits), accesses)
 
 
 def _turn(pointers: Sequence[int], command_type: int) -> Submission:
@@ -122,10 +122,10 @@ def clEnqueueSVMMap(queue: Queue, blocking: int, flags: int, pointer: int, size:
     check_map_flags(flags)
     require(size, cl.CL_INVALID_VALUE, "the range is empty")
     allocation, part = svm.find(queue.context, pointer), shared_part(queue.context, pointer, size)
-    transfer = None
+    accesses = None
     if allocation is not None and part is not None and not allocation.is_fine:
-        transfer = CommandAccesses.of_map(part, flags, allocation.mapped.setdefault(pointer, []))
-    return _turn([pointer], cl.CL_COMMAND_SVM_MAP)._replace(transfer=transfer, blocking=blocking)
+        accesses = CommandAccesses.of_map(part, flags, allocation.mapped.setdefault(pointer, []))
+    return _turn([pointer], cl.CL_COMMAND_SVM_MAP)._replace(accesses=accesses, blocking=blocking)
 
 
 @enqueues
