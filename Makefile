@@ -19,7 +19,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
-.PHONY: demo test bless dist test-wheel wheel bench compile-time fuzz pairs guard docs pictures site man format constraints clean
+.PHONY: demo test bless dist test-wheel wheel bench compile-time fuzz pairs guard docs pictures site man opencl-numbers format constraints clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
@@ -119,6 +119,9 @@ site: $(SITE)/.installed
 
 man: $(STAMP)
 	$(BIN)/python docs/generate_man.py
+
+opencl-numbers: $(STAMP)
+	$(BIN)/python docs/generate_opencl_numbers.py
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -15,7 +15,7 @@ from pathlib import Path
 from vsim_programs import program_of
 
 from visakit.diagnostics import VisaError, render
-from vsim.launch.launch import parse_launch
+from vsim.launch.launch_file import parse_launch
 
 ROOT = Path(__file__).parent.parent
 CASES = next(p for p in (ROOT.parent / "shared" / "corpus" / "cases", ROOT / "tests" / "data" / "cases") if p.exists())
@@ -27,10 +27,12 @@ def check(folder: Path, checks: str, engine: str) -> tuple[int, int]:
     launches = parse_launch(path.read_text(), str(folder.parent), str(path))
     found = 0
     for number in range(len(launches)):
-        result = program.run(launches.launch(number), "llvm" if engine == "both" else engine, check=checks)
+        result = program.run(launches.launch(number), engine="llvm" if engine == "both" else engine, check=checks)
         if engine == "both":
             other = program.run(
-                parse_launch(path.read_text(), str(folder.parent), str(path)).launch(number), "numpy", check=checks
+                parse_launch(path.read_text(), str(folder.parent), str(path)).launch(number),
+                engine="numpy",
+                check=checks,
             )
             if other.findings != result.findings:
                 found += 1

@@ -31,7 +31,8 @@ from vsim.engines.llvm.host import native
 from vsim.engines.llvm.pipeline import translate
 from vsim.engines.llvm.plan import geometry, row_of
 from vsim.launch.dispatch import Dispatch
-from vsim.launch.launch import BufferArgument, Launch, parse_launch
+from vsim.launch.launch import BufferArgument, Launch
+from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
 
 ROOT = Path(__file__).parent.parent

@@ -22,7 +22,8 @@ from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm.pipeline import translate
 from vsim.engines.llvm.plan import geometry, row_of
 from vsim.launch.dispatch import Dispatch
-from vsim.launch.launch import Launch, parse_launch
+from vsim.launch.launch import Launch
+from vsim.launch.launch_file import parse_launch
 from vsim.launch.schedule import parse_schedule
 from vsim.program import Program
 

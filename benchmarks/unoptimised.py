@@ -29,15 +29,8 @@ os.environ |= {"PYOPENCL_NO_CACHE": "1"}
 import pyopencl as cl
 from vsim_programs import program_of
 
-from vsim.launch.launch import (
-    BufferArgument,
-    ImageArgument,
-    Launch,
-    LocalArgument,
-    ScalarArgument,
-    compare,
-    parse_launch,
-)
+from vsim.launch.launch import BufferArgument, ImageArgument, Launch, LocalArgument, ScalarArgument, compare
+from vsim.launch.launch_file import parse_launch
 
 ROOT = Path(__file__).parent.parent
 TEXTS = ROOT / "tests" / "data" / "unoptimised"
@@ -72,7 +65,7 @@ def ours(folder: Path, launches: list[Launch]) -> Run:
             size, local = repeated(launch, times)
             larger = Launch(launch.kernel, size, local, launch.global_offset, launch.args)
             start = time.process_time()
-            program.run(larger, "llvm", 1)
+            program.run(larger, engine="llvm", threads=1)
             spent += time.process_time() - start
         return spent
 

@@ -24,7 +24,8 @@ import pytest
 from vasm.assembler import assemble_text
 from visakit.objects.image import LinkedImage, read_image
 from vlink.linker import Linker, LinkOptions
-from vsim.launch.launch import BufferArgument, ImageArgument, compare, parse_launch
+from vsim.launch.launch import BufferArgument, ImageArgument, compare
+from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
 
 DATA = Path(__file__).parent / "data"
@@ -84,7 +85,7 @@ def run_case(folder: Path, launch: Path, platform: str, engine: str) -> tuple[li
     arrays, wrong = [], []
     for index in range(len(file)):
         one = file.launch(index)
-        program.run(one, engine)
+        program.run(one, engine=engine)
         for argument in one.args:
             if isinstance(argument, (BufferArgument, ImageArgument)):
                 arrays.append(argument.array.copy())

@@ -139,7 +139,7 @@ class Probe:
         if self.named:
             named = {name: BufferArgument(array.copy()) for name, array in self.named.items()}
             given = [BufferArgument(a) if isinstance(a, np.ndarray) else a for a in arguments] + [*named.values()]
-            program.run(Launch("k", self.group, self.group, args=given, names=named), engine)
+            program.run(Launch("k", self.group, self.group, args=given, names=named), engine=engine)
             buffers |= {name: argument.array.view(np.uint8) for name, argument in named.items()}
         else:
             program.launch("k", self.group, self.group, arguments, engine=engine)

@@ -8,7 +8,7 @@ from conftest import build_text
 from strategies import ENGINES
 
 from visakit import LaunchError, SimulationError
-from vsim.launch.launch import parse_launch
+from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
 
 KERNEL = """.version 4.1
@@ -240,7 +240,7 @@ def test_arguments_of_a_launch_file_are_parts_of_one_array(tmp_path):
         {"buffer": "pool.npy", "shared": "pool", "part": [64, 64]},
         {"scalar": 3}]}]}"""
     read = parse_launch(text, str(tmp_path), "launch.json").launch(0)
-    result = program(LINES["gather"][0], 16).run(read, "numpy", check="guard")
+    result = program(LINES["gather"][0], 16).run(read, engine="numpy", check="guard")
     assert [(f.code, f.count) for f in result.findings] == [("K040", 3)]
     for part in ("[0]", "[0, 0]", "[1, 256]", "[-1, 4]", '"0"', "[0, 4, 4]", "[0.0, 4]", "[true, 4]"):
         with pytest.raises(LaunchError, match=r"'part' is \[first element, how many\] of 256 elements, found"):

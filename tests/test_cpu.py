@@ -14,7 +14,8 @@ from test_waiting import text
 from visakit import UsageError
 from vsim.engines.llvm import target
 from vsim.engines.llvm.host import native
-from vsim.launch.launch import BufferArgument, parse_launch
+from vsim.launch.launch import BufferArgument
+from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
 
 CPUS = pytest.mark.parametrize("cpu", target.possible())
@@ -44,7 +45,7 @@ def test_cases(case):
     launches = parse_launch((folder.parent / "launch.json").read_text(), str(folder.parent), "launch.json")
     for number in range(len(launches)):
         launch = launches.launch(number)
-        assert program.run(launch, "llvm").engine == "llvm"
+        assert program.run(launch, engine="llvm").engine == "llvm"
         for a in launch.args:
             if isinstance(a, BufferArgument) and a.expect is not None:
                 found = a.array.view(a.expect.dtype).reshape(a.expect.shape)

@@ -40,7 +40,7 @@ def run(middle, engine, x=0.0, store=STORE, platform="tgllp"):
     program = Program(build_text(HEAD + middle + "\n" + store, platform))
     x = np.full(8, x, np.float32) if np.isscalar(x) else np.asarray(x, np.float32)
     launch = Launch("k", (8,), (8,), args=[BufferArgument(out), ScalarArgument(x.tobytes())])
-    return out[:8], program.run(launch, engine, profile=True)
+    return out[:8], program.run(launch, engine=engine, profile=True)
 
 
 @ENGINES

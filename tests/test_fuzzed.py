@@ -19,7 +19,7 @@ from visakit import VisaError, ctm
 from visakit.compiler.ocloc import compiler_driver
 from visakit.objects.image import parse_ze_info, read_image
 from vlink.linker import Linker, LinkOptions
-from vsim.launch.launch import parse_launch
+from vsim.launch.launch_file import parse_launch
 
 
 def text(data):

@@ -45,7 +45,7 @@ def tampered(array, *lines):
     loaded = program(*lines)
     with pytest.raises(visakit.SimulationError, match="S030"):
         launch(loaded, array)
-    slots = loaded.native.slots.words
+    slots = loaded.engines.native.slots.words
     used = np.flatnonzero(slots[2::3])
     slots[3 * used + 2] = 1 << 32
     with pytest.raises(visakit.SimulationError) as caught:
@@ -77,9 +77,9 @@ def test_the_driver_is_watched_too(guarded):
     loaded = program("mov (M1, 16) W(0,0)<1> 0x0:ud")
     array = np.zeros(64, "u4")
     launch(loaded, array)
-    (plan,) = loaded.native.plans.values()
+    (plan,) = loaded.engines.native.plans.values()
     plan.initial[cx.SLM_SIZE // 8] = 1 << 20
-    loaded.native.prepared = None
+    loaded.engines.native.prepared = None
     with pytest.raises(
         visakit.SimulationError, match=r"written 1048576 bytes .* around its instructions in 'k' \[S090\]"
     ):
@@ -162,7 +162,7 @@ def test_code_without_the_guard_has_nothing_of_it(monkeypatch):
     monkeypatch.delenv("VISAKIT_GUARD", raising=False)
     loaded = program("mov (M1, 16) W(0,0)<1> 0x0:ud")
     launch(loaded, np.zeros(64, "u4"))
-    (plan,) = loaded.native.plans.values()
+    (plan,) = loaded.engines.native.plans.values()
     assert plan.kernel.native.guard is None
 
 

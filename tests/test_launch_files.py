@@ -15,7 +15,8 @@ from conftest import short_id
 from visakit.ctm.launch import GridLaunchFile
 from visakit.diagnostics import LaunchError
 from visakit.json_text import JsonPlaces
-from vsim.launch.launch import CALLED, compare, image_launch, parse_launch
+from vsim.launch.launch import compare
+from vsim.launch.launch_file import CALLED, image_launch, parse_launch
 from vsim.launch.paths import LaunchPaths
 from vsim.launch.schema import ARGUMENTS as ARGUMENTS_OF_LAUNCHES
 from vsim.launch.schema import check_keys, json_schema

@@ -149,7 +149,10 @@ def test_an_array_that_was_made_read_only_is_noticed(image: LinkedImage, engine:
     node, out = np.zeros(1, NODE), np.zeros(1, "i4")
     node["value"] = 7
     record = Launch("walk", (1,), (1,), (0, 0, 0), [BufferArgument(array=node), BufferArgument(array=out)])
-    ways = [lambda: program.launch("walk", 1, 1, [node, out], engine=engine), lambda: program.run(record, engine)]
+    ways = [
+        lambda: program.launch("walk", 1, 1, [node, out], engine=engine),
+        lambda: program.run(record, engine=engine),
+    ]
     for again in ways:
         out.flags.writeable = True
         for _ in range(3):

@@ -8,14 +8,8 @@ from conftest import DATA, SHARED, build, needs_corpus
 from test_commands import said
 
 from vsim.command.command_arguments import given_launch
-from vsim.launch.launch import (
-    BufferArgument,
-    ImageArgument,
-    LocalArgument,
-    SamplerArgument,
-    ScalarArgument,
-    parse_launch,
-)
+from vsim.launch.launch import BufferArgument, ImageArgument, LocalArgument, SamplerArgument, ScalarArgument
+from vsim.launch.launch_file import parse_launch
 from vsim.launch.writer import make_launch, scalar_item
 from vsim.program import Program
 
@@ -90,7 +84,7 @@ def test_skeletons_of_kernels_with_other_arguments(name, tmp_path):
     program = Program(build(SHARED / "cases" / name / "tgllp", "tgllp"))
     for kernel in program.kernels:
         launch, entry = written(program.signature(kernel), tmp_path)
-        program.run(launch, "numpy")
+        program.run(launch, engine="numpy")
         kinds = {BufferArgument: "buffer", ImageArgument: "image", LocalArgument: "local", SamplerArgument: "sampler", ScalarArgument: "scalar"}  # fmt: skip
         assert all(kinds[type(a)] in item for a, item in zip(launch.args, entry["args"], strict=True))
 

@@ -6,7 +6,8 @@ from conftest import DATA, build, build_text
 
 from visakit import LaunchError, SimulationError
 from vsim.command.command_arguments import argument_value
-from vsim.launch.launch import BufferArgument, Launch, ScalarArgument, parse_launch
+from vsim.launch.launch import BufferArgument, Launch, ScalarArgument
+from vsim.launch.launch_file import parse_launch
 from vsim.memory.memory import shown_offset
 from vsim.program import Program
 
@@ -25,7 +26,7 @@ def test_a_kernel_sees_that_a_pointer_is_null(program, engine):
     program.launch("walk", 1, 1, [None, out], engine=engine)
     assert out[0] == 0
     record = Launch("walk", (1,), (1,), (0, 0, 0), [argument_value("null"), BufferArgument(out)])
-    program.run(record, engine)
+    program.run(record, engine=engine)
     assert out[0] == 0
 
 

@@ -6,6 +6,8 @@ bmg,pvc,dg2,tgllp for today's: the first for the sources here, and for cases of 
 
 import json
 import os
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +16,21 @@ from opencl_models import MODELS, write
 from test_commands import said
 from test_ocloc import needs_ocloc
 
+from visakit.opencl import cl
+
 SOURCES = DATA / "opencl"
 CASES = sorted(p.name for p in (SHARED / "cases").glob("*"))
 DEVICES = os.environ.get("VISAKIT_TEST_DEVICE", "tgllp,skl,dg2").split(",")
+
+
+def test_numbers_are_those_of_the_public_headers():
+    generator = runpy.run_path(str(Path(__file__).parent.parent / "docs" / "generate_opencl_numbers.py"))
+    if not generator["HEADERS"].exists():
+        pytest.skip("the headers of OpenCL are not installed (Debian: opencl-headers)")
+    public = generator["definitions"](generator["HEADERS"])
+    numbers = {name: number for name, number in vars(cl).items() if name.startswith("CL_")}
+    assert len(public) > 900 and numbers == {name: public[name] for name in numbers}
+    assert generator["used_names"]() <= set(numbers)
 
 
 def test_every_source_has_a_model_and_several_kernels():

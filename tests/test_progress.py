@@ -129,8 +129,8 @@ def test_engines_tell_how_far_they_are(monkeypatch):
     program = vsim.load(ZEBIN)
     y, x = np.zeros(65536, "f4"), np.zeros(65536, "f4")
     seen = []
-    inner = program._begun
-    monkeypatch.setattr(program, "_begun", lambda *n: (inner(*n), seen.append(program.groups())))
+    inner = program.engines._begun
+    monkeypatch.setattr(program.engines, "_begun", lambda *n: (inner(*n), seen.append(program.groups())))
     program.launch("saxpy", 65536, 32, [y, x, 1.0, 5], engine="numpy")
     begun = [g.begun for g in seen]
     assert {g.total for g in seen} == {2048} and begun[0] == 0 and begun == sorted(begun) and len(begun) > 1
@@ -157,9 +157,9 @@ def test_a_session_on_a_terminal(terminal, monkeypatch):
     program = vsim.load(ZEBIN)
     session = Session(program, Results(), output=io.StringIO(), engine="numpy")
     states = []
-    inner = program._begun
+    inner = program.engines._begun
     monkeypatch.setattr(
-        program,
+        program.engines,
         "_begun",
         lambda *n: (
             inner(*n),

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import io
 import json
 import pickle
 import re
@@ -54,7 +55,8 @@ def typed(function, name):
         assert p.annotation is not p.empty, f"{name}: {p.name} has no type"
         if p.kind is p.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
-        parts.append(f"{p.name}: {p.annotation}" + ("" if p.default is p.empty else f" = {p.default!r}"))
+        stars = "**" if p.kind is p.VAR_KEYWORD else "*" if p.kind is p.VAR_POSITIONAL else ""
+        parts.append(f"{stars}{p.name}: {p.annotation}" + ("" if p.default is p.empty else f" = {p.default!r}"))
     assert signature.return_annotation is not signature.empty or inspect.isclass(function), f"{name} has no type"
     result = "" if inspect.isclass(function) else f" -> {signature.return_annotation}"
     return f"{name}({', '.join(parts)}){result}"
@@ -238,7 +240,7 @@ def test_warnings_are_issued_or_returned():
 
 def test_a_missing_llvmlite_is_a_warning(image, monkeypatch):
     monkeypatch.setitem(sys.modules, "vsim.engines.llvm.engine", None)
-    monkeypatch.setattr("vsim.program._LLVM_MISSING", False)
+    monkeypatch.setattr("vsim.engines.selector._LLVM_MISSING", False)
     program = vsim.load(image)
     with pytest.warns(visakit.VisaWarning, match="llvmlite cannot be loaded") as caught:
         data, result = scaled(program)
@@ -296,6 +298,14 @@ def test_counters_of_all_dimensions_and_of_parts(program):
     launch = Launch("invert", (7, 5), (4, 2), args=program.convert("invert", arguments))
     part = program.run(launch, groups=(1, 4))
     assert part.counters[:2] == (sum(items[1:4]), 3)
+
+
+def test_a_launch_is_traced_and_ordered_by_name(program):
+    from vsim.observe.trace import Trace
+
+    out = io.StringIO()
+    _, result = scaled(program, trace=Trace(out), schedule="reverse")
+    assert result.engine_reason == "the launch is traced" and "mov" in out.getvalue()
 
 
 def test_compile_time_is_told_apart(image):
@@ -371,6 +381,10 @@ CALLS = {
     "image of int": (lambda p: vsim.load(5), visakit.UsageError, "found int"),
     "no image": (lambda p: vsim.load(b"x"), visakit.FormatError, "C010"),
     "an object": (lambda p: vsim.load(vasm.assemble_text(TEXT).object_bytes()), visakit.FormatError, "C030"),
+    "option of a launch": (lambda p: p.launch("walk", 1, 1, [np.zeros(1), np.zeros(1, "i4")], engin="numpy"), visakit.UsageError, "did you mean 'engine'"),
+    "option of a run": (lambda p: p.run(Launch("walk", (1,)), thread=1), visakit.UsageError, "did you mean 'threads'"),
+    "option of a kernel": (lambda p: p.walk(np.zeros(1), np.zeros(1, "i4"), global_size=1, chek="all"), visakit.LaunchError, "did you mean 'check'"),
+    "schedule of a run": (lambda p: p.run(Launch("walk", (1,), args=p.convert("walk", [np.zeros(1), np.zeros(1, "i4")])), schedule="sideways"), visakit.LaunchError, "schedules are round-robin"),
     "address of a list": (lambda p: p.usm([1]), visakit.LaunchError, "is a list"),
     "address of a part": (lambda p: p.usm(np.zeros(8)[::2]), visakit.LaunchError, "not contiguous"),
     "release of a list": (lambda p: p.release([1]), visakit.UsageError, "found list"),

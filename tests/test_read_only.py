@@ -14,7 +14,8 @@ from conftest import DATA, build, build_text
 
 import vsim
 from visakit import LaunchError, SimulationError, VisaWarning
-from vsim.launch.launch import BufferArgument, parse_launch
+from vsim.launch.launch import BufferArgument
+from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
 
 ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
@@ -50,7 +51,7 @@ def test_writes_are_faults_that_name_the_argument_and_reads_are_not(case, engine
     launch = file.launch(0)
     before = [copy.copy(a.array) for a in launch.args if isinstance(a, BufferArgument)]
     program = Program(image)
-    program.run(launch, engine)
+    program.run(launch, engine=engine)
     buffers = [a for a in launch.args if isinstance(a, BufferArgument)]
     written = [not np.array_equal(a.array, old) for a, old in zip(buffers, before, strict=True)]
     assert any(written)
@@ -61,14 +62,14 @@ def test_writes_are_faults_that_name_the_argument_and_reads_are_not(case, engine
             a.array = protected(old) if n in read_only else old.copy()
 
     start({n for n, w in enumerate(written) if not w})
-    program.run(launch, engine)
+    program.run(launch, engine=engine)
     assert all(np.array_equal(a.array, wanted) for a, wanted in zip(buffers, results, strict=True))
     for number in [n for n, w in enumerate(written) if w][:2]:
         start({number})
         index = next(i for i, a in enumerate(launch.args) if a is buffers[number])
         name = re.escape(program.signature(launch.kernel).buffer_name(index))
         with pytest.raises(SimulationError, match=rf"write of \d+ bytes to '{name}', an array that is read-only, at"):
-            program.run(launch, engine)
+            program.run(launch, engine=engine)
 
 
 @pytest.fixture(scope="module")

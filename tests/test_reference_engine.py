@@ -45,7 +45,9 @@ def run(lines, engine, groups=1, given=()):
     values[: len(given)] = given
     before, _, after = lines.partition("---\n")
     program = Program(build_text(HEAD + before + STORE + after))
-    program.run(Launch("k", (8 * groups,), (8,), args=[BufferArgument(out), ScalarArgument(values.tobytes())]), engine)
+    program.run(
+        Launch("k", (8 * groups,), (8,), args=[BufferArgument(out), ScalarArgument(values.tobytes())]), engine=engine
+    )
     return out.reshape(groups, 8)
 
 

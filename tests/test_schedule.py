@@ -8,7 +8,8 @@ from conftest import DATA, build, build_text, same
 
 from visakit import LaunchError
 from vsim.analysis.atomics import depends_on_order
-from vsim.launch.launch import BufferArgument, parse_launch
+from vsim.launch.launch import BufferArgument
+from vsim.launch.launch_file import parse_launch
 from vsim.launch.schedule import parse_schedule
 from vsim.program import Program
 
@@ -80,7 +81,7 @@ def test_cases_do_not_depend_on_the_order(folder):
         launches = parse_launch(text, str(folder.parent), "launch.json")
         for index in range(len(launches)):
             one = launches.launch(index)
-            program.run(one, engine, schedule=parse_schedule(schedule))
+            program.run(one, engine=engine, schedule=parse_schedule(schedule))
             for a in one.args:
                 if isinstance(a, BufferArgument) and a.expect is not None and not a.rtol and not a.atol:
                     assert same(a.array.view(a.expect.dtype).reshape(a.expect.shape), a.expect), (engine, schedule)

@@ -63,12 +63,12 @@ def test_the_reference_engine_ends_first(program, slow):
     assert result.engine == "numpy"
     assert (data == np.arange(ITEMS) + ADDITIONS).all()
     slow.set()
-    (compilation,) = program.native.kernels.unfinished.values()
+    (compilation,) = program.engines.native.kernels.unfinished.values()
     assert compilation.wait(60)
     result = program.launch("count", ITEMS, 8, [data])
     assert result.engine == "llvm"
     assert (data == np.arange(ITEMS) + 2 * ADDITIONS).all()
-    assert not program.native.kernels.unfinished
+    assert not program.engines.native.kernels.unfinished
 
 
 def test_native_code_is_ready_first(program, slow, monkeypatch):
@@ -80,7 +80,7 @@ def test_native_code_is_ready_first(program, slow, monkeypatch):
         def ready():
             if next(looks, None) is None:  # in the middle of the launch
                 slow.set()
-                (compilation,) = program.native.kernels.unfinished.values()
+                (compilation,) = program.engines.native.kernels.unfinished.values()
                 assert compilation.wait(60)
             return is_ready()
 

@@ -9,7 +9,8 @@ from conftest import DATA, build, build_text
 
 from visakit import SimulationError, UsageError
 from vsim.command.numbers import ALL_NUMBERS, parse_numbers
-from vsim.launch.launch import BufferArgument, ImageArgument, Launch, compare, parse_launch
+from vsim.launch.launch import BufferArgument, ImageArgument, Launch, compare
+from vsim.launch.launch_file import parse_launch
 from vsim.observe.selection import Selection
 from vsim.observe.trace import Trace, shown_values
 from vsim.program import Program

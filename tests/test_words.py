@@ -160,7 +160,7 @@ def test_texels_with_gaps_where_no_variable_is_of_floats():
         memory, image = np.arange(64, dtype="u4"), np.arange(64, dtype="u1").reshape(4, 4, 4)
         program = Program(build_text("\n".join(lines), "tgllp"))
         arguments = [BufferArgument(memory), ImageArgument(image, "rgba_unorm8")]
-        assert program.run(Launch("k", (8,), (8,), args=arguments), engine).engine == engine
+        assert program.run(Launch("k", (8,), (8,), args=arguments), engine=engine).engine == engine
         found.append(memory.tolist())
     assert found[0] == found[1] != list(range(64))
 

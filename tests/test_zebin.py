@@ -25,6 +25,7 @@ from visakit.objects.ze_info import kernel_info
 from visakit.objects.zebin import find_zebin, is_zebin, read_zebin
 from vlink.linker import LinkOptions
 from vsim.command.listing import kernel_rows
+from vsim.engines.selector import ENGINES
 
 ZEBINS = {"xelp": "tgllp", "xe2": "bmg"}
 VOID = "Intel_Symbol_Table_Void_Program"
@@ -48,7 +49,7 @@ def both():
     return archive([("pad_0", bytes(8)), ("64.bmg", zebin("xe2")), ("pad_1", bytes(8)), ("64.12.0.0", zebin("xelp"))])
 
 
-@pytest.mark.parametrize("engine", vsim.program.ENGINES)
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", ZEBINS)
 def test_a_zebin_runs(name, engine):
     """Kernels, arguments, a function, constant data, variables that begin as zeros, a pointer in data, printf."""

@@ -1,4 +1,4 @@
-"""The vISA language: types, instruction table, syntax tree, text and binary form. The tools stand on it.
+"""The vISA language: types, instruction table, syntax tree, text and binary form; the base of the tools.
 
 docs/python.md documents every public name.
 """
@@ -71,7 +71,7 @@ def assemble(text: str, file: str | os.PathLike[str] = "<text>", platform: str |
     Warnings are issued as :class:`VisaWarning`; :func:`vasm.assemble_text` returns them, and makes objects.
 
     Args:
-        file: what messages call the text.
+        file: the name of the text in messages.
         platform: check against this platform; a name or another name of :mod:`visakit.language.platforms`.
 
     Raises:
@@ -99,11 +99,11 @@ def disassemble(source: bytes | bytearray | memoryview | Module | LinkedImage, n
 
     Args:
         source: the bytes, or a module or image that is read already.
-        name: what messages call the bytes.
+        name: the name of the bytes in messages.
 
     Raises:
         FormatError: the bytes are damaged.
-        UsageError: the source is none of these.
+        UsageError: the source has another type.
     """
     from visakit.language.program import Module
     from visakit.objects.image import LinkedImage
@@ -122,7 +122,7 @@ def read_module(data: bytes | bytearray | memoryview, name: str = "<bytes>") -> 
     """The syntax tree of CISA bytes, an object or an image.
 
     Args:
-        name: what messages call the bytes.
+        name: the name of the bytes in messages.
 
     Raises:
         FormatError: the bytes are damaged.
@@ -156,8 +156,8 @@ def validate(module: Module, grf_size: int = 32, name: str = "<module>") -> list
     Sizes of all operands against their variables, aliases, inputs, labels, indices, masks, counts.
 
     Args:
-        grf_size: bytes of a register, which says where a row of a variable begins.
-        name: what messages call a module that knows no file.
+        grf_size: bytes of a register, which determine the offsets of a variable's rows.
+        name: the name of a module without a file in messages.
 
     Returns:
         Warnings: operands that reach beyond ordinary variables, and fault when they execute.

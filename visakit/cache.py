@@ -1,8 +1,8 @@
-"""The user's cache directory, for what can be made again: grammar tables, compiled kernels.
+"""The user's cache directory, for data that can be made again: grammar tables, compiled kernels.
 
-What is kept here is executed later, so that nobody else may have written it: each entry begins with a code over its
-name and contents under a key that only the user can read. Directories and key belong to the user and are closed to
-others, or nothing is kept. An entry that is damaged, of another key or no plain file is none.
+The contents are executed later, so only the user may have written them: each entry begins with a code over its name and
+contents under a key that only the user can read. Directories and key belong to the user and are closed to others; else
+nothing is cached. Entries that are damaged, have another key or are no regular files are ignored.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ except ImportError:
 
 KEY = "key"
 MAXIMUM_BYTES = 256 << 20
-"""What an entry has at most; a larger file is none of ours, and is not read."""
+"""Largest entry in bytes; a larger file is not read."""
 _CODE, _KEY = 32, 32
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 def digest(parts: Iterable[bytes]) -> str:
     """A digest of parts, each with its length, in hexadecimal."""
-    found = blake2b(digest_size=_CODE)
+    digest = blake2b(digest_size=_CODE)
     for part in parts:
-        found.update(len(part).to_bytes(8, "little") + part)
-    return found.hexdigest()
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.hexdigest()
 
 
 def directory() -> Path | None:
@@ -42,7 +42,7 @@ def directory() -> Path | None:
 
 
 def private_directory(name: str, create: bool = False) -> Path | None:
-    """A folder of the cache directory into which nobody else can write; None where that cannot be had."""
+    """A folder of the cache directory that only the user can write; None if there cannot be one."""
     try:
         base = directory()
         if base is None:
@@ -58,7 +58,7 @@ def private_directory(name: str, create: bool = False) -> Path | None:
 
 
 def _is_private(status: os.stat_result, kind: int = stat.S_IFDIR) -> bool:
-    """Whether something is of a kind, is the user's, and is closed to writers, a file to readers, too."""
+    """Whether an entry has a kind, belongs to the user, and is closed to other writers, a file to readers, too."""
     if stat.S_IFMT(status.st_mode) != kind:
         return False
     # Windows has no such modes; there a user's folder is private by its place.
@@ -95,26 +95,26 @@ def _put(path: Path, data: bytes, replace: bool = True) -> None:
 
 
 def _key(create: bool = False) -> bytes | None:
-    """The user's key, made when it is needed first; None where there is none that nobody else has."""
+    """The user's key, made on first use; None if others could know it."""
     base = directory()
     if base is None:
         return None
     if create and not os.path.lexists(base / KEY):
         with contextlib.suppress(OSError):
             _put(base / KEY, os.urandom(_KEY), replace=False)  # The first of several processes makes it.
-    found = _contents(base / KEY)
-    return found if found is not None and len(found) == _KEY else None
+    key = _contents(base / KEY)
+    return key if key is not None and len(key) == _KEY else None
 
 
 def _code(key: bytes, folder: str, name: str, data: bytes) -> bytes:
-    """What proves that the owner of the key has kept the data under this name."""
+    """The code that proves that the owner of the key has stored the data under this name."""
     code = blake2b(f"{folder}/{name}\0".encode(), digest_size=_CODE, key=key)
     code.update(data)
     return code.digest()
 
 
 def read(folder: str, name: str) -> bytes | None:
-    """The contents of an entry; None if there is none, if it is damaged, or if others could have written it."""
+    """The contents of an entry; None if it is missing, damaged, or others could have written it."""
     path = private_directory(folder)
     data = None if path is None else _contents(path / name)
     key = None if data is None else _key()

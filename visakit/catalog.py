@@ -16,9 +16,9 @@ _BLOCK = re.compile(r'^```text(?: title="(\S+)")?\n(.*?)^```$', re.MULTILINE | r
 def catalog() -> dict[str, tuple[str, str]]:
     """Title and text of every message by code."""
     text = resource("errors.md", "docs").read_text(encoding="utf-8")
-    found = list(_HEADING.finditer(text))
-    ends = [m.start() for m in found[1:]] + [len(text)]
-    return {m[1]: (m[2], text[m.end() : end].strip()) for m, end in zip(found, ends, strict=True)}
+    headings = list(_HEADING.finditer(text))
+    ends = [m.start() for m in headings[1:]] + [len(text)]
+    return {m[1]: (m[2], text[m.end() : end].strip()) for m, end in zip(headings, ends, strict=True)}
 
 
 def warning_codes() -> dict[str, str]:

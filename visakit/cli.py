@@ -1,4 +1,4 @@
-"""The command ``visakit``: what is not assembling, linking or running one image."""
+"""The command ``visakit``: the driver for OpenCL programs, its installation, and its requirements."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ EXECUTION, INSTALLATION = "Execution", "Installation"
 
 
 def _device(value: str) -> str:
-    """A platform of which there are devices."""
+    """A platform with simulated devices."""
     from visakit.opencl.models import MODELS
 
     name = device_name(value)
-    found = find(name)
-    if found is None or found.name not in MODELS:
+    platform = find(name)
+    if platform is None or platform.name not in MODELS:
         raise typer.BadParameter(f"there are no devices of '{value}'; there are {', '.join(MODELS)}")
-    return found.name
+    return platform.name
 
 
 def _order(value: str) -> str:
@@ -69,10 +69,10 @@ def _order(value: str) -> str:
 
 def _program(value: str) -> str:
     """The whole path of a program."""
-    found = shutil.which(value)
-    if found is None:
+    path = shutil.which(value)
+    if path is None:
         raise typer.BadParameter(f"there is no program '{value}'")
-    return os.path.abspath(found)
+    return os.path.abspath(path)
 
 
 @application(
@@ -136,7 +136,7 @@ def _checks(wanted: CheckOptions) -> dict[str, str | int | None]:
 
     Raises:
         UsageError: there is no such check, or the options do not go together.
-        FormatError: K091, a line of the file of suppressions is none.
+        FormatError: K091, a line of the file of suppressions is invalid.
     """
     if wanted.checking() is None:
         return {}
@@ -163,7 +163,7 @@ def _replace_process(words: Sequence[str], environment: Mapping[str, str]) -> No
 
 
 def _cure(path: str) -> str:
-    """What takes a file that is no program; empty where nothing tells, or there is no such file."""
+    """The command that takes a file that is no program; empty if it is unknown, or the file is missing."""
     try:
         with open_regular(path) as stream:
             kind = kind_of(path, stream.read(HEAD_BYTES))
@@ -186,7 +186,7 @@ def opencl_app(
     explain: Explain = None,
     version: Version = False,
 ) -> int:
-    """Write the OpenCL driver, and the file by which loaders find it, into a folder."""
+    """Write the OpenCL driver, and the file with which loaders find it, into a folder."""
     from visakit.opencl.library import install as install_driver
 
     print(install_driver(install))
@@ -225,7 +225,7 @@ SUMMARIES = {
 
 
 def summary() -> str:
-    """What ``visakit --help`` shows."""
+    """The output of ``visakit --help``."""
     lines = ["Usage: visakit COMMAND ...", ""]
     lines += [f"  {name:8}{what}" for name, what in SUMMARIES.items()]
     lines += ["", "visakit COMMAND --help shows options and examples,", "visakit --explain CODE what a message means."]
@@ -233,7 +233,7 @@ def summary() -> str:
 
 
 def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
-    """The command that is meant, its name and its words; or what to print.
+    """The chosen command, its name and its words; or a text to print.
 
     Raises:
         UsageError: there is no such command.
@@ -243,7 +243,7 @@ def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
     if words[0] == "--version":
         return f"visakit (visakit) {visakit.__version__}"
     name, *rest = words
-    if name == "--explain":  # as of the other commands, without a command of its own
+    if name == "--explain":  # as for the other commands, without a subcommand
         return APPS["doctor"], "visakit", list(words)
     if name not in APPS:
         hint = did_you_mean(name, APPS) or f"commands are {', '.join(APPS)}"
@@ -252,7 +252,7 @@ def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
 
 
 def _separated(words: Sequence[str]) -> list[str]:
-    """The words of ``exec`` with ``--`` before the program: what follows is the program's own."""
+    """The words of ``exec`` with ``--`` before the program, whose words follow."""
     with_value = (
         *("--platform", "--engine", "--threads", "--schedule", "--ocloc", "--trace"),
         *("--check", "--check-limit", "--suppressions", "--error-format", "--explain"),

@@ -1,7 +1,7 @@
-"""Diagnostics: what is wrong, where, and what would help. One renderer each for people, GNU style, JSON and SARIF.
+"""Diagnostics: the error, its place, and a hint. One renderer each for people, GNU style, JSON and SARIF.
 
-Everything that the library raises for faulty input is a :class:`VisaError`, and what it warns of a
-:class:`VisaWarning`; docs/python.md shows the tree.
+Every exception of the library for faulty input is a :class:`VisaError`, and every warning a :class:`VisaWarning`;
+docs/python.md shows the tree.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Diagnostic:
     Attributes:
         code: stable: V... and W... assembler, L... linker, S... simulator, C... binary files, F... any file,
             U... usage, T... the CTM target. ``vasm --explain CODE`` shows its page.
-        message: what was found, and what was expected.
-        span: the place; None where there is none.
-        hint: what would help; may be empty.
+        message: the found and the expected form.
+        span: the place; None without one.
+        hint: a cure; may be empty.
         labels: further places that belong to it.
         severity: ``error`` or ``warning``.
     """
@@ -67,7 +67,7 @@ class VisaError(Exception):
     """Base of all errors that the library raises for faulty input; they go through pickle.
 
     Attributes:
-        diagnostics: what is wrong, one or more.
+        diagnostics: the errors, one or more.
     """
 
     def __init__(self, diagnostics: Diagnostic | Sequence[Diagnostic]) -> None:
@@ -91,7 +91,7 @@ class AssemblyError(VisaError):
 
 
 class FormatError(VisaError):
-    """A binary file is damaged or not what it claims to be."""
+    """A binary file is damaged, or has another format than it claims."""
 
 
 class LinkError(VisaError):
@@ -103,10 +103,10 @@ class LaunchError(VisaError):
 
 
 class SimulationError(VisaError):
-    """The program did something that has no defined result, or took longer than it may.
+    """The program did something without a defined result, or took longer than its limit.
 
     Attributes:
-        printf: what the kernel had printed until then.
+        printf: the kernel's output up to the error.
     """
 
     def __init__(self, diagnostics: Diagnostic | Sequence[Diagnostic]) -> None:
@@ -129,10 +129,10 @@ class UsageError(VisaError, ValueError, TypeError):
 
 
 class VisaWarning(UserWarning):
-    """What the library warns of where there is no result that could say so.
+    """A warning of the library in functions whose result cannot hold it.
 
     Attributes:
-        diagnostics: what it warns of.
+        diagnostics: the warnings.
     """
 
     def __init__(self, diagnostics: Diagnostic | Sequence[Diagnostic]) -> None:
@@ -141,7 +141,7 @@ class VisaWarning(UserWarning):
 
 
 QUIET = frozenset({"W005", "W007", "W015"})
-"""Warnings about what compilers do all the time; they must be asked for."""
+"""Optional warnings, about frequent forms of compilers."""
 
 
 @dataclass
@@ -182,7 +182,7 @@ _COMMANDS = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud8
 
 
 def printable(text: object) -> str:
-    """A text as one line, which says nothing to a terminal: what it could obey is escaped as in Python."""
+    """A text as one line without control sequences of terminals: they are escaped as in Python."""
     return re.sub(_COMMANDS, lambda match: match[0].encode("unicode_escape").decode(), str(text))
 
 
@@ -245,7 +245,7 @@ def _place(span: Span | None) -> dict[str, object]:
 
 
 def render_json(items: Sequence[Diagnostic]) -> str:
-    """A JSON array with one object for each diagnostic; docs/json.md says what is in it."""
+    """A JSON array with one object for each diagnostic; docs/json.md describes it."""
     import json
 
     rows = [
@@ -293,7 +293,7 @@ def render(items: Sequence[Diagnostic], style: str = "human", color: bool = Fals
     Args:
         style: ``human`` (source line, caret and hint), ``gnu`` (a line each), ``json`` or ``sarif``.
         color: whether ``human`` uses the colours of terminals.
-        tool: what ``sarif`` names as the source.
+        tool: the name of the source in ``sarif``.
 
     Raises:
         UsageError: there is no such style.

@@ -1,4 +1,4 @@
-"""What of a machine the driver finds: programs, libraries, headers."""
+"""The driver's requirements on a machine: programs, libraries, headers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import NamedTuple
 from visakit import cache
 
 
-class Finding(NamedTuple):
+class Component(NamedTuple):
     """Something that the driver uses.
 
     Attributes:
         found: version or place; empty where it is not there.
-        advice: what to install.
+        advice: the package to install.
         is_needed: whether nothing runs without it.
     """
 
@@ -29,7 +29,7 @@ class Finding(NamedTuple):
     is_needed: bool = True
 
 
-def findings() -> list[Finding]:
+def findings() -> list[Component]:
     """All of them."""
     from visakit.compiler.devices import compiler_driver, known_devices, preferred_device
     from visakit.opencl.library import python_library
@@ -39,23 +39,23 @@ def findings() -> list[Finding]:
     gcc = shutil.which("gcc") or shutil.which("cc")
     folder = cache.private_directory("opencl", create=True)
     return [
-        Finding("Python", platform.python_version(), ""),
-        Finding("libpython", str(shared or ""), "a Python with a shared library, such as the system's"),
-        Finding("cffi", _version_of("cffi"), "pip install 'visakit[opencl]'"),
-        Finding("C compiler", _first_line([gcc, "--version"]) if gcc else "", "apt install gcc"),
-        Finding("headers of Python", str(header) if header.exists() else "", "apt install python3-dev"),
-        Finding("cache directory", str(folder or ""), "VISAKIT_CACHE names a folder of the user's own"),
-        Finding("OpenCL loader", loader(), "apt install ocl-icd-libopencl1 (many programs bring their own)", False),
-        Finding(
+        Component("Python", platform.python_version(), ""),
+        Component("libpython", str(shared or ""), "a Python with a shared library, such as the system's"),
+        Component("cffi", _version_of("cffi"), "pip install 'visakit[opencl]'"),
+        Component("C compiler", _first_line([gcc, "--version"]) if gcc else "", "apt install gcc"),
+        Component("headers of Python", str(header) if header.exists() else "", "apt install python3-dev"),
+        Component("cache directory", str(folder or ""), "VISAKIT_CACHE names a folder of the user's own"),
+        Component("OpenCL loader", loader(), "apt install ocl-icd-libopencl1 (many programs bring their own)", False),
+        Component(
             "ocloc", _first_line([driver, "query", "OCL_DRIVER_VERSION"]) or driver if driver else "", _OCLOC, False
         ),
-        Finding("device", preferred_device() if driver else "", "what the compiler knows decides", False),
-        Finding("devices of ocloc", ", ".join(known_devices()), "the compiler names them", False),
+        Component("device", preferred_device() if driver else "", "what the compiler knows decides", False),
+        Component("devices of ocloc", ", ".join(known_devices()), "the compiler names them", False),
     ]
 
 
 def loader() -> str:
-    """The library by which programs find drivers; empty where there is none."""
+    """The library with which programs find drivers; empty if none is installed."""
     return ctypes.util.find_library("OpenCL") or ""
 
 

@@ -1,4 +1,4 @@
-"""What a file is by its first bytes and by its name, for messages about a file that a command does not take."""
+"""The kind of a file by its first bytes and its name, for messages about files that a command does not take."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 
 SPIRV, BITCODE = b"\x03\x02\x23\x07", b"BC\xc0\xde"
 SourceLanguage = Literal["cl", "spv", "bc", "ll"]
-"""What the compiler driver makes programs of: OpenCL C, SPIR-V, LLVM's bitcode and its text."""
+"""Sources that the compiler driver takes: OpenCL C, SPIR-V, LLVM's bitcode and its text."""
 HEAD_BYTES = 4096
-"""Where a text begins as such; comments may stand in front."""
+"""Bytes of a file in which its contents show its kind; comments may precede them."""
 VISA_TEXT = "vISA text"
 _BODY = re.compile(rb"(?m)^[ \t]*\.(?:kernel|global_function|function)\b")
 _VERSION = re.compile(rb"(?m)^[ \t]*\.version[ \t]+[34]\.\d+\s*$")
@@ -19,8 +19,8 @@ _OPENCL_KERNEL = re.compile(rb"(?m)^[ \t]*(?:__)?kernel[ \t\r\n]+(?:void|__attri
 _CUDA_KERNEL = re.compile(rb"(?m)^[^/\n]*\b__global__[ \t]+(?:void|__launch_bounds__)\b")
 
 
-class Kind(NamedTuple):
-    """What a file is, in words, and which command takes it."""
+class FileKind(NamedTuple):
+    """The kind of a file in words, and the command that takes it."""
 
     title: str
     cure: str
@@ -29,28 +29,32 @@ class Kind(NamedTuple):
 _COMPILED = "vsim runs it, and vdis shows the vISA that Intel's compiler makes of it"
 _SCANNED = "vasm --scan checks the inline vISA in it"
 _FOREIGN = "no command takes it; OpenCL C (.cl), SPIR-V and program binaries of Intel's compiler run on vsim"
-_SOURCES: dict[SourceLanguage, Kind] = {
-    "cl": Kind("OpenCL C", _COMPILED),
-    "spv": Kind("SPIR-V", _COMPILED),
-    "bc": Kind("LLVM bitcode", _COMPILED),
-    "ll": Kind("LLVM IR", f"{_SCANNED}; vsim and vdis give it to Intel's compiler"),
+_SOURCES: dict[SourceLanguage, FileKind] = {
+    "cl": FileKind("OpenCL C", _COMPILED),
+    "spv": FileKind("SPIR-V", _COMPILED),
+    "bc": FileKind("LLVM bitcode", _COMPILED),
+    "ll": FileKind("LLVM IR", f"{_SCANNED}; vsim and vdis give it to Intel's compiler"),
 }
-_VISA = Kind(VISA_TEXT, "vasm makes an object of it, and vlink an image of objects")
-_NAMELESS = Kind("OpenCL C", "vsim and vdis compile it if the name of the file ends with .cl")
-_CUDA = Kind("CUDA C++", _FOREIGN)
-_FOR_NVIDIA = Kind("a binary for NVIDIA's GPUs", _FOREIGN)
-_CPP = Kind("C or C++", f"{_SCANNED}; visakit exec runs OpenCL programs, compiled by the host's compiler")
-_YAML = Kind("YAML", "ze_info goes with objects: vlink OBJECT... --ze-info FILE")
-_ARCHIVE = Kind("an archive", "vlink takes one of objects; vdis and vsim take one of the compiler's program binaries")
+_VISA = FileKind(VISA_TEXT, "vasm makes an object of it, and vlink an image of objects")
+_NAMELESS = FileKind("OpenCL C", "vsim and vdis compile it if the name of the file ends with .cl")
+_CUDA = FileKind("CUDA C++", _FOREIGN)
+_FOR_NVIDIA = FileKind("a binary for NVIDIA's GPUs", _FOREIGN)
+_CPP = FileKind("C or C++", f"{_SCANNED}; visakit exec runs OpenCL programs, compiled by the host's compiler")
+_YAML = FileKind("YAML", "ze_info goes with objects: vlink OBJECT... --ze-info FILE")
+_ARCHIVE = FileKind(
+    "an archive", "vlink takes one of objects; vdis and vsim take one of the compiler's program binaries"
+)
 _BY_SUFFIX = {
-    ".cu": _CUDA, ".cuh": _CUDA, ".ptx": Kind("NVIDIA PTX", _FOREIGN), ".cubin": _FOR_NVIDIA, ".fatbin": _FOR_NVIDIA,
-    ".hip": Kind("HIP C++", _FOREIGN), ".metal": Kind("Metal", _FOREIGN), ".wgsl": Kind("WGSL", _FOREIGN),
-    ".hlsl": Kind("HLSL", _FOREIGN), ".glsl": Kind("GLSL", _FOREIGN), ".comp": Kind("GLSL", _FOREIGN),
-    ".ispc": Kind("ISPC", _FOREIGN), ".py": Kind("Python", f"{_SCANNED}; python3 runs it"),
+    ".cu": _CUDA, ".cuh": _CUDA, ".ptx": FileKind("NVIDIA PTX", _FOREIGN), ".cubin": _FOR_NVIDIA,
+    ".fatbin": _FOR_NVIDIA,
+    ".hip": FileKind("HIP C++", _FOREIGN), ".metal": FileKind("Metal", _FOREIGN), ".wgsl": FileKind("WGSL", _FOREIGN),
+    ".hlsl": FileKind("HLSL", _FOREIGN), ".glsl": FileKind("GLSL", _FOREIGN), ".comp": FileKind("GLSL", _FOREIGN),
+    ".ispc": FileKind("ISPC", _FOREIGN), ".py": FileKind("Python", f"{_SCANNED}; python3 runs it"),
     ".c": _CPP, ".cc": _CPP, ".cpp": _CPP, ".cxx": _CPP, ".h": _CPP, ".hpp": _CPP, ".sycl": _CPP,
-    ".ctm": Kind("text for the CTM target", "vasm makes an image of it"),
-    ".json": Kind("JSON", "a launch file goes with an image: vsim IMAGE --launch FILE"), ".yaml": _YAML, ".yml": _YAML,
-    ".npy": Kind("an array of numpy", "arrays are arguments: vsim IMAGE --arg NAME=FILE"),
+    ".ctm": FileKind("text for the CTM target", "vasm makes an image of it"),
+    ".json": FileKind("JSON", "a launch file goes with an image: vsim IMAGE --launch FILE"),
+    ".yaml": _YAML, ".yml": _YAML,
+    ".npy": FileKind("an array of numpy", "arrays are arguments: vsim IMAGE --arg NAME=FILE"),
 }  # fmt: skip
 
 
@@ -74,8 +78,8 @@ def is_visa_text(data: bytes) -> bool:
     return not _PTX.search(head) and bool(_BODY.search(head) or _VERSION.search(head))
 
 
-def kind_of(name: str, data: bytes) -> Kind | None:
-    """What a file is that has neither the form of an object nor that of an image; None where nothing tells."""
+def kind_of(name: str, data: bytes) -> FileKind | None:
+    """The kind of a file that is neither an object nor an image; None for an unknown one."""
     head, language = data[:HEAD_BYTES], source_language("", data)
     if language:
         return _SOURCES[language]

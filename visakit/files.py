@@ -36,7 +36,7 @@ __all__ = [
 
 MAXIMUM_INPUT = 1 << 30
 MAXIMUM_STREAM = 1 << 28
-"""Bytes of what does not say its size: standard input, devices, FIFOs."""
+"""Limit in bytes of files without a size: standard input, devices, FIFOs."""
 
 
 def _failure(path: str, error: OSError | ValueError) -> FileError:
@@ -69,7 +69,7 @@ def read_bytes(path: str) -> bytes:
             data = _contents(path, size)
     except FileNotFoundError as error:
         raise FileError(replace(_failure(path, error).diagnostics[0], hint=_near(path))) from None
-    except (OSError, ValueError) as error:  # a name may have what no path has
+    except (OSError, ValueError) as error:  # ValueError: a name that cannot be a path.
         raise _failure(path, error) from None
     if size > MAXIMUM_INPUT:
         raise FileError(Diagnostic("F002", f"the file has {size} bytes, more than {MAXIMUM_INPUT}", Span(path, 0)))
@@ -79,7 +79,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def _contents(path: str, size: int) -> bytes:
-    """A file of so many bytes, 0 where that is not known: a device may have no end. Nothing of what is too large."""
+    """The contents of a file of ``size`` bytes, 0 for an unknown size; empty, or cut, if they exceed the limits."""
     if size > MAXIMUM_INPUT:
         return b""
     with open(path, "rb") as f:
@@ -87,10 +87,10 @@ def _contents(path: str, size: int) -> bytes:
 
 
 def read_text(path: str, wanted: str = "text") -> str:
-    """A UTF-8 text file, without the byte order mark that some editors put in front.
+    """A UTF-8 text file, without the byte order mark that some editors write.
 
     Args:
-        wanted: what messages call such a text.
+        wanted: the name of such a text in messages.
 
     Raises:
         FileError: it cannot be read or is not text.
@@ -147,13 +147,13 @@ def write_text(path: str, text: str) -> None:
 def write_file(path: str, write: Callable[[BinaryIO], object]) -> None:
     """Write an output: a hidden file beside the target, which is renamed when it is complete.
 
-    What a killed writer has left, the next one of the same target removes.
-    Others see the old contents or the new ones, whatever happens meanwhile. A link stays a link, what it leads to is
-    replaced, and keeps its mode; another hard link of it keeps the old contents. A file without permission to write is
-    refused. Devices and FIFOs are written in place; a FIFO needs a reader.
+    The next writer of the same target removes the files of a killed one. Readers see the old contents or the new ones
+    at any time. A link stays a link: its target is replaced, and keeps its mode. Other hard links of the target keep
+    the old contents. A file without permission to write is refused. Devices and FIFOs are written in place; a FIFO
+    needs a reader.
 
     Args:
-        write: is called with the stream; what it raises goes on to the caller, and leaves the target as it was.
+        write: is called with the stream; the caller gets its exceptions, which leave the target unchanged.
 
     Raises:
         FileError: it cannot be written.
@@ -178,7 +178,7 @@ def write_file(path: str, write: Callable[[BinaryIO], object]) -> None:
 
 
 def _mode(path: str) -> int | None:
-    """Kind and permissions of what is there; None if nothing is."""
+    """Kind and permissions of the target; None if it does not exist."""
     try:
         return os.stat(path).st_mode
     except FileNotFoundError:
@@ -194,7 +194,7 @@ def _replace(target: str, write: Callable[[BinaryIO], object], mode: int | None)
             stream.flush()
             if mode is not None:
                 os.chmod(temporary, mode)  # The mask took some of it away.
-            if os.name != "nt":  # While it is open, it is locked: nobody else takes it for a file that was left.
+            if os.name != "nt":  # The lock of an open file tells other writers that it is in use.
                 os.replace(temporary, target)
         if os.name == "nt":
             os.replace(temporary, target)
@@ -207,8 +207,8 @@ def _replace(target: str, write: Callable[[BinaryIO], object], mode: int | None)
 def _open_beside(target: str, mode: int) -> tuple[str, int]:
     """A new file in the target's directory, hidden, to be written: its path and handle.
 
-    The name follows from the target's, and the file is locked, so that a writer finds what another one left that was
-    killed, and takes that away. Beside a writer that is at work, another takes a name that nobody has.
+    The name follows from the target's, and the file is locked, so that a writer finds and removes the file of a killed
+    one. While another writer of the target is at work, the file gets an unused name.
     """
     folder, name = os.path.split(target)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -232,12 +232,12 @@ def _is_ours(temporary: str, handle: int) -> bool:
         return os.path.samestat(os.fstat(handle), os.lstat(temporary))
     except (BlockingIOError, FileNotFoundError):
         return False
-    except OSError:  # A file system without locks: nobody can take it away, and what is left stays.
+    except OSError:  # A file system without locks: the file of a killed writer stays.
         return True
 
 
 def _remove_left(temporary: str) -> None:
-    """Remove what a writer that is gone has left; nothing of others, and nothing that a writer still has."""
+    """Remove the file of a writer that was killed; files of other programs, and of running writers, stay."""
     if sys.platform == "win32" or not os.path.lexists(temporary):
         return
     with contextlib.suppress(OSError):
@@ -255,14 +255,14 @@ def _remove_left(temporary: str) -> None:
 
 
 class NoRegularFileError(OSError):
-    """What was to be read is a FIFO, a device or the like."""
+    """A FIFO, a device or another special file in place of a regular one."""
 
 
 def open_regular(path: str) -> BinaryIO:
     """A file, open to be read. A FIFO would be waited for, and a device may have no end.
 
     Raises:
-        NoRegularFileError: it is none.
+        NoRegularFileError: it has another kind.
         OSError, ValueError: it cannot be opened.
     """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -274,7 +274,7 @@ def open_regular(path: str) -> BinaryIO:
 
 
 def _open_in_place(path: str) -> int:
-    """A device or FIFO, open to be written. A FIFO without a reader is an error where it would wait for one."""
+    """A device or FIFO, open to be written. A FIFO without a reader is an error instead of a wait."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
@@ -308,7 +308,7 @@ def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str]) -> None:
 
 
 def _identity(path: str) -> object:
-    """What is the same for all names of a file."""
+    """The identity of a file, which all of its names share."""
     with contextlib.suppress(OSError, ValueError):
         status = os.stat(path)
         return status.st_dev, status.st_ino
@@ -328,7 +328,7 @@ def make_directory(path: str) -> None:
 
 
 class _Closed(io.RawIOBase):
-    """What stands for a standard output that the caller has closed: writing fails as it does in C."""
+    """Replaces a standard output that the caller has closed: writing fails as it does in C."""
 
     def writable(self) -> bool:
         """It is there to be written to."""
@@ -346,7 +346,7 @@ class _Closed(io.RawIOBase):
 def open_streams() -> None:
     """Standard streams that were closed become ones that are there: no file that is opened later takes their numbers.
 
-    What cannot be encoded is shown escaped.
+    Characters without an encoding are escaped.
     """
     while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass

@@ -1,4 +1,4 @@
-"""JSON that people write: syntax errors in our words, and where each part of the text stands."""
+"""JSON that people write: syntax errors in words, and the places of all parts of the text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORDS = {
     "Invalid control character": "this string does not end in its line",
     "Invalid \\": "a backslash begins no escape sequence",
 }
-"""What Python says, which differs from version to version, in words of our own."""
+"""Python's messages, which differ between versions, and their replacements."""
 
 
 def read_json(text: str, file: str, code: str, error_type: type[VisaError]) -> object:
@@ -54,7 +54,7 @@ def read_json(text: str, file: str, code: str, error_type: type[VisaError]) -> o
 
 
 def span_in(text: str, file: str, start: int, end: int) -> Span:
-    """The span of a part of a text from one character to before another, as far as it lies in one line."""
+    """The span of a part of a text from one character to before another, cut at the end of the line."""
     line = text.count("\n", 0, start) + 1
     first = text.rfind("\n", 0, start) + 1
     shown = text[first:].partition("\n")[0]
@@ -62,10 +62,10 @@ def span_in(text: str, file: str, start: int, end: int) -> Span:
 
 
 class JsonPlaces:
-    """Where the parts of a valid JSON text stand, by the words that messages have for them.
+    """The places of the parts of a valid JSON text, by their names in messages.
 
     Args:
-        names: what entries of the lists and objects at a key are called: ``{"args": "argument"}`` makes the second
+        names: names of the entries of the lists and objects at a key: ``{"args": "argument"}`` makes the second
             entry at ``args`` ``FILE, argument 1``. Others go by their keys.
     """
 
@@ -75,18 +75,18 @@ class JsonPlaces:
     @cached_property
     def _parts(self) -> dict[str, tuple[int, int]]:
         """Beginnings and ends by words; found when they are first needed."""
-        found: dict[str, tuple[int, int]] = {}
+        spans: dict[str, tuple[int, int]] = {}
         pending = [(self._behind_blanks(0), self.file, "")]
         while pending:
             start, words, key = pending.pop()
             for begin, value, end, name in self._entries(start):
                 child = f"{words}, {f'{self.names[key]} {name}' if key in self.names else name}"
-                found.setdefault(child, (begin, end))
+                spans.setdefault(child, (begin, end))
                 pending.append((value, words if name in self.names else child, str(name)))
-        return found
+        return spans
 
     def _entries(self, start: int) -> Iterator[tuple[int, int, int, int | str]]:
-        """The entries of a list or object: where the entry, its value and what follows begin; its number or key."""
+        """The entries of a list or object: where the entry, its value and the rest begin; its number or key."""
         text, opened = self.text, self.text[start : start + 1]
         if opened not in ("{", "["):
             return
@@ -103,17 +103,17 @@ class JsonPlaces:
                 at = self._behind_blanks(at + 1)
 
     def _behind_blanks(self, at: int) -> int:
-        found = _BLANKS.match(self.text, at)
-        assert found is not None
-        return found.end()
+        blanks = _BLANKS.match(self.text, at)
+        assert blanks is not None
+        return blanks.end()
 
     def words(self, span: Span) -> str:
-        """The words for the part that a span is; those of the file where it is none."""
+        """The words for the part at a span; those of the file if the span is no part."""
         spans = {span_in(self.text, self.file, *ends): words for words, ends in self._parts.items()}
         return spans.get(span, self.file)
 
     def span(self, words: str) -> Span | None:
-        """The span of a part, or of the smallest one known around it; None if there is none."""
+        """The span of a part, or of its smallest known container; None without one."""
         while words not in self._parts:
             words, comma, _ = words.rpartition(", ")
             if not comma:

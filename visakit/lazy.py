@@ -1,4 +1,4 @@
-"""Public names of a package that are loaded when somebody asks for them, so that importing it costs nothing."""
+"""Public names of a package that are loaded on first use, so that importing the package is cheap."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib
 import sys
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # Commands load this before they can say what an interrupt is (visakit.start).
+if TYPE_CHECKING:  # Commands load this before they handle interrupts (visakit.start).
     from collections.abc import Callable, Mapping
 
 
@@ -22,8 +22,8 @@ def lazy_attributes(package: str, places: Mapping[str, str]) -> tuple[Callable[[
         if place is None:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         module, _, attribute = place.partition(":")
-        found: object = getattr(importlib.import_module(module), attribute or name)
-        setattr(sys.modules[package], name, found)
-        return found
+        value: object = getattr(importlib.import_module(module), attribute or name)
+        setattr(sys.modules[package], name, value)
+        return value
 
     return find, lambda: sorted({*vars(sys.modules[package]), *places})

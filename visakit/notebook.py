@@ -9,7 +9,8 @@ from visakit.diagnostics import Diagnostic, printable, render_human
 
 _TOKEN = re.compile(
     r"(?P<comment>//.*)|(?P<string>\"(?:[^\"\\]|\\.)*\")|(?P<directive>^\s*\.\w+)"
-    r"|(?P<mnemonic>^\s*(?:\([^)]*\)\s*)?[A-Za-z_][\w.]*(?!\w*:))|(?P<number>(?<![\w%.])-?(?:0[xX][0-9a-fA-F]+|\d[\d.]*)(?::\w+)?)"
+    r"|(?P<mnemonic>^\s*(?:\([^)]*\)\s*)?[A-Za-z_][\w.]*(?!\w*:))"
+    r"|(?P<number>(?<![\w%.])-?(?:0[xX][0-9a-fA-F]+|\d[\d.]*)(?::\w+)?)"
 )
 _STYLES = {
     "comment": "color:#6a737d", "string": "color:#22863a", "directive": "color:#6f42c1",

@@ -58,11 +58,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _asked(metafunc: pytest.Metafunc, what: str) -> list[str]:
-    """What a marker, an option or the settings say, whichever counts most."""
+    """The values of a marker, of an option or of the settings, in this order."""
     for marker in metafunc.definition.iter_markers("visakit"):
         if what in marker.kwargs:
-            found = marker.kwargs[what]
-            return [found] if isinstance(found, str) else list(found)
+            names = marker.kwargs[what]
+            return [names] if isinstance(names, str) else list(names)
     option = metafunc.config.getoption(f"--visa-{what}")
     if option:
         return [name.strip() for name in str(option).split(",")]
@@ -85,7 +85,7 @@ def _check(metafunc: pytest.Metafunc, pairs: Sequence[tuple[str | None, str]]) -
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """Hide frames inside of the toolchain where it says what is wrong with a program; ``--full-trace`` shows them."""
+    """Hide frames of the toolchain in errors of a program or launch; ``--full-trace`` shows them."""
     if call.excinfo is not None and _is_of_a_program(call.excinfo):
         for name, module in list(sys.modules.items()):
             if name.partition(".")[0] in PACKAGES:
@@ -98,8 +98,8 @@ def _is_of_a_program(info: pytest.ExceptionInfo[BaseException]) -> bool:
     return diagnostics is not None and isinstance(info.value, diagnostics.VisaError)
 
 
-class Kept(NamedTuple):
-    """A program that a session of pytest has loaded, with what it was made of."""
+class LoadedProgram(NamedTuple):
+    """A program that a session of pytest has loaded, with the time stamp of its source."""
 
     changed: int
     program: Program
@@ -119,7 +119,7 @@ class Device:
         device: str | None,
         engine: str,
         folder: Path,
-        programs: dict[tuple[object, ...], Kept],
+        programs: dict[tuple[object, ...], LoadedProgram],
         check: str = "",
     ) -> None:
         self.device, self.engine, self.check = device, engine, check
@@ -146,7 +146,7 @@ class Device:
         changed = path.stat().st_mtime_ns if path.exists() else 0
         kept = self._programs.get(key)
         if kept is None or kept.changed != changed:
-            kept = self._programs[key] = Kept(changed, self._loaded(path, options))
+            kept = self._programs[key] = LoadedProgram(changed, self._loaded(path, options))
         return kept.program
 
     def _loaded(self, path: Path, options: str) -> Program:
@@ -186,19 +186,20 @@ class Device:
         atol: float = 0.0,
         **named: object,
     ) -> LaunchResult:
-        """Launch a kernel, and compare what it leaves in its arguments.
+        """Launch a kernel, and compare the arrays of its arguments.
 
         Checks that watch it (``check``, else those of the fixture) must find nothing.
 
         Args:
             kernel: ``program.saxpy``, say.
             args, named: its arguments in order, and by name; options of :meth:`vsim.Program.launch`, too.
-            expect: by the name of an argument what its array is to hold afterwards: an array, or a number for all.
+            expect: by the name of an argument the expected contents of its array: an array, or a number for all
+                elements.
             rtol, atol: how far elements may be from that: ``atol + rtol * |expected|``.
 
         Raises:
-            AssertionError: an array holds something else; the message says where, and by how much. Or a check found
-                something.
+            AssertionError: an array has other contents; the message has the places and differences. Or a check has
+                findings.
             LaunchError, SimulationError: as ``launch``.
         """
         __tracebackhide__ = True
@@ -211,10 +212,10 @@ class Device:
         result = kernel(*args, **options)  # type: ignore[arg-type]
         for name, wanted in (expect or {}).items():
             vsim.expect(arrays[name], wanted, rtol, atol, name)
-        if found := result.diagnostics:
+        if findings := result.diagnostics:
             from visakit.diagnostics import render
 
-            raise AssertionError(f"checks found something:\n{render(found)}")
+            raise AssertionError(f"checks found something:\n{render(findings)}")
         return result
 
 
@@ -229,7 +230,7 @@ def _array_of(kernel: Kernel, given: Mapping[str, object], name: str, wanted: np
     """The array of an argument that is to be compared with another one.
 
     Raises:
-        UsageError: there is no such argument, it is no array, or it is the one that it is to be compared with.
+        UsageError: there is no such argument, it is not an array, or it shares memory with the expected array.
     """
     import numpy as np
 
@@ -247,13 +248,13 @@ def _array_of(kernel: Kernel, given: Mapping[str, object], name: str, wanted: np
 
 
 @pytest.fixture(scope="session")
-def visakit_programs() -> Iterator[dict[tuple[object, ...], Kept]]:
+def visakit_programs() -> Iterator[dict[tuple[object, ...], LoadedProgram]]:
     """Programs that the session has loaded."""
     yield {}
 
 
 @pytest.fixture
-def visakit(request: pytest.FixtureRequest, visakit_programs: dict[tuple[object, ...], Kept]) -> Device:
+def visakit(request: pytest.FixtureRequest, visakit_programs: dict[tuple[object, ...], LoadedProgram]) -> Device:
     """A device and an engine: ``visakit.load("a.cl")``, ``visakit.run(program.saxpy, ..., expect={"y": ...})``."""
     device, engine = request.param
     request.node.user_properties += [("device", device or "any"), ("engine", engine)]

@@ -1,4 +1,4 @@
-"""Files of the package that lie elsewhere in a checkout: the grammars and the page of messages."""
+"""Files of the package with another place in a checkout: the grammars and the page of messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def resource(name: str, folder: str = "") -> Path:
     """A file or folder of the package.
 
     Args:
-        name: what it is called in a wheel, below the package.
+        name: its path in a wheel, below the package.
         folder: the folder that has it in a checkout, below the top.
     """
     installed = _PACKAGE / name

@@ -1,6 +1,6 @@
 """How commands start: an interrupt, or a limit that Python and its modules do not fit in, is a line, and no traceback.
 
-Loading modules takes longer than most of what commands do then. This is loaded first, and loads nothing itself.
+Loading modules takes longer than most commands' work. This module is loaded first, and loads nothing itself.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ except ImportError:
 INTERRUPTED = 130
 _IMPORTING = "<frozen importlib._bootstrap>"
 TOOLS = {"vasm": "vasm", "vasm.vdis": "vdis", "vlink": "vlink", "vsim": "vsim", "visakit": "visakit"}
-"""The commands, by what ``python -m`` calls them."""
+"""The commands, by their modules' names."""
 _STATE = {"tool": "", "works": ""}
 """The command; not empty is whether it is at work, and deals with interrupts."""
 
 
 def guard(tool: str) -> bool:
-    """From now on an interrupt ends the command, unless somebody has it ignored; whether that is new."""
+    """From now on an interrupt ends the command, unless the process ignores interrupts; whether that is new."""
     _STATE["tool"] = tool
     is_new = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_new:
@@ -62,7 +62,7 @@ def leave(code: int, message: str) -> NoReturn:
 
 
 def cannot(error: BaseException) -> str:
-    """What the system does not let the command have, in one line."""
+    """An error of the system in one line."""
     while isinstance(error, ImportError) and error.__cause__ is not None:
         error = error.__cause__  # Modules say much about it.
     if isinstance(error, MemoryError):
@@ -76,7 +76,7 @@ def start(tool: str, load: Callable[[], Callable[[], None]]) -> None:
     """Run a command.
 
     Args:
-        load: loads its modules, and gives what runs it.
+        load: loads the command's modules, and returns the function that runs it.
     """
     is_guarded = guard(tool)
     try:
@@ -86,7 +86,7 @@ def start(tool: str, load: Callable[[], Callable[[], None]]) -> None:
     try:
         run()
     finally:
-        if is_guarded:  # Commands leave the process; who has kept it from that goes on.
+        if is_guarded:  # Commands leave the process; a caller that has prevented the exit continues.
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

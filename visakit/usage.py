@@ -1,4 +1,4 @@
-"""Arguments of the library's entries: what they may be, and the error where they are something else."""
+"""Arguments of the library's entries: allowed values, and the error for others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAXIMUM_DIGITS = 19
 
 
 def whole_number(text: str) -> int | None:
-    """The number that decimal digits say; None if a text is something else or longer than any number that is taken."""
+    """The number of decimal digits; None if a text is something else, or longer than any valid number."""
     fits = text.isascii() and text.isdecimal() and len(text) <= _MAXIMUM_DIGITS
     return int(text) if fits else None
 
@@ -34,7 +34,7 @@ def shown(value: object) -> str:
 
 
 def _caller() -> FrameType | None:
-    """The frame of who called who asks."""
+    """The frame of the library's caller."""
     return sys._getframe(1)
 
 
@@ -50,7 +50,7 @@ def check_text(value: object, what: str) -> str:
     """A text.
 
     Raises:
-        UsageError: it is something else; ``what`` is what the message begins with.
+        UsageError: it is something else; the message begins with ``what``.
     """
     if isinstance(value, str):
         return value
@@ -59,10 +59,10 @@ def check_text(value: object, what: str) -> str:
 
 
 def check_name(value: object, what: str) -> str:
-    """What messages call something: a text or a path.
+    """The name of a value in messages: a text or a path.
 
     Raises:
-        UsageError: it is something else; ``what`` is what the message begins with.
+        UsageError: it is something else; the message begins with ``what``.
     """
     return check_text(os.fsdecode(value) if isinstance(value, os.PathLike) else value, what)
 
@@ -71,7 +71,7 @@ def check_bytes(value: object, what: str) -> bytes:
     """Bytes, also of a ``bytearray`` or ``memoryview``.
 
     Raises:
-        UsageError: it is something else; ``what`` is what the message begins with.
+        UsageError: it is something else; the message begins with ``what``.
     """
     if isinstance(value, bytes):
         return value
@@ -88,14 +88,14 @@ def check_platform(name: str | None) -> str | None:
     """
     if name is None:
         return None
-    found = find(check_text(name, "a platform"))
-    if found is None:
+    platform = find(check_text(name, "a platform"))
+    if platform is None:
         hint = did_you_mean(name.lower(), all_names())
         raise UsageError(
             f"'{name}' is not a platform; {hint + ' ' if hint else ''}platforms are {', '.join(PLATFORMS)}; "
             "vsim --list-platforms shows the names of devices, too"
         )
-    return found.name
+    return platform.name
 
 
 def refuse(given: Mapping[str, object], target: str) -> None:
@@ -111,8 +111,8 @@ def exclude(option: str, others: Mapping[str, object], why: str = "") -> None:
     """Refuse options that would be dropped beside another one.
 
     Args:
-        others: values of options that mean nothing beside it, by name; those that are not given are false.
-        why: what stands behind the names, with a comma in front.
+        others: values of options without meaning beside it, by name; false for options that are not given.
+        why: follows the names in the message, with a comma in front.
 
     Raises:
         UsageError: one of them is given.

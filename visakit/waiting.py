@@ -1,4 +1,4 @@
-"""Work that takes long once: what a person at a terminal is told meanwhile. The library itself says nothing."""
+"""Messages at a terminal about work that takes long once. The library itself prints nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def show_waiting(wanted: bool) -> None:
 @contextlib.contextmanager
 def _shown(what: str) -> Iterator[None]:
     """Show a line after a moment, keep its seconds current, and clear it at the end."""
-    stream = os.dup(sys.stderr.fileno())  # A C compiler's run sends standard error elsewhere meanwhile.
+    stream = os.dup(sys.stderr.fileno())  # A run of a C compiler redirects standard error.
     done = threading.Event()
     watch = threading.Thread(target=_keep_current, args=(what, stream, done), daemon=True)
     watch.start()

@@ -12,7 +12,7 @@ from vlink.program_info import ProgramInfo
 from vlink.symbols import Definition
 
 Discarded = list[tuple[Definition, str]]
-"""What does not go into the image, with the reason."""
+"""Omitted bodies, with the reason."""
 
 
 def pick(objects: Sequence[ObjectFile], infos: Sequence[ProgramInfo]) -> Discarded:
@@ -42,19 +42,19 @@ def pick(objects: Sequence[ObjectFile], infos: Sequence[ProgramInfo]) -> Discard
 
 
 def _simd_size(infos: Sequence[ProgramInfo], name: str, kernel: Function) -> int:
-    """The SIMD size of a kernel in ze_info; its own where nothing is said, or something that makes no sense."""
+    """The SIMD size of a kernel in ze_info; the kernel's if it is missing or invalid there."""
     for info in infos:
         try:
-            found = kernel_info(info.tree, name, kernel.simd_size)
+            description = kernel_info(info.tree, name, kernel.simd_size)
         except ZeInfoError:
             continue
-        if found is not None:
-            return found.simd_size
+        if description is not None:
+            return description.simd_size
     return kernel.simd_size
 
 
 def _leave_one(bodies: Sequence[tuple[ObjectFile, Function]], sizes: set[int]) -> Discarded:
-    """Leave the first body with one of the sizes, if there is one; what is left out."""
+    """Keep only the first body with one of the sizes, if there is one; returns the removed bodies."""
     fitting = [function for _, function in bodies if function.is_cm or function.simd_size in sizes]
     if len(bodies) < 2 or not fitting:
         return []

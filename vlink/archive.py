@@ -52,7 +52,7 @@ def _written(members: dict[str, bytes]) -> bytes:
 
 
 def _member(field: str, contents: bytes, described: bool = True) -> bytes:
-    """Header and contents: name, time, owner, group, mode and size in columns, of which only name and size matter."""
+    """Header and contents: name, time, owner, group, mode and size in columns; only name and size have a meaning."""
     columns = f"{0:<12}{0:<6}{0:<6}{644:<8}" if described else " " * 32
     name = os.fsencode(field).ljust(16)
     return name + f"{columns}{len(contents):<10}`\n".encode() + contents + b"\n" * (len(contents) & 1)

@@ -82,7 +82,7 @@ def app(
     others |= {"--gc-sections": gc_sections, "--whole-archive": whole_archive, "--allow-undefined": allow_undefined}
     others |= {"--why-live": why_live, "--pick": pick}
     with paused_collection():
-        paths = driver.input_files(files or (), libraries or (), library_dirs or ())
+        paths = driver.input_files(files, libraries, library_dirs)
         if archive:
             driver.write_archive(paths, archive, others | {"-o": output, "--launch": launch, "-MD": make_rule})
             return 0
@@ -101,9 +101,9 @@ def app(
         options = LinkOptions(entries or (), relocatable, allow_undefined, gc_sections, whole_archive, platform)
         options.pick = driver.picks(pick, ze_info)
         options.launch = driver.launch_text(launch, output) if launch else ""
-        options.data = driver.data_symbols(data or ())
+        options.data = driver.data_symbols(data)
         driver.check_inputs(paths, ze_info)
-        linked = driver.link_inputs(inputs, ze_info or (), options)
+        linked = driver.link_inputs(inputs, ze_info, options)
         driver.write_map(linked, map_file)
         if make_rule:
             driver.write_make_rule(output, [*paths, *described])

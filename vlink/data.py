@@ -16,7 +16,7 @@ from vlink.program_info import DATA_SECTIONS, R_ADDRESS, R_HIGH, R_LOW, DataSymb
 class DataLayout:
     """The data of an image: its sections in the order of their addresses, and the symbols in them.
 
-    ``first_slot`` is where the first one lies in the part of the address space that is for data.
+    ``first_slot`` is the number of the first slot of the address space's range for data.
     """
 
     sections: dict[str, DataSection] = field(default_factory=dict)
@@ -51,12 +51,12 @@ def _place(layout: DataLayout, name: str, contents: bytes, writable: bool) -> No
 
 
 def _name_in_image(section: str, index: int) -> str:
-    """The name of a section of the zebin with that index; only the first one's stay what they are."""
+    """The name of the section of a zebin with that index; only those of the first zebin keep their names."""
     return section.lstrip(".") + (f".{index}" if index else "")
 
 
 def relocated_names(infos: Sequence[ProgramInfo]) -> set[str]:
-    """The names whose addresses stand in data."""
+    """The names whose addresses occur in data."""
     return {r.symbol for info in infos for r in info.relocations}
 
 
@@ -91,7 +91,7 @@ def apply_relocations(
 
 
 def _patch(contents: bytearray, relocation: Relocation, address: int) -> bool:
-    """Apply one relocation; False if it lies outside the section or is of an unknown kind."""
+    """Apply one relocation; False if it is outside of the section or of an unknown kind."""
     width = 8 if relocation.kind == R_ADDRESS else 4
     if relocation.kind not in (R_ADDRESS, R_LOW, R_HIGH) or relocation.offset + width > len(contents):
         return False

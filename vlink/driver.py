@@ -1,4 +1,4 @@
-"""Files to an image: what the command ``vlink`` does with its inputs."""
+"""Files to an image: inputs and outputs of the command ``vlink``."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ Inputs = Sequence[tuple[str, bytes]]
 """Names and contents of input files."""
 
 
-def input_files(files: Iterable[str], libraries: Iterable[str], directories: Sequence[str]) -> list[str]:
-    """Paths of all inputs: the words in ``@FILE`` in its place, the libraries behind the files.
+def input_files(
+    files: Iterable[str] | None, libraries: Iterable[str] | None, directories: Sequence[str] | None
+) -> list[str]:
+    """Paths of all inputs: the words in ``@FILE`` in its place, the libraries after the files.
 
     Raises:
         LinkError: a library is in none of the directories.
         FileError: a file of words cannot be read.
     """
     out: list[str] = []
-    for file in files:
+    for file in files or ():
         out += _words(file[1:]) if file.startswith("@") else [file]
-    return out + [_library(name, directories) for name in libraries]
+    return out + [_library(name, directories or ()) for name in libraries or ()]
 
 
 def _words(file: str) -> list[str]:
@@ -52,7 +54,7 @@ def _library(name: str, directories: Sequence[str]) -> str:
     )
 
 
-def link_inputs(inputs: Inputs, ze_info: Iterable[str], options: LinkOptions) -> Linked:
+def link_inputs(inputs: Inputs, ze_info: Iterable[str] | None, options: LinkOptions) -> Linked:
     """Link objects and archives; ``ze_info`` are files with the compiler's ze_info text or zebin.
 
     Raises:
@@ -61,7 +63,7 @@ def link_inputs(inputs: Inputs, ze_info: Iterable[str], options: LinkOptions) ->
     linker = Linker(options)
     for path, contents in inputs:
         linker.add_bytes(contents, "<stdin>" if path == "-" else path)
-    for path in ze_info:
+    for path in ze_info or ():
         linker.add_info(read_bytes(path), path)
     return linker.run()
 
@@ -70,7 +72,7 @@ def picks(pick: bool, ze_info: Sequence[str] | None) -> bool:
     """Whether one of several bodies is to be linked.
 
     Raises:
-        UsageError: nothing says which.
+        UsageError: nothing determines the body.
     """
     if pick and not ze_info:
         raise UsageError("--pick chooses by the SIMD size in ze_info; give it with --ze-info")
@@ -128,7 +130,7 @@ def write_linked(linked: Linked, output: str, relocatable: bool) -> None:
 
 
 def write_map(linked: Linked, path: str | None) -> None:
-    """Write the map of a link, if somebody asked for it."""
+    """Write the map of a link to a path; nothing without one."""
     if path:
         from vlink.map_file import map_text
 
@@ -136,7 +138,7 @@ def write_map(linked: Linked, path: str | None) -> None:
 
 
 def shown(linked: Linked, why: str | None, symbols: bool) -> list[str]:
-    """Lines that say why a symbol is kept, and list all symbols, as far as somebody asked for them."""
+    """Lines that say why a symbol is kept, and a list of all symbols, as requested."""
     from vlink.map_file import symbol_row, why_live
 
     lines = [why_live(linked, why)] if why else []
@@ -153,7 +155,7 @@ def _make_rule(output: str) -> str:
 
 
 def described_by(ze_info: Iterable[str] | None, launch: str | None) -> list[str]:
-    """The files that say something about what is linked."""
+    """The files that describe the inputs."""
     return [*(ze_info or ()), *([launch] if launch else ())]
 
 
@@ -185,19 +187,19 @@ def check_files(
     check_outputs([output, map_file, _make_rule(output) if make_rule else None], [*inputs, *responses, *contents])
 
 
-def data_symbols(definitions: Iterable[str]) -> dict[str, bytes]:
+def data_symbols(definitions: Iterable[str] | None) -> dict[str, bytes]:
     """Contents of the data symbols that ``NAME=FILE`` define.
 
     Raises:
         UsageError: a definition has another form.
     """
-    found: dict[str, bytes] = {}
-    for item in definitions:
+    symbols: dict[str, bytes] = {}
+    for item in definitions or ():
         name, equals, path = item.partition("=")
         if not equals or not name:
             raise UsageError(f"--data takes NAME=FILE, found '{item}'")
-        found[name] = read_bytes(path)
-    return found
+        symbols[name] = read_bytes(path)
+    return symbols
 
 
 def launch_text(path: str, output: str) -> str:

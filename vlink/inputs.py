@@ -22,7 +22,7 @@ class ObjectFile:
     """A module to be linked; ``name`` is shown in messages, ``archive(member)`` for members.
 
     ``left_out`` are the ids of functions that another body of their name replaces.
-    ``is_compiled`` says that it comes out of the compiler's program binary: what other objects define replaces it.
+    ``is_compiled``: it comes out of the compiler's program binary; definitions of other objects replace its.
     """
 
     name: str
@@ -35,11 +35,11 @@ class ObjectFile:
     is_compiled: bool = False
 
     def described(self, function: Function) -> Description:
-        """What is known of a function without reading its instructions, where the object says that."""
-        found = self.descriptions.get(id(function))
-        if found is None:
-            found = self.descriptions[id(function)] = Description.of(function)
-        return found
+        """The record of a function in the index of its object."""
+        description = self.descriptions.get(id(function))
+        if description is None:
+            description = self.descriptions[id(function)] = Description.of(function)
+        return description
 
     @property
     def kernels(self) -> list[Function]:
@@ -53,20 +53,20 @@ class ObjectFile:
 
 
 def pull_archive_members(objects: Sequence[ObjectFile], archived: Sequence[ObjectFile]) -> list[ObjectFile]:
-    """The objects, and the members of archives that define what is still undefined, until nothing changes."""
+    """The objects, and the archive members that define undefined names, until nothing changes."""
     providers: dict[str, ObjectFile] = {}
     for member in archived:
         for function in member.module.functions:
             providers.setdefault(function.name, member)
-    found = list(objects)
+    pulled = list(objects)
     defined = {f.name for o in objects for f in o.module.functions}
-    for o in found if archived else []:  # grows while it is walked
+    for o in pulled if archived else []:  # grows while it is walked
         for function in o.module.all_functions:
             for name in o.described(function).names:
                 if name not in defined and name in providers:
-                    found.append(providers[name])
+                    pulled.append(providers[name])
                     defined |= {f.name for f in providers[name].module.functions}
-    return found
+    return pulled
 
 
 def read_object(data: bytes, name: str) -> ObjectFile:
@@ -87,20 +87,20 @@ def read_object(data: bytes, name: str) -> ObjectFile:
     data = container.sections[VISA]
     descriptions = _descriptions(container.sections.get(INDEX, b""), data, name)
     module = _read_whole(data, name) if descriptions is None else read_postponed(data, name)
-    found = ObjectFile(name, module, container.platform, container.grf_size, lines)
+    file = ObjectFile(name, module, container.platform, container.grf_size, lines)
     if descriptions is None:
         for function in module.all_functions:
             _set_lines(lines.get(function.name, ("", []))[1], function)
-        return found
+        return file
     functions = module.all_functions
     if len(descriptions) != len(functions):
         raise _odd_index(name, "it is about other functions")
     for function, description in zip(functions, descriptions, strict=True):
-        found.descriptions[id(function)] = description
+        file.descriptions[id(function)] = description
         numbers = lines.get(function.name, ("", []))[1]
         if function.pending:
             function.pending = partial(_read_body, function.pending, description, numbers, name)
-    return found
+    return file
 
 
 def _read_whole(data: bytes, name: str) -> Module:
@@ -124,7 +124,7 @@ def _odd_index(name: str, what: str) -> FormatError:
 
 
 def _read_body(read: Read, description: Description, lines: list[int], name: str, function: Function) -> None:
-    """Read what was postponed but for the instructions, and see that it is what the index has said."""
+    """Read postponed parts, but not the instructions, and compare them with the index."""
     read(function)
     if not description.fits(function):
         raise _odd_index(name, "it has other names")

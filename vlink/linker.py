@@ -1,6 +1,6 @@
 """The linker: inputs are gathered, then the passes of :meth:`Linker.run` make one image of them.
 
-A pass takes the results of those before it and returns its own; what does not fit together is appended to a list of
+A pass takes the results of those before it and returns its own; errors are appended to a list of
 errors, so that one run reports all of it. Inputs keep their functions: names and relocations are set in them.
 """
 
@@ -47,10 +47,10 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 @dataclass(repr=False)
 class LinkOptions:
-    """What the command line says; every field has a default that suits a plain link.
+    """The options of a link; every field has a default for a plain link.
 
     Attributes:
-        entries: keep only what these kernels reach.
+        entries: the kernels that the link starts from; others are dropped.
         relocatable: leave undefined names to a later link (:func:`vlink.partial.object_bytes` makes the object).
         allow_undefined: leave undefined names to the run.
         gc_sections: leave out functions that nothing reaches.
@@ -59,10 +59,10 @@ class LinkOptions:
         launch: a launch file to put into the image, as JSON.
         data: symbols of constant data by name.
         pick: of several bodies of a kernel or function link one, by the SIMD size in ze_info.
-        first_data_slot: slots of the address space that the data of other images takes, which stands before.
+        first_data_slot: slots of the address space that hold data of other images, before this one's.
 
     Raises:
-        UsageError: an option is something else.
+        UsageError: an option has another type.
     """
 
     entries: Sequence[str] = ()
@@ -77,7 +77,7 @@ class LinkOptions:
     first_data_slot: int = 0
 
     def __repr__(self) -> str:
-        """What is not as by default; launch files and data in few words."""
+        """The options without defaults; launch files and data in few words."""
         given = {f.name: getattr(self, f.name) for f in fields(self)}
         short = {"launch": f"<{len(self.launch)} characters>", "data": f"<symbols {', '.join(self.data)}>"}
         words = (f"{name}={short.get(name) or repr(value)}" for name, value in given.items() if value)
@@ -92,7 +92,7 @@ class LinkOptions:
 
 @dataclass
 class Linked:
-    """The result of a link with what the map file shows."""
+    """The result of a link with the contents of the map file."""
 
     image: LinkedImage
     definitions: list[Definition]
@@ -132,14 +132,14 @@ class Linker:
             self.errors += error.diagnostics
 
     def _add_zebin(self, data: bytes, name: str) -> None:
-        """A zebin is objects, and what is known of their kernels."""
+        """Add a zebin: its objects, and the descriptions of its kernels."""
         from vlink.zebins import zebin_objects
 
         self.objects += zebin_objects(read_zebin(data, name))
         self.add_info(data, name)
 
     def add_info(self, data: bytes, name: str) -> None:
-        """ze_info text or a zebin; what is there already does not count twice.
+        """Add ze_info text or a zebin; repeated descriptions are skipped.
 
         Raises:
             FormatError: it is neither.
@@ -160,7 +160,7 @@ class Linker:
         _stop_on(self.errors)
         errors: list[Diagnostic] = []
 
-        # What there is.
+        # The inputs.
         objects = self.objects if options.relocatable else pull_archive_members(self.objects, self.archived)
         if any(o.is_compiled for o in objects):
             from vlink.zebins import without_replaced
@@ -171,12 +171,12 @@ class Linker:
         data = lay_out_data(infos, options.data, options.first_data_slot)
         platform, grf_size = choose_platform(objects, options.platform, errors)
 
-        # What names mean.
+        # The meaning of names.
         references = resolve_references(table, data, undefined_allowed, errors)
         check_entries(table, objects, options.entries, errors)
         _stop_on(errors)
 
-        # What goes into the image.
+        # The selection.
         kept, discarded = select_definitions(table, references, options, infos)
         discarded += [*alternatives, *placeholder_kernels(objects)]
 
@@ -184,7 +184,7 @@ class Linker:
         module = merge_modules(objects, kept)
         rename_duplicates(kept, references)
         ze_info = merge_program_info(infos, {k.name for k in module.kernels}, errors)
-        if infos and platform:  # without which nobody knows where payloads begin
+        if infos and platform:  # which determines the start of payloads
             check_payloads(kept, infos, platform, grf_size, errors)
         symbols = image_symbols(kept, data, relocate_functions(kept, references, data))
         sections = apply_relocations(data, infos, symbols, options.allow_undefined, errors)
@@ -229,7 +229,7 @@ def choose_platform(objects: Sequence[ObjectFile], wanted: str | None, errors: l
 def check_entries(
     table: SymbolTable, objects: Sequence[ObjectFile], entries: Sequence[str], errors: list[Diagnostic]
 ) -> None:
-    """The entries must be kernels, and there must be something to link."""
+    """The entries must be kernels, and there must be inputs."""
     kernels = [d.function.name for d in table.definitions if d.function.is_kernel]
     for entry in entries:
         if entry not in kernels:
@@ -243,7 +243,7 @@ def check_entries(
 def select_definitions(
     table: SymbolTable, references: References, options: LinkOptions, infos: Sequence[ProgramInfo]
 ) -> tuple[list[Definition], list[tuple[Definition, str]]]:
-    """What goes into the image, kernels first, and what does not, with the reason."""
+    """The definitions of the image, kernels first, and the omitted ones, with the reason."""
     kept, discarded = table.definitions, []
     if (options.gc_sections or options.entries) and not options.relocatable:
         live = live_definitions(table.definitions, references, options.entries, relocated_names(infos))
@@ -285,7 +285,7 @@ def link(objects: Sequence[Source], ze_info: Source | None = None, options: Link
 
 
 def _contents(source: Source, name: str) -> tuple[bytes, str]:
-    """The contents of an input, and what messages call it."""
+    """The contents of an input, and its name in messages."""
     if not isinstance(source, (str, os.PathLike)):
         return check_bytes(source, "an input that is no path"), name
     path = os.fsdecode(source)

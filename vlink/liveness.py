@@ -1,4 +1,4 @@
-"""What of the definitions goes into the image."""
+"""The definitions that an image contains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vlink.symbols import Definition, References
 def live_definitions(
     definitions: list[Definition], references: References, entries: Collection[str], pinned: Collection[str]
 ) -> set[Definition]:
-    """What the entries reach, which are all kernels if none is named; ``pinned`` functions live in any case.
+    """The definitions that the entries reach; without entries, all kernels are; ``pinned`` functions live in any case.
 
     Without a kernel there is nothing to begin with, and everything lives.
     """

@@ -1,4 +1,4 @@
-"""The map file: where everything went, who refers to whom, and what was left out."""
+"""The map file: addresses of all symbols, references between them, and omitted symbols."""
 
 from __future__ import annotations
 
@@ -82,15 +82,15 @@ class _CallChains:
         """The chain of a kernel, or that there is no longest one."""
         if kernel not in self.best:
             self._work_out(kernel)
-        found = self.best[kernel]
-        if found is None:
+        reason = self.best[kernel]
+        if reason is None:
             return "recursive"
-        names, callee = [kernel.function.name], found[1]
+        names, callee = [kernel.function.name], reason[1]
         while callee is not None:
             names.append(callee.function.name)
             below = self.best[callee]
             callee = below[1] if below else None
-        return f"{found[0]} deep: {' > '.join(names)}"
+        return f"{reason[0]} deep: {' > '.join(names)}"
 
 
 def symbol_row(symbol: ElfSymbol) -> str:
@@ -113,11 +113,11 @@ def why_live(linked: Linked, name: str) -> str:
                 seen.add(target)
                 users[target] = d
                 work.append(target)
-    found = next((d for d in linked.definitions if d.function.name == name), None)
-    if found is None:
+    definition = next((d for d in linked.definitions if d.function.name == name), None)
+    if definition is None:
         gone = next((why for d, why in linked.discarded if d.function.name == name), None)
         return f"{name} is discarded: {gone}" if gone else f"{name} is not a kernel or function of this link"
-    chain = [found]
+    chain = [definition]
     while chain[-1] in users:
         chain.append(users[chain[-1]])
     return " <- ".join(d.function.name for d in chain) + (

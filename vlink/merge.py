@@ -17,7 +17,7 @@ from vlink.symbols import Definition, References
 
 
 def merge_modules(objects: Sequence[ObjectFile], kept: Sequence[Definition]) -> Module:
-    """The module of the image; ``kept`` has the kernels in front. The version is that of the first object."""
+    """The module of the image; kernels are first in ``kept``. The version is that of the first object."""
     functions = [d.function for d in kept]
     return Module(
         objects[0].module.version, [f for f in functions if f.is_kernel], [f for f in functions if not f.is_kernel]
@@ -48,12 +48,12 @@ def rename_duplicates(kept: Sequence[Definition], references: References) -> Non
 
 def _entries(info: ProgramInfo, key: str) -> list[object]:
     """A list of ze_info; empty where it has none."""
-    found = info.tree.get(key)
-    return found if isinstance(found, list) else []
+    entries = info.tree.get(key)
+    return entries if isinstance(entries, list) else []
 
 
 def merge_program_info(infos: Sequence[ProgramInfo], kernels: Collection[str], errors: list[Diagnostic]) -> str:
-    """What the compiler said about all kernels, as JSON: it is YAML too, and read many times faster."""
+    """The compiler's descriptions of all kernels, as JSON: it is YAML too, and read many times faster."""
     if not infos:
         return ""
     tree = dict(infos[0].tree)
@@ -72,7 +72,7 @@ def merge_program_info(infos: Sequence[ProgramInfo], kernels: Collection[str], e
 
 
 def relocate_functions(kept: Sequence[Definition], references: References, data: DataLayout) -> list[str]:
-    """Fill the relocation tables of the functions, which say what each name became; gives the names still undefined."""
+    """Fill the relocation tables of the functions with the new names; returns the names still undefined."""
     kernels = sum(d.function.is_kernel for d in kept)
     function_numbers = {d: i - kernels for i, d in enumerate(kept)}
     data_numbers = {name: i for i, name in enumerate(data.symbols)}
@@ -95,15 +95,15 @@ def relocate_functions(kept: Sequence[Definition], references: References, data:
 
 def image_symbols(kept: Sequence[Definition], data: DataLayout, undefined: Sequence[str]) -> list[ElfSymbol]:
     """The symbols of the image: kernels and functions with their numbers of instructions, data, undefined names."""
-    found: list[ElfSymbol] = []
+    symbols: list[ElfSymbol] = []
     for i, d in enumerate(kept):
         size, _, is_exported, *_ = d.object.described(d.function)
         binding = STB_GLOBAL if d.function.is_kernel or is_exported else STB_LOCAL
         address = LinkedImage.function_address(i)
-        found.append(ElfSymbol(d.function.name, address, size, binding=binding, section=".visa"))
+        symbols.append(ElfSymbol(d.function.name, address, size, binding=binding, section=".visa"))
     for name, symbol in data.symbols.items():
-        found.append(ElfSymbol(name, data.address(symbol), symbol.size, STT_OBJECT, STB_GLOBAL, "*"))
-    return found + [ElfSymbol(name, kind=STT_NOTYPE) for name in undefined]
+        symbols.append(ElfSymbol(name, data.address(symbol), symbol.size, STT_OBJECT, STB_GLOBAL, "*"))
+    return symbols + [ElfSymbol(name, kind=STT_NOTYPE) for name in undefined]
 
 
 def merge_lines(kept: Sequence[Definition]) -> Lines:

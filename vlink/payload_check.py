@@ -1,4 +1,4 @@
-"""Whether texts and ze_info come from one compilation: a kernel's ``.input`` variables lie where ze_info has values."""
+"""Checks that texts and ze_info come from one compilation: ``.input`` variables and ze_info have equal offsets."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from vlink.symbols import Definition
 def check_payloads(
     kept: Sequence[Definition], infos: Sequence[ProgramInfo], platform: str, grf_size: int, errors: list[Diagnostic]
 ) -> None:
-    """Report the first thing of each kernel that ze_info says otherwise: L021.
+    """Report the first difference of each kernel to ze_info: L021.
 
     Args:
-        platform: that of the image; what it leaves out of payloads depends on it.
+        platform: the platform of the image, which determines the omitted parts of payloads.
         grf_size: bytes of a register.
     """
     for definition in kept:
@@ -34,22 +34,22 @@ def check_payloads(
 
 
 def _difference(kernel: Function, info: ProgramInfo, platform: str, grf_size: int) -> str:
-    """What a text and ze_info say differently; empty if nothing, or if it is not spoken of."""
+    """The difference of a text to ze_info; empty if there is none, or ze_info does not describe the kernel."""
     try:
-        found = kernel_info(info.tree, kernel.name, 0)
-    except ValueError:  # which is said where ze_info is read
-        found = None
-    if found is None:
+        description = kernel_info(info.tree, kernel.name, 0)
+    except ValueError:  # reported by the reader of ze_info
+        description = None
+    if description is None:
         return ""
     simd = kernel.integer_attribute("SimdSize", 0)
-    if simd and not kernel.is_cm and found.simd_size and simd != found.simd_size:
-        return f"kernel '{kernel.name}' has SIMD size {simd}, ze_info says {found.simd_size}"
-    places = payload_places(found, grf_size, platform, kernel.inputs)
+    if simd and not kernel.is_cm and description.simd_size and simd != description.simd_size:
+        return f"kernel '{kernel.name}' has SIMD size {simd}, ze_info says {description.simd_size}"
+    places = payload_places(description, grf_size, platform, kernel.inputs)
     return next(_misplaced(kernel, places, grf_size), "") if places.fields else ""
 
 
 def _misplaced(kernel: Function, places: PayloadPlaces, grf_size: int) -> Iterator[str]:
-    """What ze_info does not have where inputs behind the local ids lie."""
+    """An input after the local ids that ze_info does not have."""
     fields = [(at, at + field.size, field) for at, field in places.fields if field.size]
     ends = {end for _, end, _ in fields}
     for item in kernel.inputs:
@@ -60,7 +60,7 @@ def _misplaced(kernel: Function, places: PayloadPlaces, grf_size: int) -> Iterat
         what = f".input '{_name(kernel, item)}' of kernel '{kernel.name}' has {item.size} bytes at {start}"
         if around is None:
             if item.kind >> 3 and not _is_used(kernel, item):
-                continue  # Compilers leave an argument of their own out of ze_info where nothing reads it.
+                continue  # Compilers omit unused arguments that they have added from ze_info.
             yield f"{what}, where ze_info has nothing"
         elif around[2].argument >= 0 and end > around[1] and end not in ends:
             at, reach, field = around

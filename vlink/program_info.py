@@ -1,4 +1,4 @@
-"""What the compiler says about a program beside its code: ``ze_info``, and in a zebin constant and global data."""
+"""The compiler's data about a program beside its code: ``ze_info``, and in a zebin constant and global data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DATA_SECTIONS = {
 """Data sections of a zebin and whether kernels may write them."""
 
 _BEHIND = {".data.const": ".bss.const", ".data.global": ".bss.global"}
-"""Zeros that drivers put behind data: the kernel gets one address for both."""
+"""Zeros that drivers append to data: the kernel gets one address for both."""
 
 R_ADDRESS, R_LOW, R_HIGH = 1, 2, 3
 """Relocations of a zebin: 64 bits of an address, its low half, its high half."""

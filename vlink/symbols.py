@@ -1,4 +1,4 @@
-"""What names mean: definitions, the table that the linker looks them up in, and references to them."""
+"""The meaning of names: definitions, the symbol table of the linker, and references."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Reference:
 
 
 References = dict[Definition, list[Reference]]
-"""What each kernel or function refers to, in the order of its instructions."""
+"""References of each kernel or function, in the order of its instructions."""
 
 
 @dataclass
 class SymbolTable:
     """All definitions, and the functions among them by name.
 
-    A name means the function of its own object, else the exported one, else the only one of that name.
+    A name means the function of the same object, else the exported one, else the only one of that name.
     """
 
     definitions: list[Definition]
@@ -91,12 +91,12 @@ def _duplicate(code: str, message: str, second: Definition, first: Definition) -
 def resolve_references(
     table: SymbolTable, data: DataLayout, undefined_allowed: bool, errors: list[Diagnostic]
 ) -> References:
-    """Which function each call of a name means; what fits no definition is an error."""
-    found: References = {}
+    """The function of each call of a name; a name without a definition is an error."""
+    resolved: References = {}
     exported, unexported = table.exported, table.unexported
     for d in table.definitions:
         description, local = d.object.described(d.function), table.local[id(d.object)]
-        references = found[d] = []
+        references = resolved[d] = []
         simd = d.sizes.simd
         for call, name in zip(description.calls, description.names, strict=True):
             target = local.get(name) or exported.get(name)
@@ -112,7 +112,7 @@ def resolve_references(
                     errors += _mismatched_sizes(reference, target)
             elif not (undefined_allowed or (call.takes_address and name in data.symbols)):
                 errors.append(_undefined(reference, table, data))
-    return found
+    return resolved
 
 
 def _ambiguous(reference: Reference, rivals: Sequence[Definition]) -> Diagnostic:

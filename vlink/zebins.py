@@ -15,34 +15,34 @@ from vlink.inputs import ObjectFile
 def zebin_objects(zebin: Zebin) -> list[ObjectFile]:
     """An object for each kernel, with the functions that were compiled with it.
 
-    A function that stands with several kernels, word for word the same, is in the first object only.
+    A function that several kernels contain, word for word the same, is in the first object only.
 
     Raises:
         AssemblyError: texts have errors; those of all texts.
     """
     platform = find(zebin.platform)
-    found: list[ObjectFile] = []
+    objects: list[ObjectFile] = []
     collector = Collector()
     for text in dict.fromkeys(zebin.texts):
         file = f"{zebin.name}({text.name}.visaasm)"
         module = parse_module(text.text, file, platform.name if platform else None, collector)
-        if text.is_kernel or not found:
+        if text.is_kernel or not objects:
             name = f"{zebin.name}({text.name})"
             own = ObjectFile(name, Module(module.version, [], []), is_compiled=True)
             if platform:
                 own.platform, own.grf_size = platform.name, platform.grf_size
-            found.append(own)
-        found[-1].module.kernels += module.kernels
-        found[-1].module.functions += module.functions
+            objects.append(own)
+        objects[-1].module.kernels += module.kernels
+        objects[-1].module.functions += module.functions
         for function in module.all_functions:
-            found[-1].lines[function.name] = file, [i.line for i in function.instructions]
+            objects[-1].lines[function.name] = file, [i.line for i in function.instructions]
     if collector.error_count:
         raise AssemblyError([d for d in collector.items if d.severity == "error"])
-    return found
+    return objects
 
 
 def without_replaced(objects: Sequence[ObjectFile]) -> None:
-    """Take kernels and functions out of what the compiler made that objects of one's own define, too."""
+    """Remove kernels and functions of the compiler that the user's objects also define."""
     own = [f for o in objects if not o.is_compiled for f in o.module.all_functions]
     kernels = {f.name for f in own if f.is_kernel}
     functions = {f.name for f in own if not f.is_kernel}

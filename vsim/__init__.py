@@ -9,13 +9,11 @@ import visakit.start  # noqa: F401 # first, so that an interrupt from here on en
 
 # isort: split
 
-import os
 from typing import TYPE_CHECKING
 
 from visakit.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from visakit.objects.image import LinkedImage
     from vsim.checks.findings import Finding
     from vsim.checks.selection import Checking
     from vsim.kernel import Kernel
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from vsim.launch.launch import SamplerArgument as Sampler
     from vsim.launch.launch import expect
     from vsim.observe.observer import Event, Observer
-    from vsim.program import Program
+    from vsim.program import Program, load
     from vsim.result import Counters, LaunchResult
 
 __all__ = [
@@ -44,28 +42,6 @@ __getattr__, __dir__ = lazy_attributes(
         "Program": "vsim.program",
         "Sampler": "vsim.launch.launch:SamplerArgument",
         "expect": "vsim.launch.launch",
+        "load": "vsim.program",
     },
 )
-
-
-def load(
-    source: str | os.PathLike[str] | bytes | bytearray | memoryview | LinkedImage,
-    platform: str | None = None,
-    options: str = "",
-) -> Program:
-    """Load a program: an image, a zebin with vISA texts, or a source (``.cl``, SPIR-V), which ``ocloc`` compiles.
-
-    Args:
-        source: a file, the bytes of one, or an image of the linker.
-        platform: the device of a source, None for the newest that the compiler knows; which zebin of a container.
-        options: build options of a source.
-
-    Raises:
-        FileError: the file cannot be read.
-        FormatError: it is none of these, is damaged, or does not compile.
-        LinkError: the texts of a zebin have errors or do not fit together.
-        UsageError: the argument is none of these; an image is for another platform; only sources have build options.
-    """
-    from vsim.program import load as load_program
-
-    return load_program(source, platform, options)

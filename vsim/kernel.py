@@ -1,4 +1,4 @@
-"""A kernel as something to call: arguments in order or by name, sizes and options by keyword."""
+"""A callable kernel: arguments in order or by name, sizes and options by keyword."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from visakit.diagnostics import did_you_mean
 from visakit.usage import shown
+from vsim.launch.options import OPTIONS
 
 if TYPE_CHECKING:
-    from vsim.checks.selection import Wanted
     from vsim.launch.signature import KernelSignature
-    from vsim.observe.observer import Observer
     from vsim.program import Program, Size
     from vsim.result import LaunchResult
 
@@ -20,7 +19,7 @@ class Kernel:
     """A kernel of a program, to be called: ``program.saxpy(y=y, x=x, a=2.5, global_size=64)``.
 
     Attributes:
-        program: what it belongs to.
+        program: its program.
         name: its name there.
     """
 
@@ -42,14 +41,14 @@ class Kernel:
 
     @property
     def signature(self) -> KernelSignature:
-        """What it wants of a launch."""
+        """Requirements of the kernel for a launch."""
         return self.program.signature(self.name)
 
     @property
     def argument_names(self) -> list[str]:
         """Names of the arguments in their order: those of the source, or of the ``.input`` variables without ze_info.
 
-        What the compiler left without a name is called by its number.
+        Arguments without a name are called by their number.
         """
         if self._names is None:
             self._names = self.signature.names_in_order
@@ -61,43 +60,39 @@ class Kernel:
         global_size: Size,
         local_size: Size | None = None,
         global_offset: Size = (0, 0, 0),
-        engine: str = "auto",
-        threads: int | None = None,
-        max_seconds: float | None = None,
-        schedule: str = "",
-        profile: bool = False,
         show_printf: bool = True,
-        check: Wanted = "",
-        observers: Sequence[Observer] = (),
         **named: object,
     ) -> LaunchResult:
         """Run it over an ND-range: :meth:`vsim.Program.launch` with arguments in order, by name, or some of each.
 
+        Args:
+            named: arguments by name, and options of the launch: engine, threads, max_seconds, profile, schedule, trace
+                and check (:class:`vsim.launch.options.LaunchOptions`).
+
         Raises:
-            LaunchError: S010, an argument is missing, given twice, or there is none of its name; and as ``launch``.
+            LaunchError: S010, an argument is missing, unknown or given twice; and as ``launch``.
             SimulationError: as ``launch``.
         """
+        options: dict[str, object] = named
+        ordered: Sequence[object] = args
+        if not OPTIONS.issuperset(named):
+            options = {name: named.pop(name) for name in OPTIONS.intersection(named)}
+            ordered = self.in_order(args, named)
         return self.program.launch(
             self.name,
             global_size,
             local_size,
-            self.in_order(args, named) if named else args,
+            ordered,
             global_offset=global_offset,
-            engine=engine,
-            threads=threads,
-            max_seconds=max_seconds,
-            schedule=schedule,
-            profile=profile,
             show_printf=show_printf,
-            check=check,
-            observers=observers,
+            **options,  # type: ignore[arg-type] # types as the caller gives them
         )
 
     def in_order(self, args: Sequence[object], named: Mapping[str, object]) -> list[object]:
         """Arguments in the order of the kernel: first those without a name, then the others by theirs.
 
         Raises:
-            LaunchError: S010, one is missing, given twice, or there is none of its name.
+            LaunchError: S010, an argument is missing, unknown or given twice.
         """
         names = self._names
         if names is None:
@@ -111,14 +106,14 @@ class Kernel:
         raise self._mismatch(names, len(args), named)
 
     def _mismatch(self, names: Sequence[str], given: int, named: Mapping[str, object]) -> Exception:
-        """What is wrong with arguments by name."""
+        """The error of arguments by name."""
         error, known = self.signature.error, f"its arguments are {', '.join(names)}" if names else ""
         if all(name.startswith("#") for name in names) and names:
             hint = "pass them in order; the compiler notes names with -cl-kernel-arg-info"
             return error("its arguments have no names", hint)
         for name in named:
             if name not in names:
-                hint = did_you_mean(name, names) if isinstance(name, str) else ""
+                hint = did_you_mean(name, [*names, *OPTIONS]) if isinstance(name, str) else ""
                 return error(f"it has no argument {shown(name)}", hint or known)
             if name in names[:given]:
                 return error(f"argument '{name}' is given twice, in order and by name", known)

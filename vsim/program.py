@@ -1,7 +1,6 @@
 """A loaded image and its launches: the simulator's library interface.
 
-:meth:`Program.bind` is the way of a launch: what the kernel wants, what the launch gives it, what an engine may ask;
-the result follows when it has run.
+:meth:`Program.bind` makes the :class:`Dispatch` of a launch, which an engine runs; a :class:`LaunchResult` follows.
 """
 
 from __future__ import annotations
@@ -9,9 +8,9 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
@@ -21,22 +20,21 @@ from visakit.language.platforms import find
 from visakit.notebook import table
 from visakit.objects.image import LinkedImage
 from visakit.usage import check_platform, check_text, exclude, warn
-from vsim.engines.llvm import InvalidCode, Overtaken, RefusedInstruction, Unsupported
+from vsim.engines.selector import EngineSelector
 from vsim.launch.arrays import Array
 from vsim.launch.binding import bind
 from vsim.launch.dispatch import Dispatch, not_executed, with_values
 from vsim.launch.launch import Argument, Launch, array_problem, nd_sizes
 from vsim.launch.ndrange import NdRange, payload_template, range_of
-from vsim.launch.options import check_limits, checked_observers, listed
+from vsim.launch.options import LaunchOptions, check_limits, check_options, checked_observers, schedule_of
 from vsim.launch.signature import KernelSignature, kernel_signature
 from vsim.memory.memory import AddressSpace, Buffer
 from vsim.result import LaunchResult
 from vsim.sources.programs import linked, loaded
 
-if TYPE_CHECKING:  # The engines are loaded when something runs on them.
+if TYPE_CHECKING:
     from vsim.checks.selection import Wanted
     from vsim.command.progress import Groups
-    from vsim.engines.llvm.engine import Engine
     from vsim.kernel import Kernel
     from vsim.launch.conversion import ArgumentConverter
     from vsim.launch.last_launch import LastLaunch
@@ -47,24 +45,11 @@ if TYPE_CHECKING:  # The engines are loaded when something runs on them.
 
 Size = int | Sequence[int]
 """Work-items of a launch: a number, or one to three of them."""
-ENGINES = ("auto", "llvm", "numpy")
 MAXIMUM_GEOMETRIES = 64
 PRINTING_SECONDS = 1.0
-"""How long it may take to write what a launch printed until it failed, also where its time is up."""
-_LLVM_MISSING = False
-
-
-class RunOptions(TypedDict, total=False):
-    """How launches run: the keywords of :meth:`Program.run` but for the groups."""
-
-    engine: str
-    threads: int | None
-    max_seconds: float | None
-    profile: bool
-    schedule: Schedule | None
-    trace: Trace | None
-    check: Wanted
-    observers: Sequence[Observer]
+"""Seconds for the output of a launch that failed, also after its time limit."""
+_REPEATABLE = frozenset(("engine", "threads", "max_seconds", "schedule"))
+"""Options of launches that leave nothing in the dispatch; the next launch may run it again."""
 
 
 class Program:
@@ -74,7 +59,7 @@ class Program:
 
     Args:
         image: of :func:`vlink.link` or :func:`visakit.objects.image.read_image`; :func:`vsim.load` takes files, too.
-        memory: the address space, in which the image's data has its place; None for one of its own.
+        memory: the address space that has the image's data; None for a new one.
 
     Raises:
         FormatError: the image's module is not whole, or reaches beyond predefined registers (:func:`visakit.validate`).
@@ -91,9 +76,7 @@ class Program:
         self.signatures: dict[str, KernelSignature] = {}
         self.geometries: dict[tuple[object, ...], tuple[NdRange, bytes]] = {}
         self.converters: dict[str, ArgumentConverter] = {}
-        self.native: Engine | None = None
-        self.batch: Groups | None = None
-        """How far the reference engine is."""
+        self.engines = EngineSelector(image)
         self.last_launches: dict[str, LastLaunch] = {}
         self.callable_kernels: dict[str, Kernel] = {}
         self.running = self.memory.running
@@ -123,12 +106,12 @@ class Program:
             LaunchError: there is no such kernel.
             UsageError: its name is no str.
         """
-        found = self.callable_kernels.get(check_text(kernel, "the name of a kernel"))
-        if found is None:
+        callable_kernel = self.callable_kernels.get(check_text(kernel, "the name of a kernel"))
+        if callable_kernel is None:
             from vsim.kernel import Kernel
 
-            found = self.callable_kernels[kernel] = Kernel(self, self.signature(kernel).name)
-        return found
+            callable_kernel = self.callable_kernels[kernel] = Kernel(self, self.signature(kernel).name)
+        return callable_kernel
 
     def __getattr__(self, name: str) -> Kernel:
         """A kernel by its name, where that is a name of Python's and no other attribute has it."""
@@ -142,21 +125,21 @@ class Program:
         return [*super().__dir__(), *self.kernels]
 
     def signature(self, kernel: str) -> KernelSignature:
-        """What a kernel wants of a launch; the name may be empty if there is one kernel.
+        """Requirements of a kernel for a launch; the name may be empty if there is one kernel.
 
         Raises:
             LaunchError: there is no such kernel.
             UsageError: its name is no str.
         """
-        found = self.signatures.get(check_text(kernel, "the name of a kernel"))
-        if found is None:
-            found = self.signatures[kernel] = kernel_signature(self.image, self.tree, kernel)
-        return found
+        signature = self.signatures.get(check_text(kernel, "the name of a kernel"))
+        if signature is None:
+            signature = self.signatures[kernel] = kernel_signature(self.image, self.tree, kernel)
+        return signature
 
     def bind(
         self,
         launch: Launch,
-        schedule: Schedule | None = None,
+        schedule: Schedule | str | None = None,
         groups: tuple[int, int] | None = None,
         profile: bool = False,
         trace: Trace | None = None,
@@ -171,7 +154,7 @@ class Program:
         """
         signature = self.signature(launch.kernel)
         nd_range, template = self._geometry(signature, launch)
-        self.memory.hold()  # What is gone leaves its place to what comes.
+        self.memory.hold()  # Unmaps freed arrays, whose places new ones may get.
         findings = None
         if check:
             from vsim.checks.findings import watching
@@ -182,7 +165,7 @@ class Program:
         payload = with_values(template, arguments.values)
         coverage = not_executed(self.image) if profile else None
         return Dispatch(
-            *(signature, nd_range, arguments, payload, self.memory, schedule, groups, coverage, trace),
+            *(signature, nd_range, arguments, payload, self.memory, schedule_of(schedule), groups, coverage, trace),
             findings=findings,
             observers=checked_observers(observers) if observers else (),
         )
@@ -191,58 +174,49 @@ class Program:
         """The ND-range of a launch and the payload without arguments; most launches have those of an earlier one."""
         local = None if launch.local_size is None else tuple(launch.local_size)
         key = (signature, tuple(launch.global_size), local, tuple(launch.global_offset))
-        found = self.geometries.get(key)
-        if found is None:
+        geometry = self.geometries.get(key)
+        if geometry is None:
             nd_range = range_of(signature, launch)
             if len(self.geometries) >= MAXIMUM_GEOMETRIES:
                 self.geometries.clear()
-            found = self.geometries[key] = nd_range, payload_template(signature, nd_range)
-        return found
+            geometry = self.geometries[key] = nd_range, payload_template(signature, nd_range)
+        return geometry
 
     def run(
-        self,
-        launch: Launch,
-        engine: str = "auto",
-        threads: int | None = None,
-        max_seconds: float | None = None,
-        profile: bool = False,
-        schedule: Schedule | None = None,
-        groups: tuple[int, int] | None = None,
-        trace: Trace | None = None,
-        check: Wanted = "",
-        observers: Sequence[Observer] = (),
+        self, launch: Launch, *, groups: tuple[int, int] | None = None, **options: Unpack[LaunchOptions]
     ) -> LaunchResult:
         """Run one launch, given as a record; :meth:`launch` makes one out of Python values.
 
         Args:
-            engine: ``llvm``; ``numpy`` for the reference engine; ``auto`` for the fast one, and the reference engine
-                where native code takes longer to make than the launch (:mod:`vsim.engines.tiers`).
-            threads: worker threads; None for one for each CPU that the process may use.
-            max_seconds: when to give up; None for never.
-            profile: whether the result is to know which instructions executed.
-            schedule: the order of groups and threads; None for the ascending one.
             groups: the groups that run, from one number to before another; None for all.
-            trace: where what threads do is written; the reference engine runs such launches.
-            check: checks that watch the launch, separated by commas: ``race``, ``undefined``, ``divergence``,
-                ``calls``, or ``all``; what they find is in the result (:attr:`LaunchResult.findings`).
-                A :class:`vsim.Checking` says what is shown of it, too.
-            observers: what watches the launch (docs/observers.md); the reference engine runs it, unless compiled code
-                has the events that they want.
+            options: see :class:`vsim.launch.options.LaunchOptions`.
 
         Raises:
             LaunchError: it does not fit the kernel.
             SimulationError: the kernel did something without a defined result.
+            UsageError: there is no such option.
         """
+        check_options(options)
         with self.running:
-            dispatch = self.bind(launch, schedule, groups, profile, trace, check, observers)
-            return self._execute(dispatch, engine, threads, max_seconds)
+            dispatch = self.bind(
+                launch,
+                options.get("schedule"),
+                groups,
+                options.get("profile", False),
+                options.get("trace"),
+                options.get("check", ""),
+                options.get("observers", ()),
+            )
+            return self._execute(
+                dispatch, options.get("engine", "auto"), options.get("threads"), options.get("max_seconds")
+            )
 
     def execute(
         self, dispatch: Dispatch, engine: str = "auto", threads: int | None = None, max_seconds: float | None = None
     ) -> LaunchResult:
-        """Run what :meth:`bind` gave, with options as of :meth:`run`.
+        """Run the result of :meth:`bind`, with options as of :meth:`run`.
 
-        It may run again if it can be repeated (:func:`can_repeat`) and nothing was allocated or taken back meanwhile.
+        It can run again if it is repeatable (:func:`can_repeat`) and no memory was allocated or freed since.
 
         Raises:
             SimulationError: the kernel did something without a defined result.
@@ -253,18 +227,17 @@ class Program:
     def _execute(self, dispatch: Dispatch, engine: str, threads: int | None, max_seconds: float | None) -> LaunchResult:
         if threads is not None or max_seconds is not None:
             check_limits(threads, max_seconds)
-        native = self.native
-        compiled = 0.0 if native is None else native.kernels.seconds
+        compiled = self.engines.compile_seconds
         if self.memory.limit is not None:
             self.memory.check(_besides_buffers(dispatch))
         if dispatch.arguments.implicit is not None:  # Other launches have the same buffer.
             buffer, contents = dispatch.arguments.implicit
             buffer.data[: len(contents)] = np.frombuffer(contents, np.uint8)
-        held = self.memory.hold()  # Whatever becomes of the caller's arrays meanwhile.
+        held = self.memory.hold()  # Keeps the caller's arrays alive.
         started = perf_counter()
         printf = dispatch.arguments.printf
         try:
-            ran, why = self._run_on(engine, dispatch, threads, max_seconds, held)
+            ran, why = self.engines.run(engine, dispatch, threads, max_seconds, held)
         except SimulationError as error:
             if printf is not None:
                 end = None if max_seconds is None else max(perf_counter() + PRINTING_SECONDS, started + max_seconds)
@@ -273,66 +246,16 @@ class Program:
             raise
         seconds = perf_counter() - started
         printed = "" if printf is None else self._printed(printf).in_time(dispatch, started, max_seconds)
-        native = self.native
-        compiled = 0.0 if native is None else native.kernels.seconds - compiled
-        return LaunchResult(dispatch, ran, seconds, printed, compiled, why)
+        return LaunchResult(dispatch, ran, seconds, printed, self.engines.compile_seconds - compiled, why)
 
     def _printed(self, buffer: Buffer) -> PrintfRecords:
         from vsim.observe.printf import PrintfRecords
 
         return PrintfRecords.of(buffer, self.memory)
 
-    def _run_on(
-        self, engine: str, dispatch: Dispatch, threads: int | None, max_seconds: float | None, held: Sequence[Array]
-    ) -> tuple[str, str]:
-        """Run on an engine, or on the reference engine what the fast one cannot; the name of the one that ran, and why
-        it is the reference engine where another was asked for.
-
-        Args:
-            held: the memory of mapped arrays, which must stay.
-        """
-        why = ""
-        if dispatch.trace is not None:
-            why = "the launch is traced"
-        elif engine == "auto" or engine == "llvm":
-            native = self.native = self.native or _engine(self.image, engine)
-            if native is None:
-                why = "llvmlite cannot be loaded"
-            else:
-                try:
-                    native.run(dispatch, threads, max_seconds, held, _overtake if engine == "auto" else None)
-                    return "llvm", ""
-                except RefusedInstruction as refused:
-                    from vsim.engines.numpy.engine import refusal
-
-                    raise refusal(dispatch, refused.function, refused.number) from None
-                except Overtaken:
-                    return "numpy", "it ended before native code was made"
-                except Unsupported as problem:
-                    why = _say_why_not(engine, dispatch, problem)
-        elif engine not in ENGINES:
-            raise LaunchError(
-                Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}")
-            )
-        from vsim.engines.numpy.engine import run as run_numpy
-
-        if dispatch.trace is not None:
-            dispatch.trace.begin(dispatch.kernel.name, dispatch.simd, dispatch.nd_range)
-        try:
-            run_numpy(dispatch, max_seconds, begun=self._begun)
-        finally:
-            self.batch = None
-        return "numpy", why
-
-    def _begun(self, begun: int, count: int) -> None:
-        from vsim.command.progress import Groups
-
-        self.batch = Groups(begun, count)
-
     def groups(self) -> Groups | None:
-        """How far the launch is that runs now, as far as the engine tells; None if it does not, or none runs."""
-        native = self.native
-        return self.batch if self.batch is not None or native is None else native.groups()
+        """Progress of the running launch; None if no launch runs, or its engine does not report progress."""
+        return self.engines.groups()
 
     def launch(
         self,
@@ -342,93 +265,83 @@ class Program:
         args: Sequence[object] | Mapping[str, object] = (),
         *,
         global_offset: Size = (0, 0, 0),
-        engine: str = "auto",
-        threads: int | None = None,
-        max_seconds: float | None = None,
-        schedule: str = "",
-        profile: bool = False,
         show_printf: bool = True,
-        check: Wanted = "",
-        observers: Sequence[Observer] = (),
+        **options: Unpack[LaunchOptions],
     ) -> LaunchResult:
         """Run a kernel over an ND-range.
 
         Args:
             kernel: its name; empty if the image has one.
             global_size: work-items in one to three dimensions.
-            local_size: work-items of a group; None for what the kernel requires, else one is chosen.
-            global_offset: what the global ids begin with.
-            engine: ``llvm``; ``numpy`` for the reference engine; ``auto`` for the fast one, and the reference engine
-                where native code takes longer to make than the launch (:mod:`vsim.engines.tiers`).
-            threads: worker threads; None for one for each CPU that the process may use.
-            max_seconds: when to give up; None for never.
-            schedule: ``round-robin``, ``random:SEED`` or ``reverse``; empty for the ascending order of groups and
-                threads.
-            profile: whether the result is to know which instructions executed.
-            show_printf: whether what the kernel prints goes to standard output, too.
-            check, observers: as of :meth:`run`.
+            local_size: work-items of a group; None for the size that the kernel requires, else a chosen one.
             args: in the order of the kernel's arguments, or by name. A numpy array is a buffer, or an image where the
-                kernel wants one, written in place; Python and numpy scalars, lists for vectors, and arrays of shape ()
-                with a structured dtype are passed by value; an int where the kernel wants local memory is its size.
+                kernel takes one, written in place; Python and numpy scalars, lists for vectors, and arrays of shape ()
+                with a structured dtype are passed by value; an int where the kernel takes local memory is its size in
+                bytes.
+            global_offset: the first global id.
+            show_printf: whether the kernel's printed text also goes to standard output.
+            options: engine, threads, max_seconds, profile, schedule, trace and check; see
+                :class:`vsim.launch.options.LaunchOptions`.
 
         Raises:
             LaunchError: it does not fit the kernel; nothing ran.
             SimulationError: the kernel did something without a defined result, or took too long.
+            UsageError: there is no such option.
 
         A launch like the last one of its kernel is bound already and begins at once; so does one with other numbers.
         """
-        # What is a tuple or a number already is checked when a launch is made of it.
+        # Tuples and numbers are checked by the launch that is made of them.
         shape = global_size if type(global_size) is tuple else _sizes(global_size, "global size")
         local = local_size if local_size is None or type(local_size) is tuple else _sizes(local_size, "local size")
         offset = global_offset if type(global_offset) is tuple else _sizes(global_offset, "global offset", 0)
-        whole = (shape, local, offset, schedule)
         if not isinstance(args, (list, tuple)):
-            args = self[kernel].in_order((), args) if isinstance(args, Mapping) else listed(args)
-        is_plain = not (profile or check or observers)
-        last = self.last_launches.get(check_text(kernel, "the name of a kernel")) if is_plain else None
+            args = self[kernel].in_order((), args) if isinstance(args, Mapping) else _listed(args)
+        whole = (shape, local, offset, options.get("schedule"))
+        is_repeatable = options.keys() <= _REPEATABLE
+        last = self.last_launches.get(check_text(kernel, "the name of a kernel")) if is_repeatable else None
         again = last.again(whole, args, self._converter(kernel).argument) if last is not None else None
         if again is not None:
             with self.running:
-                result = self._execute(again.dispatch, engine, threads, max_seconds)
+                result = self._execute(
+                    again.dispatch, options.get("engine", "auto"), options.get("threads"), options.get("max_seconds")
+                )
             self.last_launches[kernel] = again
             return result
-        launch = Launch(kernel, shape, local, offset, self.convert(kernel, args))
-        order = _order(schedule) if schedule else None
         try:
-            result = self.run(launch, engine, threads, max_seconds, profile, order, check=check, observers=observers)
+            result = self.run(Launch(kernel, shape, local, offset, self.convert(kernel, args)), **options)
         except SimulationError as error:
             _show(error.printf, show_printf)
             raise
         if result.printed:
             _show(result.printf, show_printf)
-        found = _last_launch(whole, args, result.dispatch) if is_plain else None
-        if found is not None:
-            self.last_launches[kernel] = found
+        repeatable = _last_launch(whole, args, result.dispatch) if is_repeatable else None
+        if repeatable is not None:
+            self.last_launches[kernel] = repeatable
         return result
 
     def convert(self, kernel: str, args: Sequence[object]) -> list[Argument]:
         """Python values as the arguments of a kernel; see :meth:`launch`.
 
         Raises:
-            LaunchError: a value is not what the kernel wants; the message names the argument.
+            LaunchError: the kernel does not take a value; the message names the argument.
         """
         converter = self._converter(kernel)
         return [converter.argument(n, a) for n, a in enumerate(args)]
 
     def _converter(self, kernel: str) -> ArgumentConverter:
-        found = self.converters.get(kernel)
-        if found is None:
+        converter = self.converters.get(kernel)
+        if converter is None:
             from vsim.launch.conversion import ArgumentConverter
 
-            found = self.converters[kernel] = ArgumentConverter(self.signature(kernel))
-        return found
+            converter = self.converters[kernel] = ArgumentConverter(self.signature(kernel))
+        return converter
 
     def usm(self, array: Array) -> int:
         """Give an array an address, as unified shared memory has one; kernels may follow it out of other buffers.
 
         The address of an element is that of the array plus its offset in bytes. It may be passed as numpy.uint64 where
         a kernel takes a pointer. The array is kept until :meth:`release`. One that is passed to a launch keeps the
-        address that it has, or gets one for as long as it lives; it cannot be resized meanwhile.
+        address that it has, or gets one for as long as it lives; it cannot be resized in this time.
 
         Raises:
             LaunchError: S003, it is no array that kernels can use in place.
@@ -436,13 +349,13 @@ class Program:
         problem, hint = array_problem(array)
         if problem:
             raise LaunchError(Diagnostic("S003", f"what gets an address {problem}", Span("<usm>", 0), hint))
-        found = self.memory.map(array, "usm", keep=True)
-        if found.read_only is array.flags.writeable:
-            self.memory.protect(found, not array.flags.writeable)
-        return found.address
+        buffer = self.memory.map(array, "usm", keep=True)
+        if buffer.read_only is array.flags.writeable:
+            self.memory.protect(buffer, not array.flags.writeable)
+        return buffer.address
 
     def release(self, array: Array) -> None:
-        """Forget an array, which otherwise stays mapped as long as it lives; no matter if it is not mapped.
+        """Forget an array, which otherwise stays mapped as long as it lives; nothing happens if it is not mapped.
 
         Kernels that follow its address then get an error.
 
@@ -452,38 +365,9 @@ class Program:
         if not isinstance(array, np.ndarray):
             raise UsageError(f"a numpy array is released, found {type(array).__name__}")
         self.last_launches.clear()
-        if self.native is not None:
-            self.native.prepared = None
+        if self.engines.native is not None:
+            self.engines.native.prepared = None
         self.memory.unmap(array)
-
-
-def _engine(image: LinkedImage, wanted: str) -> Engine | None:
-    """The fast engine for an image; None if the reference engine must do without.
-
-    Raises:
-        SimulationError: S024, it cannot be loaded, and was asked for.
-    """
-    global _LLVM_MISSING
-    if _LLVM_MISSING and wanted != "llvm":
-        return None
-    try:
-        from vsim.engines.llvm.engine import Engine
-    except (ImportError, OSError) as error:
-        if wanted == "llvm":
-            hint = "pip install llvmlite brings it back; --engine auto takes the numpy engine meanwhile"
-            message = f"there is no native code: llvmlite cannot be loaded ({error})"
-            raise SimulationError(Diagnostic("S024", message, None, hint)) from None
-        _LLVM_MISSING = True
-        message = f"llvmlite cannot be loaded ({error}); running on the numpy engine"
-        warn(Diagnostic("U002", message, severity="warning"))
-        return None
-    return Engine(image)
-
-
-def _order(schedule: str) -> Schedule:
-    from vsim.launch.schedule import parse_schedule
-
-    return parse_schedule(check_text(schedule, "the schedule"))
 
 
 def _last_launch(whole: tuple[object, ...], args: Sequence[object], dispatch: Dispatch) -> LastLaunch | None:
@@ -493,38 +377,8 @@ def _last_launch(whole: tuple[object, ...], args: Sequence[object], dispatch: Di
     return LastLaunch.of(whole, args, dispatch)
 
 
-def _say_why_not(engine: str, dispatch: Dispatch, problem: Unsupported) -> str:
-    """Why the fast engine does not run a launch; a warning where it was to, or where that is a mistake of ours.
-
-    Raises:
-        SimulationError: S024, it is a mistake of ours, and the fast engine was asked for.
-    """
-    name = dispatch.kernel.name
-    if isinstance(problem, InvalidCode):
-        besides = f" and '{problem.file}', which has the code" if problem.file else ""
-        hint = f"this is a mistake of visakit; please report it with the program{besides}"
-        message = f"no valid native code for '{name}'"
-        if engine == "llvm":
-            raise SimulationError(Diagnostic("S024", f"{message}: {problem}", None, hint))
-        message = f"{message}; running on the numpy engine: {problem}"
-        warning = Diagnostic("U002", message, hint=hint, severity="warning")
-    elif engine == "llvm":
-        warning = Diagnostic("U002", f"'{name}' runs on the numpy engine: {problem}", severity="warning")
-    else:
-        return str(problem)
-    warn(warning)
-    return str(problem)
-
-
-def _overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[], bool]) -> bool:
-    """Run a launch while its native code is made; see :func:`vsim.engines.tiers.overtake`."""
-    from vsim.engines.tiers import overtake
-
-    return overtake(dispatch, max_seconds, is_ready)
-
-
 def _check_local_memory(signature: KernelSignature, given: int) -> None:
-    """Refuse a launch whose groups have more local memory than the device; ``given`` bytes are those of arguments.
+    """Refuse a launch whose groups have more local memory than the device; ``given`` are the bytes of arguments.
 
     Raises:
         LaunchError: S010, they have.
@@ -544,7 +398,7 @@ def _besides_buffers(dispatch: Dispatch) -> int:
 
 
 def _show(text: str, wanted: bool) -> None:
-    """What a kernel printed, on standard output if that is wanted."""
+    """Print the text of a kernel to standard output, if wanted."""
     if text and wanted:
         from vsim.observe.printf import show
 
@@ -570,6 +424,15 @@ def _sizes(value: Size, what: str, least: int = 1) -> tuple[int, ...]:
     return (value,) if type(value) is int else nd_sizes(value, what, least)
 
 
+def _listed(args: object) -> tuple[object, ...]:
+    """The arguments of a launch, given as another sequence than a list or tuple."""
+    if isinstance(args, Sequence) and not isinstance(args, (str, bytes)):
+        return tuple(args)
+    hint = "put it into a list" if isinstance(args, np.ndarray) else ""
+    message = f"'args' is a list of the kernel's arguments, found {type(args).__name__}"
+    raise LaunchError(Diagnostic("S003", message, Span("<launch>", 0), hint))
+
+
 def load(
     source: str | os.PathLike[str] | bytes | bytearray | memoryview | LinkedImage,
     platform: str | None = None,
@@ -582,13 +445,13 @@ def load(
         platform: the device of a source, None for the newest that the compiler knows; which zebin of a container.
         options: build options of a source.
 
-    What the compiler warns of is issued as :class:`visakit.VisaWarning`.
+    Warnings of the compiler are issued as :class:`visakit.VisaWarning`.
 
     Raises:
         FileError: the file cannot be read.
-        FormatError: it is none of these, is damaged, or does not compile.
+        FormatError: it has another format, is damaged, or does not compile.
         LinkError: the texts of a zebin have errors or do not fit together.
-        UsageError: the argument is none of these; an image is for another platform; only sources have build options.
+        UsageError: the argument has another type; an image is for another platform; only sources have build options.
     """
     check_platform(platform)
     if isinstance(source, LinkedImage):
@@ -601,7 +464,7 @@ def load(
         data = read_bytes(name)
     else:
         raise UsageError(f"an image is a path, bytes or a LinkedImage, found {type(source).__name__}")
-    found = loaded(name, data, platform, check_text(options, "build options"))
-    if found.warnings:
-        warn(found.warnings)
-    return Program(linked(found))
+    program = loaded(name, data, platform, check_text(options, "build options"))
+    if program.warnings:
+        warn(program.warnings)
+    return Program(linked(program))

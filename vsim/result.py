@@ -1,4 +1,4 @@
-"""What a launch says when it is over."""
+"""The result of a launch."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Counters(NamedTuple):
     """How much of a launch ran.
 
     Attributes:
-        work_items, groups: of those that the launch was to run.
-        threads: hardware threads, each of which executes ``simd`` work-items.
+        work_items, groups: counts of the work-items and groups of the launch.
+        threads: hardware threads of ``simd`` work-items each.
         simd: work-items of a hardware thread.
         instructions: different instructions that executed; None unless the launch ran with ``profile``.
     """
@@ -41,13 +41,13 @@ class LaunchResult:
     """A launch that ran. Nothing in it changes any more.
 
     Attributes:
-        dispatch: what ran.
-        engine: what ran it: ``llvm``, or ``numpy``, also for a kernel that only this engine can run, or whose native
-            code took longer to make than the reference engine to run it.
-        seconds: how long the engine took, from the checked launch to the end.
+        dispatch: the launch that ran.
+        engine: the engine that ran it: ``llvm``, or ``numpy``, also for a kernel that only this engine can run, or
+            whose native code took longer to make than the reference engine to run it.
+        seconds: duration in the engine, from the checked launch to the end.
         printed: the text that it printed, or the records of it; :attr:`printf` is the text.
-        engine_reason: why the reference engine ran it where ``llvm`` or ``auto`` was asked for; else empty.
-        compile_seconds: the part of ``seconds`` in which native code was made or found on disk: 0 if it was there.
+        engine_reason: why the reference engine ran it instead of ``llvm`` or ``auto``; else empty.
+        compile_seconds: the part of ``seconds`` in which native code was compiled or loaded: 0 if it was in memory.
     """
 
     dispatch: Dispatch
@@ -99,7 +99,7 @@ class LaunchResult:
 
     @property
     def printf(self) -> str:
-        """What the kernel printed."""
+        """The kernel's printed text."""
         return self.printed if isinstance(self.printed, str) else self.printed.text()
 
     @property
@@ -115,7 +115,7 @@ class LaunchResult:
 
     @property
     def findings(self) -> list[Finding]:
-        """What checks found but what is suppressed, in the order of the text; empty where none watched the launch."""
+        """Findings of checks without suppressed ones, in the order of the text; empty for a launch without checks."""
         if not self.dispatch.findings:
             return []
         from vsim.checks.report import kept

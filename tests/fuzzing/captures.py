@@ -18,7 +18,7 @@ from fuzzing.mutation import mutate_bytes
 from fuzzing.reading import DATA, kept
 from fuzzing.target import Target
 from vsim.command.session import Results, Session
-from vsim.launch.launch import parse_launch
+from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
 from vsim.sources.capture_writer import CaptureWriter
 from vsim.sources.captures import read_capture
@@ -68,7 +68,7 @@ def samples() -> list[bytes]:
                 if launch.kernel not in seen:
                     seen.add(launch.kernel)
                     capture = writer.before(program(case), launch)
-                    program(case).run(launch, "numpy")
+                    program(case).run(launch, engine="numpy")
                     capture.write_result()
             for one in sorted(Path(folder).iterdir()):
                 files = {p.relative_to(one).as_posix(): p.read_bytes() for p in sorted(one.rglob("*")) if p.is_file()}

@@ -24,7 +24,8 @@ from fuzzing.mutation import mutate_bytes, mutate_text
 from fuzzing.reading import DATA, kept
 from fuzzing.target import Target
 from visakit import VisaError
-from vsim.launch.launch import BufferArgument, ImageArgument, Launch, LocalArgument, ScalarArgument, parse_launch
+from vsim.launch.launch import BufferArgument, ImageArgument, Launch, LocalArgument, ScalarArgument
+from vsim.launch.launch_file import parse_launch
 
 LARGEST = 1 << 20
 """Bytes of the arrays of a launch that is taken."""

@@ -210,7 +210,7 @@ def run_on(engine: str, program: Program, e: Execution) -> Outcome:
             order = parse_schedule(e.schedule)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*runs on the numpy engine", VisaWarning)
-            program.run(launch, engine, e.host_threads, SECONDS, schedule=order)
+            program.run(launch, engine=engine, threads=e.host_threads, max_seconds=SECONDS, schedule=order)
     except VisaError as error:
         code, message = error.diagnostics[0].code, str(error)
     owned = [number for number in arrays if "part" not in e.arguments[number]]

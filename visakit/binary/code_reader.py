@@ -1,4 +1,4 @@
-"""The instructions of a function out of their bytes, with the table, which who looks at declarations does without."""
+"""Decodes the instructions of a function. It loads the table, which readers of declarations do not need."""
 
 from __future__ import annotations
 
@@ -42,16 +42,17 @@ class _Repeats:
 def read_code(
     r: Reader, position: int, end: int, operands: Operands | None, lines: Sequence[int], function: Function
 ) -> None:
-    """Give a function, whose declarations were read, the instructions that lie between two positions.
+    """Decode the instructions of a function between two positions; its declarations were read.
 
     Args:
-        operands: those that other functions of the module had; None for none.
+        operands: decoded operands of other functions of the module, for reuse; None for none.
         lines: the source lines of the first instructions.
 
     Raises:
-        FormatError: the bytes are no instructions, or these name what the function does not declare.
+        FormatError: the bytes are no instructions, or an instruction names something that the function does not
+            declare.
     """
-    found: list[Instruction] = []
+    instructions: list[Instruction] = []
     decoder = Decoder(function, r.data, position, end, new_operands() if operands is None else operands)
     known: set[tuple[int, int]] = set()
     repeats = _Repeats(r.data, end) if end - position >= LARGE_CODE else None
@@ -60,24 +61,24 @@ def read_code(
             at = decoder.position
             if repeats is not None and (same := repeats.find(at)) is not None:
                 decoder.position = repeats.end
-                found.append(Instruction(same.desc, same.args))
+                instructions.append(Instruction(same.desc, same.args))
                 continue
             instruction = decoder.next()
-            # Operands must name things that exist, so that whoever works on the tree need not look.
+            # Operands must name declared things, so that users of the tree need not check.
             if problem := invalid_reference(function, instruction, known):
                 raise DecodeError(at, problem)
-            found.append(instruction)
+            instructions.append(instruction)
             if repeats is not None:
                 repeats.add(at, decoder.position, instruction)
     except DecodeError as error:
         hint = ""
-        if (found and not any(r.data[end - 8 : end])) or len(found) < 4:
+        if (instructions and not any(r.data[end - 8 : end])) or len(instructions) < 4:
             hint = (
                 "IGC 1.0.12198 to 1.0.13063 wrote instruction streams with operands missing; "
                 "assemble the .visaasm text beside the file instead"
             )
-        function.instructions = found  # for who shows what can be read
-        raise r.fail(f"{error.message} in instruction {len(found)}", error.offset, "C002", hint) from None
-    for instruction, line in zip(found, lines, strict=False):
+        function.instructions = instructions  # for users that show the readable part
+        raise r.fail(f"{error.message} in instruction {len(instructions)}", error.offset, "C002", hint) from None
+    for instruction, line in zip(instructions, lines, strict=False):
         instruction.line = line
-    function.instructions = found  # when it is whole: another thread may look at it
+    function.instructions = instructions  # when it is whole: another thread may look at it

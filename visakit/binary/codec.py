@@ -68,7 +68,7 @@ def encode_vector(op: VectorOperand) -> bytes:
 
 
 def encode_predicate(pred: PredicateControl | None) -> int:
-    """The two bytes of the predicate in front of an instruction; 0 without one."""
+    """The two bytes of the predicate of an instruction; 0 without one."""
     if pred is not None and not 0 < pred.var <= MAXIMUM_PREDICATES:
         raise OverflowError(f"predicate {pred.var} has no number in front of an instruction")
     return 0 if pred is None else pred.var | _MODES[pred.mode] | (_INVERSE if pred.inverse else 0)
@@ -97,7 +97,7 @@ class Encoder:
     """Encodes instructions; remembers the bytes of operands that it has seen.
 
     The same operand is the same object wherever the assembler read the same word, and equal lines share their fields:
-    most are found by identity. What is found so is kept, that its identity stays its own.
+    most are found by identity. These are kept alive, so that no other object gets their identity.
     """
 
     def __init__(self) -> None:
@@ -193,7 +193,7 @@ class Encoder:
 
 
 def _no_bytes(args: Fields) -> bytes:
-    """A field that readers tell from the bytes behind it; the fields must be such that they can.
+    """A field whose presence follows from the next bytes; the fields must make that possible.
 
     Raises:
         OverflowError: they are not.
@@ -212,14 +212,14 @@ _INTEGERS = {
 """How the numbers of a kind of field are stored."""
 _GENERAL, _ADDRESS = struct.Struct("<IBBH"), struct.Struct("<HBB")
 _INDIRECT, _STATE = struct.Struct("<HBhBH"), struct.Struct("<BHB")
-"""The contents of vector operands behind the tag, by class."""
+"""The contents of vector operands after the tag, by class."""
 
 _EXECUTIONS = tuple(
     e if e.is_aligned and e.is_within else None for e in (Execution(1 << (byte & 15), byte >> 4) for byte in range(256))
 )
 
 Operands = tuple[dict[bytes, VectorOperand], ...]
-"""Operands by their bytes, for each slot in which they may stand."""
+"""Operands by their bytes, for each slot."""
 
 
 def new_operands() -> Operands:
@@ -228,7 +228,7 @@ def new_operands() -> Operands:
 
 
 class Decoder:
-    """Decodes the instructions of a function; ``operands`` are those that other functions of the module had."""
+    """Decodes the instructions of a function; ``operands`` are decoded operands of the module's other functions."""
 
     def __init__(self, function: Function, data: bytes, position: int, end: int, operands: Operands) -> None:
         self._table: InstructionSet = instruction_set(function.version)
@@ -255,7 +255,7 @@ class Decoder:
         return Raw(var, offset)
 
     def next(self) -> Instruction:
-        """The instruction at the current position, which moves behind it."""
+        """The instruction at the current position, which moves to its end."""
         start = self.position
         opcode = self._number(_BYTE)
         forms = self._table.by_opcode.get(opcode)
@@ -337,10 +337,10 @@ class Decoder:
 
     def _execution(self) -> Execution:
         byte = self._number(_BYTE)
-        found = _EXECUTIONS[byte]
-        if found is None:
+        execution = _EXECUTIONS[byte]
+        if execution is None:
             raise DecodeError(self.position - 1, f"{byte:#04x} is not an execution size with a mask that fits")
-        return found
+        return execution
 
     def _predicate(self, code: int) -> PredicateControl | None:
         if not code:
@@ -366,7 +366,7 @@ class Decoder:
         return types.BY_CODE[code]
 
     def _vector(self, slot: int) -> VectorOperand:
-        """A vector operand; equal bytes give the same object, as long as they stand in the same slot."""
+        """A vector operand; equal bytes in the same slot give the same object."""
         start, vectors = self.position, self._vectors[slot]
         if start >= self._end:
             raise DecodeError(start, "the instruction stream ends inside an instruction")
@@ -379,11 +379,11 @@ class Decoder:
             if known is not None:
                 self.position = start + size
                 return known
-        found = self._new_vector()
-        if problem := illegal_operand(found, slot):
+        operand = self._new_vector()
+        if problem := illegal_operand(operand, slot):
             raise DecodeError(start, problem)
-        vectors[self._data[start : self.position]] = found
-        return found
+        vectors[self._data[start : self.position]] = operand
+        return operand
 
     def _new_vector(self) -> VectorOperand:
         start = self.position

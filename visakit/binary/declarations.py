@@ -1,4 +1,4 @@
-"""What a function declares, held against what text can declare: names, kinds, values of attributes."""
+"""Checks that text can express the declarations of a function: names, kinds, values of attributes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from visakit.language.program import (
 )
 
 VARIABLE, ADDRESS, PREDICATE, SURFACES, SAMPLERS, LABEL, STRING = range(7)
-"""What a function declares, as references name it."""
+"""The declarations of a function, by their references."""
 
 MAXIMUM_PREDICATE = 32
 """Elements of a predicate."""
@@ -53,7 +53,7 @@ def is_label(name: str) -> bool:
 
 
 def illegal_declarations(function: Function) -> str:
-    """What is wrong with the declarations of a function; empty if nothing is."""
+    """The error of the declarations of a function; empty without one."""
     return next(_problems(function), "")
 
 
@@ -101,7 +101,7 @@ def _variable_attribute(name: str, a: Attribute) -> Iterator[str]:
 
 
 def illegal_attributes(function: Function) -> str:
-    """What is wrong with the attributes of a function; empty if nothing is."""
+    """The error of the attributes of a function; empty without one."""
     return next(_attribute_problems(function), "")
 
 

@@ -1,4 +1,4 @@
-"""Which instructions exist in text, too: what the fields of a decoded instruction may hold beyond what their bits can.
+"""Instructions that text can express: limits of decoded fields that are narrower than their bits.
 
 The assembler never writes anything else, so bytes that hold it are damaged, or come from somewhere that this project
 does not know; docs/cisa.md lists the rules.
@@ -38,20 +38,21 @@ from visakit.language.operands import (
 from visakit.language.program import Fields
 
 DESTINATION, SATURATED, SOURCE, GROUPED, SCALAR_SOURCE = range(5)
-"""Where a vector operand stands: a destination, one that may saturate, a source, one within a group, and one that is a
-scalar or a number, as addresses of messages have them."""
+"""Slots of vector operands: a destination, one that may saturate, a source, one within a group, and a scalar or a
+number, as in addresses of messages.
+"""
 
 _UNIFORM, _EMPTY = Execution(1, 0), Execution(1, 8)
 _ZERO = Immediate(types.UD, 0)
 _ADDRESSED = (LSC_ADDRESS_TYPES["flat"], LSC_ADDRESS_TYPES["surf"])
 """Address types whose surface operand is an address."""
 Check = Callable[[Fields], str]
-"""Says what is wrong with the fields of an instruction; empty if nothing is."""
+"""The error of an instruction's fields; empty without one."""
 
 
 @functools.cache
 def slot_of(desc: InstructionDesc, name: str, kind: str) -> int:
-    """Where the vector operand of a field stands."""
+    """The slot of the vector operand of a field."""
     if kind == "d":
         return SATURATED if any(not isinstance(s, _NAMED) for s in desc.suffixes) else DESTINATION
     if (
@@ -68,7 +69,7 @@ _NAMED = (Choice, FenceFlags, Flag, Hint, Number, TargetFlags)
 
 
 def illegal_operand(op: VectorOperand, slot: int) -> str:
-    """What is wrong with a vector operand that stands there; empty if nothing is."""
+    """The error of a vector operand in its slot; empty without one."""
     if slot in (DESTINATION, SATURATED):
         return _illegal_destination(op, slot)
     if op.modifier == SAT or (op.modifier and not isinstance(op, General | Indirect)):
@@ -112,7 +113,7 @@ def _illegal_place(op: VectorOperand) -> str:
 
 
 def _shown(region: Region) -> str:
-    """A region as text writes it; a stride that is none is empty."""
+    """A region as text writes it; a missing stride is empty."""
     v, w, h = ("" if part is None else str(part) for part in region)
     return f"<{v};{w},{h}>"
 
@@ -156,25 +157,25 @@ _GROUPS = {
 
 
 def _written_fields(desc: InstructionDesc) -> set[str]:
-    """Names of the fields that the text of an instruction says something about."""
-    found = {"pred", *desc.fixed}
+    """Names of the fields that occur in the text of an instruction."""
+    fields = {"pred", *desc.fixed}
     for word in desc.text:
         kind, _, name = word.partition(":")
-        found |= {name} if name else set()
-        found |= set(_GROUPS.get(kind) or word.strip("()?*").split(","))
+        fields |= {name} if name else set()
+        fields |= set(_GROUPS.get(kind) or word.strip("()?*").split(","))
     for s in desc.suffixes:
         if isinstance(s, FenceFlags):
-            found |= {field for _, field, _ in s.letters}
+            fields |= {field for _, field, _ in s.letters}
         elif isinstance(s, TargetFlags):
-            found.add("mode")
+            fields.add("mode")
         elif isinstance(s, _NAMED) and not isinstance(s, Hint):
-            found.add(s.field)
-    return found
+            fields.add(s.field)
+    return fields
 
 
 @functools.cache
 def checks_of(desc: InstructionDesc) -> tuple[Check, ...]:
-    """What must hold of the fields of a decoded instruction besides what holds of each."""
+    """Conditions of combinations of fields of a decoded instruction."""
     checks: list[Check] = []
     hidden = _hidden(desc)
     if hidden:
@@ -195,14 +196,14 @@ def checks_of(desc: InstructionDesc) -> tuple[Check, ...]:
 
 
 def _hidden(desc: InstructionDesc) -> dict[str, object]:
-    """The fields that the text leaves out, with what they hold."""
+    """The fields that the text omits, with their values."""
     written, implied = _written_fields(desc), dict(desc.implied)
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for f in desc.fields:
         for name in [n for n, _ in f.parts] or [f.name]:
             if name and name not in written and f.kind not in ("ec", "n"):
-                found[name] = implied.get(name, NULL if f.kind in ("r", "w") else 0)
-    return found
+                fields[name] = implied.get(name, NULL if f.kind in ("r", "w") else 0)
+    return fields
 
 
 def _illegal_hidden(hidden: dict[str, object], args: Fields) -> str:
@@ -256,7 +257,7 @@ def _illegal_handles(args: Fields) -> str:
 
 
 def _illegal_address(args: Fields) -> str:
-    """What stands in front of the brackets of an LSC address, and numbers within them."""
+    """The prefix of the brackets of an LSC address, and numbers inside of them."""
     kind, surface = args.get("addr_type"), args.get("surface")
     if "addr" in args and "surface" not in args and kind != LSC_ADDRESS_TYPES["flat"]:
         return "addresses of a surface"

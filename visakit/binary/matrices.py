@@ -20,7 +20,7 @@ _GENERAL, _IMMEDIATE = 9, 6
 _NUMBER = 5
 """The tag of a number."""
 _PLACES = 5
-"""Operands in front of the last one, y."""
+"""Operands before the last one, y."""
 _FIRST_CONFUSED = 1 << 12
 """Byte offset of the data from which on they could look like the region of an operand."""
 _LAST_STRIDE = 7
@@ -29,7 +29,7 @@ _NAMES = ("base", "surface_width", "surface_height", "surface_pitch", "x", "y")
 
 
 def _operand(data: bytes, position: int, end: int, variables: Sequence[Variable]) -> int:
-    """Bytes of the scalar operand at a place, 0 if there is none."""
+    """Bytes of the scalar operand at a place; 0 if no operand is there."""
     tag = data[position] if position < end else -1
     if tag == _NUMBER and position + _IMMEDIATE <= end:
         return _IMMEDIATE if data[position + 1] in (types.UD.code, types.D.code) else 0
@@ -42,11 +42,11 @@ def _operand(data: bytes, position: int, end: int, variables: Sequence[Variable]
 
 
 def addressing_of(data: bytes, position: int, end: int, variables: Sequence[Variable]) -> int:
-    """The form of the address that begins at a place: bits of :mod:`visakit.isa.enums`."""
+    """The form of the address at a place: bits of :mod:`visakit.isa.enums`."""
     for number in range(_PLACES):
         size = _operand(data, position, end, variables)
         if not size:
-            # Of six operands that are damaged, reading says what is wrong.
+            # Of six damaged operands, the reader reports the error.
             return MATRIX_OFFSETS if number in (1, 2) else MATRIX_OPERANDS
         position += size
     if _operand(data, position + 4, end, variables):
@@ -83,7 +83,7 @@ def _illegal_offsets(form: int, args: Fields) -> str:
 
 
 def _confusing(form: int, args: Fields) -> str:
-    """What would look like an operand, or like an offset."""
+    """A rule for bytes that could be an operand or an offset."""
     y, data = args.get("y"), args["src1"].offset if "src1" in args else 0
     if form == MATRIX_OPERANDS and isinstance(y, Immediate) and y.bits >> 16 & 0xFF == _NUMBER:
         return f"the number {y.bits:#x} as y could not be told from an offset; put it into a register"

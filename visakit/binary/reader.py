@@ -1,4 +1,4 @@
-"""CISA bytes to a module. Damage is reported with what was read and where."""
+"""CISA bytes to a module. Errors have the damaged bytes and their offset."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read_module(
     """Parse a CISA module.
 
     With ``keep_bytes`` functions remember their bytes, so that writing them again costs nothing. With ``keep_going``
-    damage inside a function is appended there, and the function keeps what was read before it.
+    damage inside a function is appended there, and the function keeps the part read before it.
 
     Raises:
         FormatError: the bytes are not a CISA module, are damaged, or have a version that is not known.
@@ -253,7 +253,7 @@ class _FunctionReader:
     def attributes(self, function: Function, count: int) -> list[Attribute]:
         if not count:
             return []
-        found, r = [], self.r
+        attributes, r = [], self.r
         data, strings = r.data, function.strings
         for _ in range(count):
             start = r.position + _ATTRIBUTE.size
@@ -263,5 +263,5 @@ class _FunctionReader:
             r.position = start
             value = r.bytes(size) if size else None
             name = strings[string] if string < len(strings) else self.string(function, string)
-            found.append(Attribute(string, name, value))
-        return found
+            attributes.append(Attribute(string, name, value))
+        return attributes

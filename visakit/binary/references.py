@@ -11,12 +11,12 @@ from visakit.language.operands import SURFACE, Address, General, Indirect, Predi
 from visakit.language.program import AliasCircle, Function, Instruction
 
 THREAD_X, IMPLICIT_POINTER = 1, 18
-"""The numbers of the predefined variables that count threads, and that lead to what functions ask for."""
+"""The numbers of the predefined variables that count threads, and of those that point to implicit arguments."""
 
 
 @functools.cache
 def _referring(desc: InstructionDesc) -> tuple[tuple[str, str], ...]:
-    """Kinds and names of the fields that can name something."""
+    """Kinds and names of the fields that may refer to declarations."""
     return tuple((f.kind, f.name) for f in desc.fields if f.name and f.kind in _REFERRING)
 
 
@@ -24,17 +24,17 @@ _REFERRING = frozenset({"d", "s", "r", "w", "r*", "r!", "pr", "T", "S", "L", "L*
 
 
 _CLASSES = {General: VARIABLE, Address: ADDRESS, Indirect: ADDRESS, Predicate: PREDICATE}
-"""What vector operands name, by their class; states are surfaces or samplers, immediates name nothing."""
+"""The declarations that vector operands refer to, by class; states are surfaces or samplers, immediates have none."""
 _SINGLE = {
     "r": VARIABLE, "w": VARIABLE, "pr": PREDICATE, "T": SURFACES, "S": SAMPLERS, "L": LABEL, "N2": STRING, "N4": STRING,
 }  # fmt: skip
-"""What fields name, by their kind: message operands and predicates by their number, the others are the number."""
+"""The declarations that fields refer to, by kind: message operands and predicates have a number, others are one."""
 
 
 def references(instruction: Instruction) -> list[tuple[int, int]]:
-    """Pairs (what, index) of everything that the instruction names, in binary order."""
+    """Pairs (declaration, index) of all references of the instruction, in binary order."""
     args = instruction.args
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for kind, name in _referring(instruction.desc):
         value = args.get(name)
         if value is None:
@@ -44,25 +44,25 @@ def references(instruction: Instruction) -> list[tuple[int, int]]:
             if what is None and type(value) is State:
                 what = SURFACES if value.kind == SURFACE else SAMPLERS
             if what is not None:
-                found.append((what, value.var))
+                pairs.append((what, value.var))
         elif kind in ("r", "w", "pr"):
-            found.append((_SINGLE[kind], value.var))
+            pairs.append((_SINGLE[kind], value.var))
         elif kind == "L*":
-            found += [(LABEL, n) for n in value]
+            pairs += [(LABEL, n) for n in value]
         elif kind in ("r*", "r!"):
-            found += [(VARIABLE, r.var) for r in value]
+            pairs += [(VARIABLE, r.var) for r in value]
         else:
-            found.append((_SINGLE[kind], value))
+            pairs.append((_SINGLE[kind], value))
     if "variable" in args:
-        found.append(((VARIABLE, ADDRESS, PREDICATE)[min(args["class"], 2)], args["variable"]))
-    return found
+        pairs.append(((VARIABLE, ADDRESS, PREDICATE)[min(args["class"], 2)], args["variable"]))
+    return pairs
 
 
 _NAMES = ("variable", "address variable", "predicate", "surface", "sampler", "label", "string")
 
 
 def invalid_reference(function: Function, instruction: Instruction, known: set[tuple[int, int]]) -> str:
-    """What the instruction refers to that does not exist, or an empty string. ``known`` gathers what does."""
+    """The undeclared reference of an instruction, or an empty string. ``known`` collects declared ones."""
     for pair in references(instruction):
         if pair not in known:
             if not exists(function, *pair):

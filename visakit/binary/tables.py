@@ -1,4 +1,4 @@
-"""The tables of CISA bytes, which say where the functions of a module lie."""
+"""The tables of CISA bytes, with the offsets of the functions of a module."""
 
 from __future__ import annotations
 
@@ -62,16 +62,22 @@ class Reader:
 
 
 def _postponed(name: str, is_kernel: bool, version: tuple[int, int], file: str, linkage: int = 0) -> Function:
-    """A function of which nothing is there that stands in its own bytes."""
-    found = Function.__new__(Function)
-    found.name, found.is_kernel, found.version, found.file, found.line = name, is_kernel, version, file, 0
-    found.linkage, found.variable_relocations, found.function_relocations = linkage, [], []
-    found.encoded = found.pending = None
-    return found
+    """A function with empty fields; its bytes have the contents."""
+    function = Function.__new__(Function)
+    function.name, function.is_kernel, function.version, function.file, function.line = (
+        name,
+        is_kernel,
+        version,
+        file,
+        0,
+    )
+    function.linkage, function.variable_relocations, function.function_relocations = linkage, [], []
+    function.encoded = function.pending = None
+    return function
 
 
 def check_range(r: Reader, function: Function, offset: int, size: int) -> None:
-    """The bytes of a function lie behind the tables."""
+    """The bytes of a function begin after the tables."""
     if offset + size > len(r.data) or (offset < r.position and size):
         r.what = f"body of {function.name}"
         raise r.fail(f"{function.name} should be {size} bytes at {offset:#x}, but the file has {len(r.data)} bytes")
@@ -81,7 +87,7 @@ def check_range(r: Reader, function: Function, offset: int, size: int) -> None:
 
 
 def version_of(r: Reader) -> tuple[int, int]:
-    """The version of the format, behind the magic number; 4.0 is read as 4.1, from which it does not differ."""
+    """The version of the format, after the magic number; 4.0 is read as 4.1, as they do not differ."""
     if r.data[:4] != b"CISA":
         raise r.fail("this is not a CISA module: it does not begin with the bytes 'CISA'", 0)
     r.position = 4
@@ -97,7 +103,7 @@ Place = tuple[Function, int, int, int]
 
 
 def kernel_table(r: Reader, module: Module, postponed: bool = False) -> Iterator[Place]:
-    """The kernels, still empty or with what is in them postponed."""
+    """The kernels, still empty or with postponed contents."""
     r.what = "kernel table"
     for _ in range(r.number("<H")):
         name = r.name_field()

@@ -17,7 +17,7 @@ def write_module(module: Module) -> bytes:
     """The bytes of a module; nothing in them depends on time or place.
 
     Raises:
-        UsageError: it holds what the format has no room for, or what is no tree of a module.
+        UsageError: a value exceeds its field, or the tree is not a module's.
     """
     with paused_collection():
         try:
@@ -40,7 +40,7 @@ def _reason(module: Module, error: Exception) -> str:
 
 
 def _counts(module: Module) -> Iterator[tuple[str, int, int]]:
-    """What is counted in one or two bytes, how often it is there, and how often it can be."""
+    """Counts of one or two bytes: name, value and limit."""
     yield "kernels", len(module.kernels), 0xFFFF
     yield "functions", len(module.functions), 0xFFFF
     for f in module.all_functions:
@@ -64,7 +64,7 @@ Encode = Callable[[Instruction], bytes]
 
 
 def _encoder() -> Encode:
-    """What encodes instructions, with the table, which who only copies functions does not need."""
+    """The encoder of instructions. It needs the table, unlike the copy of a function."""
     from visakit.binary.codec import Encoder
 
     return Encoder().encode
@@ -114,7 +114,7 @@ def _relocations(function: Function) -> bytes:
 
 
 def _table(pairs: list[tuple[int, int]]) -> bytes:
-    """A count and so many pairs."""
+    """A count and as many pairs."""
     return struct.pack(f"<H{2 * len(pairs)}H", len(pairs), *chain(*pairs)) if pairs else _NO_RELOCATIONS
 
 

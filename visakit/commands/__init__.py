@@ -1,1 +1,1 @@
-"""What the commands share: types of options, how a command ends, what it says on standard error."""
+"""Shared parts of the commands: types of options, exit codes, and reports on standard error."""

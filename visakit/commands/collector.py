@@ -21,10 +21,11 @@ def collect_rarely() -> None:
 
 
 class OldObjects:
-    """What was moved to the oldest generation unseen, and when to look for garbage there.
+    """Counts objects that were moved to the oldest generation, and collects garbage there when it is time.
 
-    Python looks only after as many objects came there by its own collections as a quarter of those that are there. It
-    does not count what was moved, so cycles among that would stay for ever.
+    Python runs a full collection only when its other collections have moved there as many objects as a quarter of the
+    existing ones. It does not count objects that ``freeze`` and ``unfreeze`` move, so cycles among them would never be
+    freed.
     """
 
     def __init__(self) -> None:
@@ -33,7 +34,7 @@ class OldObjects:
         self.limit = LEAST_OLD
 
     def take(self, count: int) -> None:
-        """Move all objects, of which so many are new, or look for garbage if it is time."""
+        """Move all objects, of which ``count`` are new, or collect garbage if it is time."""
         if self.moved < self.limit:
             gc.freeze()
             gc.unfreeze()
@@ -48,7 +49,7 @@ _OLD = OldObjects()
 
 @contextmanager
 def paused_collection() -> Iterator[None]:
-    """No garbage collection meanwhile.
+    """Pause the garbage collector.
 
     A syntax tree is large and walking it again and again takes longer than making it.
     """

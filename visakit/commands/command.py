@@ -1,8 +1,8 @@
-"""What the commands share: types of options, and how a command ends.
+"""Shared parts of the commands: types of options, and the end of a command.
 
 A command is a Typer application of one function, which takes typed parameters and gives the exit code. Help is plain
-text (:mod:`visakit.commands.help`); a mistake on the command line is one line that names the option, what was found
-and what is allowed.
+text (:mod:`visakit.commands.help`). A mistake on the command line is one line with the option, the found and the
+allowed value.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, NoReturn
 import typer
 from typer.core import TyperArgument, TyperOption
 from typer.main import get_command
+from typer.models import OptionInfo
 
 import visakit
 import visakit.start
@@ -40,7 +41,7 @@ DEVICE_HELP = (
 def application(
     examples: Sequence[tuple[str, str]], completion: bool = True
 ) -> Callable[[Callable[..., int]], typer.Typer]:
-    """Decorator that makes a command of a function; its help ends with the examples, command lines and what they do.
+    """Decorator that makes a command of a function; its help ends with the examples: command lines and their effects.
 
     Args:
         completion: whether shells complete its words, which takes a command of one word.
@@ -66,14 +67,14 @@ def run(app: typer.Typer, tool: str) -> NoReturn:
     visakit.start.at_work(True)
     try:
         code = exit_code(app, tool, sys.argv[1:])
-    except KeyboardInterrupt:  # while it says how it ended
+    except KeyboardInterrupt:  # during the report
         code = visakit.start.INTERRUPTED
     visakit.start.at_work(False)
     _leave(code)
 
 
 def _forget_odd_widths() -> None:
-    """Sizes of a terminal that are none: what shows the help takes them for numbers."""
+    """Remove invalid sizes of the terminal from the environment: the printer of the help converts them to numbers."""
     for name in ("COLUMNS", "LINES", "TERMINAL_WIDTH"):
         said = os.environ.get(name, "1")
         if not (said.isascii() and said.isdecimal() and len(said) <= 4):
@@ -91,7 +92,7 @@ def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
     except BrokenPipeError:
         code = code or 1  # The reader has seen enough.
     except OSError as error:
-        if not code:  # Else something was said already.
+        if not code:  # Otherwise an error was reported.
             is_output = not error.filename and error.errno and error.strerror == os.strerror(error.errno)
             reporter.fail("F001", f"standard output: {error.strerror}" if is_output else visakit.start.cannot(error))
         code = code or 1
@@ -103,7 +104,7 @@ def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
 
 
 def _style(words: Sequence[str]) -> tuple[str, bool]:
-    """The style in which a command line wants diagnostics; what is wrong with the line itself is one already.
+    """The style of diagnostics that a command line asks for; mistakes in the line itself are reported in it, too.
 
     The other value is whether a document is wanted where there is nothing to say: --json is about reports first.
     """
@@ -112,18 +113,18 @@ def _style(words: Sequence[str]) -> tuple[str, bool]:
         if word == "--":
             break
         name, equals, value = word.partition("=")
-        if name == "--error-format" and (found := value if equals else following) in STYLES:
-            return found, True
+        if name == "--error-format" and (chosen := value if equals else following) in STYLES:
+            return chosen, True
         if word == "--json":
             style = "json"
     return style, False
 
 
 def _run(app: typer.Typer, tool: str, words: Sequence[str], reporter: Reporter) -> int:
-    """The same, without what goes wrong with standard output."""
+    """Run a command; the caller handles errors of standard output."""
     command = get_command(app)
     if f"_{tool.upper()}_COMPLETE" in os.environ:
-        command.main(prog_name=tool)  # A shell asks what may stand at the cursor; this does not return.
+        command.main(prog_name=tool)  # A shell completes the word at the cursor; this does not return.
     options = [p for p in command.params if isinstance(p, TyperOption)]
     try:
         with command.make_context(tool, _separate_values(words, options)) as context:
@@ -155,10 +156,10 @@ def _leave(code: int) -> NoReturn:
 
 
 def _separate_values(words: Sequence[str], options: Iterable[TyperOption]) -> list[str]:
-    """The words with ``-o=FILE`` as ``-o FILE``. Typer would take any word behind an option as its value.
+    """The words with ``-o=FILE`` as ``-o FILE``. Typer would take any following word as the value of an option.
 
     Raises:
-        UsageError: an option stands where the value of another one is expected.
+        UsageError: an option is in the place of another one's value.
     """
     options = list(options)
     wanted = {name: _metavar(option) for option in options if not option.is_flag for name in option.opts}
@@ -193,13 +194,13 @@ _OPTIONS_ELSEWHERE = {
     "--arch": "--platform", "-march": "--platform", "-mcpu": "--platform", "--args": "--arg", "--size": "--global-size",
     "--library": "-l", "--wg-size": "--local-size", "--output-dir": "--out-dir", "--options": "--build-options",
 }  # fmt: skip
-"""What other tools call options that a command may have."""
+"""Options of other tools, by the names that a command here may have."""
 
 
 def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str], names: Sequence[str]) -> str:
     """One line about a mistake on the command line.
 
-    Typer's exceptions for them have no public names of their own; which one it is shows in their attributes.
+    Typer's exceptions for them have no public names; their attributes tell the kinds apart.
     """
     parameter: TyperOption | TyperArgument | None = getattr(error, "param", None)
     message = error.message.rstrip(".")
@@ -212,14 +213,14 @@ def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str],
         return f"{name}: {message}" + (f"; {hint}" if hint else "")
     if hasattr(error, "possibilities"):
         unknown: str = getattr(error, "option_name", "")
-        # -platform is read as -p and more; say what was written.
-        found = next((w for w in words if w.startswith(unknown)), unknown)
-        name = found.split("=")[0]
+        # Typer reads -platform as -p and more; show the word as written.
+        written = next((w for w in words if w.startswith(unknown)), unknown)
+        name = written.split("=")[0]
         meant = _OPTIONS_ELSEWHERE.get(name)
         same = [n for n in names if n.lstrip("-") == name.lstrip("-") or n == meant]
         near = did_you_mean(name, same or [n for n in names if n.startswith(name)] or names)
         hint = f"did you mean '{meant}'?" if same == [meant] else near
-        return f"there is no option '{found}'; {hint or f'see {tool} --help'}"
+        return f"there is no option '{written}'; {hint or f'see {tool} --help'}"
     if message.startswith("Got unexpected extra argument"):
         return f"there is no place for '{message.rpartition('(')[2].rstrip(')')}'; see {tool} --help"
     return f"{message[:1].lower()}{message[1:]}; see {tool} --help"
@@ -234,13 +235,13 @@ def platform_name(value: str) -> str:
 
 
 def device_name(value: str) -> str:
-    """A platform or a device of the compiler, as it was given."""
+    """A platform or a device of the compiler, unchanged."""
     platform_name(value)
     return value
 
 
 def positive(value: str | int) -> int:
-    """A whole number from 1 on; Typer passes the default as it is."""
+    """A whole number from 1 on; Typer also passes the default here."""
     if not str(value).isdigit() or int(value) < 1:
         raise typer.BadParameter(f"'{value}' is not a whole number from 1 on")
     return int(value)
@@ -256,18 +257,20 @@ def _version(context: typer.Context, wanted: bool) -> None:
         raise typer.Exit
 
 
-def option(name: str, metavar: str | None, help: str, panel: str, **more: Any) -> Any:
-    """An option with a value, shown in a panel of the help; ``more`` is what else ``typer.Option`` takes."""
-    return typer.Option(name, metavar=metavar, help=help, rich_help_panel=panel, **more)
+def option(name: str, metavar: str | None, help: str, panel: str, **more: Any) -> OptionInfo:  # Any: as Typer
+    """An option with a value, shown in a panel of the help; ``more`` are other parameters of ``typer.Option``."""
+    made: OptionInfo = typer.Option(name, metavar=metavar, help=help, rich_help_panel=panel, **more)
+    return made
 
 
-def flag(name: str, help: str, panel: str) -> Any:
+def flag(name: str, help: str, panel: str) -> OptionInfo:
     """An option without a value, shown in a panel of the help."""
-    return typer.Option(name, help=help, rich_help_panel=panel)
+    made: OptionInfo = typer.Option(name, help=help, rich_help_panel=panel)
+    return made
 
 
-def platform_option(help: str, panel: str, parser: Callable[[str], str] = platform_name) -> Any:
-    """The option ``--platform``; gives the canonical name, or what another parser makes of it."""
+def platform_option(help: str, panel: str, parser: Callable[[str], str] = platform_name) -> OptionInfo:
+    """The option ``--platform``; gives the canonical name, or the result of another parser."""
     return option("--platform", "NAME", help, panel, parser=parser, autocompletion=_platforms)
 
 

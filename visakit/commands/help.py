@@ -16,7 +16,7 @@ MAXIMUM_WIDTH, MINIMUM_WIDTH = 100, 40
 _COLUMN = 26
 """Where the words of an option begin; those of longer options begin in the next line."""
 _LAST = ("Diagnostics", "Options")
-"""Panels that all commands have: they come behind the command's own."""
+"""Panels of all commands; they follow the command's own panels."""
 
 
 class HelpfulCommand(TyperCommand):
@@ -29,7 +29,7 @@ class HelpfulCommand(TyperCommand):
 
 
 def help_text(command: TyperCommand, context: typer.Context, width: int, is_plain: bool = True) -> str:
-    """Usage, arguments, options by panel and examples; ``is_plain`` leaves out what terminals show in bold.
+    """Usage, arguments, options by panel and examples; ``is_plain`` omits bold type.
 
     No line has more than ``width`` characters but for command lines of examples.
     """
@@ -56,7 +56,7 @@ def _title(name: str, is_plain: bool) -> str:
 
 
 def _words(option: TyperOption) -> tuple[str, str]:
-    """How an option is written, and what it does."""
+    """The spelling of an option, and its effect."""
     choices = getattr(option.type, "choices", None)
     value = "" if option.is_flag else option.metavar or "|".join(choices or ())
     default = option.default if option.show_default and not option.is_flag else None

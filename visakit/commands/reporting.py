@@ -1,7 +1,7 @@
-"""What a command says on standard error: diagnostics of the library, wrong usage, interrupts.
+"""Output of a command on standard error: diagnostics of the library, wrong usage, interrupts.
 
-For people and in GNU style it is said at once. In the styles that programs read (JSON, SARIF) it is one document, which
-is written when the command ends.
+In the styles for people and GNU it is written at once. In the styles for programs (JSON, SARIF) it is one document,
+which is written when the command ends.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Reporter:
         self.collected: list[Diagnostic] = []
 
     def report(self, items: Sequence[Diagnostic]) -> None:
-        """Say something, in colour only on a terminal."""
+        """Report diagnostics; in colour only on a terminal."""
         if self.style in DOCUMENTS:
             self.collected += items
         elif items:
@@ -41,7 +41,7 @@ class Reporter:
             say(render(items, self.style, color, self.tool))
 
     def fail(self, code: str, message: str) -> None:
-        """Say what is wrong with the command itself: a line behind its name, or one more diagnostic of the document."""
+        """Report an error of the command: a line that begins with its name, or one more diagnostic of the document."""
         if self.style in DOCUMENTS:
             self.collected.append(Diagnostic(code, message))
         else:
@@ -57,13 +57,13 @@ _CURRENT = [Reporter()]
 
 
 def begin_report(tool: str, style: str, always: bool = True) -> Reporter:
-    """From now on diagnostics are those of a run of a command."""
+    """Begin the report of a run of a command."""
     _CURRENT[0] = Reporter(tool, style, always)
     return _CURRENT[0]
 
 
 def report(items: Sequence[Diagnostic]) -> None:
-    """Say something in the style of the command that runs."""
+    """Report diagnostics in the style of the running command."""
     _CURRENT[0].report(items)
 
 
@@ -73,7 +73,7 @@ def is_for_people() -> bool:
 
 
 def say(text: str) -> None:
-    """A line on standard error, for who can see it: that nobody can is no reason for another error."""
+    """Write a line to standard error; a closed stream is not another error."""
     with contextlib.suppress(OSError):
         print(text, file=sys.stderr)
 

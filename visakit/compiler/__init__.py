@@ -1,1 +1,1 @@
-"""Intel's compiler driver ``ocloc``: what it makes of sources, and the devices that it knows."""
+"""Intel's compiler driver ``ocloc``: builds of sources, and the devices that it knows."""

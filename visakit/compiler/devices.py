@@ -14,12 +14,12 @@ from visakit.language.platforms import find
 DRIVER_SETTING = "VISAKIT_OCLOC"
 """Environment variable: the compiler driver that is used instead of the one on the path."""
 PREFERRED = ("bmg", "dg2", "tgllp", "skl")
-"""The device where nobody names one: the first of these that the compiler knows."""
+"""Default devices: the first of these that the compiler knows."""
 _HELP_SECONDS = 60
 
 
 def compiler_driver() -> str | None:
-    """The path of the compiler driver: of the one that the environment names, else the installed one; None for none."""
+    """The path of the compiler driver: from the environment, else the installed one; None if there is neither."""
     return shutil.which(os.environ.get(DRIVER_SETTING) or "ocloc")
 
 
@@ -33,7 +33,7 @@ def known_devices() -> list[str]:
 
 
 def preferred_device() -> str:
-    """The newest device that the compiler makes kernels for, as far as it says: a name of a platform."""
+    """The newest device that the compiler lists, as the name of a platform."""
     known = {platform.name for name in known_devices() if (platform := find(name)) is not None}
     return next((name for name in PREFERRED if name in known), PREFERRED[0])
 

@@ -1,4 +1,4 @@
-"""What a source of OpenCL C includes: on these texts, besides itself, depends what the compiler makes of it."""
+"""Headers that a source of OpenCL C includes; with the source they are the input of the compiler."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _INCLUDE = re.compile(rb"""^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>
 _HOUR = r"__(?:DATE|TIME|TIMESTAMP)__|\b__(?:D|T|DA|TI|DAT|TIM|DATE|TIME|TIMES\w*)_?\b"
 """The macros of the hour, or the beginning of one, which another macro may put together."""
 _ELSEWHERE = re.compile(rb"include|import|embed|\?\?|" + _HOUR.encode())
-"""What else in a source, its spliced lines joined, may depend on other files or on the hour."""
+"""Other parts of a source, its spliced lines joined, that may depend on other files or the time."""
 FOLDER = re.compile(r'(?<!\S)-I\s*(?:"([^"]+)"|([^\s"]+))')
 """A build option that names a folder of headers, with quotes in the first group or without in the second."""
 _OTHER = re.compile(r"(?<!\S)-[iI]|(?<!\S)@|include|import|embed|" + _HOUR)
 
 
 class Unknown(Exception):
-    """It cannot be told what a source depends on."""
+    """The headers of a source cannot be determined."""
 
 
 def folders_of(options: str) -> list[str]:
@@ -38,32 +38,32 @@ def folders_of(options: str) -> list[str]:
     rest = FOLDER.sub("", options)
     if _OTHER.search(rest):
         raise Unknown
-    return [os.path.abspath(found[1] or found[2]) for found in FOLDER.finditer(options)]
+    return [os.path.abspath(option[1] or option[2]) for option in FOLDER.finditer(options)]
 
 
 def texts_behind(source: bytes, places: Sequence[Place]) -> list[str | bytes]:
     """The names and texts of all headers that a source may include, and these in turn, as the compiler finds them.
 
     Raises:
-        Unknown: one is not there, is named by a macro, or there are too many; or a text depends on something else.
+        Unknown: a header is missing, is named by a macro, or there are too many; or a text has another dependency.
         FormatError: C015, one is no file, so that the compiler might read it for ever.
     """
-    found: dict[tuple[int, str], bytes] = {}
+    texts: dict[tuple[int, str], bytes] = {}
     waiting = [(source, -1, "")]
     while waiting:
         text, place, folder = waiting.pop()
         for name, is_beside in _included(text):
             where = _find(name, places, place if is_beside else -1, folder)
-            if where not in found:
-                found[where] = header = _read(places[where[0]], where[1]) or b""
+            if where not in texts:
+                texts[where] = header = _read(places[where[0]], where[1]) or b""
                 waiting.append((header, where[0], os.path.dirname(where[1])))
-        if len(found) > MAXIMUM_HEADERS:
+        if len(texts) > MAXIMUM_HEADERS:
             raise Unknown
-    return [part for (_, name), text in found.items() for part in (name, text)]
+    return [part for (_, name), text in texts.items() for part in (name, text)]
 
 
 def _included(text: bytes) -> Iterator[tuple[str, bool]]:
-    """What a text includes, and whether it is looked for beside the text first."""
+    """The headers that a text includes, and whether each is first looked up beside the text."""
     joined = _SPLICE.sub(b"", text)
     if _ELSEWHERE.search(_INCLUDE.sub(b"", joined)):
         raise Unknown
@@ -75,7 +75,7 @@ def _included(text: bytes) -> Iterator[tuple[str, bool]]:
 
 
 def _find(name: str, places: Sequence[Place], beside: int, folder: str) -> tuple[int, str]:
-    """The place of a header, by its number, and its name there; ``beside`` is the place of who includes it."""
+    """The place of a header, by its number, and its name there; ``beside`` is the place of the including file."""
     tried = [(beside, os.path.join(folder, name))] if beside >= 0 else []
     tried += [(number, name) for number in range(len(places))]
     for number, path in tried:

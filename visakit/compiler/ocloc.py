@@ -1,4 +1,4 @@
-"""OpenCL C, SPIR-V and LLVM IR to program binaries: Intel's compiler driver ``ocloc``, a process of its own."""
+"""OpenCL C, SPIR-V and LLVM IR to program binaries, by Intel's compiler driver ``ocloc`` in another process."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _UNKNOWN_DEVICE = re.compile(r"Cannot get HW Info for device|Could not determine
 RELEASES = "https://github.com/intel/compute-runtime/releases"
 _NO_BITCODE = "does not look like llvm bitcode"
 _CHATTER = ("Command was: ", "Build failed with error code: ", "Compilation from IR", "Build succeeded")
-"""What lines of the driver begin with that say nothing of the source."""
+"""Beginnings of the driver's lines that are not about the source."""
 
 
 class Compiled(NamedTuple):
-    """What the compiler made of a source: a zebin, and what it warned of."""
+    """The result of a build: a zebin, and the compiler's warnings."""
 
     zebin: bytes
     warnings: list[Diagnostic]
@@ -48,7 +48,7 @@ class Compiled(NamedTuple):
 def compile_source(path: str, data: bytes, device: str | None, options: str, max_seconds: float | None) -> Compiled:
     """The zebin of a source for a device, with vISA texts.
 
-    What the compiler made without a warning is kept in the user's cache, if it is known which headers it depends on.
+    Builds without warnings go to the user's cache, if all their headers are known.
 
     Args:
         device: a platform, or a device in the compiler's words; None for the newest that the compiler knows.
@@ -56,7 +56,7 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
         max_seconds: when to give up; None for never.
 
     Raises:
-        FormatError: the compiler is not there, does not know the device, or finds errors; they are those of the source.
+        FormatError: the compiler is missing, does not know the device, or finds errors in the source.
     """
     driver = compiler_driver()
     if driver is None:
@@ -77,17 +77,17 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
         if kept is not None:
             return Compiled(kept, [])
     with waiting(f"compiling {path} for {device}"):
-        found = _run(driver, path, data, device, options, max_seconds)
-    if name and not found.warnings:
-        object_cache.save(name, found.zebin)
-    return found
+        compiled = _run(driver, path, data, device, options, max_seconds)
+    if name and not compiled.warnings:
+        object_cache.save(name, compiled.zebin)
+    return compiled
 
 
 def dependencies(source: bytes, options: str, places: Sequence[Place]) -> list[str | bytes] | None:
-    """What the compiler makes of a source depends on besides it and the options: headers; None where nobody knows.
+    """Headers that the compiler reads besides the source; None if they cannot be determined.
 
     Args:
-        places: where headers are looked for behind the folders of the options.
+        places: folders of headers, which follow those of the options.
     """
     if source.startswith(SPIRV):
         return []
@@ -100,7 +100,7 @@ def dependencies(source: bytes, options: str, places: Sequence[Place]) -> list[s
 
 
 def _with_source_name(options: str, path: str, language: SourceLanguage) -> str:
-    """Build options that have the compiler write where the source lies into what it says of lines (``-g``)."""
+    """Build options that make the compiler note the path of the source in its line tables (``-g``)."""
     words, place = options.split(), os.path.abspath(path)
     if "-g" not in words or "-s" in words or '"' in place or language != "cl":
         return options
@@ -122,7 +122,7 @@ def _from_here(option: re.Match[str]) -> str:
 
 
 def _words(path: str, data: bytes, device: str, options: str) -> list[str]:
-    """What the driver is told; the source lies where it runs, and includes are looked for beside the original."""
+    """The driver's options: it runs beside a copy of the source, and looks up headers beside the original."""
     language = source_language(path, data) or "cl"
     words = ["compile", "-file", f"source.{language}", "-device", device, "--format", "zebin"]
     words += ["-internal_options", OPTION, "-output", "program", "-output_no_suffix", *_INPUT_OPTIONS[language]]
@@ -133,7 +133,7 @@ def _words(path: str, data: bytes, device: str, options: str) -> list[str]:
 
 
 def _run(driver: str, path: str, data: bytes, device: str, options: str, max_seconds: float | None) -> Compiled:
-    """One run of the driver, in a folder of its own: it leaves files where it runs."""
+    """One run of the driver in a new folder: it leaves files in its working directory."""
     with tempfile.TemporaryDirectory(prefix="visakit-") as folder:
         words = _words(path, data, device, options)
         Path(folder, words[2]).write_bytes(data)
@@ -157,12 +157,12 @@ def _run(driver: str, path: str, data: bytes, device: str, options: str, max_sec
 
 
 def said(output: str, path: str) -> Iterator[Diagnostic]:
-    """The errors and warnings in what the compiler wrote, with the notes behind each; a number is the source itself.
+    """The errors and warnings in the compiler's output, each with its notes; a number is the source itself.
 
-    What its later parts say has no place, but at times the kernel's name, in a line of its own. That they failed is
-    left out where they say why.
+    Messages of later phases have no place, but sometimes the kernel's name on a separate line. Lines that only report
+    the failure are dropped if another line gives the reason.
     """
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     lines = output.splitlines()
     for line, following in zip(lines, [*lines, ""][1:], strict=True):
         if match := _LINE.match(line):
@@ -170,16 +170,16 @@ def said(output: str, path: str) -> Iterator[Diagnostic]:
             excerpt = "" if _LINE.match(following) else following
             place = Span(path if file.isdigit() or file == "source.cl" else file, int(row), int(column), text=excerpt)
             if kind != "note":
-                found.append(_diagnostic(kind, message, place))
-            elif found:
-                found[-1] = replace(found[-1], labels=(*found[-1].labels, Label(place, message)))
+                diagnostics.append(_diagnostic(kind, message, place))
+            elif diagnostics:
+                diagnostics[-1] = replace(diagnostics[-1], labels=(*diagnostics[-1].labels, Label(place, message)))
         elif match := _BARE.match(line):
             more = following.strip() if following.startswith(("in kernel", "near line")) else ""
             message = f"{match[2].rstrip(':')}{', ' if more else ''}{more}"
             hint = f"vasm --scan {path} shows where it stands" if "inline assembly" in message else ""
-            found.append(_diagnostic(match[1], message, Span(path, 0), hint))
-    reasons = [d for d in found if d.message != _FAILED]
-    yield from dict.fromkeys(reasons if any(d.severity == "error" for d in reasons) else found)
+            diagnostics.append(_diagnostic(match[1], message, Span(path, 0), hint))
+    reasons = [d for d in diagnostics if d.message != _FAILED]
+    yield from dict.fromkeys(reasons if any(d.severity == "error" for d in reasons) else diagnostics)
 
 
 def _diagnostic(kind: str, message: str, place: Span, hint: str = "") -> Diagnostic:
@@ -188,7 +188,7 @@ def _diagnostic(kind: str, message: str, place: Span, hint: str = "") -> Diagnos
 
 
 def _no_program(path: str, file: str, device: str, output: str, code: int) -> FormatError:
-    """Why there is no program, in what the driver wrote besides errors of the source."""
+    """The reason of a failed build, in the driver's output besides errors of the source."""
     if _UNKNOWN_DEVICE.search(output):
         known = ", ".join(known_devices())
         hint = f"it knows {known}; newer ones: {RELEASES}" if known else f"a newer one may know it: {RELEASES}"

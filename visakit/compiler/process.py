@@ -1,10 +1,10 @@
 """Runs of Intel's compiler driver ``ocloc``: each a process, or a question to one that stays.
 
-Of what a small program costs, a fourth is the start of the process, which loads a hundred megabytes of libraries.
-``ocloc`` is a program of one line around a library, which Intel's own OpenCL driver calls for program after program in
-the process of the user. So who makes several programs has the second and all that follow made by a process that keeps
-the library (:mod:`visakit.compiler.server`). If that process ends, whatever the reason, the driver is run as it is
-otherwise, which says what is wrong.
+The start of the process, which loads a hundred megabytes of libraries, takes a fourth of the time of a small build.
+``ocloc`` is a thin program around a library, and Intel's OpenCL driver calls this library for many programs in the
+user's process. So the second and all later builds of a process go to a process that keeps the library loaded
+(:mod:`visakit.compiler.server`). If that process ends, for any reason, the driver runs as a program, and reports the
+error.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ _READ = re.compile(
 _READS_ALL = b"NEOReadDebugKeys="
 """With this one, keys are variables of any name."""
 _LINKED = re.compile(r"^\s*libocloc\S* => (/.+) \(0x[0-9a-f]+\)$", re.MULTILINE)
-"""What the dynamic linker says of the library."""
+"""The dynamic linker's list of libraries."""
 
 
 class DriverRun(NamedTuple):
-    """How a run of the driver ended, and what it said."""
+    """Exit status and output of a run of the driver."""
 
     code: int
     output: str
 
 
 def identity(driver: str) -> tuple[str, int, int]:
-    """What tells a compiler driver from others, and from what it was before."""
+    """Identifies a version of a compiler driver."""
     place = os.path.realpath(driver)
     status = os.stat(place)
     return place, status.st_size, status.st_mtime_ns
 
 
 def run_once(driver: str, words: Sequence[str], folder: str, max_seconds: float | None = None) -> DriverRun:
-    """Run the driver in a folder, in a process of its own.
+    """Run the driver in a folder, in a new process.
 
     Raises:
         OSError: it cannot be run.
@@ -80,12 +80,12 @@ def library_of(driver: str) -> str | None:
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
-    found = _LINKED.search(os.fsdecode(listed.stdout))
-    return found[1] if found else None
+    match = _LINKED.search(os.fsdecode(listed.stdout))
+    return match[1] if match else None
 
 
 def own_process(words: Sequence[str], folder: str) -> bool:
-    """Whether what the driver makes could depend on what was made before in the same process.
+    """Whether earlier builds in the same process could change the driver's result.
 
     The compiler reads its debug keys (``-igc_opts``) once, and numbers the sources that have no name, which
     ``__FILE__`` shows; headers are not searched for it.
@@ -103,10 +103,10 @@ def environment() -> tuple[bytes, ...]:
 
 
 def variables() -> bytes:
-    """The part of the environment on which depends what the compiler makes."""
-    found = sorted(environment())
-    reads_all = any(entry.startswith(_READS_ALL) for entry in found)
-    return b"\0".join(entry for entry in found if reads_all or _READ.match(entry))
+    """The part of the environment that the compiler's result depends on."""
+    pairs = sorted(environment())
+    reads_all = any(entry.startswith(_READS_ALL) for entry in pairs)
+    return b"\0".join(entry for entry in pairs if reads_all or _READ.match(entry))
 
 
 def _interpreter() -> str | None:
@@ -117,12 +117,12 @@ def _interpreter() -> str | None:
 
 
 class Service:
-    """Runs of a driver, of which all but the first ask processes that stay: one for each thread that asks at a time.
+    """Runs of a driver: the first as a program, others in processes that stay: one for each thread at a time.
 
     Attributes:
         owner: the process that asks: another one, after a fork, has its own.
         known: the driver that the processes are of, and the environment that they got.
-        idle: links to the processes that nobody asks at present.
+        idle: links to processes that wait for a request.
         busy: how many are asked.
         failures: questions in a row that got no answer.
     """
@@ -136,7 +136,8 @@ class Service:
         self.failures = 0
 
     def _begin_anew(self) -> None:
-        """After a fork: locks of threads that were left behind are nobody's, and the links are the other process's."""
+        """After a fork: replace locks that other threads held, and drop the links: they belong to the parent
+        process."""
         self.forget()
         self.owner, self.lock = os.getpid(), threading.Lock()
         self.known, self.busy, self.failures = (), 0, 0
@@ -168,7 +169,7 @@ class Service:
         return DriverRun(code, Path(folder, server.SAID).read_bytes().decode("utf-8", "replace"))
 
     def _taken(self, driver: str, now: tuple[object, ...]) -> socket.socket | None:
-        """A process for one question; None in the first run, where all are busy, and where there is none."""
+        """A process for one request; None in the first run, if all are busy, or if none can be started."""
         if self.owner != os.getpid():
             self._begin_anew()
         with self.lock:
@@ -178,15 +179,15 @@ class Service:
                 return None
             if self.failures >= MAXIMUM_FAILURES or self.busy >= (os.cpu_count() or 1):
                 return None
-            found = self._waiting() or _started(driver)
-            if found is None:
+            connection = self._waiting() or _started(driver)
+            if connection is None:
                 self.failures = MAXIMUM_FAILURES
             else:
                 self.busy += 1
-            return found
+            return connection
 
     def _waiting(self) -> socket.socket | None:
-        """A process that waits for a question; those that ended meanwhile are let go of."""
+        """An idle process; ended ones are removed."""
         while self.idle:
             link, events = self.idle.pop(), select.poll()
             events.register(link, select.POLLIN)
@@ -202,7 +203,7 @@ class Service:
 
 
 def _end(link: socket.socket) -> None:
-    """End a process, at whatever it is, and also if the link went to other processes by a fork."""
+    """End a process, also if it is busy, or other processes got the link by a fork."""
     with link, contextlib.suppress(OSError):
         link.shutdown(socket.SHUT_RDWR)
 

@@ -1,8 +1,8 @@
 """A process that runs Intel's compiler driver for source after source: see :mod:`visakit.compiler.process`.
 
-It is a script that imports nothing of this package: ``python server.py LIBRARY SOCKET`` leaves a process behind that
-answers on the socket, and ends. For each line, a list of JSON with a folder and the words of a command, it runs the
-driver there, with what that says in a file of the folder, and answers with the exit status in a line.
+It is a script that imports nothing of this package: ``python server.py LIBRARY SOCKET`` forks a process that answers on
+the socket, and ends. For each line, a JSON list of a folder and the words of a command, it runs the driver in the
+folder, with its output in a file there, and answers with the exit status in a line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable
 
 SAID = "said.txt"
-"""The file with what the driver said."""
+"""The file of the driver's output."""
 IDLE_SECONDS = 60
 """After so long without a question the process ends: it takes 170 MB."""
 MAXIMUM_KIBIBYTES = 1 << 20
@@ -27,7 +27,7 @@ MAXIMUM_KIBIBYTES = 1 << 20
 
 
 def say_to(path: str) -> None:
-    """Have what the driver says go to a file."""
+    """Redirect the driver's output to a file."""
     said = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(said, 1)
     os.dup2(said, 2)
@@ -35,7 +35,7 @@ def say_to(path: str) -> None:
 
 
 def run(invoke: Callable[..., int], folder: str, words: list[str]) -> int:
-    """The driver's exit status; what it says goes to a file, as it does to standard output otherwise."""
+    """The driver's exit status; its output goes to the file instead of standard output."""
     os.chdir(folder)
     say_to(SAID)
     argv = (ctypes.c_char_p * len(words))(*(word.encode("utf-8", "surrogateescape") for word in words))
@@ -48,7 +48,7 @@ def run(invoke: Callable[..., int], folder: str, words: list[str]) -> int:
 
 
 def watch(link: socket.socket) -> None:
-    """End the process as soon as the other side is gone, also while it compiles."""
+    """End the process as soon as the client is gone, also while it compiles."""
     events = select.poll()
     events.register(link, 0)  # the end of the other side is always an event
     events.poll()
@@ -56,7 +56,7 @@ def watch(link: socket.socket) -> None:
 
 
 def serve(library: str, link: socket.socket) -> None:
-    """Answer until the other side is gone, or asks no more."""
+    """Answer requests until the client is gone, or closes the socket."""
     threading.Thread(target=watch, args=(link,), daemon=True).start()
     link.settimeout(IDLE_SECONDS)
     invoke = ctypes.CDLL(library).oclocInvoke
@@ -70,9 +70,9 @@ def serve(library: str, link: socket.socket) -> None:
 
 if __name__ == "__main__":
     if os.fork():
-        os._exit(0)  # So that it is nobody's child: programs may wait for all of theirs.
+        os._exit(0)  # The server becomes an orphan: programs may wait for all of their children.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         serve(sys.argv[1], socket.socket(fileno=int(sys.argv[2])))
-    finally:  # Nobody asks; what the library does at its end is of no use to anybody.
+    finally:  # No client is left; the destructors of the library have no use.
         os._exit(0)

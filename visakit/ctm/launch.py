@@ -11,7 +11,8 @@ import numpy as np
 import visakit.ctm.table as table
 from visakit.ctm.program import FloatConstant, IntConstant
 from vsim.launch.arrays import Array
-from vsim.launch.launch import Checked, LaunchEntries
+from vsim.launch.launch import Checked
+from vsim.launch.launch_file import LaunchEntries
 from vsim.launch.schema import GRID_LAUNCH, OUTPUT, check_keys
 
 MAXIMUM_GRID = 1 << 16

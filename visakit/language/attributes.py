@@ -1,4 +1,4 @@
-"""The attributes of kernels, functions and variables: what may be written, in which unit, in which range.
+"""The attributes of kernels, functions and variables: their values, units and ranges.
 
 The assembler checks texts against these tables, and docs/language.md shows them.
 """
@@ -13,10 +13,10 @@ FLAG, NUMBER, TEXT, ANY = "flag", "number", "text", "any"
 
 
 class AttributeForm(NamedTuple):
-    """What an attribute takes.
+    """The values of an attribute.
 
     Attributes:
-        meaning: what it says, in few words.
+        meaning: its meaning in few words.
         form: a flag (alone, or with 0 or 1), a number, a text in quotes, or anything.
         unit: of a number.
         least, most: the range of a number; None where 32 bits are the limit.
@@ -32,7 +32,7 @@ class AttributeForm(NamedTuple):
 
     @property
     def values(self) -> str:
-        """What may be written, in words."""
+        """The values in words."""
         if self.among:
             return ", ".join(f'"{a}"' if isinstance(a, str) else str(a) for a in self.among)
         if self.form == NUMBER:
@@ -40,7 +40,7 @@ class AttributeForm(NamedTuple):
         return {FLAG: "nothing, 0 or 1", TEXT: "a text in quotes", ANY: "anything"}[self.form]
 
     def problem(self, value: int | str | None) -> str:
-        """What is wrong with a value, None for none; empty if nothing is."""
+        """The error of a value, None for a missing one; empty if it is valid."""
         if self.form == ANY or (self.form == FLAG and value in (None, 0, 1)):
             return ""
         if self.among:

@@ -1,4 +1,4 @@
-"""What instructions refer to by name, and whether calls fit what they call."""
+"""Names in the operands of instructions, and whether calls fit their callees."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _kind(desc: InstructionDesc) -> int:
 
 @functools.cache
 def _mnemonics() -> dict[int, str]:
-    from visakit.isa import FORMS  # which who asks for no instruction does not need
+    from visakit.isa import FORMS  # late: users of declarations do not need the table
 
     return {_kind(desc): desc.mnemonic for desc in FORMS if desc.names_symbol}
 
@@ -72,7 +72,7 @@ def differing_sizes(instruction: Instruction, target: Function) -> Iterator[tupl
 
 
 def size_difference(instruction: Instruction, target: Function) -> str:
-    """What is wrong with the sizes of a call, in words; empty if nothing."""
+    """The error of the sizes of a call, in words; empty without one."""
     for field, attribute, declared in differing_sizes(instruction, target):
         what = "arguments" if field == "arg_grf" else "return value"
         passed = f"the call passes {instruction.args[field]} registers of {what}"
@@ -81,7 +81,7 @@ def size_difference(instruction: Instruction, target: Function) -> str:
 
 
 def uncallable(target: Function | None, address: int, lanes: int) -> str:
-    """Why a thread of so many lanes cannot call what is at an address, in words."""
+    """Why a thread of a number of lanes cannot call the function at an address, in words."""
     if target is None:
         return f"there is no function at address {address:#x}"
     return f"function '{target.name}' at address {address:#x} is for {target.lanes} lanes, the thread has {lanes},"

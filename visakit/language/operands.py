@@ -15,7 +15,7 @@ Region = tuple[int | None, int | None, int | None]
 """Vertical stride, width, horizontal stride in elements; None where the encoding has none."""
 
 VERTICAL_STRIDES, REGION_WIDTHS, HORIZONTAL_STRIDES = (0, 1, 2, 4, 8, 16, 32), (1, 2, 4, 8, 16), (0, 1, 2, 4)
-"""What the parts of a region can be."""
+"""Values of the parts of a region."""
 ADDRESS_WIDTHS = (1, 2, 4, 8, 16)
 """How many elements of an address variable an operand names."""
 INDIRECT_OFFSETS = range(-512, 512)
@@ -51,7 +51,7 @@ class General:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Elements of an address variable; lanes beyond ``width`` take them again. That of a destination says nothing."""
+    """Elements of an address variable; lanes beyond ``width`` use them again. A destination's width has no meaning."""
 
     var: int
     offset: int
@@ -138,13 +138,13 @@ class Execution:
 
     @property
     def no_mask(self) -> bool:
-        """Whether all lanes execute, those that control flow left out too."""
+        """Whether all lanes execute, including lanes that control flow has disabled."""
         return self.mask >= 8
 
     def half(self, lanes: int) -> Execution | None:
         """Of an instruction without a mask in a thread of 32 lanes: the half that it works for; None for both of them.
 
-        Compilers split what they do for 32 lanes, and what the second half does is nothing to the first.
+        Compilers split instructions for 32 lanes; the halves do not affect each other.
         """
         if not self.no_mask or lanes < MAXIMUM_LANES or self.size > MAXIMUM_LANES // 2:
             return None

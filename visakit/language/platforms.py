@@ -1,4 +1,4 @@
-"""The platforms that the tools know, in order of age, and what differs between them."""
+"""The known platforms in order of age, and their differences."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _PRODUCTS = (
     (1270, "dg2"), (1271, "pvc"), (1272, "dg2"), (1274, "bmg"), (1276, ""), (1300, "ptl"), (1341, ""),
     (1360, "nvl"), (1361, ""), (1380, "cri"), (1381, ""),
 )  # fmt: skip
-"""The same by product family, which is all that older compilers write; the numbers are those that they write."""
+"""Platforms by product family, the only platform in the output of older compilers; the numbers are the families'."""
 
 
 def find(name: str) -> Platform | None:
@@ -97,17 +97,17 @@ def all_names() -> list[str]:
 
 
 def of_architecture(architecture: int, release: int) -> Platform | None:
-    """The platform of devices by their IP version, such as 20.1 of Battlemage G21; None if it is none of them."""
+    """The platform of devices by their IP version, such as 20.1 of Battlemage G21; None for an unknown one."""
     return PLATFORMS.get(_last(_ARCHITECTURES, (architecture, release)))
 
 
 def of_product(family: int) -> Platform | None:
-    """The platform of devices of a product family; None if it is none of them."""
+    """The platform of devices of a product family; None for an unknown one."""
     return PLATFORMS.get(_last(_PRODUCTS, family))
 
 
 def _last(rows: Sequence[tuple[Key, str]], key: Key) -> str:
-    """What the last row that begins at the key, or in front of it, has."""
+    """The value of the last row that begins at or before the key."""
     return next((name for first, name in reversed(rows) if first <= key), "")
 
 

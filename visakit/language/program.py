@@ -28,7 +28,7 @@ LEAST_LANES = 8
 """Lanes of the narrowest threads that compilers make, but for those of the vector compiler."""
 FIRST_VARIABLE, FIRST_PREDICATE, FIRST_SURFACE = 32, 1, 6
 MAXIMUM_PREDICATES = (1 << 12) - 1
-"""Predicates of a function: in front of an instruction they have numbers of twelve bits, and 0 is none."""
+"""Predicates of a function: predication encodes them in twelve bits, and 0 means no predicate."""
 NAMED_SAMPLER = 31
 
 PREDEFINED_VARIABLES: tuple[tuple[str, DataType, int], ...] = (
@@ -47,7 +47,7 @@ pause of a loop that waits (element 4)."""
 READ_ONLY_VARIABLES = frozenset(n for n, (name, _, _) in enumerate(PREDEFINED_VARIABLES) if name not in _WRITABLE)
 """Numbers of the others."""
 ARGUMENT_REGISTERS, RESULT_REGISTERS = 32, 12
-"""Registers of %arg and %retval, whatever bytes a register has; the counts above are of registers of 32 bytes."""
+"""Registers of %arg and %retval, for all sizes of registers; the counts above are of registers of 32 bytes."""
 ARG, RETVAL = 8, 9
 _IN_REGISTERS = {ARG: ARGUMENT_REGISTERS, RETVAL: RESULT_REGISTERS}
 
@@ -73,7 +73,7 @@ def predefined_names(version: tuple[int, int]) -> tuple[str, ...]:
 
 @functools.cache
 def predefined_strings(version: tuple[int, int]) -> tuple[str, ...]:
-    """The strings that every function's pool holds behind the function's own name."""
+    """Strings that follow the function's name in every function's pool."""
     return (*predefined_names(version), *PREDEFINED_SURFACES, "S31")
 
 
@@ -174,7 +174,7 @@ class AliasCircle(Exception):
 
 
 _READING = threading.RLock()
-"""Held while what was postponed is read."""
+"""Held while postponed parts are read."""
 
 
 def _unlock_reading() -> None:
@@ -191,7 +191,7 @@ BODY: dict[str, Callable[[], object]] = {
     **dict.fromkeys(("samplers", "surfaces", "inputs", "attributes"), list),
     **dict.fromkeys(("name_index", "input_size", "return_size"), int),
 }
-"""What stands in a function's own bytes, but for the instructions, and what it is without them."""
+"""Fields that a function's bytes hold, without the instructions, and their values before these are read."""
 
 
 @dataclass(slots=True, repr=False)
@@ -225,8 +225,8 @@ class Function:
     """
 
     pending: Callable[[Function], None] | None = field(default=None, repr=False, compare=False)
-    """Reads what was postponed when somebody looks at it, for a linker, which seldom does: the instructions, or all of
-    the function's own bytes. It does not hold the function, so that no cycle arises.
+    """Reads postponed parts on first use: the instructions, or all of a function's bytes. A linker seldom needs them.
+    It does not refer to the function, so that no cycle arises.
     """
 
     if not TYPE_CHECKING:
@@ -236,7 +236,7 @@ class Function:
                 raise AttributeError(f"a function has no '{name}'")
             with _READING:
                 pending = self.pending
-                if pending is None:  # Another thread may have read it meanwhile.
+                if pending is None:  # Another thread may have read it.
                     return object.__getattribute__(self, name)
                 self.pending = None
                 pending(self)
@@ -249,7 +249,7 @@ class Function:
         self.pending = fill
 
     def add_string(self, text: str) -> int:
-        """Append to the string pool; an empty string is not stored and stands at index 0."""
+        """Append to the string pool; an empty string has index 0 and is not stored."""
         if not text:
             return 0
         self.strings.append(text)
@@ -264,8 +264,8 @@ class Function:
 
     def integer_attribute(self, name: str, default: int = 0) -> int:
         """The value of an attribute; 1 of a flag."""
-        found = self.attribute(name)
-        return found.integer if found else default
+        value = self.attribute(name)
+        return value.integer if value else default
 
     @property
     def is_exported(self) -> bool:
@@ -283,7 +283,7 @@ class Function:
 
     @property
     def simd_size(self) -> int:
-        """Work-items of a thread; where the function does not say, or says 0, 16, and 1 for ``Target="cm"``."""
+        """Work-items of a thread; if the function has no size or 0: 16, and 1 for ``Target="cm"``."""
         return self.integer_attribute("SimdSize") or (1 if self.is_cm else 16)
 
     @property
@@ -318,12 +318,12 @@ class Function:
         return "S31" if index == NAMED_SAMPLER else self.samplers[index].name
 
     def predicate_bits(self, index: int) -> int:
-        """How many bits a predicate has, of which a thread has 32 lanes at most."""
+        """Bits of a predicate, of which a thread has 32 lanes at most."""
         return min(MAXIMUM_THREAD_LANES, self.predicates[index - FIRST_PREDICATE].elements)
 
     def state_elements(self, kind: int, index: int) -> int:
         """Elements of a surface or sampler variable, a :class:`~visakit.language.operands.State`; one if predefined."""
-        from visakit.language.operands import SURFACE  # which a function that nobody reads does without
+        from visakit.language.operands import SURFACE  # late: functions that are not read do not need it
 
         if kind == SURFACE:
             return 1 if index < FIRST_SURFACE else self.surfaces[index - FIRST_SURFACE].elements

@@ -1,6 +1,6 @@
-"""Lines of the program that was compiled: which one an instruction comes from, and what stands there.
+"""Source lines of a compiled program: the line of each instruction, and its text.
 
-``FILE`` and ``LOC`` say it, which compilers write with ``-g``; both hold for what follows them in the text.
+The directives ``FILE`` and ``LOC``, which compilers write with ``-g``, set them; each holds for the following text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class SourcePlace(NamedTuple):
 
 def source_lines(function: Function) -> list[SourcePlace | None]:
     """For each instruction of a function the line that it comes from; None where FILE and LOC do not say."""
-    found: list[SourcePlace | None] = []
+    places: list[SourcePlace | None] = []
     file, here = "", None
     for i in function.instructions:
         desc = i.desc
@@ -38,19 +38,19 @@ def source_lines(function: Function) -> list[SourcePlace | None]:
             file, here = function.strings[i.args["name"]], None
         elif desc.marks_line:
             line: int = i.args[LINE]
-            here = SourcePlace(file, line) if file and line else None  # Compilers write line 0 where there is none.
-        found.append(here)
-    return found
+            here = SourcePlace(file, line) if file and line else None  # Compilers write line 0 for unknown lines.
+        places.append(here)
+    return places
 
 
 class SourceFiles:
-    """Source files as they are found on this machine, each read once.
+    """Source files as found on this machine, each read once.
 
     Args:
-        folders: where files lie whose names are no paths from the root, and those that are not found where they should
-            be, by the last part of their names.
-        within: only files in one of the folders are looked into. What a file that somebody else made names may be
-            anything on this machine.
+        folders: folders of files with relative names, and of files whose absolute path does not exist, by the last part
+            of their names.
+        within: only files in one of these folders are read: the name of a file in a foreign image may be any path of
+            this machine.
     """
 
     def __init__(self, folders: Sequence[str], within: bool = False) -> None:
@@ -58,7 +58,7 @@ class SourceFiles:
         self._lines: dict[str, list[str] | str] = {}
 
     def text(self, place: SourcePlace) -> str:
-        """What stands in a line, without blanks at its end; empty if it is not known."""
+        """The text of a line, without blanks at its end; empty if the file is unknown."""
         lines = self._read(place.file)
         known = not isinstance(lines, str) and 0 < place.line <= len(lines)
         return lines[place.line - 1].rstrip() if known else ""
@@ -71,15 +71,15 @@ class SourceFiles:
 
     def problem(self, file: str) -> str:
         """Why a file is not shown; empty if it is."""
-        found = self._read(file)
-        return found if isinstance(found, str) else ""
+        lines = self._read(file)
+        return lines if isinstance(lines, str) else ""
 
     def _read(self, file: str) -> list[str] | str:
         """The lines of a file, or why it has none."""
-        found = self._lines.get(file)
-        if found is None:
-            found = self._lines[file] = self._lines_of(file)
-        return found
+        lines = self._lines.get(file)
+        if lines is None:
+            lines = self._lines[file] = self._lines_of(file)
+        return lines
 
     def _lines_of(self, file: str) -> list[str] | str:
         problem = "No such file or directory"
@@ -104,7 +104,7 @@ class SourceFiles:
 
 
 def _is_in(path: str, folder: str) -> bool:
-    """Whether a file lies in a folder or below, after all links are followed."""
+    """Whether a file is inside a folder, after all links are followed."""
     return os.path.realpath(path).startswith(os.path.join(folder, ""))
 
 

@@ -77,7 +77,7 @@ ALIGNMENTS = ("byte", "word", "dword", "qword", "oword", "GRF", "2GRF", "hword",
 """Alignment names in the order of their binary codes."""
 
 ALIGNMENT_BYTES = (1, 2, 4, 8, 16, 32, 64, 32, 64, 128)
-"""What these mean at least, in bytes."""
+"""Least sizes of these types, in bytes."""
 ALIGNMENT_CODES: dict[str, int] = {name: code for code, name in enumerate(ALIGNMENTS)} | {
     "GRFx2": 6,
     "wordx32": 8,

@@ -34,9 +34,9 @@ VISA, LINES, INDEX, ZE_INFO, LAUNCH, NOTE = (
 )
 DATA_PREFIX = ".visa.data."
 COMPATIBILITY = ".note.intelgt.compat"
-"""What every program binary of the compiler has, also one without kernels, which has no ze_info."""
+"""Section of every program binary of the compiler, also of one without kernels, which has no ze_info."""
 OLDER_BINARY = "Intel(R) OpenCL Device Binary"
-"""The section with the native code in what compilers of up to 2022 write unless they are asked for a zebin."""
+"""The section with the native code in binaries of compilers up to 2022, unless a zebin was requested."""
 TEXTS_OPTION = "-cl-intel-emit-zebin-visa-sections"
 """The build option that puts vISA texts into program binaries."""
 OLDER_BINARY_HINT = (
@@ -70,7 +70,7 @@ class Container:
 
 
 def _flags(section: str) -> int:
-    """What tools for ELF files, such as nm and size, take a section for: code, data, or neither."""
+    """Kinds of sections for tools for ELF files, such as nm and size: code, data, or neither."""
     if section == VISA:
         return SHF_ALLOC | SHF_EXECINSTR
     return SHF_ALLOC if section.startswith(DATA_PREFIX) else 0
@@ -81,10 +81,10 @@ def _bad(name: str, message: str, hint: str = "") -> FormatError:
 
 
 def read_container(data: bytes, name: str, with_symbols: bool = True) -> Container:
-    """Parse an object or image written by these tools; without its symbols for who asks the module.
+    """Parse an object or image written by these tools; ``with_symbols`` is false for users of the module alone.
 
     Raises:
-        FormatError: it is something else, or damaged.
+        FormatError: it has another format, or is damaged.
     """
     elf = read_elf(data, name, with_symbols)
     if elf.machine not in (EM_INTELGT, EM_NONE) or elf.section(VISA) is None:
@@ -111,7 +111,7 @@ def module_bytes(data: bytes, name: str) -> bytes:
     """The CISA module of a bare ``.isa``, an object or an image.
 
     Raises:
-        FormatError: the bytes are none of these.
+        FormatError: the bytes have another format.
     """
     if data[:4] == b"CISA":
         return data
@@ -122,11 +122,11 @@ def module_bytes(data: bytes, name: str) -> bytes:
 
 
 def not_taken(code: str, wanted: str, data: bytes, name: str, otherwise: str = "") -> Diagnostic:
-    """What is said of a file that is none of those that are wanted: what it is, and which command takes it.
+    """The message about a file of another kind than expected: its kind, and the command that takes it.
 
     Args:
-        wanted: behind "neither".
-        otherwise: what is said of a file of no kind that is known.
+        wanted: follows "neither" in the message.
+        otherwise: the message about a file of unknown kind.
     """
     kind = kind_of(name, data)
     if kind is None:

@@ -1,6 +1,6 @@
 """ELF files (System V ABI, chapter 4), as much as objects, images and zebins use: little-endian, 32 or 64 bits.
 
-Reading and writing stand beside each other, because both follow from the same three record layouts.
+One module reads and writes, because both follow from the same three record layouts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from visakit.diagnostics import Diagnostic, FormatError, Span
 
 ET_REL, ET_EXEC = 1, 2
 EM_NONE, EM_INTELGT, EM_ATI_R5XX = 0, 205, 122
-"""Machines; none is what GNU strip and objcopy write, which do not know the other two."""
+"""Machines; GNU strip and objcopy, which do not know the other two, write EM_NONE."""
 SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_REL = 0, 1, 2, 3, 4, 7, 8, 9
 STB_LOCAL, STB_GLOBAL = 0, 1
 STT_NOTYPE, STT_OBJECT, STT_FUNC = 0, 1, 2
@@ -36,7 +36,7 @@ _IDENT = 16
 
 @dataclass(repr=False)
 class Section:
-    """A section; ``link`` and ``info`` are numbers of sections or counts, as the type says."""
+    """A section; ``link`` and ``info`` are numbers of sections or counts, depending on the type."""
 
     name: str
     type: int
@@ -62,7 +62,7 @@ class ElfSymbol:
 
 @dataclass
 class Relocation:
-    """An entry of a relocation section; ``section`` is the one that it changes."""
+    """An entry of a relocation section; ``section`` is the relocated one."""
 
     section: str
     offset: int
@@ -126,15 +126,15 @@ class Elf:
         numbers = self._section_numbers()
         changed = list(dict.fromkeys(r.section for r in self.relocations))
         symbol_table = 1 + len(self.sections) + len(changed)
-        found = []
+        sections = []
         for name in changed:
             own = [r for r in self.relocations if r.section == name]
             data = b"".join(layout.pack(r.offset, _info(self.bits, indices[r.symbol], r.kind), r.addend) for r in own)
-            found.append(Section(f".rela{name}", SHT_RELA, data, word, symbol_table, numbers[name], layout.size))
-        return found
+            sections.append(Section(f".rela{name}", SHT_RELA, data, word, symbol_table, numbers[name], layout.size))
+        return sections
 
     def _symbol_sections(self, symbols: list[ElfSymbol], string_table: int) -> list[Section]:
-        """The symbol table, and behind it its strings, a section with the given number."""
+        """The symbol table, and after it its strings, a section with the given number."""
         layout, word = _SYMBOL[self.bits], self.bits // 8
         strings, numbers = _StringTable(), self._section_numbers() | {"": SHN_UNDEF, "*": SHN_ABS}
         rows = [bytes(layout.size)]
@@ -156,7 +156,7 @@ class Elf:
         return ident + _HEADER[bits].pack(*row, *counts)
 
     def _program_headers(self, offsets: dict[str, int]) -> bytes:
-        """A program header for each segment, which is one section as it lies in the file."""
+        """A program header for each segment, which is one section of the file."""
         by_name = {s.name: s for s in self.sections}
         out = b""
         for kind, flags, name in self.segments:
@@ -233,19 +233,19 @@ class _Reader:
             raise ValueError("the section headers lie outside the file")
         rows = [_SECTION[bits].unpack_from(self.data, table + i * entry_size) for i in range(count)]
         self.check_sizes(rows)
-        found = Elf(kind, machine, bits, entry, flags, self.data[7], self.data[8])
+        elf = Elf(kind, machine, bits, entry, flags, self.data[7], self.data[8])
         if rows and strings >= count:
             raise ValueError("there is no table of section names")
         names = self.contents(rows[strings]) if rows else b""
         for row in rows:
             name, section_type, section_flags, _, _, _, link, info, align, size = row
-            found.sections.append(
+            elf.sections.append(
                 Section(_text(names, name), section_type, self.contents(row), align, link, info, size, section_flags)
             )
         if with_symbols:
-            self.symbols_and_relocations(found)
-        found.sections = [s for s in found.sections if s.type != SHT_NULL]
-        return found
+            self.symbols_and_relocations(elf)
+        elf.sections = [s for s in elf.sections if s.type != SHT_NULL]
+        return elf
 
     def symbols_and_relocations(self, found: Elf) -> None:
         """Read them out of the sections of a file."""

@@ -1,4 +1,4 @@
-"""Linked images: what the linker writes and the simulator loads."""
+"""Linked images: the output of the linker and the input of the simulator."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ ZeInfo = Tree
 
 
 class KernelSummary(NamedTuple):
-    """What every launch asks of the instructions of a kernel, and of the functions that it may call: who has it need
-    not read them (:mod:`vsim.analysis.summary` makes it).
+    """Facts of the instructions of a kernel and its callees that every launch needs; a launch that has them reads no
+    instructions (:mod:`vsim.analysis.summary` makes it).
 
     Attributes:
         instructions: how many the kernel itself has.
@@ -58,7 +58,7 @@ class KernelSummary(NamedTuple):
 Summaries = Mapping[str, KernelSummary]
 """Those of some kernels of an image, by name."""
 Known = Callable[[bytes, int], Summaries | None]
-"""Gives, for the bytes of code and those of a register, what is known of code that was read and validated before."""
+"""Maps the bytes of code and of a register to the summary of code that was read and validated before."""
 
 
 @dataclass
@@ -73,29 +73,29 @@ class DataSection:
 
 @dataclass(repr=False)
 class LinkedImage:
-    """A module whose calls are resolved, with addresses, data and what the launcher must know.
+    """A module whose calls are resolved, with addresses, data and facts for the launcher.
 
     Attributes:
         module: the syntax tree of all kernels and functions.
         symbols: kernels, functions and data with their addresses, as ELF has them.
         data: constant and global data.
-        ze_info: what the compiler says of the kernels, as JSON or YAML; may be empty.
+        ze_info: the compiler's description of the kernels, as JSON or YAML; may be empty.
         launch: the launch file that was put into the image, as JSON; may be empty.
         platform: the name of the platform; may be empty.
         grf_size: bytes of a register.
         lines: source file and lines of functions, by name.
-        file: what messages call the image.
+        file: its name in messages.
         register_overrun: whether address variables may reach beyond their variable, into others whose addresses are
             taken and what lies between them. Files do not keep it.
-        lenient_reads: whether loads at one address give zeros behind the end of the buffer in which they begin, and
-            reads of registers by address zeros where no variable lies, in launches that no check watches: compilers
-            write both, and drop what they got. Files do not keep it.
+        lenient_reads: whether loads at one address give zeros beyond the end of their buffer, and reads of registers by
+            address give zeros outside of variables, in launches without checks: compilers emit both, and drop the
+            results. Files do not keep it.
         compiled: whether a compiler made its texts, which can say lines of the program that was compiled. Files do not
             keep it.
         approximate: whether sines, cosines, powers and logarithms of floats are only as exact as hardware must be,
             which is faster. Files do not keep it.
         code: the bytes that the module was read from; empty if it was made otherwise.
-        summaries: what is known of code that was read and validated before; None of code that is all there.
+        summaries: summaries of code that was read and validated before; None if all code is read.
     """
 
     module: Module
@@ -136,7 +136,7 @@ class LinkedImage:
 
     @property
     def is_read(self) -> bool:
-        """Whether instructions were read, and so may have been changed; else they are those of :attr:`code`."""
+        """Whether instructions were read, and so may have changed; else :attr:`code` has them."""
         return any(function.pending is None for function in self.module.all_functions)
 
     def module_bytes(self) -> bytes:
@@ -148,7 +148,7 @@ class LinkedImage:
         return write_module(self.module)
 
     def read_all(self) -> None:
-        """Read what was postponed, before several threads look at it, or somebody changes it."""
+        """Read postponed parts, before several threads use them, or the module is changed."""
         for function in self.module.all_functions:
             function.instructions  # noqa: B018
 
@@ -190,10 +190,10 @@ class LinkedImage:
         return Span(self.lines.get(function.name, (function.file or self.file, []))[0], line)
 
     def place(self, function: Function, instruction: Instruction | None) -> tuple[Span, tuple[Label, ...]]:
-        """Where an instruction of a function stands, and further places of it.
+        """The place of an instruction of a function, and further places of it.
 
         Where FILE and LOC tell, that is a line of the program that was compiled, else one of the text that was
-        assembled. The contents of the line are known if the file lies beside the image or in the working directory.
+        assembled. The contents of the line are known if the file is beside the image or in the working directory.
         """
         from visakit.language.source_lines import SourceFiles, SourcePlace, source_lines
 
@@ -241,7 +241,7 @@ def parse_ze_info(text: str, name: str, is_linked: bool = False) -> ZeInfo:
     those of its kernel.
 
     Raises:
-        FormatError: it is not YAML, or not a mapping with ``kernels``, or says of them what makes no sense.
+        FormatError: it is not YAML, or not a mapping with ``kernels``, or contradicts itself.
     """
     tree, lines = yaml_tree.parse(text, name)
     if not isinstance(tree, dict) or not isinstance(tree.get("kernels", []), list):
@@ -255,7 +255,7 @@ def read_image(data: bytes, name: str = "<image>", known: Known | None = None) -
     """Parse an image.
 
     Args:
-        known: where it knows the code, instructions are read when somebody looks at them.
+        known: if it knows the code, instructions are read on first use.
 
     Raises:
         FormatError: it is not an image (an object must be linked first), or it is damaged.
@@ -324,19 +324,19 @@ def _with_lines(module: Module, lines: Mapping[str, Sequence[int]]) -> Module:
 
 
 def _read_later(code: bytes, name: str, lines: Mapping[str, Sequence[int]]) -> Module:
-    """A module that is known to be whole: declarations, and instructions when somebody looks at them."""
+    """A validated module: declarations, and instructions on first use."""
     module = read_postponed(code, name, lines)
     for function in module.all_functions:
         function.attributes  # noqa: B018  All that is declared is read now: several threads may ask for it.
-        function.encoded = None  # Who reads the instructions may change them.
+        function.encoded = None  # Users of the instructions may change them.
     return module
 
 
 def _check_data(sections: list[DataSection]) -> None:
-    """Each data section lies in slots of its own among those for data: the simulator's table has a row for each slot.
+    """Data sections are in the address range for data and share no slot: the simulator has a table of slots.
 
     Raises:
-        ValueError: one lies elsewhere, or two lie in one slot.
+        ValueError: a section is outside of the range, or two share a slot.
     """
     end = DATA_BASE
     for s in sorted(sections, key=lambda s: s.address):

@@ -1,4 +1,4 @@
-"""Section ``.visa.index``: what a linker asks of the kernels and functions of an object, so that it need not read them.
+"""Section ``.visa.index``: facts for a linker about the kernels and functions of an object, in place of their code.
 
 It begins with a checksum of the module that it describes; of another module, or of none, nothing in it counts. Behind
 it stand how many functions and how many calls there are, a record for each, and the names that the calls mean.
@@ -31,13 +31,13 @@ class DeclaredSizes(NamedTuple):
     @classmethod
     def of(cls, function: Function) -> DeclaredSizes:
         """The sizes among the attributes of a function."""
-        found = (function.attribute(name) for name in _SIZE_ATTRIBUTES)
-        arguments, result, simd = (a.integer if a else None for a in found)
+        sizes = (function.attribute(name) for name in _SIZE_ATTRIBUTES)
+        arguments, result, simd = (a.integer if a else None for a in sizes)
         return cls(arguments, result, function.lanes if function.is_cm else simd)
 
 
 class Description(NamedTuple):
-    """How many instructions a kernel or function has, what it declares, its calls and the names that they mean."""
+    """The number of instructions of a kernel or function, its declarations, its calls and the names that they mean."""
 
     instructions: int
     sizes: DeclaredSizes
@@ -53,7 +53,7 @@ class Description(NamedTuple):
         return cls(len(function.instructions), DeclaredSizes.of(function), function.is_exported, calls, names)
 
     def fits(self, function: Function) -> bool:
-        """Whether the names of the calls are those of a function that was read since."""
+        """Whether the names of the calls are those of a function that was read after the index."""
         strings = function.strings
         return all(
             c.string < len(strings) and strings[c.string] == n for c, n in zip(self.calls, self.names, strict=True)
@@ -62,22 +62,22 @@ class Description(NamedTuple):
 
 def write_index(module: Module, data: bytes) -> bytes:
     """Contents of the section for a module and its bytes; none where a function declares a size that has no room."""
-    found = [Description.of(function) for function in module.all_functions]
-    calls = [call for d in found for call in d.calls]
+    descriptions = [Description.of(function) for function in module.all_functions]
+    calls = [call for d in descriptions for call in d.calls]
     try:
         functions = [
             _FUNCTION.pack(d.instructions, len(d.calls), *(_SILENT if n is None else n for n in d.sizes), d.is_exported)
-            for d in found
+            for d in descriptions
         ]
     except struct.error:
         return b""
-    names = b"\0".join(name.encode("utf-8", "surrogateescape") for d in found for name in d.names)
-    head = _HEAD.pack(zlib.crc32(data), len(found), len(calls))
+    names = b"\0".join(name.encode("utf-8", "surrogateescape") for d in descriptions for name in d.names)
+    head = _HEAD.pack(zlib.crc32(data), len(descriptions), len(calls))
     return b"".join([head, *functions, *(_CALL.pack(*call) for call in calls), names])
 
 
 def read_index(section: bytes, data: bytes) -> list[Description] | None:
-    """What is said of each function; None if the section belongs to other bytes.
+    """The record of each function; None if the section belongs to other bytes.
 
     Raises:
         ValueError: it belongs to these, and makes no sense.
@@ -93,16 +93,18 @@ def read_index(section: bytes, data: bytes) -> list[Description] | None:
         raise ValueError("it ends too early")
     records = [Call._make(fields) for fields in _CALL.iter_unpack(section[first:end])]
     names = section[end:].decode("utf-8", "surrogateescape").split("\0") if calls else []
-    found, position = [], 0
+    descriptions, position = [], 0
     for instructions, count, arguments, return_value, simd, is_exported in _FUNCTION.iter_unpack(
         section[_HEAD.size : first]
     ):
         declared, end = _declared(arguments, return_value, simd), position + count
-        found.append(Description(instructions, declared, is_exported, records[position:end], names[position:end]))
+        descriptions.append(
+            Description(instructions, declared, is_exported, records[position:end], names[position:end])
+        )
         position = end
     if position != calls or len(names) != calls or not {call.kind for call in records} <= set(KINDS):
         raise ValueError("it has other calls than it says")
-    return found
+    return descriptions
 
 
 @functools.cache

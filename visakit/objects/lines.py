@@ -33,7 +33,7 @@ def read_lines(data: bytes, name: str) -> Lines:
     Raises:
         FormatError: it is damaged.
     """
-    found: Lines = {}
+    lines: Lines = {}
     position = 0
     try:
         while position < len(data):
@@ -45,10 +45,10 @@ def read_lines(data: bytes, name: str) -> Lines:
                 data[a:b].decode("utf-8", "surrogateescape")
                 for a, b in ((position, name_end), (name_end + 1, file_end))
             )
-            found[function] = (file, numbers)
+            lines[function] = (file, numbers)
             position = file_end + 5 + 4 * count
     except (ValueError, struct.error):
         raise FormatError(
             Diagnostic("C022", f"the line map is damaged at offset {position:#x}", Span(name, 0))
         ) from None
-    return found
+    return lines

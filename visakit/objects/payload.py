@@ -1,4 +1,4 @@
-"""Where the values that ze_info names lie in the registers that a hardware thread finds filled.
+"""Register offsets of the values that ze_info names, in the registers that a hardware thread starts with.
 
 ::
 
@@ -23,7 +23,7 @@ PlacedField = tuple[int, PayloadField]
 
 
 class PayloadPlaces(NamedTuple):
-    """Where everything in a payload lies, in bytes from the first register.
+    """Offsets of all parts of a payload, in bytes from the first register.
 
     Attributes:
         ids: bytes of local ids, whole registers; they begin with the second register.
@@ -41,7 +41,7 @@ def payload_places(info: KernelInfo, grf_size: int, platform: str, inputs: Seque
 
     Args:
         grf_size: bytes of a register.
-        inputs: what the text of the kernel wants in registers.
+        inputs: the inputs of the kernel's text.
     """
     ids = round_up(info.per_thread_size, grf_size)
     start = grf_size + ids
@@ -55,10 +55,10 @@ def payload_places(info: KernelInfo, grf_size: int, platform: str, inputs: Seque
 
 
 def _skipped(info: KernelInfo, beyond: int, taken: set[int]) -> int:
-    """Bytes left out in front of the first value behind the inline data, which lies at a multiple of its alignment.
+    """Bytes before the first value after the inline data, which begins at a multiple of its alignment.
 
-    ze_info counts on as if there were none. Pointers to local memory are aligned as what they point to, vectors by
-    value as their size; structures of that size are not, so that the places which are taken decide.
+    Offsets in ze_info do not count them. Pointers to local memory have the alignment of their target, vectors by value
+    that of their size. Structures have none, so that the occupied places decide.
     """
     first = min(
         (f for f in info.payload if f.size and f.offset >= info.inline_size), key=lambda f: f.offset, default=None
@@ -71,7 +71,7 @@ def _skipped(info: KernelInfo, beyond: int, taken: set[int]) -> int:
 
 
 def _pieces(field: PayloadField, inline_size: int) -> list[PayloadField]:
-    """A value as it lies in registers: a structure that begins in the inline data goes on behind the gap."""
+    """A value in registers: a structure that begins in the inline data continues after the gap."""
     inside = inline_size - field.offset
     if field.kind != "arg_byvalue" or not 0 < inside < field.size:
         return [field]

@@ -1,7 +1,7 @@
 """The events of a YAML text to a tree.
 
 A text is read event by event, without recursion and within limits: no aliases (a few lines could mean gigabytes, or
-contain themselves), no tags, one document, so many values, so deep.
+contain themselves), no tags, one document, limits of values and depth.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from visakit.diagnostics import FormatError
 from visakit.objects.yaml_lines import Lines, Tree, not_yaml
 
 MAXIMUM_VALUES, MAXIMUM_DEPTH = 1 << 21, 32
-"""Values in a text, and how deep they lie."""
+"""Limits of values in a text, and of their nesting."""
 TOO_DEEP = f"it is nested deeper than {MAXIMUM_DEPTH}"
 _CONSTANTS = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None, "true": True, "True": True, "TRUE": True,
     "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
-"""What plain words mean in YAML 1.2, which the compiler writes: an argument with the name ``off`` has no quotes."""
+"""Plain words of YAML 1.2, which the compiler writes: an argument with the name ``off`` has no quotes."""
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,30})")
 _HEXADECIMAL = re.compile(r"[-+]?0x[0-9a-fA-F]{1,30}")
 _OCTAL = re.compile(r"[-+]?0[0-7]{1,30}")
@@ -50,7 +50,7 @@ def read(text: str, name: str, lines: Lines) -> object:
         mark = getattr(error, "problem_mark", None)
         place = (mark.line + 1, mark.column + 1) if mark else ()
         problem = getattr(error, "problem", None) or str(error)
-        # libyaml 0.2.6 has a limit of its own, far above ours, and its scanner reads ahead far enough to meet it.
+        # libyaml 0.2.6 also has a limit, far above ours, and its scanner reads ahead far enough to meet it.
         raise not_yaml(TOO_DEEP if "nesting depth" in problem else problem, name, *place) from None
     except (ValueError, RecursionError) as error:
         raise not_yaml(str(error), name) from None
@@ -133,7 +133,7 @@ def _line(event: Event) -> int:
 
 
 def _plain(text: str) -> object:
-    """What a word without quotes means."""
+    """The value of a word without quotes."""
     if _INTEGER.fullmatch(text):
         return int(text)
     if text in _CONSTANTS:

@@ -1,4 +1,4 @@
-"""YAML as a compiler writes it, to a tree of plain values with the lines of its keys; what else YAML can do is refused.
+"""YAML of compilers to a tree of plain values with the lines of its keys; other features of YAML are refused.
 
 Users of the tree know no YAML; ``visakit.objects.yaml_reader``, which makes it, is loaded with the first text.
 """
@@ -16,7 +16,7 @@ MAXIMUM_SIZE = 1 << 25
 
 
 class JsonLines(Lines):
-    """The lines of the keys of a JSON text, which is read a second time, as YAML, when somebody asks for one."""
+    """The lines of the keys of a JSON text, which is parsed again, as YAML, by the first request for a line."""
 
     def __init__(self, text: str, name: str, root: object) -> None:
         super().__init__()
@@ -34,12 +34,12 @@ class JsonLines(Lines):
     def _read(self) -> None:
         from visakit.objects.yaml_reader import read
 
-        found = Lines()
-        pairs = [(self.root, read(self.text, self.name, found))]
+        lines = Lines()
+        pairs = [(self.root, read(self.text, self.name, lines))]
         while pairs:
             value, twin = pairs.pop()
             if isinstance(value, dict) and isinstance(twin, dict):
-                self.mappings[id(value)] = found.mappings[id(twin)]
+                self.mappings[id(value)] = lines.mappings[id(twin)]
                 pairs += [(value[key], twin[key]) for key in value.keys() & twin.keys()]
             elif isinstance(value, list) and isinstance(twin, list):
                 pairs += zip(value, twin, strict=False)

@@ -1,8 +1,8 @@
-"""What the compiler says of a kernel in ``.ze_info``, as typed records.
+"""The compiler's description of a kernel in ``.ze_info``, as typed records.
 
 ``.ze_info`` is the YAML (in images: JSON) that Intel's compiler puts beside a kernel for the driver: its execution
-environment, which values it wants at which offsets of its payload, and which argument is which surface. The linker
-checks what it reads against the records, the simulator works with them: nothing else looks into the tree.
+environment, the values at the offsets of its payload, and the surfaces of its arguments. The linker checks the tree
+against the records. The simulator works with the records: no other module reads the tree.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from visakit.diagnostics import Diagnostic, FormatError, Span
 from visakit.objects.yaml_lines import Lines, Tree
 
 MAXIMUM_PAYLOAD, MAXIMUM_MEMORY, MAXIMUM_INDEX = 1 << 20, 1 << 28, 1 << 16
-"""What sizes and offsets in the payload, sizes of memories, and numbers of arguments and surfaces stay below."""
+"""Exclusive bound of payload offsets and sizes, sizes of memories, and numbers of arguments and surfaces."""
 MAXIMUM_GROUP = 1 << 32
 SIMD_SIZES = (1, 2, 4, 8, 16, 32)
 _LOCAL_IDS = ("local_id", "packed_local_ids")
@@ -40,8 +40,8 @@ class PayloadField(NamedTuple):
     """One value of the payload, in ze_info's words.
 
     Attributes:
-        kind: ``arg_type``: what the value is, such as ``arg_bypointer`` or ``local_size``.
-        offset, size: in bytes, behind the local ids.
+        kind: ``arg_type``: the kind of the value, such as ``arg_bypointer`` or ``local_size``.
+        offset, size: in bytes, counted after the local ids.
         argument: index of the argument that it belongs to; -1 for none.
         address_space: of pointers, ``global``, ``constant``, ``local``, ``image`` or ``sampler``.
         address_mode: of pointers, ``stateless``, ``stateful``, ``bindless`` or ``slm``.
@@ -100,15 +100,15 @@ class PayloadField(NamedTuple):
 
 
 class KernelInfo(NamedTuple):
-    """What ze_info says of one kernel.
+    """The description of one kernel in ze_info.
 
     Attributes:
         required_size: the only work-group size that the kernel runs with; None where any will do.
         simd_size: lanes of a thread; those of the text where ze_info does not say it (``says_simd``).
-        slm_size: local memory in bytes; 0 where nothing is said.
-        inline_size: bytes of the payload that the hardware puts in a register of their own.
-        scratch_size, private_size: bytes that each hardware thread has of its own, for spills and for private arrays.
-        per_thread_size: bytes of what a thread has of its own in front of the payload.
+        slm_size: local memory in bytes; 0 if it is missing.
+        inline_size: bytes of the payload that the hardware puts in a separate register.
+        scratch_size, private_size: bytes for each hardware thread, for spills and for private arrays.
+        per_thread_size: bytes of a thread's part before the payload.
         local_id_offset, local_id_size: of the local ids among them.
         surfaces: number in the binding table and index of the argument.
         samplers: states that are part of the program, by number.
@@ -133,23 +133,23 @@ class KernelInfo(NamedTuple):
 
 
 def kernel_info(tree: Tree, name: str, simd_size: int) -> KernelInfo | None:
-    """What ze_info says of a kernel; None if it does not speak of it.
+    """The description of a kernel in ze_info; None without one.
 
     Args:
         simd_size: lanes of the kernel where ze_info does not say how many.
 
     Raises:
-        ZeInfoError: a value is not what ze_info has there.
+        ZeInfoError: a value has another type or range than its key.
     """
     info = _named(tree.get("kernels"), name)
     return None if info is None else _kernel(info, simd_size)
 
 
 def check(tree: Tree, lines: Lines, name: str) -> None:
-    """Read all that ze_info says of kernels; ``lines`` are those of the text that it comes from, ``name`` is its name.
+    """All descriptions of kernels in ze_info; ``lines`` are those of its text, ``name`` is its name.
 
     Raises:
-        FormatError: C021, with the line, a value is not what ze_info has there.
+        FormatError: C021, with the line, a value has another type or range than its key.
     """
     subject = ""
     try:
@@ -213,7 +213,7 @@ def declared_arguments(tree: Tree, name: str) -> tuple[dict[int, str], dict[int,
     """Names and types of the arguments of a kernel by index, as its source declares them; a type is ``float4;16``.
 
     Raises:
-        ZeInfoError: a value is not what ze_info has there.
+        ZeInfoError: a value has another type or range than its key.
     """
     return _arguments(_named(tree.get("kernels_misc_info"), name) or {})
 
@@ -227,10 +227,10 @@ def _arguments(info: Tree) -> tuple[dict[int, str], dict[int, str]]:
 
 
 def _number(tree: Tree, key: str, default: int = 0, *, least: int = 0, limit: int = 1 << 32) -> int:
-    """A number below a limit; the default where there is none.
+    """A number below a limit; the default if it is missing.
 
     Raises:
-        ZeInfoError: it is something else.
+        ZeInfoError: it is no such number.
     """
     value = tree.get(key)
     if value is None:
@@ -244,7 +244,7 @@ def _number(tree: Tree, key: str, default: int = 0, *, least: int = 0, limit: in
 
 
 def _mapping(tree: Tree, key: str) -> Tree:
-    """A mapping, empty where there is none."""
+    """A mapping, empty if it is missing."""
     value = tree.get(key) or {}
     if not isinstance(value, dict):
         raise ZeInfoError(f"'{key}' is {value!r:.80}, a mapping was expected", tree, key)
@@ -252,7 +252,7 @@ def _mapping(tree: Tree, key: str) -> Tree:
 
 
 def _mappings(tree: Tree, key: str) -> list[Tree]:
-    """A list of mappings, empty where there is none."""
+    """A list of mappings, empty if it is missing."""
     value = tree.get(key) or []
     if not isinstance(value, list) or not all(isinstance(e, dict) for e in value):
         raise ZeInfoError(f"'{key}' is {value!r:.60}, a list of mappings was expected", tree, key)
@@ -276,8 +276,8 @@ def _required_size(environment: Tree) -> tuple[int, ...] | None:
 
 def _named(entries: object, name: str) -> Tree | None:
     """The mapping of a list that is about a kernel."""
-    found = entries if isinstance(entries, list) else []
-    return next((e for e in found if isinstance(e, dict) and e.get("name") == name), None)
+    named = entries if isinstance(entries, list) else []
+    return next((e for e in named if isinstance(e, dict) and e.get("name") == name), None)
 
 
 def _per_thread_memory(info: Tree, simd: int) -> tuple[int, int]:

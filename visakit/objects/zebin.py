@@ -42,10 +42,10 @@ class ZebinText(NamedTuple):
 
 @dataclass
 class Zebin:
-    """What a zebin says in vISA.
+    """The vISA contents of a zebin.
 
     Attributes:
-        name: what messages call the file.
+        name: the file's name in messages.
         texts: for each kernel its text, then those of the functions that were compiled with it.
         ze_info: the YAML.
         platform: the target; empty if the file does not say, or :mod:`visakit.language.platforms` does not have it.
@@ -73,7 +73,7 @@ def is_older_binary(data: bytes) -> bool:
 
 
 def has_no_kernels(data: bytes) -> bool:
-    """Whether bytes are what the compiler makes of a source without a kernel: a zebin without ze_info."""
+    """Whether bytes are the compiler's result for a source without a kernel: a zebin without ze_info."""
     elf = _compiled(data, _NOTES)
     return elf is not None and elf.section(_NOTES) is not None and not any(elf.section(s) for s in (_ZE_INFO, ".visa"))
 
@@ -95,10 +95,10 @@ def find_zebin(data: bytes, name: str, platform: str | None = None) -> tuple[byt
     """A zebin, or the one for a platform out of the compiler driver's container of several; None for other bytes.
 
     Args:
-        platform: the canonical name of the platform that is wanted; None if nothing was said.
+        platform: the canonical name of the requested platform; None for any.
 
     Returns:
-        The contents, and what messages call them.
+        The contents, and their name in messages.
 
     Raises:
         FormatError: none is for that platform, or nothing says which of several is wanted; the archive is damaged, or
@@ -152,7 +152,7 @@ def _bad(name: str, code: str, message: str, hint: str = "") -> FormatError:
 
 
 def _read_text(contents: bytes, name: str) -> ZebinText:
-    """One section; its name is the one that the compiler wrote."""
+    """One section, under the compiler's name."""
     text = contents.rstrip(b"\0").decode("utf-8", "replace").replace("\r\n", "\n")
     head = _HEAD.search(text)
     if head is None:
@@ -179,7 +179,7 @@ def _named(texts: list[ZebinText], tree: ZeInfo, name: str) -> list[ZebinText]:
 
 
 def _renamed(text: ZebinText, kernel: str, tree: ZeInfo, name: str) -> ZebinText:
-    """A kernel's text under its name in ze_info, if SIMD size and payload are those that ze_info has for it."""
+    """A kernel's text under its name in ze_info, if SIMD size and payload are those of ze_info."""
     simd = _SIMD.search(text.text)
     try:
         info = kernel_info(tree, kernel, int(simd[1]) if simd else 8)
@@ -191,7 +191,7 @@ def _renamed(text: ZebinText, kernel: str, tree: ZeInfo, name: str) -> ZebinText
     if info is not None:
         used = max((int(offset) + int(size) for offset, size in _INPUT.findall(text.text)), default=0)
         given = info.per_thread_size + max((p.offset + p.size for p in info.payload), default=0)
-        # In front lies a register, or two; both parts are filled up to registers, of 64 bytes at most.
+        # A register or two precede them; both parts are filled up to registers, of 64 bytes at most.
         if used > given + 4 * 64:
             message = f"the text in the place of kernel '{kernel}' reads {used} bytes of payload, ze_info has {given}"
             raise _bad(name, "C012", message)
@@ -240,23 +240,23 @@ def platform_of(data: bytes, name: str) -> str:
 
 
 def _platform(elf: Elf) -> str:
-    """The platform by the notes of a zebin, else by what a text says of itself."""
+    """The platform in the notes of a zebin, else in a text."""
     notes = {kind: value for s in elf.sections if s.name == _NOTES for kind, value in _notes(s.data)}
-    found = None
+    platform = None
     if len(configuration := notes.get(_NOTE_CONFIGURATION, b"")) == 4:
         (word,) = struct.unpack("<I", configuration)
-        found = of_architecture(word >> 22, word >> 14 & 0xFF)
+        platform = of_architecture(word >> 22, word >> 14 & 0xFF)
     for s in elf.sections:
-        if found is None and s.name.startswith(_TEXT):
+        if platform is None and s.name.startswith(_TEXT):
             said = _PLATFORM.search(s.data.decode("utf-8", "replace"))
-            found = find(said[1]) if said else None
-    if found is None and len(product := notes.get(_NOTE_PRODUCT, b"")) == 4:
-        found = of_product(struct.unpack("<I", product)[0])
-    return found.name if found else ""
+            platform = find(said[1]) if said else None
+    if platform is None and len(product := notes.get(_NOTE_PRODUCT, b"")) == 4:
+        platform = of_product(struct.unpack("<I", product)[0])
+    return platform.name if platform else ""
 
 
 def _notes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Kinds and contents of the compiler's notes in a section, as far as it is whole."""
+    """Kinds and contents of the compiler's notes in a section, up to the first damaged one."""
     position = 0
     while position + 12 <= len(data):
         owner_size, size, kind = struct.unpack_from("<III", data, position)

@@ -21,8 +21,8 @@ class Shared:
     """An allocation.
 
     Attributes:
-        kind: Intel's number for who it is for; unknown for SVM.
-        mapped: of what the program does in parts that it has mapped, by where they begin.
+        kind: Intel's number for host, device or shared memory; unknown for SVM.
+        mapped: accesses of the program to mapped parts, by the address of the part.
     """
 
     buffer: Buffer
@@ -38,7 +38,7 @@ class Shared:
 
     @property
     def address(self) -> int:
-        """What everybody knows it by."""
+        """Its address for the program and kernels."""
         return self.buffer.address
 
     @property
@@ -61,7 +61,7 @@ class _System:
 
 
 def readable(size: int) -> int:
-    """Bytes that kernels may read where so many were asked for: a device maps whole pages."""
+    """Readable bytes of an allocation of a size: a device maps whole pages."""
     return -(-size // PAGE) * PAGE
 
 
@@ -71,12 +71,12 @@ def _system() -> _System:
 
 
 def map_memory(address: int, size: int) -> bool:
-    """Whether memory could be mapped at an address; something of the program may be there."""
+    """Whether memory could be mapped at an address; the program may use the address."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _FIXED
-    found = _system().map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
-    if found is not None and found != address and found != ctypes.c_void_p(-1).value:
-        _system().unmap(found, size)  # An old system, which takes the address for a wish.
-    return bool(found == address)
+    mapped = _system().map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+    if mapped is not None and mapped != address and mapped != ctypes.c_void_p(-1).value:
+        _system().unmap(mapped, size)  # An old system, which takes the address for a wish.
+    return bool(mapped == address)
 
 
 def unmap_memory(address: int, size: int) -> None:
@@ -85,7 +85,7 @@ def unmap_memory(address: int, size: int) -> None:
 
 
 def free_all(shared: dict[int, Shared]) -> None:
-    """Give back what is left when a context goes."""
+    """Free the remaining allocations of a context that is destroyed."""
     while shared:
-        _, found = shared.popitem()
-        unmap_memory(found.address, found.buffer.room)
+        _, allocation = shared.popitem()
+        unmap_memory(allocation.address, allocation.buffer.room)

@@ -1,6 +1,6 @@
 """The compiler driver as programs need it: whole programs, and objects that are linked later.
 
-An object is SPIR-V, a library LLVM's bitcode; what is linked of them goes through the compiler's second half.
+An object is SPIR-V, a library LLVM's bitcode; a program linked of them goes through the compiler's second half.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _LINK_OPTIONS = ("-create-library", "-enable-link-options")
 
 
 class Made(NamedTuple):
-    """What the compiler made: bytes, empty if it found errors, and what it said."""
+    """The compiler's result: bytes, empty if it found errors, and its log."""
 
     data: bytes
     log: str
 
     @property
     def has_unknown_options(self) -> bool:
-        """Whether it was told something that it does not know."""
+        """Whether the compiler was given an unknown option."""
         return not self.data and UNKNOWN_OPTIONS in self.log
 
 
@@ -70,7 +70,7 @@ def linked(name: str, parts: Sequence[bytes], device: Device, options: str, is_l
 
 
 def _kept(parts: Sequence[object], make: Callable[[], Made]) -> Made:
-    """What the compiler makes of parts, out of the user's cache if it was made before and nothing was said of it."""
+    """The compiler's result for parts, from the user's cache if possible; results with a log are not cached."""
     driver = compiler()
     if driver is None:
         return make()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from visakit.opencl import cl, host, info
 from visakit.opencl.allocation import Shared, free_all
 from visakit.opencl.device import Device, Platform, platform
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.info import Answers
 from visakit.opencl.objects import ClObject
 from visakit.opencl.order import Order
@@ -25,9 +25,9 @@ class Context(ClObject):
         space: where buffers and the data of programs have their addresses.
         shared: allocations that the program and kernels know by the same address, by that.
         allocations: how many there have been.
-        queues: those that are alive.
+        queues: the live queues.
         order: which commands come before which, where races of launches are looked for.
-        notify: a function of the program that is told of errors, and what it gets; 0 for none.
+        notify: a function of the program that receives errors, and its user data; 0 for none.
     """
 
     invalid = cl.CL_INVALID_CONTEXT
@@ -48,9 +48,9 @@ class Context(ClObject):
 
     def device(self, handle: int) -> Device:
         """A device of the context."""
-        found = Device.find(handle)
-        require(found in self.devices, cl.CL_INVALID_DEVICE, "the device is not of the context")
-        return found
+        device = Device.find(handle)
+        require(device in self.devices, cl.CL_INVALID_DEVICE, "the device is not of the context")
+        return device
 
     def devices_at(self, address: int, count: int) -> list[Device]:
         """Devices of the context in an array of handles; all of them for no array."""
@@ -58,7 +58,7 @@ class Context(ClObject):
         return [self.device(handle) for handle in host.read_sizes(address, count)] if address else self.devices
 
     def report(self, message: str) -> None:
-        """Tell the user, and the program if it wants to know, what went wrong behind its back."""
+        """Report an error outside of calls to the user, and to the program's callback."""
         say(message)
         function, user_data = self.notify
         if function:
@@ -76,25 +76,25 @@ def read_properties(address: int) -> bytes:
     """The properties of a new context as they were given.
 
     Raises:
-        Refused: a property is not known, or names another platform.
+        ClError: a property is not known, or names another platform.
     """
     if not address:
         return b""
-    found = host.properties(address)
-    names = [name for name, _ in found]
-    for name, value in found:
+    pairs = host.properties(address)
+    names = [name for name, _ in pairs]
+    for name, value in pairs:
         if name == cl.CL_CONTEXT_PLATFORM:
             require(value == platform().handle, cl.CL_INVALID_PLATFORM, "the platform is another driver's")
         elif name == cl.CL_CONTEXT_INTEROP_USER_SYNC:
             require(value in (0, 1), cl.CL_INVALID_PROPERTY, f"{value:#x} is no truth value")
         else:
-            raise Refused(cl.CL_INVALID_PROPERTY, f"{name:#x} is no property of contexts here")
+            raise ClError(cl.CL_INVALID_PROPERTY, f"{name:#x} is no property of contexts here")
         require(names.count(name) == 1, cl.CL_INVALID_PROPERTY, "a property is given twice")
-    return host.pack_sizes([n for pair in found for n in pair] + [0])
+    return host.pack_sizes([n for pair in pairs for n in pair] + [0])
 
 
 def find_platform(handle: int) -> Platform:
-    """The platform; null stands for it, too."""
+    """The platform; null is it, too."""
     return Platform.find(handle) if handle else platform()
 
 

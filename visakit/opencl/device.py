@@ -11,7 +11,7 @@ import visakit
 from visakit.compiler.devices import compiler_driver, preferred_device
 from visakit.language.platforms import PLATFORMS, find
 from visakit.opencl import cl, info
-from visakit.opencl.errors import Refused
+from visakit.opencl.errors import ClError
 from visakit.opencl.info import Answers, text, u32, u64
 from visakit.opencl.models import MODELS
 from visakit.opencl.objects import ClObject
@@ -19,7 +19,7 @@ from visakit.opencl.settings import PLATFORM_SETTING
 from vsim.command.driver import machine_memory
 
 MAXIMUM_ALLOCATION = 0xFFFF_0000
-"""Bytes of a buffer: what a slot of the simulated address space holds."""
+"""Largest buffer in bytes: the size of a slot of the simulated address space."""
 IMAGE_SIDE, VOLUME_SIDE, IMAGE_LAYERS, IMAGE_BUFFER = 16384, 2048, 2048, 1 << 27
 """Texels along an axis of an image, of one with depth; layers; texels of an image over a buffer."""
 ATOMIC_CAPABILITIES = (
@@ -105,8 +105,8 @@ def host_nanoseconds() -> int:
 def _wanted_devices() -> list[str]:
     """The names of the devices: those of the environment variable, else one that the compiler knows."""
     wanted = os.environ.get(PLATFORM_SETTING, "")
-    found = [p.name for word in wanted.split(",") if (p := find(word.strip())) and p.name in MODELS]
-    return list(dict.fromkeys(found)) or [preferred_device()]
+    names = [p.name for word in wanted.split(",") if (p := find(word.strip())) and p.name in MODELS]
+    return list(dict.fromkeys(names)) or [preferred_device()]
 
 
 def _spirv_versions() -> tuple[tuple[int, int], ...]:
@@ -161,7 +161,7 @@ def _long(value: int) -> Callable[[Device], bytes]:
 
 
 def _image(value: int, encode: Callable[[int], bytes] = u64) -> Callable[[Device], bytes]:
-    """A limit of images; 0 where there are none."""
+    """A limit of images; 0 on devices without images."""
     return lambda d: encode(value if d.model.has_images else 0)
 
 
@@ -311,15 +311,15 @@ def devices_of_type(wanted: int) -> list[Device]:
     """The devices that a type asks for.
 
     Raises:
-        Refused: it is no type, or there is none.
+        ClError: no such type exists, or no device has it.
     """
     known = cl.CL_DEVICE_TYPE_CPU | cl.CL_DEVICE_TYPE_GPU | cl.CL_DEVICE_TYPE_ACCELERATOR
     known |= cl.CL_DEVICE_TYPE_CUSTOM | cl.CL_DEVICE_TYPE_DEFAULT
     if wanted != cl.CL_DEVICE_TYPE_ALL and (not wanted or wanted & ~known):
-        raise Refused(cl.CL_INVALID_DEVICE_TYPE, f"{wanted:#x} is no type of devices")
+        raise ClError(cl.CL_INVALID_DEVICE_TYPE, f"{wanted:#x} is no type of devices")
     devices = platform().devices
     if wanted == cl.CL_DEVICE_TYPE_ALL or wanted & cl.CL_DEVICE_TYPE_GPU:
         return devices
     if wanted & cl.CL_DEVICE_TYPE_DEFAULT:
         return devices[:1]
-    raise Refused(cl.CL_DEVICE_NOT_FOUND, "all devices are GPUs")
+    raise ClError(cl.CL_DEVICE_NOT_FOUND, "all devices are GPUs")

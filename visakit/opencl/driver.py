@@ -1,4 +1,4 @@
-"""Calls as the program makes them: what is refused becomes a status, and nothing else leaves Python."""
+"""Calls of the program: a refusal becomes a status, and no other exception leaves Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TextIO
 from visakit.opencl import cl, host
 from visakit.opencl.calls import Call, load
 from visakit.opencl.context import say
-from visakit.opencl.errors import Given, Refused, interrupted
+from visakit.opencl.errors import ClError, PartialSuccess, interrupted
 from visakit.opencl.interface import EntryPoint, served_points
 from visakit.opencl.objects import note_call, set_dispatch_table
 from visakit.opencl.settings import TRACE_SETTING
@@ -46,7 +46,7 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
             note_call(name)
             try:
                 function(*given)
-            except Refused as problem:
+            except ClError as problem:
                 _LAST.reason = problem.reason
                 return problem.status
             except BaseException as error:
@@ -61,7 +61,7 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
             note_call(name)
             try:
                 return function(*given) or nothing
-            except Refused as problem:
+            except ClError as problem:
                 _LAST.reason = problem.reason
             except BaseException as error:
                 _mistake(name, error)
@@ -72,13 +72,13 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
     def made(*given: int) -> int:
         note_call(name)
         try:
-            found = function(*given)
+            result = function(*given)
             host.write_u32(given[-1], cl.CL_SUCCESS)
-            return found or 0
-        except Refused as problem:
+            return result or 0
+        except ClError as problem:
             _LAST.reason = problem.reason
             host.write_u32(given[-1], problem.status)
-            return problem.handle if isinstance(problem, Given) else 0
+            return problem.handle if isinstance(problem, PartialSuccess) else 0
         except BaseException as error:
             host.write_u32(given[-1], _mistake(name, error))
         return 0
@@ -91,8 +91,8 @@ _LAST = threading.local()
 
 
 def _mistake(name: str, error: BaseException) -> int:
-    """The status for an exception that is no refusal: the system has no memory, the user interrupts, or the driver is
-    wrong, which is said. One that got through would look like success.
+    """The status for an exception that is no refusal: memory is exhausted, the user interrupts, or the driver has a
+    bug, which is reported. An exception that reached C would look like success.
     """
     if not isinstance(error, Exception):
         interrupted(error)
@@ -121,13 +121,13 @@ class _Trace:
             self.stream = None
             if stream is not sys.stderr:
                 with contextlib.suppress(OSError, ValueError):
-                    stream.close()  # What is in its buffer would be written when the interpreter ends.
+                    stream.close()  # Its buffer would be written at the end of the interpreter.
             name = getattr(stream, "name", "the trace")
             say(f"visakit: {name}: {getattr(error, 'strerror', None) or error}; calls are not traced any more")
 
 
 def _traced(point: EntryPoint, function: Export, trace: _Trace) -> Export:
-    """A call that leaves a line: what it was given, what it gave, why it was refused, how long it took."""
+    """A call that is traced: parameters, result, reason of a refusal, duration."""
 
     def traced(*given: int) -> int | None:
         _LAST.reason = ""
@@ -152,7 +152,7 @@ def _shown(kind: str, value: int) -> str:
 
 
 def open_trace() -> TextIO | None:
-    """Where calls are written to; None where nobody wants them."""
+    """The stream of the trace of calls; None without a trace."""
     path = os.environ.get(TRACE_SETTING)
     if not path:
         return None
@@ -170,7 +170,7 @@ def connect(table: int, define: Callable[[str, Export], None]) -> None:
 
     Args:
         table: the address of the library's dispatch table.
-        define: makes a function what the library calls under a name.
+        define: registers a function for the library's callback of a name.
     """
     set_dispatch_table(table)
     for name, function in exports(open_trace()).items():

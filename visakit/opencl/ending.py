@@ -1,32 +1,31 @@
-"""The end of the process, and of Python in it: programs call then, too, to release what they hold.
+"""The end of the process, and of Python in it: programs also call during it, to release objects.
 
 Programs keep objects of OpenCL in static variables and in libraries, whose destructors release them after ``main`` has
-returned; their threads may wait in a call meanwhile. By then Python is finalised, if the program is one in Python,
-and the C library destroys what LLVM keeps in static variables. So every call passes a gate (in C:
-visakit/opencl/library.py).
+returned; at this time their threads may wait in a call. Python is finalised by then, if the program is one in Python,
+and the C library destroys LLVM's static variables. So every call passes a gate (in C: visakit/opencl/library.c.in).
 
 After Python begins to finalise, no call enters it:
 
-* A call first counts itself as entering, then looks whether Python runs, then takes Python's lock, then is entering no
-  more. Python says that it does not run from the moment on at which only the finalising thread may have the lock. A
-  call that sees that is refused.
+* A call first counts itself as entering, then checks whether Python runs, then takes Python's lock, then is entering no
+more. Python reports that it does not run as soon as only the finalising thread may have the lock. A call that sees this
+is refused.
 * A call that has looked before wants the lock, and Python ends its thread for that (3.14 lets it sleep). The thread has
   frames of the program, so that it is parked instead: it sleeps until the process ends. So do threads that waited in a
   call, or ran a kernel, when they want the lock again.
-* The states of threads that taking the lock uses go after all else of the interpreter: the last thing but one is an
-  object of the library's, whose destructor waits until nobody is entering, and closes the gate for good. Each one who
-  was is refused or parked within milliseconds (so long does a thread wait for the lock before it looks).
+* Python frees the thread states that taking the lock uses after all other parts of the interpreter: the last object but
+one belongs to the library. Its destructor waits until no call is entering, and closes the gate for good. Each entering
+call is refused or parked within milliseconds (a thread waits this long for the lock before it checks again).
 
-Where Python does not end with the program (the driver has begun it), the gate is closed by a function of ``atexit``,
-which is registered as soon as LLVM is loaded, by the call that queues the first kernel, and once more when something
-has been executed: it is called before what LLVM has registered. From then on no thread begins work in LLVM, those that
-are at work are waited for, threads that wait for commands are let go with a status, and queues run nothing more. A
-program in Python has the same done for LLVM by a function of Python's ``atexit``.
+If Python does not end with the program (the driver started it), a function of ``atexit`` closes the gate. It is
+registered as soon as LLVM is loaded, by the call that queues the first kernel, and once more after the first execution:
+so it runs before the functions that LLVM has registered. From then on no thread begins work in LLVM, running threads
+are waited for, threads that wait for commands return with a status, and queues run nothing more. In a program in
+Python, a function of Python's ``atexit`` does the same for LLVM.
 
-What is refused: releases succeed, as the memory goes with the process; all else gives CL_OUT_OF_RESOURCES. A fork that
-is not Python's own does what Python's does, so that the child can take Python's lock, and ends as its parent does.
-Commands that were not over then are the parent's: its threads run them. In the child they end with CL_OUT_OF_RESOURCES,
-so that nobody waits for them there.
+Refused calls: releases succeed, as the memory goes with the process; all others return CL_OUT_OF_RESOURCES. A fork that
+is not Python's does the work of Python's fork, so that the child can take Python's lock, and ends as its parent does.
+Commands that are not over at a fork belong to the parent, whose threads run them. In the child they end with
+CL_OUT_OF_RESOURCES, so that no thread waits for them there.
 """
 
 from __future__ import annotations
@@ -46,24 +45,24 @@ class Gate(Protocol):
     """The functions of the library that this uses."""
 
     def visakit_watch_end(self) -> int:
-        """Have Python told of the end of the process, before all that was registered before."""
+        """Register Python's function for the end of the process, which runs before all functions registered earlier."""
 
     def visakit_watch_interpreter(self) -> int:
-        """Have the gate closed by what ends the interpreter."""
+        """Let the end of the interpreter close the gate."""
 
     def visakit_python_forks(self, now: int) -> None:
         """Say whether Python itself forks."""
 
 
 _waiting: list[Callable[[], int]] = []
-"""What is called before and after something is executed for the first time."""
+"""Functions that are called before and after the first execution."""
 
 
 def watch(gate: Gate, define: Callable[[Callable[[], None]], None]) -> None:
-    """Have all ends watched.
+    """Register functions for all ends.
 
     Args:
-        define: makes a function what the library calls when the process ends.
+        define: registers a function that the library calls at the end of the process.
     """
     define(_process_ends)
     gate.visakit_watch_interpreter()
@@ -81,15 +80,15 @@ def _process_ends() -> None:
 
 
 def load() -> None:
-    """Load LLVM, if it is used, and watch the end from now on.
+    """Load LLVM, if it is used, and register the function for the end of the process after it.
 
-    A call that queues a kernel does that itself: while a thread of the queue did it, the program could end in the
-    midst. What LLVM has registered by then would go before the gate closes, and the thread would go on without it.
+    The call that queues a kernel loads it: the program could end while a thread of the queue loads it. The functions
+    that LLVM has registered by then would run before the gate closes, and the thread would use destroyed variables.
     """
     if len(_waiting) < 2:
         return
     if engine() == "llvm":
-        with suppress(ImportError, OSError, shutdown.ProcessEndsError), shutdown.in_llvm():  # The launch says so.
+        with suppress(ImportError, OSError, shutdown.ProcessEndsError), shutdown.in_llvm():  # The launch fails.
             from vsim.engines.llvm.host import native
 
             native.initialize()
@@ -98,7 +97,7 @@ def load() -> None:
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """While something is executed: LLVM, if it is used, is there before and after that."""
+    """Context of an execution: LLVM, if it is used, is loaded before and after it."""
     load()
     yield
     _watch_once()

@@ -8,12 +8,12 @@ import threading
 from visakit.diagnostics import VisaError
 
 
-class Refused(Exception):
-    """A call that fails with a status of OpenCL; nothing of it has happened.
+class ClError(Exception):
+    """A call that fails with a status of OpenCL, without an effect.
 
     Attributes:
         status: the negative number that the program gets.
-        reason: what a trace shows, in words.
+        reason: the reason in words, for the trace.
     """
 
     def __init__(self, status: int, reason: str = "") -> None:
@@ -21,11 +21,11 @@ class Refused(Exception):
         self.status, self.reason = status, reason
 
 
-class Given(Refused):
+class PartialSuccess(ClError):
     """A call that gives an object and a status other than success, too.
 
     Attributes:
-        handle: what the program gets.
+        handle: the object that the program gets.
     """
 
     def __init__(self, handle: int, status: int) -> None:
@@ -36,7 +36,7 @@ class Given(Refused):
 def require(condition: object, status: int, reason: str = "") -> None:
     """Refuse a call unless a condition holds."""
     if not condition:
-        raise Refused(status, reason)
+        raise ClError(status, reason)
 
 
 def interrupted(interrupt: BaseException) -> None:
@@ -51,5 +51,5 @@ def interrupted(interrupt: BaseException) -> None:
 
 
 def first_message(error: VisaError) -> str:
-    """What an error says first, without its place."""
+    """The first line of an error, without its place."""
     return error.diagnostics[0].message

@@ -1,4 +1,4 @@
-"""Events: how far commands are, who waits for them, and who is told."""
+"""Events: status of commands, waiting threads, and callbacks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from visakit.opencl import cl, host, info
 from visakit.opencl.context import Context
 from visakit.opencl.device import host_nanoseconds
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.info import Answers
 from visakit.opencl.objects import ClObject
 from visakit.opencl.order import Turn
 
 CHANGED = threading.Condition()
-"""Held while the status of an event changes; whoever waits for one waits here."""
+"""Held while the status of an event changes; waiting threads wait on it."""
 RUNNING = threading.local()
 """``command``: whether the thread is running one."""
 _TIMES = (
@@ -36,7 +36,7 @@ class CommandQueue(ClObject):
         raise NotImplementedError
 
     def help_until(self, event: Event) -> None:
-        """Run what can be run in the thread of the caller, until a command is over or another thread is at it."""
+        """Run ready commands in the caller's thread, until a command is over or another thread runs it."""
         raise NotImplementedError
 
 
@@ -45,8 +45,8 @@ class Event(ClObject):
 
     Attributes:
         queue: of the command; None for a user event, which the program itself completes.
-        status: queued, submitted, running, complete, or a negative number: what went wrong.
-        turn: where the command stands among others, where somebody wants to know.
+        status: queued, submitted, running, complete, or a negative status of a failed command.
+        turn: the place of the command in the order of commands, for the check of races; None without it.
         times: when it became each of these, in nanoseconds.
     """
 
@@ -67,7 +67,7 @@ class Event(ClObject):
         return self.status <= cl.CL_COMPLETE
 
     def advance(self, status: int) -> None:
-        """The command has come further; who wants to know is told. It never goes back."""
+        """Advance the status, and call the callbacks of it. The status never goes back."""
         with CHANGED:
             if status >= self.status:
                 return
@@ -88,7 +88,7 @@ class Event(ClObject):
         self.status = status
 
     def when(self, status: int, callback: Callback) -> None:
-        """Have somebody told when the command has come so far; at once if it has."""
+        """Register a callback for a status of the command; it is called at once if the command has reached it."""
         with CHANGED:
             if self.status > status:
                 self.callbacks.append((status, callback))
@@ -98,11 +98,11 @@ class Event(ClObject):
     def wait(self) -> None:
         """Wait until the command is over.
 
-        Who runs a command waits for none, as that may be for itself: in the midst of it Python's collector runs
-        destructors of the program, which free memory or release queues.
+        A thread that runs a command does not wait, as that could be for its own command: Python's collector may run
+        destructors of the program in it, which free memory or release queues.
 
         Raises:
-            Refused: the process ends, and the command with it.
+            ClError: the process ends, and the command with it.
         """
         if getattr(RUNNING, "command", False):
             return
@@ -124,7 +124,7 @@ class Event(ClObject):
 
 
 def let_go() -> None:
-    """The process ends: nobody waits any more, and no command begins."""
+    """The process ends: waiting threads return, and no command begins."""
     global _has_ended
     with CHANGED:
         _has_ended = True
@@ -145,31 +145,31 @@ def find_events(address: int, count: int, context: Context | None = None) -> lis
     """The events of a wait list.
 
     Raises:
-        Refused: it is no such list, or an event is of another context.
+        ClError: it is no such list, or an event is of another context.
     """
     if not address and not count:
         return []
     require(address and count, cl.CL_INVALID_EVENT_WAIT_LIST, "a wait list and its length belong together")
     try:
-        found = Event.find_all(address, count)
-    except Refused as problem:
-        raise Refused(cl.CL_INVALID_EVENT_WAIT_LIST, problem.reason) from None
-    contexts = {e.context for e in found} | ({context} if context else set())
+        events = Event.find_all(address, count)
+    except ClError as problem:
+        raise ClError(cl.CL_INVALID_EVENT_WAIT_LIST, problem.reason) from None
+    contexts = {e.context for e in events} | ({context} if context else set())
     require(len(contexts) == 1, cl.CL_INVALID_CONTEXT, "events are of different contexts")
-    return found
+    return events
 
 
 def wait_for(events: Iterable[Event]) -> None:
     """Wait for all events.
 
     Raises:
-        Refused: one of the commands failed.
+        ClError: one of the commands failed.
     """
     given = list(events)
     for event in given:
         event.wait()
     if any(event.status < 0 for event in given):
-        raise Refused(cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "a command that was waited for failed")
+        raise ClError(cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "a command that was waited for failed")
 
 
 def failed(events: Sequence[Event]) -> bool:
@@ -178,7 +178,7 @@ def failed(events: Sequence[Event]) -> bool:
 
 
 def callback_of(event: Event, function: int, user_data: int) -> Callback:
-    """A function of the program that is told of an event, which stays alive until then."""
+    """A callback of the program for an event, which stays alive until it is called."""
 
     def tell(status: int) -> None:
         event.seen()
@@ -191,7 +191,7 @@ def profiling_time(event: Event, name: int) -> bytes:
     """When a command came to a state.
 
     Raises:
-        Refused: nobody noted it, or it has not come so far.
+        ClError: the queue has no profiling, or the command has not come so far.
     """
     queue = event.queue
     is_noted = queue is not None and queue.is_profiling and event.is_over and event.status == cl.CL_COMPLETE

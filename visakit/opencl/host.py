@@ -1,6 +1,6 @@
 """Memory and functions of the program, by their addresses.
 
-Calls bring pointers as numbers. What lies behind them is the program's: a wrong pointer ends it, as with every driver.
+Calls pass pointers as numbers. The memory belongs to the program: a wrong pointer ends it, as with every driver.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def write(address: int, data: bytes) -> None:
 
 
 def move(target: int, source: int, size: int) -> None:
-    """Copy bytes, which may overlap; other threads of Python run meanwhile."""
+    """Copy bytes, which may overlap, without Python's lock."""
     ctypes.memmove(target, source, size)
 
 
@@ -68,9 +68,9 @@ def read_sizes(address: int, count: int) -> tuple[int, ...]:
     """Numbers of eight bytes: sizes, pointers, handles.
 
     Raises:
-        Refused: there are more than any program has.
+        ClError: there are more than any program has.
     """
-    require(count <= MAXIMUM_COUNT, cl.CL_INVALID_VALUE, f"an array of {count} elements is none")
+    require(count <= MAXIMUM_COUNT, cl.CL_INVALID_VALUE, f"an array has up to {MAXIMUM_COUNT} elements, found {count}")
     return struct.unpack(f"<{count}Q", ctypes.string_at(address, POINTER * count)) if count else ()
 
 
@@ -88,14 +88,14 @@ def write_u32(address: int, value: int) -> None:
 
 def properties(address: int) -> list[tuple[int, int]]:
     """A list of names and values, each of eight bytes, that ends with a zero; empty for a null pointer."""
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     while address:
         (name,) = read_sizes(address, 1)
         if not name:
             break
-        found.append((name, read_sizes(address + POINTER, 1)[0]))
+        pairs.append((name, read_sizes(address + POINTER, 1)[0]))
         address += 2 * POINTER
-    return found
+    return pairs
 
 
 @lru_cache(maxsize=256)
@@ -116,7 +116,7 @@ def as_array(data: bytes) -> Bytes:
 
 
 def repeated(data: Bytes, size: int) -> Bytes:
-    """Bytes over and over, so many of them."""
+    """Repeat bytes until a size is reached."""
     return np.tile(data, size // data.size)
 
 
@@ -129,7 +129,7 @@ class Sizes:
 
 
 def print_text(text: str) -> None:
-    """Print what a kernel prints: through C's standard output, so that it keeps its place between the program's."""
+    """Print a kernel's output through C's standard output, which keeps its order with the program's output."""
     if text:
         data = text.encode("utf-8", "surrogateescape")
         library = ctypes.CDLL(None)

@@ -12,7 +12,7 @@ import numpy as np
 from visakit.opencl import cl, host, info
 from visakit.opencl.context import Context
 from visakit.opencl.device import IMAGE_BUFFER, IMAGE_LAYERS, IMAGE_SIDE, VOLUME_SIDE
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.info import Answers
 from visakit.opencl.memory import Buffer, Memory, check_flags, host_bytes
 from visakit.opencl.objects import ClObject
@@ -36,7 +36,7 @@ _ONLY = {
     "intensity": ("unorm8", "unorm16", "f16", "f32"), "luminance": ("unorm8", "unorm16", "f16", "f32"),
     "a": ("unorm8", "unorm16", "f16", "f32"),
 }  # fmt: skip
-"""Elements of orders that do not go with all."""
+"""Element types that only some channel orders have."""
 _READ_ONLY = ("intensity", "luminance", "a", "ra", "argb")
 _STORED = {"intensity": "r", "luminance": "r", "depth": "r"}
 """Which components are stored, where the name of the order does not say it."""
@@ -49,7 +49,7 @@ _LAYERED = (cl.CL_MEM_OBJECT_IMAGE1D_ARRAY, cl.CL_MEM_OBJECT_IMAGE2D_ARRAY)
 
 
 class Format(NamedTuple):
-    """A format of OpenCL, and what it is in the simulator."""
+    """A format of OpenCL, and its counterpart in the simulator."""
 
     order: int
     element: int
@@ -60,7 +60,7 @@ class Format(NamedTuple):
         """The format at an address.
 
         Raises:
-            Refused: it is none that images have here.
+            ClError: images do not have this format here.
         """
         require(address, cl.CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, "there is no format")
         order, element = struct.unpack("<II", host.read(address, 8))
@@ -72,7 +72,7 @@ class Format(NamedTuple):
         return cls(order, element, name)
 
     def texel(self, colour: int) -> bytes:
-        """A texel of a colour, which lies at an address as four numbers of the kind that the format has."""
+        """A texel of a colour: four numbers at an address, of the kind that the format takes."""
         name = self.simulated
         components = _STORED.get(name.order, name.order)
         if not name.is_real:
@@ -94,18 +94,18 @@ class Format(NamedTuple):
 def formats(flags: int, kind: int) -> list[tuple[int, int]]:
     """The formats of images of a kind that kernels access in a way."""
     writes = flags & cl.CL_MEM_KERNEL_READ_AND_WRITE or not flags & cl.CL_MEM_READ_ONLY
-    found = []
+    pairs = []
     for order, name in ORDERS.items():
         for element, stored in ELEMENTS.items():
             flat = kind not in (cl.CL_MEM_OBJECT_IMAGE3D, cl.CL_MEM_OBJECT_IMAGE1D, cl.CL_MEM_OBJECT_IMAGE1D_BUFFER)
             fits = stored in _ONLY.get(name, (stored,)) and not (writes and name in _READ_ONLY)
             if fits and (name != "depth" or (flat and kind != cl.CL_MEM_OBJECT_IMAGE1D_ARRAY)):
-                found.append((order, element))
-    return found
+                pairs.append((order, element))
+    return pairs
 
 
-class Shape(NamedTuple):
-    """What ``cl_image_desc`` says."""
+class ImageShape(NamedTuple):
+    """The contents of ``cl_image_desc``."""
 
     kind: int
     width: int
@@ -119,16 +119,16 @@ class Shape(NamedTuple):
     memory: int
 
     @classmethod
-    def read(cls, address: int) -> Shape:
+    def read(cls, address: int) -> ImageShape:
         """The description at an address."""
         require(address, cl.CL_INVALID_IMAGE_DESCRIPTOR, "there is no description")
         return cls(*struct.unpack("<I4xQQQQQQIIQ", host.read(address, 72)))
 
-    def checked(self) -> Shape:
+    def checked(self) -> ImageShape:
         """With ones for sizes that the kind does not have.
 
         Raises:
-            Refused: a size is none.
+            ClError: a size is invalid.
         """
         require(self.kind in AXES, cl.CL_INVALID_IMAGE_DESCRIPTOR, f"{self.kind:#x} is no kind of image")
         require(not self.mip_levels and not self.samples, cl.CL_INVALID_IMAGE_DESCRIPTOR, "mip maps are not there")
@@ -146,26 +146,27 @@ class Shape(NamedTuple):
 
     @property
     def region(self) -> tuple[int, int, int]:
-        """Texels along the axes of origins and regions, in which layers have their place."""
+        """Sizes in texels along the axes of origins and regions; layers count as an axis."""
         if self.kind == cl.CL_MEM_OBJECT_IMAGE1D_ARRAY:
             return self.width, self.layers, 1
         return self.width, self.height, self.depth * self.layers
 
 
 class Image(Memory):
-    """An image. ``data`` has its texels one behind the other, whatever the program's memory looks like.
+    """An image. ``data`` has its texels without gaps, whatever the layout of the program's memory.
 
     Attributes:
         shown: the rows of the program's memory (``CL_MEM_USE_HOST_PTR``) where they have gaps; else None.
     """
 
     def __init__(
-        self, context: Context, flags: int, format: Format, shape: Shape, data: Bytes, host_ptr: int = 0,
-        given: bytes = b"", below: Buffer | None = None,
+        self, context: Context, flags: int, format: Format, shape: ImageShape, data: Bytes, host_ptr: int = 0,
+        given: bytes = b"",
     ) -> None:  # fmt: skip
         super().__init__(context, flags, data, host_ptr, given)
         self.kind = shape.kind
-        self.format, self.shape, self.below = format, shape, below
+        self.format, self.shape = format, shape
+        self.below: Buffer | None = None
         tight = self.box((0, 0, 0), shape.region)
         outside = self.box((0, 0, 0), shape.region, shape.row_pitch, shape.slice_pitch)
         self.shown = outside if self.host_ptr and outside != tight else None
@@ -198,14 +199,14 @@ class Image(Memory):
 
     @property
     def argument(self) -> ImageArgument:
-        """What a launch gets."""
+        """The argument for a launch."""
         name, shape = self.format.simulated, self.shape
         counts = shape.region[AXES[shape.kind] - 1 :: -1]
         array: Array = self.data.view(name.dtype).reshape(*counts, name.channels)
         return ImageArgument(array, str(name), shape.kind in _LAYERED)
 
     def box(self, origin: Sequence[int], region: Sequence[int], row: int = 0, slice_: int = 0) -> Rectangle:
-        """Texels as bytes; without pitches as they lie in ``data``. Of layers of rows the pitch is that of slices."""
+        """Texels as bytes; without pitches as in ``data``. The pitch of layers of rows is the slice pitch."""
         texel = self.format.simulated.size
         width, height, _ = self.shape.region
         if self.shape.kind == cl.CL_MEM_OBJECT_IMAGE1D_ARRAY:
@@ -218,7 +219,7 @@ class Image(Memory):
         """Texels in the program's memory, which begins with them; pitches of 0 mean no gaps.
 
         Raises:
-            Refused: a pitch is smaller than what it counts.
+            ClError: a pitch is smaller than a row or slice.
         """
         texel = self.texel_bytes
         width = region[0] * texel
@@ -235,12 +236,12 @@ class Image(Memory):
 
 
 def create_image(
-    context: Context, flags: int, format: Format, shape: Shape, host_ptr: int, given: bytes = b""
+    context: Context, flags: int, format: Format, shape: ImageShape, host_ptr: int, given: bytes = b""
 ) -> Image:
     """A new image.
 
     Raises:
-        Refused: something of it is none, or no device has images.
+        ClError: flags, format, sizes or pointer are invalid, or no device has images.
     """
     require(any(d.model.has_images for d in context.devices), cl.CL_INVALID_OPERATION, "no device has images")
     whole = shape.checked()
@@ -258,8 +259,8 @@ def create_image(
     try:
         image = Image(context, flags, format, whole, host_bytes(size), host_ptr, given)
         outside = image.box((0, 0, 0), whole.region, whole.row_pitch, whole.slice_pitch)
-    except Refused as problem:
-        raise Refused(cl.CL_INVALID_IMAGE_DESCRIPTOR, problem.reason) from None
+    except ClError as problem:
+        raise ClError(cl.CL_INVALID_IMAGE_DESCRIPTOR, problem.reason) from None
     if host_ptr and image.host_ptr and image.shown is None:
         image.data = host.view(host_ptr, size)
     elif host_ptr:
@@ -268,18 +269,19 @@ def create_image(
     return image
 
 
-def _over_buffer(context: Context, flags: int, format: Format, shape: Shape, host_ptr: int, given: bytes) -> Image:
+def _over_buffer(context: Context, flags: int, format: Format, shape: ImageShape, host_ptr: int, given: bytes) -> Image:
     """An image over the memory of a buffer."""
     try:
         buffer = Buffer.find(shape.memory)
-    except Refused as problem:
-        raise Refused(cl.CL_INVALID_IMAGE_DESCRIPTOR, problem.reason) from None
+    except ClError as problem:
+        raise ClError(cl.CL_INVALID_IMAGE_DESCRIPTOR, problem.reason) from None
     require(not host_ptr, cl.CL_INVALID_HOST_PTR, "the memory is that of a buffer")
     size = shape.width * format.simulated.size
     require(size <= buffer.size, cl.CL_INVALID_IMAGE_SIZE, f"the buffer has {buffer.size} bytes, the image {size}")
     require(buffer.context is context, cl.CL_INVALID_CONTEXT, "the buffer is of another context")
     flags = check_flags(flags, 0) if flags else buffer.flags & ~cl.CL_MEM_COPY_HOST_PTR
-    image = Image(context, flags, format, shape, buffer.data[:size], 0, given, buffer)
+    image = Image(context, flags, format, shape, buffer.data[:size], 0, given)
+    image.below = buffer
     buffer.note_defined()  # Texels count as defined.
     return image
 
@@ -329,7 +331,7 @@ class Sampler(ClObject):
 
     @property
     def argument(self) -> SamplerArgument:
-        """What a launch gets."""
+        """The argument for a launch."""
         return SamplerArgument(bool(self.normalized), _ADDRESSING[self.addressing], _FILTERS[self.filter])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from visakit.opencl import cl, host
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.objects import ClObject
 
 Subject = TypeVar("Subject")
@@ -56,10 +56,10 @@ def version(major: int, minor: int, patch: int = 0) -> int:
 
 
 def give(data: bytes, size: int, value: int, size_ret: int) -> None:
-    """Give an answer to whoever asked.
+    """Write an answer to the caller's memory.
 
     Raises:
-        Refused: there is less room than it takes.
+        ClError: there is less room than it takes.
     """
     if value:
         require(size >= len(data), cl.CL_INVALID_VALUE, f"the answer has {len(data)} bytes, there is room for {size}")
@@ -68,12 +68,12 @@ def give(data: bytes, size: int, value: int, size_ret: int) -> None:
 
 
 def answer(answers: Answers[Subject], subject: Subject, name: int, size: int, value: int, size_ret: int) -> None:
-    """Answer a question about something.
+    """Answer a query about an object.
 
     Raises:
-        Refused: it is not known, or there is too little room.
+        ClError: it is not known, or there is too little room.
     """
-    found = answers.get(name)
-    if found is None:
-        raise Refused(cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
-    give(found(subject), size, value, size_ret)
+    question = answers.get(name)
+    if question is None:
+        raise ClError(cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
+    give(question(subject), size, value, size_ret)

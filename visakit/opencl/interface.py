@@ -10,7 +10,7 @@ _LINE = re.compile(r"([-+] )?(\w+) (\w+)\((.*)\)")
 C_TYPES = {
     "i32": "int32_t", "u32": "uint32_t", "u64": "uint64_t", "size": "size_t", "ptr": "uintptr_t", "none": "void",
 }  # fmt: skip
-"""What the words of the table are in C. Pointers are numbers: Python looks at no memory that it was not told of."""
+"""C types of the table's words. Pointers are numbers: Python reads no memory but that of its parameters."""
 ERROR_PARAMETER = "errcode_ret"
 
 
@@ -18,10 +18,10 @@ class EntryPoint(NamedTuple):
     """A function of the driver.
 
     Attributes:
-        result: ``i32`` for functions that return a status, ``ptr`` for those that return an object or memory.
+        result: ``i32`` for functions that return a status, ``ptr`` for functions that return an object or memory.
         parameters: type and name of each.
         is_served: whether Python has it; else the library refuses every call.
-        in_table: whether it is in the dispatch table, at the place that it has among those that are.
+        in_table: whether it has a place in the dispatch table.
     """
 
     name: str
@@ -43,12 +43,12 @@ class EntryPoint(NamedTuple):
 
     @property
     def in_python(self) -> EntryPoint:
-        """The function by which Python is called."""
+        """The function with which C calls Python."""
         return self._replace(name=in_python(self.name))
 
 
 def in_python(name: str) -> str:
-    """The name of the function by which an exported one calls Python."""
+    """The name of the function with which an exported one calls Python."""
     return f"visakit_{name}"
 
 
@@ -67,7 +67,7 @@ def _entry_point(line: str) -> EntryPoint:
 
 
 IN_C = ("clGetExtensionFunctionAddress", "clGetExtensionFunctionAddressForPlatform")
-"""What the library does by itself: it knows where its functions are."""
+"""Functions in C: the library itself has the addresses of its functions."""
 
 
 def served_points() -> list[EntryPoint]:

@@ -1,4 +1,4 @@
-"""Kernels: their arguments, what may be asked about them, and how they run."""
+"""Kernels: arguments, properties, execution."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from visakit.objects.yaml_lines import Tree
 from visakit.opencl import cl, ending, host, info, svm
 from visakit.opencl.context import say
 from visakit.opencl.device import Device
-from visakit.opencl.errors import Refused, first_message, require
+from visakit.opencl.errors import ClError, first_message, require
 from visakit.opencl.images import Image, Sampler
 from visakit.opencl.info import Answers
 from visakit.opencl.memory import Buffer, Memory
@@ -57,14 +57,14 @@ _IMAGE_KINDS = {
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """What a kernel takes as an argument.
+class KernelParameter:
+    """A parameter of a kernel.
 
     Attributes:
         kind: ``buffer``, ``local``, ``image``, ``sampler`` or ``value``.
         size: bytes of a value.
         address, access, qualifiers: OpenCL's numbers for them.
-        is_described: whether the compiler said all this; else names and types are not known.
+        is_described: whether the compiler describes it; else names and types are unknown.
     """
 
     kind: str
@@ -77,11 +77,11 @@ class Parameter:
     is_described: bool = False
 
     def title(self, index: int) -> str:
-        """What messages call it: compilers of other languages do not name all."""
+        """Its name in messages: compilers of other languages do not name all."""
         return f"argument {index} ('{self.name}')" if self.name else f"argument {index}"
 
 
-def parameters(signature: KernelSignature, tree: Tree) -> list[Parameter]:
+def parameters(signature: KernelSignature, tree: Tree) -> list[KernelParameter]:
     """The parameters of a kernel: as declared, where the compiler tells, else as the payload has them."""
     entries = tree.get("kernels_misc_info") or []
     assert isinstance(entries, list)
@@ -93,7 +93,7 @@ def parameters(signature: KernelSignature, tree: Tree) -> list[Parameter]:
     ]
 
 
-def _declared(entry: Tree) -> Parameter:
+def _declared(entry: Tree) -> KernelParameter:
     type_name, _, size = str(entry.get("type_name")).partition(";")
     address, access = str(entry.get("address_qualifier")), str(entry.get("access_qualifier"))
     qualifiers = sum(_QUALIFIERS.get(word, 0) for word in str(entry.get("type_qualifiers")).split())
@@ -106,28 +106,30 @@ def _declared(entry: Tree) -> Parameter:
         kind = "local" if address == "__local" else "buffer"
     space = _ADDRESS_SPACES.get(address, cl.CL_KERNEL_ARG_ADDRESS_PRIVATE)
     allowed = _ACCESSES.get(access, cl.CL_KERNEL_ARG_ACCESS_NONE)
-    return Parameter(kind, int(size or 0), str(entry.get("name") or ""), type_name, space, allowed, qualifiers, True)
+    return KernelParameter(
+        kind, int(size or 0), str(entry.get("name") or ""), type_name, space, allowed, qualifiers, True
+    )
 
 
-def _deduced(signature: KernelSignature, index: int) -> Parameter:
+def _deduced(signature: KernelSignature, index: int) -> KernelParameter:
     fields = signature.fields.get(index, ())
     spaces = {field.address_space for field in fields if field.kind == "arg_bypointer"}
     kind = next((k for k in ("image", "sampler") if k in spaces), "buffer" if spaces else "value")
     if any(field.is_local_pointer for field in fields):
         kind = "local"
     size = max((f.source_offset + f.size for f in fields if f.kind == "arg_byvalue"), default=8)
-    return Parameter(kind, size)
+    return KernelParameter(kind, size)
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
-    """An argument of a command: what a launch gets, and the object that must live until the kernel has run."""
+class HeldArgument:
+    """An argument of a command: its value for a launch, and the object that must live until the kernel has run."""
 
     argument: Argument
     held: ClObject | None = None
 
 
-class LastLaunch(NamedTuple):
+class RepeatableLaunch(NamedTuple):
     """A launch that can be repeated as long as nothing changes: arguments, sizes, the memory of the context."""
 
     program: SimulatedProgram
@@ -144,27 +146,27 @@ class Setting(NamedTuple):
     object: weakref.ref[ClObject] | None
 
     @classmethod
-    def of(cls, given: Given) -> Setting:
-        """What is remembered of an argument."""
+    def of(cls, given: HeldArgument) -> Setting:
+        """The setting for an argument."""
         return cls(given.argument, weakref.ref(given.held) if given.held is not None else None)
 
-    def taken(self) -> Given:
+    def taken(self) -> HeldArgument:
         """The argument for a command, which keeps the object.
 
         Raises:
-            Refused: the object is gone.
+            ClError: the object was released.
         """
         held = self.object() if self.object is not None else None
         require(self.object is None or held is not None, cl.CL_INVALID_KERNEL_ARGS, "an argument was released")
-        return Given(self.argument, held)
+        return HeldArgument(self.argument, held)
 
 
 class Kernel(ClObject):
     """A kernel with its arguments.
 
     Attributes:
-        signatures, loaded: what it wants of a launch, and the program that it is of, by device.
-        arguments: those that were set.
+        signatures, loaded: the kernel's signature and its loaded program, by device.
+        arguments: the arguments set so far.
         last: the last launch.
     """
 
@@ -179,7 +181,7 @@ class Kernel(ClObject):
         device, self.signature = next(iter(self.signatures.items()))
         self.parameters = parameters(self.signature, self.loaded[device].tree)
         self.arguments: list[Setting | None] = [None] * len(self.parameters)
-        self.last: LastLaunch | None = None
+        self.last: RepeatableLaunch | None = None
         program.kernel_count += 1
         self.at_end(program.kernel_is_gone)
 
@@ -193,7 +195,7 @@ class Kernel(ClObject):
         """Set an argument out of the program's memory.
 
         Raises:
-            Refused: there is no such argument, or the value is none for it.
+            ClError: there is no such argument, or its value is invalid.
         """
         parameter = self.parameter(index)
         if parameter.kind == "local":
@@ -226,43 +228,43 @@ class Kernel(ClObject):
         """Set an argument to an address in memory that the program shares with kernels.
 
         Raises:
-            Refused: there is no such argument, or no such memory.
+            ClError: there is no such argument, or no such memory.
         """
         parameter = self.parameter(index)
         require(parameter.kind == "buffer", cl.CL_INVALID_ARG_INDEX, f"argument {index} is no pointer")
         svm.check_pointer(self.program.context, pointer)
         self.arguments[index] = Setting(ScalarArgument(pointer.to_bytes(8, "little")), None)
 
-    def _object(self, parameter: Parameter, handle: int) -> Given:
+    def _object(self, parameter: KernelParameter, handle: int) -> HeldArgument:
         context = self.program.context
         if parameter.kind == "sampler":
             sampler = Sampler.find(handle)
             require(sampler.context is context, cl.CL_INVALID_SAMPLER, "it is of another context")
-            return Given(sampler.argument, sampler)
+            return HeldArgument(sampler.argument, sampler)
         if not handle and parameter.kind == "buffer":
-            return Given(NULL)
+            return HeldArgument(NULL)
         memory = Memory.find(handle)
         require(memory.context is context, cl.CL_INVALID_MEM_OBJECT, "it is of another context")
         if parameter.kind == "image":
             return _image_argument(parameter, memory)
         require(isinstance(memory, Buffer), cl.CL_INVALID_ARG_VALUE, "the kernel takes a buffer")
         assert isinstance(memory, Buffer)
-        return Given(ScalarArgument(memory.address.to_bytes(8, "little"), memory.size), memory)
+        return HeldArgument(ScalarArgument(memory.address.to_bytes(8, "little"), memory.size), memory)
 
-    def parameter(self, index: int) -> Parameter:
-        """What it takes as an argument.
+    def parameter(self, index: int) -> KernelParameter:
+        """The parameter of a number.
 
         Raises:
-            Refused: it has fewer.
+            ClError: it has fewer.
         """
         require(index < len(self.parameters), cl.CL_INVALID_ARG_INDEX, f"'{self.name}' has no argument {index}")
         return self.parameters[index]
 
-    def given(self) -> list[Given]:
+    def given(self) -> list[HeldArgument]:
         """All arguments.
 
         Raises:
-            Refused: one was not set.
+            ClError: one was not set.
         """
         missing = [n for n, setting in enumerate(self.arguments) if setting is None]
         require(not missing, cl.CL_INVALID_KERNEL_ARGS, f"arguments {missing} of '{self.name}' were not set")
@@ -273,14 +275,14 @@ class Kernel(ClObject):
         used, there = local_bytes(self, device), device.model.local
         require(used <= there, cl.CL_OUT_OF_RESOURCES, f"groups want {used} bytes of local memory, there are {there}")
 
-    def run(self, device: Device, sizes: Sizes, given: Sequence[Given], turn: Turn | None = None) -> None:
-        """Run it over a global size in groups of a local size, from an offset on, and print what it prints.
+    def run(self, device: Device, sizes: Sizes, given: Sequence[HeldArgument], turn: Turn | None = None) -> None:
+        """Run it over a global size in groups of a local size, from an offset on, and print its output.
 
         Args:
-            turn: where the command stands among others, if races of launches are looked for.
+            turn: the place of the command in the order of commands, if races of launches are checked.
 
         Raises:
-            Refused: it did something without a defined result; the report is printed.
+            ClError: the kernel did something without a defined result; the report is printed.
         """
         try:
             program = self.loaded[device]
@@ -288,17 +290,17 @@ class Kernel(ClObject):
         except SimulationError as error:
             host.print_text(error.printf)
             self.report(error, given)
-            raise Refused(cl.CL_OUT_OF_RESOURCES, first_message(error)) from None
+            raise ClError(cl.CL_OUT_OF_RESOURCES, first_message(error)) from None
         except VisaError as error:
             self.report(error, given)
-            raise Refused(cl.CL_INVALID_KERNEL_ARGS, first_message(error)) from None
+            raise ClError(cl.CL_INVALID_KERNEL_ARGS, first_message(error)) from None
         if result.printed:
             host.print_text(result.printf)
-        if found := result.diagnostics:
-            self.program.context.report(render(found))
+        if diagnostics := result.diagnostics:
+            self.program.context.report(render(diagnostics))
 
     def _execute(
-        self, program: SimulatedProgram, sizes: Sizes, given: Sequence[Given], turn: Turn | None
+        self, program: SimulatedProgram, sizes: Sizes, given: Sequence[HeldArgument], turn: Turn | None
     ) -> LaunchResult:
         """Run it, and look for races with launches that nothing orders with this one."""
         order = self.program.context.order
@@ -313,8 +315,8 @@ class Kernel(ClObject):
             order.ended(turn, dispatch, given)
             return result
 
-    def _dispatch(self, program: SimulatedProgram, sizes: Sizes, given: Sequence[Given]) -> Dispatch:
-        """What an engine gets: that of the last launch, if this one has the same memory, with its own numbers."""
+    def _dispatch(self, program: SimulatedProgram, sizes: Sizes, given: Sequence[HeldArgument]) -> Dispatch:
+        """The input of an engine: that of the last launch, with new numbers, if this one has the same memory."""
         with program.running:
             arguments, changes = [g.argument for g in given], program.memory.changes
             last = self.last
@@ -331,11 +333,11 @@ class Kernel(ClObject):
             check, launch = checks(), Launch(self.name, global_size, local_size, offset, arguments)
             made = program.bind(launch, schedule(), check=check or "")
             kept = can_repeat(made) and check is None
-            self.last = LastLaunch(program, sizes, arguments, made, program.memory.changes) if kept else None
+            self.last = RepeatableLaunch(program, sizes, arguments, made, program.memory.changes) if kept else None
             return made
 
-    def report(self, error: VisaError, given: Sequence[Given]) -> None:
-        """Say what went wrong, and which buffers the kernel had."""
+    def report(self, error: VisaError, given: Sequence[HeldArgument]) -> None:
+        """Report an error, and the buffers of the kernel."""
         first, *others = error.diagnostics
         labels = [*first.labels]
         for index, argument in enumerate(given):
@@ -344,7 +346,7 @@ class Kernel(ClObject):
         whole = Diagnostic(first.code, first.message, first.span, first.hint, tuple(labels), first.severity)
         self.program.context.report(render([whole, *others]))
 
-    def _memory_of(self, argument: Given) -> str:
+    def _memory_of(self, argument: HeldArgument) -> str:
         """The memory that an argument leads to, in words; empty where it leads to none."""
         if isinstance(argument.held, Memory):
             memory = argument.held
@@ -352,11 +354,11 @@ class Kernel(ClObject):
         value = argument.argument
         if not isinstance(value, ScalarArgument) or len(value.data) != host.POINTER:
             return ""
-        found = svm.find(self.program.context, int.from_bytes(value.data, "little"))
-        return f"{found.buffer.name}, {found.size} bytes" if found else ""
+        allocation = svm.find(self.program.context, int.from_bytes(value.data, "little"))
+        return f"{allocation.buffer.name}, {allocation.size} bytes" if allocation else ""
 
 
-def _image_argument(parameter: Parameter, memory: Memory) -> Given:
+def _image_argument(parameter: KernelParameter, memory: Memory) -> HeldArgument:
     require(isinstance(memory, Image), cl.CL_INVALID_MEM_OBJECT, "the kernel takes an image")
     assert isinstance(memory, Image)
     wanted = _IMAGE_KINDS.get(re.sub(r"(_depth|_msaa)*_t$|^__\w+ ", "", parameter.type_name))
@@ -371,7 +373,7 @@ def _image_argument(parameter: Parameter, memory: Memory) -> Given:
     }  # fmt: skip
     allowed = not refused.get(parameter.access, 0)
     require(allowed, cl.CL_INVALID_ARG_VALUE, "the image was made for other accesses")
-    return Given(memory.argument, memory)
+    return HeldArgument(memory.argument, memory)
 
 
 def sub_group_answer(kernel: Kernel, device: Device, name: int, given: Sequence[int], room: int) -> bytes:
@@ -382,7 +384,7 @@ def sub_group_answer(kernel: Kernel, device: Device, name: int, given: Sequence[
         room: dimensions of the local size that is asked for.
 
     Raises:
-        Refused: it is no question that has an answer.
+        ClError: it is no question that has an answer.
     """
     simd = kernel.signatures[device].simd
     most = group_limit(kernel, device) // simd
@@ -401,7 +403,7 @@ def sub_group_answer(kernel: Kernel, device: Device, name: int, given: Sequence[
         return info.u64(0)
     if name == cl.CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL:
         return info.u64(_required_sub_group(kernel, device))
-    raise Refused(cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
+    raise ClError(cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
 
 
 def _attributes(kernel: Kernel, device: Device) -> Tree:
@@ -409,14 +411,14 @@ def _attributes(kernel: Kernel, device: Device) -> Tree:
     entries = kernel.loaded[device].tree.get("kernels") or []
     assert isinstance(entries, list)
     own: Tree = next((e for e in entries if e.get("name") == kernel.name), {})
-    found = own.get("user_attributes") or {}
-    return found if isinstance(found, dict) else {}
+    attributes = own.get("user_attributes") or {}
+    return attributes if isinstance(attributes, dict) else {}
 
 
 def _required_sub_group(kernel: Kernel, device: Device) -> int:
     """The SIMD width that the source asks for; 0 where the compiler chose."""
-    found = _attributes(kernel, device).get("intel_reqd_sub_group_size", 0)
-    return int(found) if isinstance(found, int) else 0
+    size = _attributes(kernel, device).get("intel_reqd_sub_group_size", 0)
+    return int(size) if isinstance(size, int) else 0
 
 
 def _attribute_text(kernel: Kernel) -> str:
@@ -438,7 +440,7 @@ KERNEL_ANSWERS: Answers[Kernel] = {
     cl.CL_KERNEL_PROGRAM: lambda k: info.handle(k.program),
     cl.CL_KERNEL_ATTRIBUTES: lambda k: info.text(_attribute_text(k)),
 }
-PARAMETER_ANSWERS: Answers[Parameter] = {
+PARAMETER_ANSWERS: Answers[KernelParameter] = {
     cl.CL_KERNEL_ARG_ADDRESS_QUALIFIER: lambda p: info.u32(p.address),
     cl.CL_KERNEL_ARG_ACCESS_QUALIFIER: lambda p: info.u32(p.access),
     cl.CL_KERNEL_ARG_TYPE_NAME: lambda p: info.text(p.type_name),

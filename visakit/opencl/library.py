@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import site
 import sys
 import sysconfig
 import tempfile
+from importlib.resources import files
 from pathlib import Path
 
 from visakit import cache
@@ -21,214 +23,8 @@ from visakit.waiting import waiting
 FOLDER = "opencl"
 MODULE = "_visakit_opencl"
 ICD_FILE = "visakit.icd"
-_HEAD = """
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-static int visakit_usable = 1;
-
-/* Python begins with the variable as it must be; then it gets back what it had, which is kept in another one. */
-static void visakit_set(const char *name, const char *value, const char *kept)
-{
-    const char *before = getenv(name);
-    setenv(kept, before == NULL ? "" : before, 1);
-    setenv(name, value, 1);
-}
-
-/* The gate between the program and Python; visakit/opencl/ending.py has the proof that it is closed in time. */
-static int visakit_closed = 0;    /* for good: the process, or the interpreter, ends */
-static int visakit_started = 0;   /* Python has been seen to run, and never begins for a second time */
-static int visakit_entering = 0;  /* threads between the gate and Python's lock */
-static int visakit_forks = 0;     /* Python itself forks, and does what a fork takes */
-#define VISAKIT_GET(place) __atomic_load_n(&(place), __ATOMIC_SEQ_CST)
-#define VISAKIT_SET(place, value) __atomic_store_n(&(place), (value), __ATOMIC_SEQ_CST)
-#define VISAKIT_ADD(place, value) __atomic_add_fetch(&(place), (value), __ATOMIC_SEQ_CST)
-
-#if PY_VERSION_HEX >= 0x030d0000
-#define VISAKIT_FINALISING Py_IsFinalizing
-#else
-#define VISAKIT_FINALISING _Py_IsFinalizing
-#endif
-
-static int visakit_is_open(void)
-{
-    if (VISAKIT_GET(visakit_closed))
-        return 0;
-    if (!Py_IsInitialized())
-        return !VISAKIT_GET(visakit_started);
-    VISAKIT_SET(visakit_started, 1);
-    return !VISAKIT_FINALISING();
-}
-
-/* A call that is under way. */
-struct visakit_call { int is_entering; PyGILState_STATE state; PyObject *type, *value, *trace; };
-
-/* Python ends threads that want its lock when it is being finalised. This one has frames of the program. */
-static void visakit_park(void *given)
-{
-    struct visakit_call *call = given;
-    if (call->is_entering)
-        VISAKIT_ADD(visakit_entering, -1);
-    while (!visakit_is_open())
-        pause();
-}
-
-/* Takes Python's lock, and sets aside what Python is about to raise in this thread: extension modules call on their way
-   out, too, to release objects. False for a gate that is closed. */
-static int visakit_enter(struct visakit_call *call)
-{
-    VISAKIT_ADD(visakit_entering, 1);
-    call->is_entering = 1;
-    int is_open = visakit_is_open() && cffi_start_python() == 0;
-    if (is_open) {
-        if (PyGILState_GetThisThreadState() == NULL)
-            visakit_greet();  /* cffi keeps the state that it makes as long as the thread lives. */
-        call->state = PyGILState_Ensure();
-        PyErr_Fetch(&call->type, &call->value, &call->trace);
-    }
-    call->is_entering = 0;
-    VISAKIT_ADD(visakit_entering, -1);
-    return is_open;
-}
-
-static void visakit_leave(struct visakit_call *call)
-{
-    PyErr_Restore(call->type, call->value, call->trace);
-    PyGILState_Release(call->state);
-}
-
-/* Python is told that the process ends, if it is there still. */
-static void visakit_end(void)
-{
-    struct visakit_call call = { 0 };
-    pthread_cleanup_push(visakit_park, &call);
-    if (Py_IsInitialized() && visakit_enter(&call)) {
-        visakit_process_ends();
-        visakit_leave(&call);
-    }
-    pthread_cleanup_pop(0);
-    VISAKIT_SET(visakit_closed, 1);
-}
-
-/* The last function registered is the first called: this one goes before all others (visakit/opencl/ending.py). */
-static int visakit_watch_end(void)
-{
-    return atexit(visakit_end);
-}
-
-/* The interpreter's last act, by the thread that finalises it: nobody may be on the way to it any more. */
-static void visakit_finalised(PyObject *capsule)
-{
-    (void)capsule;
-    VISAKIT_SET(visakit_closed, 1);
-    for (int tries = 0; tries < 2000 && VISAKIT_GET(visakit_entering); tries++)
-        usleep(1000);
-}
-
-static int visakit_watch_interpreter(void)
-{
-    PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *kept = PyInterpreterState_GetDict(PyThreadState_GetInterpreter(PyThreadState_Get()));
-    PyObject *capsule = PyCapsule_New(&visakit_closed, NULL, visakit_finalised);
-    int failed = kept == NULL || capsule == NULL || PyDict_SetItemString(kept, "visakit opencl", capsule);
-    Py_XDECREF(capsule);
-    PyErr_Clear();
-    PyGILState_Release(state);
-    return failed;
-}
-
-static void visakit_python_forks(int now)
-{
-    VISAKIT_SET(visakit_forks, now);
-}
-
-/* A fork that is not Python's own does what a fork of Python does: the child has a lock of Python that it can take. */
-static int visakit_in_fork = 0;
-static PyGILState_STATE visakit_fork_state;
-
-static void visakit_before_fork(void)
-{
-    if (VISAKIT_GET(visakit_started) && !VISAKIT_GET(visakit_forks) && visakit_is_open()) {
-        visakit_fork_state = PyGILState_Ensure();
-        PyOS_BeforeFork();
-        visakit_in_fork = 1;
-    }
-}
-
-static void visakit_after_fork_here(void)
-{
-    if (visakit_in_fork) {
-        visakit_in_fork = 0;
-        PyOS_AfterFork_Parent();
-        PyGILState_Release(visakit_fork_state);
-    }
-}
-
-static void visakit_after_fork_there(void)
-{
-    VISAKIT_SET(visakit_entering, 0);
-    if (visakit_in_fork) {
-        visakit_in_fork = 0;
-        PyOS_AfterFork_Child();
-        PyGILState_Release(visakit_fork_state);
-    }
-}
-
-/* A program that is no Python opens this library with its names hidden: extension modules must find Python's. */
-__attribute__((constructor)) static void visakit_begin(void)
-{
-    const char *(*version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
-    int (*running)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsInitialized");
-    pthread_atfork(visakit_before_fork, visakit_after_fork_here, visakit_after_fork_there);
-    if (running != NULL && running()) {
-        if (version != NULL && strncmp(version(), VISAKIT_VERSION ".", sizeof VISAKIT_VERSION) != 0) {
-            fprintf(stderr, "visakit: the OpenCL driver is made for Python " VISAKIT_VERSION
-                            ", the program runs %.8s; install it with that one\\n", version());
-            visakit_usable = 0;
-        }
-        return;
-    }
-    dlopen(VISAKIT_LIBPYTHON, RTLD_NOW | RTLD_GLOBAL);
-    visakit_set("PYTHONHOME", VISAKIT_HOME, "VISAKIT_OPENCL_HOME");
-    visakit_set("PYTHONPATH", VISAKIT_PATH, "VISAKIT_OPENCL_PATH");
-}
-"""
-_TAIL = """
-static const struct { const char *name; void *function; } visakit_functions[] = {
-@NAMED@};
-
-CFFI_DLLEXPORT void *clGetExtensionFunctionAddress(const char *name)
-{
-    for (size_t i = 0; name != NULL && visakit_usable && i < sizeof visakit_functions / sizeof *visakit_functions; i++)
-        if (strcmp(name, visakit_functions[i].name) == 0)
-            return visakit_functions[i].function;
-    return NULL;
-}
-
-CFFI_DLLEXPORT void *clGetExtensionFunctionAddressForPlatform(void *platform, const char *name)
-{
-    (void)platform;
-    return clGetExtensionFunctionAddress(name);
-}
-
-static void *const visakit_table[] = {
-@TABLE@};
-
-static uintptr_t visakit_dispatch(void)
-{
-    return (uintptr_t)visakit_table;
-}
-"""
 _TO_PYTHON = ("void visakit_greet(void);", "void visakit_process_ends(void);")
-"""What the library calls in Python besides the functions of OpenCL."""
+"""Functions that the library calls in Python besides those of OpenCL."""
 _FROM_PYTHON = """
 uintptr_t visakit_dispatch(void);
 int visakit_watch_end(void);
@@ -238,7 +34,7 @@ void visakit_python_forks(int now);
 _INIT = """
 import os, site, sys
 folders = {folders!r}
-if "VISAKIT_OPENCL_PATH" in os.environ:  # The program has no Python of its own: this environment goes before others.
+if "VISAKIT_OPENCL_PATH" in os.environ:  # The program does not contain Python: this environment precedes others.
     for name in ("HOME", "PATH"):
         value = os.environ.pop("VISAKIT_OPENCL_" + name, "")
         os.environ.pop("PYTHON" + name, None)
@@ -265,22 +61,23 @@ watch(lib, lambda function: ffi.def_extern(name="visakit_process_ends")(function
 
 
 def c_source() -> str:
-    """What the library has besides the entries to Python."""
+    """The C of the library, which cffi adds the entries to Python to: ``library.c.in`` with its lines filled in."""
     points = entry_points()
-    lines = [*(f"extern {prototype}" for prototype in _TO_PYTHON), _HEAD]
-    for point in points:
-        if point.name in IN_C:
-            continue
-        lines += _entry(point) if point.is_served else _refusal(point)
-    named = "".join(f'    {{"{p.name}", (void *){p.name}}},\n' for p in points if p.is_served and p.name not in IN_C)
-    table = "".join(f"    (void *){p.name},\n" for p in points if p.in_table)
-    lines.append(_TAIL.replace("@NAMED@", named).replace("@TABLE@", table))
-    return "\n".join(lines)
+    served = [p for p in points if p.is_served and p.name not in IN_C]
+    entries = [_entry(p) if p.is_served else _refusal(p) for p in points if p.name not in IN_C]
+    lines = {
+        "TO_PYTHON": [f"extern {prototype}" for prototype in _TO_PYTHON],
+        "ENTRIES": [line for entry in entries for line in entry],
+        "NAMED": [f'    {{"{p.name}", (void *){p.name}}},' for p in served],
+        "TABLE": [f"    (void *){p.name}," for p in points if p.in_table],
+    }
+    template = files("visakit.opencl").joinpath("library.c.in").read_text("utf-8")
+    return re.sub(r"^@(\w+)@$", lambda m: "\n".join(lines[m[1]]), template, flags=re.MULTILINE)
 
 
 def _entry(point: EntryPoint) -> list[str]:
-    """A function that Python has, as long as it is there: what was being raised when it is called is raised still when
-    it returns.
+    """A function that calls Python, as long as Python runs. A pending exception of the caller is pending again when the
+    function returns.
 
     Later releases succeed and do nothing, and all else fails: CL_OUT_OF_RESOURCES, -5.
     """
@@ -352,7 +149,7 @@ def build(path: Path) -> None:
     """Build the library.
 
     Raises:
-        FileError: something that it takes is missing, or the C compiler fails.
+        FileError: a requirement is missing, or the C compiler fails.
     """
     try:
         from cffi import FFI
@@ -369,7 +166,7 @@ def build(path: Path) -> None:
     folders = [str(shared.parent)]
     ffi.set_source(
         MODULE, c_source(), define_macros=macros, library_dirs=folders, runtime_library_dirs=folders,
-        # The loader's functions have the same names; and Python knows functions of the library as long as it lives.
+        # The loader's functions have the same names; Python refers to functions of the library as long as it lives.
         extra_link_args=["-Wl,-Bsymbolic", "-Wl,-z,nodelete"],
     )  # fmt: skip
     ffi.embedding_init_code(_INIT.format(folders=site_folders(), module=MODULE))
@@ -382,7 +179,7 @@ def build(path: Path) -> None:
 
 
 def _places(shared: Path) -> dict[str, str]:
-    """What the library must know of the interpreter that it begins."""
+    """Facts of the interpreter that the library starts."""
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     path = os.pathsep.join(site_folders())
     return {"VERSION": version, "LIBPYTHON": str(shared), "HOME": sys.base_prefix, "PATH": path}
@@ -394,7 +191,7 @@ def _quoted(value: str) -> str:
 
 
 def _compile(ffi: object, place: str) -> Path:
-    """Run the C compiler; what it says is shown only if it fails."""
+    """Run the C compiler; its output is shown only if it fails."""
     from cffi import FFI, VerificationError
 
     assert isinstance(ffi, FFI)
@@ -422,7 +219,7 @@ def _failed(message: str, hint: str) -> FileError:
 
 
 def install(folder: str) -> Path:
-    """Write the library and the file by which loaders find it; gives the latter.
+    """Write the library, and the file with which loaders find it; returns the latter.
 
     Raises:
         FileError: it cannot be built or written.
@@ -439,7 +236,7 @@ def install(folder: str) -> Path:
 
 
 def icd_folder() -> str:
-    """A folder of the cache with the file by which loaders find the driver; everything is made that is missing.
+    """A folder of the cache with the file with which loaders find the driver; missing parts are made.
 
     Raises:
         FileError: it cannot be built or written.

@@ -12,7 +12,7 @@ from visakit.objects.image import SLOT
 from visakit.opencl import cl, host, info, svm
 from visakit.opencl.allocation import readable
 from visakit.opencl.context import Context
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.info import Answers
 from visakit.opencl.objects import ClObject, current_call
 from visakit.opencl.order import Turn
@@ -22,7 +22,7 @@ from vsim.launch.arrays import Bytes
 from vsim.memory.memory import UNDEFINED_BYTE
 
 ALIGNMENT = 128
-"""Bytes: of the largest type, as the device says; host memory begins at such an address, too."""
+"""Alignment in bytes: that of the largest type on the device; also of host memory."""
 _KERNEL_ACCESS = cl.CL_MEM_READ_WRITE | cl.CL_MEM_WRITE_ONLY | cl.CL_MEM_READ_ONLY
 _HOST_ACCESS = cl.CL_MEM_HOST_WRITE_ONLY | cl.CL_MEM_HOST_READ_ONLY | cl.CL_MEM_HOST_NO_ACCESS
 _HOST_POINTER = cl.CL_MEM_USE_HOST_PTR | cl.CL_MEM_ALLOC_HOST_PTR | cl.CL_MEM_COPY_HOST_PTR
@@ -30,10 +30,10 @@ _KNOWN = _KERNEL_ACCESS | _HOST_ACCESS | _HOST_POINTER | cl.CL_MEM_KERNEL_READ_A
 
 
 def check_flags(flags: int, host_ptr: int) -> int:
-    """The flags of new memory, with what is meant where nothing is said.
+    """The flags of new memory, completed with the defaults.
 
     Raises:
-        Refused: they do not go together, or with the pointer.
+        ClError: they do not go together, or with the pointer.
     """
     use, alloc, copy = (
         flags & bit for bit in (cl.CL_MEM_USE_HOST_PTR, cl.CL_MEM_ALLOC_HOST_PTR, cl.CL_MEM_COPY_HOST_PTR)
@@ -51,7 +51,7 @@ class Mapping:
     """A part of memory that the program has mapped; of an image, the rows to bring back where it was copied.
 
     Attributes:
-        turns: of what the program does there, for each time that it was mapped, where races are looked for.
+        turns: accesses of the program to it, one for each mapping, if races are checked.
     """
 
     pointer: int
@@ -67,7 +67,7 @@ class Memory(ClObject):
         data: the bytes.
         size: in bytes.
         creator: the call that made it.
-        maps: what is mapped now.
+        maps: the current mappings.
         given: the properties that it was made with.
     """
 
@@ -87,12 +87,12 @@ class Memory(ClObject):
 
     @property
     def name(self) -> str:
-        """What reports of faults call it."""
+        """Its name in reports of faults."""
         return f"buffer {self.number}"
 
     @property
     def host(self) -> int:
-        """Where the bytes lie in this process."""
+        """The address of the bytes in this process."""
         return int(self.data.__array_interface__["data"][0])
 
     @property
@@ -106,14 +106,14 @@ class Memory(ClObject):
         return 0
 
     def before_end(self, function: Callable[[], None]) -> None:
-        """Have something done when it is gone, the latest first, and its bytes last."""
+        """Register a destructor; the latest is called first, and the bytes are freed last."""
         if not self.endings:
             endings, data = self.endings, self.data
             self.at_end(lambda: _end(endings, data))
         self.endings.append(function)
 
     def note_mapping(self, mapping: Mapping) -> Mapping:
-        """Remember that a part is mapped; gives what is known of all times that it is."""
+        """Record the mapping of a part; returns the record of all mappings of the part."""
         with self.lock:
             known = next((m for m in self.maps if m.pointer == mapping.pointer and m.unmap is None), None)
             if known is not None and mapping.unmap is None:
@@ -126,16 +126,16 @@ class Memory(ClObject):
         """Forget a mapping once.
 
         Raises:
-            Refused: nothing is mapped there.
+            ClError: nothing is mapped there.
         """
         with self.lock:
-            found = next((m for m in self.maps if m.pointer == pointer), None)
-            require(found is not None, cl.CL_INVALID_VALUE, f"nothing is mapped at {pointer:#x}")
-            assert found is not None
-            found.count -= 1
-            if not found.count:
-                self.maps.remove(found)
-            return found
+            mapping = next((m for m in self.maps if m.pointer == pointer), None)
+            require(mapping is not None, cl.CL_INVALID_VALUE, f"nothing is mapped at {pointer:#x}")
+            assert mapping is not None
+            mapping.count -= 1
+            if not mapping.count:
+                self.maps.remove(mapping)
+            return mapping
 
     @property
     def map_count(self) -> int:
@@ -143,7 +143,7 @@ class Memory(ClObject):
         return sum(mapping.count for mapping in self.maps)
 
     def check_host(self, reads: bool, writes: bool) -> None:
-        """Refuse what the flags say the program will not do."""
+        """Refuse accesses of the host that the flags exclude."""
         forbidden = cl.CL_MEM_HOST_NO_ACCESS
         forbidden |= cl.CL_MEM_HOST_WRITE_ONLY if reads else 0
         forbidden |= cl.CL_MEM_HOST_READ_ONLY if writes else 0
@@ -154,8 +154,8 @@ class Buffer(Memory):
     """A buffer or a part of one.
 
     Attributes:
-        address: what kernels know it by.
-        undefined: which of its bits nobody has written, where that is looked for; None if all count as defined.
+        address: its address in kernels.
+        undefined: undefined bits, if undefined values are checked; None if all bits count as defined.
     """
 
     kind = cl.CL_MEM_OBJECT_BUFFER
@@ -201,18 +201,18 @@ class Buffer(Memory):
         return self._whole[1] if self._whole else 0
 
     def note_defined(self, offset: int = 0, size: int | None = None) -> None:
-        """So many bytes have been written by the program; all behind the offset if it is not said how many."""
+        """The program has written ``size`` bytes, or all from the offset on."""
         if self.undefined is not None:
             self.undefined[offset : None if size is None else offset + size] = 0
 
     def note_copied(self, offset: int, given: Buffer, start: int, size: int) -> None:
-        """Bytes are those of a buffer from ``start`` on."""
+        """The program has copied bytes of a buffer from ``start`` on."""
         if self.undefined is not None:
-            found = 0 if given.undefined is None else given.undefined[start : start + size]
-            self.undefined[offset : offset + size] = found
+            bits = 0 if given.undefined is None else given.undefined[start : start + size]
+            self.undefined[offset : offset + size] = bits
 
     def note_box(self, box: Rectangle, copied: tuple[Buffer, Rectangle] | None = None) -> None:
-        """The bytes of a box have been written by the program, or are those of a box of a buffer."""
+        """The program has written the bytes of a box, or copied them from a box of a buffer."""
         if self.undefined is not None:
             given, other = copied or (self, box)
             known = None if copied is None else given.undefined
@@ -222,7 +222,7 @@ class Buffer(Memory):
         """Bytes of it.
 
         Raises:
-            Refused: they lie outside.
+            ClError: they are outside of the memory.
         """
         inside = offset + size <= self.size
         require(size and inside, cl.CL_INVALID_VALUE, f"{what} of {size} bytes at {offset} is not in {self.size} bytes")
@@ -230,29 +230,29 @@ class Buffer(Memory):
 
 
 def _end(endings: list[Callable[[], None]], data: Bytes) -> None:
-    """Tell who wants to know that memory is gone; its bytes (``data``) are there until then."""
+    """Call the destructors; the bytes (``data``) are freed after them."""
     while endings:
         endings.pop()()
 
 
 def shared_address(context: Context, pointer: int, size: int) -> int | None:
     """The address of host memory that kernels know by the same address; None for other memory."""
-    found = context.space.slots.get(pointer // SLOT)
-    if found is None or found.host != found.address:
+    buffer = context.space.slots.get(pointer // SLOT)
+    if buffer is None or buffer.host != buffer.address:
         return None
-    return pointer if found.address <= pointer and pointer + size <= found.address + found.size else None
+    return pointer if buffer.address <= pointer and pointer + size <= buffer.address + buffer.size else None
 
 
 def host_bytes(size: int, room: int = 0) -> Bytes:
     """New memory, zero, at a multiple of the alignment; ``room`` bytes of zeros are there if these are more.
 
     Raises:
-        Refused: the system has none left.
+        ClError: the system has none left.
     """
     try:
         raw = np.zeros(max(size, room) + ALIGNMENT, np.uint8)
     except MemoryError:
-        raise Refused(cl.CL_MEM_OBJECT_ALLOCATION_FAILURE, f"the system has no {size} bytes left") from None
+        raise ClError(cl.CL_MEM_OBJECT_ALLOCATION_FAILURE, f"the system has no {size} bytes left") from None
     start = -int(raw.__array_interface__["data"][0]) % ALIGNMENT
     return raw[start : start + size]
 
@@ -261,7 +261,7 @@ def create_buffer(context: Context, flags: int, size: int, host_ptr: int, given:
     """A new buffer.
 
     Raises:
-        Refused: flags, size or pointer are none.
+        ClError: flags, size or pointer are invalid.
     """
     flags = check_flags(flags, host_ptr)
     largest = max(device.maximum_allocation for device in context.devices)
@@ -283,7 +283,7 @@ def create_sub_buffer(whole: Buffer, flags: int, origin: int, size: int) -> Buff
     """A part of a buffer as a buffer.
 
     Raises:
-        Refused: it does not lie in the buffer, at an aligned place, or wants other accesses.
+        ClError: it exceeds the buffer, is not aligned, or has other access flags.
     """
     require(whole.parent is None, cl.CL_INVALID_MEM_OBJECT, "a part of a buffer has no parts")
     require(not flags & (_HOST_POINTER | ~_KNOWN), cl.CL_INVALID_VALUE, f"flags {flags:#x} are not for parts")
@@ -296,7 +296,7 @@ def create_sub_buffer(whole: Buffer, flags: int, origin: int, size: int) -> Buff
         flags |= 0 if wanted else own
     flags |= whole.flags & _HOST_POINTER
     require(size, cl.CL_INVALID_BUFFER_SIZE, "the part is empty")
-    require(origin + size <= whole.size, cl.CL_INVALID_VALUE, "the part does not lie in the buffer")
+    require(origin + size <= whole.size, cl.CL_INVALID_VALUE, "the part exceeds the buffer")
     require(not origin % ALIGNMENT, cl.CL_MISALIGNED_SUB_BUFFER_OFFSET, f"{origin} is no multiple of {ALIGNMENT}")
     host_ptr = whole.host_ptr + origin if whole.host_ptr else 0
     return Buffer(whole.context, flags, whole.data[origin : origin + size], host_ptr, whole=(whole, origin))

@@ -1,4 +1,4 @@
-"""What devices of each generation have."""
+"""Properties of the devices of each generation."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Hardware(NamedTuple):
 
 
 class Model(NamedTuple):
-    """What devices of a generation have.
+    """Properties of the devices of a generation.
 
     Attributes:
-        device: what the compiler driver is told.
+        device: its name for the compiler driver.
         group: work-items of a group.
         sub_groups: SIMD widths of kernels.
         local: bytes of local memory of a group.

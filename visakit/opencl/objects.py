@@ -1,8 +1,8 @@
-"""What the driver hands out: handles of objects that count who holds them.
+"""Objects of the program: handles, and counts of their references.
 
 A handle is the address of a few bytes that begin with the address of the dispatch table, where the ICD loader looks.
-Python never looks behind a handle that a program gives: it knows all that are alive. The loader does, also behind one
-that the program has released: such bytes stay what they are, and serve another object some thousands of objects later.
+Python never reads the memory of a handle: it knows all live ones. The loader reads it, also after the program has
+released the object: the bytes keep their contents, and another object gets them some thousands of objects later.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Self
 
 from visakit.opencl import cl, host
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 
 _ALIVE: weakref.WeakValueDictionary[int, ClObject] = weakref.WeakValueDictionary()
 _HELD: dict[int, ClObject] = {}
-"""Objects that the program holds. Others are alive as long as something in the driver needs them."""
+"""Objects that the program holds. Other objects live as long as the driver refers to them."""
 _NUMBERS: dict[str, itertools.count[int]] = {}
 _CALL = threading.local()
 _dispatch_table = 0
@@ -28,7 +28,7 @@ _CELL = 32
 _CELLS = 1024
 """Cells that are made at once, and released ones that wait before one of them is used again."""
 _calloc = ctypes.CDLL(None).calloc
-"""The C library's memory: the program may release an object after Python has freed all of its own."""
+"""The C library's memory: the program may release an object after Python has freed all Python memory."""
 _calloc.argtypes, _calloc.restype = (ctypes.c_size_t, ctypes.c_size_t), ctypes.c_void_p
 _free: collections.deque[int] = collections.deque()
 _MAKING = threading.RLock()
@@ -67,13 +67,13 @@ class ClObject:
     """Base of platforms, devices, contexts, queues, memory, samplers, programs, kernels and events.
 
     Attributes:
-        handle: what the program knows it by.
-        number: counts the objects of its kind in the process; what messages call it by.
+        handle: its address for the program.
+        number: its number among the objects of its kind in the process, for messages.
         references: how often the program holds it.
     """
 
     invalid: ClassVar[int]
-    """The status of calls that give something else where they need one."""
+    """The status of calls that take it, and get something else."""
     title: ClassVar[str]
 
     def __init__(self) -> None:
@@ -89,12 +89,12 @@ class ClObject:
         """The object of a handle.
 
         Raises:
-            Refused: it is none of this class.
+            ClError: it is no object of this class.
         """
-        found = _ALIVE.get(handle)
-        if not isinstance(found, cls):
-            raise Refused(cls.invalid, f"{handle:#x} is no {cls.title}")
-        return found
+        item = _ALIVE.get(handle)
+        if not isinstance(item, cls):
+            raise ClError(cls.invalid, f"{handle:#x} is no {cls.title}")
+        return item
 
     @classmethod
     def find_all(cls, address: int, count: int) -> list[Self]:
@@ -114,7 +114,7 @@ class ClObject:
             _HELD.pop(self.handle, None)
 
     def at_end(self, function: Callable[[], None]) -> None:
-        """Have something done when the object is gone."""
+        """Register a destructor."""
         weakref.finalize(self, function).atexit = False
 
 
@@ -122,7 +122,7 @@ def give_handles(objects: Sequence[ClObject], count: int, target: int, count_ret
     """Write an array of handles and how many there are, as far as the program asks.
 
     Raises:
-        Refused: it asks for neither, or for an array without elements.
+        ClError: it asks for neither, or for an array without elements.
     """
     require(target or count_ret, cl.CL_INVALID_VALUE, "nothing is asked for")
     require(count or not target, cl.CL_INVALID_VALUE, "the array has no elements")

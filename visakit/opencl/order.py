@@ -1,12 +1,11 @@
-"""Which commands of a context come before which, whatever the times at which they run: for the check of races between
-launches.
+"""The order of a context's commands, independent of the times of their execution, for the check of races.
 
-A command comes after those whose events it waits for, after those before it in an in-order queue or in front of a
-barrier, after what these come after, and after everything that the program has seen to be over when it queues the
-command: by waiting for it, or by asking for its status. Threads of the program count as one.
+A command follows the commands whose events it waits for, earlier commands of an in-order queue or before a barrier,
+their predecessors, and every command whose end the program has seen when it queues the command: by waiting for it, or
+by asking for its status. Threads of the program count as one.
 
-What the program does in memory that a command has mapped counts as a command, too: one that comes after the mapping,
-and that only those come after which come after the command that unmaps the memory.
+Accesses of the program to memory that a command has mapped also count as a command: it follows the mapping, and
+precedes the successors of the command that unmaps the memory.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ Numbers = frozenset[int]
 
 @dataclass(eq=False)
 class Turn:
-    """Where a command stands.
+    """The place of a command in the order.
 
     Attributes:
-        number: of the command, counted in the order in which the program queues them.
-        before: commands that it comes after, as far as the program had not seen them to be over.
-        apart: commands that were queued earlier, and that nothing orders with it.
-        is_open: whether it waits for something that the program itself completes, of which nobody knows what is before.
-        mapped: of what the program does in memory that the command maps; None if it maps none.
+        number: of the command, counted in the order of submission.
+        before: its predecessors, without those whose end the program has seen.
+        apart: earlier commands without an order between them and this one.
+        is_open: whether it waits for an event that the program itself completes, whose predecessors are unknown.
+        mapped: accesses of the program to the memory that the command maps; None if it maps none.
     """
 
     number: int
@@ -44,7 +43,7 @@ class Turn:
 
 @dataclass
 class QueueOrder:
-    """What of a queue orders its next command: all commands in it, and those that the last barrier came after."""
+    """Predecessors of the next command of a queue: all its commands, or the predecessors of its last barrier."""
 
     in_order: bool
     commands: Numbers = frozenset()
@@ -54,7 +53,7 @@ class QueueOrder:
 
 @dataclass
 class Order:
-    """The commands of a context that the program has not seen to be over, and those that have not run."""
+    """The commands of a context that have not run, or whose end the program has not seen."""
 
     live: set[int] = field(default_factory=set)
     waiting: dict[int, Turn] = field(default_factory=dict)
@@ -62,7 +61,7 @@ class Order:
     """Of each queue that there was, whether it is in order."""
     count: int = 0
     mapped: set[int] = field(default_factory=set)
-    """The numbers of what the program does in mapped memory."""
+    """The turns of the program's accesses to mapped memory."""
     launches: QueuedLaunches | None = None
 
     def queue(self, in_order: bool) -> QueueOrder:
@@ -92,14 +91,15 @@ class Order:
         return turn
 
     def map(self, turn: Turn) -> None:
-        """A command maps memory: what the program does there comes after it, and before those that wait for that."""
+        """A command maps memory: the program's accesses to it follow the command, and precede commands that wait for
+        it."""
         self.count += 1
         turn.mapped = Turn(self.count, turn.before | {turn.number}, turn.apart, turn.is_open)
         self.live.add(self.count)
         self.mapped.add(self.count)
 
     def seen(self, turns: Iterable[Turn | None]) -> None:
-        """The program has seen that commands are over; what it queues from now on comes after them."""
+        """The program has seen the end of commands; commands that it queues from now on follow them."""
         for turn in turns:
             if turn is not None:
                 self.live -= turn.before | {turn.number}
@@ -122,12 +122,12 @@ class Order:
         return len(self.queues) > 1 or not all(self.queues) or not self.mapped.isdisjoint(turn.apart)
 
     def begins(self, turn: Turn, dispatch: Dispatch) -> None:
-        """A launch begins: where commands may be without an order, it leaves what it does to memory."""
+        """A launch begins: it records its accesses if other commands may run at the same time."""
         if dispatch.findings is not None:
             dispatch.findings.keeps_accesses = self.compares(turn)
 
     def ended(self, turn: Turn, dispatch: Dispatch, held: object) -> None:
-        """A launch has ended: it is compared with those that nothing orders with it."""
+        """A launch has ended: its accesses are compared with those of unordered commands."""
         if dispatch.findings is not None and dispatch.findings.accesses is not None:
             self._compare(turn, dispatch, dispatch.findings.accesses, held)
 

@@ -1,4 +1,4 @@
-"""Programs: sources and binaries, what the compiler made of them for each device, and what it said."""
+"""Programs: sources and binaries, and for each device the compiler's result and log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from visakit.opencl import cl, info
 from visakit.opencl.compiler import Made, is_bitcode, is_spirv, linked, log_of, object_of, whole_program
 from visakit.opencl.context import Context
 from visakit.opencl.device import Device
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.info import Answers
 from visakit.opencl.objects import ClObject
 
@@ -27,12 +27,12 @@ _LINKING = threading.Lock()
 
 @dataclass(eq=False)
 class Build:
-    """What there is of a program for one device.
+    """The state of a program for one device.
 
     Attributes:
-        status: of the last build; ``log`` is what the compiler said.
-        binary: the zebin; empty where there is none.
-        binary_type: what it is.
+        status: of the last build; ``log`` is the compiler's log.
+        binary: the zebin; empty without one.
+        binary_type: one of ``CL_PROGRAM_BINARY_TYPE_...``.
         loaded: the program, ready to run; None before it is built, and where it has no kernels.
     """
 
@@ -49,10 +49,10 @@ class Program(ClObject):
     """A program of a context.
 
     Attributes:
-        source: OpenCL C or SPIR-V; None for programs of binaries and those that were linked.
-        builds: what there is for each device.
-        kernel_count: kernels of it that the program holds, which keep it as it is.
-        noted: kernels and arguments of which something was noted that is said once.
+        source: OpenCL C or SPIR-V; None for linked programs and programs of binaries.
+        builds: the state for each device.
+        kernel_count: kernels of it that the program holds; while there are some, it cannot be built again.
+        noted: kernels and arguments with a warning that was printed.
     """
 
     invalid = cl.CL_INVALID_PROGRAM
@@ -67,7 +67,7 @@ class Program(ClObject):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return f"program {self.number}"
 
     @property
@@ -79,7 +79,7 @@ class Program(ClObject):
         """Build it for devices.
 
         Raises:
-            Refused: it has kernels, cannot be built, or has errors, which the log then shows.
+            ClError: it has kernels, cannot be built, or has errors, which the log then shows.
         """
         self.check_changeable()
         for device in devices:
@@ -94,11 +94,11 @@ class Program(ClObject):
         """Make objects of it for devices, which are linked later.
 
         Raises:
-            Refused: it has kernels, no source, or errors, which the log then shows.
+            ClError: it has kernels, no source, or errors, which the log then shows.
         """
         self.check_changeable()
         if self.source is None:
-            raise Refused(cl.CL_INVALID_OPERATION, "the program has no source")
+            raise ClError(cl.CL_INVALID_OPERATION, "the program has no source")
         for device in devices:
             if self.is_intermediate:
                 made = Made(self.source, "")
@@ -117,10 +117,10 @@ class Program(ClObject):
         require(good, status, "the program has errors: its build log shows them")
 
     def take(self, device: Device, options: str, made: Made, kind: int, unknown_options: int) -> None:
-        """What the compiler made for a device becomes the build.
+        """Make the compiler's result for a device the build.
 
         Raises:
-            Refused: with ``unknown_options``, the compiler does not know an option.
+            ClError: with ``unknown_options``, the compiler does not know an option.
         """
         status = cl.CL_BUILD_SUCCESS if made.data else cl.CL_BUILD_ERROR
         build = self.builds[device] = Build(status, options, made.log, made.data)
@@ -141,7 +141,7 @@ class Program(ClObject):
             self.load(build, device)
 
     def load(self, build: Build, device: Device) -> None:
-        """Make a program that runs of a binary; what is wrong goes into the log."""
+        """Make an executable program of a binary; errors go into the log."""
         from visakit.objects.zebin import has_no_kernels
         from vsim.program import Program as Simulated
         from vsim.sources.zebins import read_program
@@ -170,7 +170,7 @@ class Program(ClObject):
         """The programs that can run, by device; none where the source has no kernel.
 
         Raises:
-            Refused: it is built for no device.
+            ClError: it is built for no device.
         """
         built = cl.CL_BUILD_SUCCESS, cl.CL_PROGRAM_BINARY_TYPE_EXECUTABLE
         is_built = any((build.status, build.binary_type) == built for build in self.builds.values())
@@ -178,10 +178,10 @@ class Program(ClObject):
         return {device: build.loaded for device, build in self.builds.items() if build.loaded is not None}
 
     def signatures(self, kernel: str) -> dict[Device, KernelSignature]:
-        """What a kernel wants of a launch, by device.
+        """Requirements of a kernel for a launch, by device.
 
         Raises:
-            Refused: there is no such kernel, or it has something that cannot be run.
+            ClError: there is no such kernel, or it cannot run.
         """
         programs = self.executables()
         known = {name for device in programs for name in self.builds[device].kernels}
@@ -190,7 +190,7 @@ class Program(ClObject):
             return {device: program.signature(kernel) for device, program in programs.items()}
         except VisaError as error:
             self.context.report(render(error.diagnostics))
-            raise Refused(cl.CL_INVALID_KERNEL_DEFINITION, str(error)) from None
+            raise ClError(cl.CL_INVALID_KERNEL_DEFINITION, str(error)) from None
 
     def kernel_is_gone(self) -> None:
         """A kernel of it is held no more."""
@@ -205,7 +205,7 @@ class Program(ClObject):
 def create_with_binaries(
     context: Context, devices: Sequence[Device], binaries: Sequence[bytes]
 ) -> tuple[Program, list[int]]:
-    """A program of zebins, one for each device, and what became of each of them."""
+    """A program of zebins, one for each device, and the status of each."""
     from visakit.objects.zebin import has_no_kernels, is_zebin
 
     program = Program(context)
@@ -228,7 +228,7 @@ def link(context: Context, devices: Sequence[Device], programs: Sequence[Program
     """A program of objects and libraries.
 
     Raises:
-        Refused: one of them is none, or the compiler does not know an option.
+        ClError: a program is invalid, or the compiler does not know an option.
     """
     is_library = "-create-library" in options.split()
     kinds = (cl.CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT, cl.CL_PROGRAM_BINARY_TYPE_LIBRARY)

@@ -1,4 +1,4 @@
-"""Command queues: what is to be done, in which order, and the thread that does it."""
+"""Command queues: commands, their order, and the thread that runs them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from visakit.opencl import cl, info
 from visakit.opencl.context import Context
 from visakit.opencl.device import Device
-from visakit.opencl.errors import Refused, interrupted
+from visakit.opencl.errors import ClError, interrupted
 from visakit.opencl.events import CHANGED, RUNNING, CommandQueue, Event, failed, has_ended
 from visakit.opencl.info import Answers
 from visakit.opencl.order import Turn
 from vsim.engines.llvm.host import shutdown
 
 FAULT_SETTING = "VISAKIT_OPENCL_ON_FAULT"
-"""Environment variable: ``stop`` ends the program at the first command that fails, else it goes on."""
+"""Environment variable: ``stop`` ends the program at the first command that fails, else it continues."""
 
 
 @dataclass(slots=True, eq=False)
@@ -28,9 +28,9 @@ class Command:
     """Something that a queue is to do.
 
     Attributes:
-        work: does it; raises :class:`Refused` with the status that the event is to have where it cannot be done.
+        work: does it; raises :class:`ClError` with the status that the event is to have where it cannot be done.
         waits: events that must be over before.
-        is_barrier: whether what follows in the queue waits for it, and it for what is before.
+        is_barrier: whether later commands of the queue wait for it, and it waits for earlier ones.
     """
 
     event: Event
@@ -46,7 +46,7 @@ class Queue(CommandQueue):
 
     Attributes:
         properties: bits of profiling and order; ``given`` are the properties as the program gave them.
-        failure: the status of the last command that failed, until :meth:`finish` says so; 0 for none.
+        failure: the status of the last failed command, until :meth:`finish` returns it; 0 for none.
     """
 
     invalid = cl.CL_INVALID_COMMAND_QUEUE
@@ -88,7 +88,7 @@ class Queue(CommandQueue):
         Args:
             is_last: it is over only when all that was queued before it is.
             maps: it maps memory for the program.
-            unmapped: what the program did in memory that it unmaps.
+            unmapped: accesses of the program to the memory that it unmaps.
         """
         event = Event(self.context, command_type, self)
         with CHANGED:
@@ -126,7 +126,7 @@ class Queue(CommandQueue):
             self.run(command)
 
     def flush(self) -> None:
-        """What is in the queue is as good as submitted."""
+        """Commands of the queue count as submitted."""
         with CHANGED:
             waiting = [command.event for command in self.commands]
         for event in waiting:
@@ -136,7 +136,7 @@ class Queue(CommandQueue):
         """Wait for all commands.
 
         Raises:
-            Refused: one of them failed, and the program was not told by this way so far.
+            ClError: one of them failed, and the program was not told by this way so far.
         """
         self.drain()
         if self.order is not None and self.context.order is not None:
@@ -144,7 +144,7 @@ class Queue(CommandQueue):
                 self.context.order.seen_all_of(self.order)
         if self.failure:
             status, self.failure = self.failure, 0
-            raise Refused(status, "a command of the queue failed")
+            raise ClError(status, "a command of the queue failed")
 
     def drain(self) -> None:
         """Wait for all commands, however they end."""
@@ -152,12 +152,12 @@ class Queue(CommandQueue):
             event.wait()
 
     def pending(self) -> list[Event]:
-        """The events of what is not over."""
+        """The events of unfinished commands."""
         with CHANGED:
             return [c.event for c in [*([self.running] if self.running else []), *self.commands]]
 
     def unfinished(self) -> list[Event]:
-        """The events of what is not over; nothing where the order says as much."""
+        """The events of unfinished commands; empty for a queue in order, whose order implies them."""
         return [] if self.is_in_order else self.pending()
 
     def forget_parent(self) -> None:
@@ -171,7 +171,7 @@ class Queue(CommandQueue):
         self.failure = cl.CL_OUT_OF_RESOURCES if lost else self.failure
 
     def help_until(self, event: Event) -> None:
-        """Run what can be run in the thread of the caller, until a command is over or another thread is at it."""
+        """Run ready commands in the caller's thread, until a command is over or another thread runs it."""
         while not event.is_over:
             with CHANGED:
                 command = self.take()
@@ -180,7 +180,7 @@ class Queue(CommandQueue):
             self.run(command)
 
     def take(self) -> Command | None:
-        """The next command that can run here; None if there is none, or one is running. The caller holds the lock.
+        """The next command that can run here; None if no command can, or one is running. The caller holds the lock.
 
         While a thread ends the process, it alone runs commands: the others may not begin work in LLVM.
         """
@@ -203,7 +203,7 @@ class Queue(CommandQueue):
         try:
             event.advance(cl.CL_RUNNING)
             status = self._execute(command)
-        finally:  # Whatever happens to the thread, the queue goes on.
+        finally:  # The queue continues after any exception in the thread.
             with CHANGED:
                 if event.turn is not None and self.context.order is not None:
                     self.context.order.run(event.turn)
@@ -222,13 +222,13 @@ class Queue(CommandQueue):
         outer, RUNNING.command = getattr(RUNNING, "command", False), True
         try:
             command.work()
-        except Refused as problem:
+        except ClError as problem:
             return problem.status
         except shutdown.ProcessEndsError:
             return cl.CL_OUT_OF_RESOURCES
         except MemoryError:
             return cl.CL_OUT_OF_HOST_MEMORY
-        except Exception:  # Nothing may leave by this way: the program would be gone.
+        except Exception:  # An exception that leaves the thread would end the program.
             self.context.report("visakit: a mistake of the driver; please report it:\n" + traceback.format_exc())
             return cl.CL_OUT_OF_RESOURCES
         except BaseException as interrupt:
@@ -240,7 +240,7 @@ class Queue(CommandQueue):
 
 
 _BUSY: set[Queue] = set()
-"""Queues with commands, which live until they are done, whoever holds them."""
+"""Queues with commands, kept alive until their commands are over."""
 
 _QUEUES: weakref.WeakSet[Queue] = weakref.WeakSet()
 
@@ -256,19 +256,19 @@ if hasattr(os, "register_at_fork"):
 
 
 def _wake() -> None:
-    """Have threads of queues look whether their queue is gone."""
+    """Wake the threads of queues, which end if their queue was freed."""
     with CHANGED:
         CHANGED.notify_all()
 
 
 def _serve(reference: weakref.ref[Queue]) -> None:
-    """The thread of a queue: runs what can be run, until the queue is gone."""
+    """The thread of a queue: runs ready commands, until the queue is freed."""
     while _serve_one(reference):
         pass
 
 
 def _serve_one(reference: weakref.ref[Queue]) -> bool:
-    """Wait for a command and run it; false when the queue is gone. Waiting keeps no queue alive."""
+    """Wait for a command and run it; false when the queue was freed. A waiting thread keeps no queue alive."""
     with CHANGED:
         while True:
             queue = reference()

@@ -1,4 +1,4 @@
-"""ND-ranges: what an enqueue says of sizes, checked."""
+"""ND-ranges: the checked sizes of an enqueue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_range(
     """Global size, local size (None where one is to be chosen) and offset of an enqueue.
 
     Raises:
-        Refused: they are none that the kernel runs over.
+        ClError: the kernel cannot run over these sizes.
     """
     require(1 <= dimensions <= 3, cl.CL_INVALID_WORK_DIMENSION, f"there are 1 to 3 dimensions, found {dimensions}")
     global_size = host.read_sizes(size, dimensions) if size else (0,) * dimensions
@@ -58,5 +58,5 @@ def _check_group(kernel: Kernel, device: Device, size: Sizes, group: Sizes | Non
 def may_be_uneven(kernel: Kernel, device: Device) -> bool:
     """Whether the last groups may be smaller: the program was built as OpenCL C 2.0 or later."""
     options = kernel.program.builds[device].options
-    found = _STANDARD.findall(options)
-    return bool(found) and int(found[-1]) >= 2 and "-cl-uniform-work-group-size" not in options
+    standards = _STANDARD.findall(options)
+    return bool(standards) and int(standards[-1]) >= 2 and "-cl-uniform-work-group-size" not in options

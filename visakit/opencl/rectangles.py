@@ -14,7 +14,7 @@ from vsim.launch.arrays import Array, Bytes
 
 
 class Rectangle(NamedTuple):
-    """Where rows of bytes lie.
+    """The layout of rows of bytes.
 
     Attributes:
         start: of the first byte.
@@ -29,10 +29,10 @@ class Rectangle(NamedTuple):
 
     @classmethod
     def of(cls, origin: Sequence[int], region: Sequence[int], row: int, slice_: int) -> Rectangle:
-        """A box at an origin (bytes, row, slice); pitches of 0 are those of a box without gaps.
+        """A box at an origin (bytes, row, slice); a pitch of 0 means no gaps.
 
         Raises:
-            Refused: a pitch is smaller than what it counts.
+            ClError: a pitch is smaller than a row or slice.
         """
         width, height, depth = region
         require(not row or row >= width, cl.CL_INVALID_VALUE, f"rows of {width} bytes are {row} bytes apart")
@@ -61,7 +61,7 @@ class Rectangle(NamedTuple):
         return np.stack([first.reshape(-1), first.reshape(-1) + size], 1).astype(np.uint64)
 
     def check(self, size: int) -> None:
-        """Refuse what does not lie in so many bytes."""
+        """Refuse a rectangle that exceeds a number of bytes."""
         require(self.end <= size, cl.CL_INVALID_VALUE, f"the region ends at {self.end}, the memory at {size}")
 
     def of_bytes(self, data: Bytes) -> Array:
@@ -90,5 +90,5 @@ def overlap(given: Rectangle, taken: Rectangle, distance: int) -> bool:
 
 
 def _fits(distance: int, size: int, pitch: int) -> bool:
-    """Whether pieces of a size that lie a pitch apart have room between them for others at a distance (appendix E)."""
+    """Whether gaps between pieces of a size at a pitch have room for others at a distance (appendix E)."""
     return size <= distance % pitch <= pitch - size

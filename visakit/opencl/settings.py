@@ -1,4 +1,4 @@
-"""How programs run: what the command ``visakit exec`` says by way of the environment."""
+"""How programs run: environment variables that the command ``visakit exec`` sets."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ CHECK_SETTING = "VISAKIT_CHECK"
 CHECK_LIMIT_SETTING = "VISAKIT_CHECK_LIMIT"
 """How many findings of a kernel's run are shown."""
 SUPPRESSIONS_SETTING = "VISAKIT_CHECK_SUPPRESSIONS"
-"""The file of what they are not to report."""
+"""The file of suppressions."""
 
 
 @cache
 def engine() -> str:
-    """What executes kernels: native code, unless the reference engine is wanted.
+    """The engine of kernels: native code, or the reference engine on request.
 
     Programs may write memory while a kernel runs, so that it never begins anew (as ``auto`` would have it).
     """
@@ -38,7 +38,7 @@ def engine() -> str:
 
 @cache
 def schedule() -> Schedule | None:
-    """The order in which groups and threads run; None for one after the other, up to barriers."""
+    """The order of groups and threads; None for one after the other, up to barriers."""
     from vsim.launch.schedule import parse_schedule
 
     wanted = os.environ.get(SCHEDULE_SETTING, "")
@@ -77,10 +77,10 @@ def _watches(check: str) -> bool:
     if not os.environ.get(CHECK_SETTING):
         return False
     try:
-        found = checks()
+        checking = checks()
     except VisaError:
         return False
-    return found is not None and check in found.checks
+    return checking is not None and check in checking.checks
 
 
 @cache
@@ -89,7 +89,7 @@ def checks() -> Checking | None:
 
     Raises:
         UsageError: there is no such check.
-        FormatError: K091, a line of the file of suppressions is none.
+        FormatError: K091, a line of the file of suppressions is invalid.
         FileError: it cannot be read.
     """
     wanted = os.environ.get(CHECK_SETTING)

@@ -1,4 +1,4 @@
-"""Specialisation constants of SPIR-V: values that stand in the module, and may be replaced before it is compiled.
+"""Specialisation constants of SPIR-V: values in the module that the program may replace before it is compiled.
 
 The numbers are those of the specification of SPIR-V (2.3 and 3.52).
 """
@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 
 from visakit.opencl import cl
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 
 _HEADER_WORDS = 5
 _DECORATE, _SPEC_ID = 71, 1
@@ -30,7 +30,7 @@ def specialised(module: bytes, number: int, value: bytes) -> bytes:
     """The module with another value for the constant of a number.
 
     Raises:
-        Refused: there is no such constant, or it has another size.
+        ClError: there is no such constant, or it has another size.
     """
     require(len(module) % 4 == 0, cl.CL_INVALID_PROGRAM, "the module is damaged")
     words = struct.unpack(f"<{len(module) // 4}I", module)
@@ -39,11 +39,11 @@ def specialised(module: bytes, number: int, value: bytes) -> bytes:
         if opcode == _DECORATE and operands[1:3] == (_SPEC_ID, number)
     }  # fmt: skip
     changed = list(words)
-    found = False
+    is_known = False
     for position, opcode, operands in _instructions(words):
         if opcode not in (_TRUE, _FALSE, _CONSTANT) or operands[1] not in targets:
             continue
-        found = True
+        is_known = True
         if opcode == _CONSTANT:
             literals = len(operands) - 2
             fits = len(value) <= 4 * literals and (literals == 1 or len(value) == 8)
@@ -54,6 +54,6 @@ def specialised(module: bytes, number: int, value: bytes) -> bytes:
         else:
             require(len(value) == 1, cl.CL_INVALID_VALUE, f"a truth value has a byte, found {len(value)}")
             changed[position] = words[position] & ~0xFFFF | (_TRUE if any(value) else _FALSE)
-    if not found:
-        raise Refused(cl.CL_INVALID_SPEC_ID, f"the module has no specialisation constant {number}")
+    if not is_known:
+        raise ClError(cl.CL_INVALID_SPEC_ID, f"the module has no specialisation constant {number}")
     return struct.pack(f"<{len(changed)}I", *changed)

@@ -16,7 +16,7 @@ _WORDS = {
     cl.CL_MEM_TYPE_UNKNOWN_INTEL: "SVM", cl.CL_MEM_TYPE_HOST_INTEL: "host", cl.CL_MEM_TYPE_DEVICE_INTEL: "device",
     cl.CL_MEM_TYPE_SHARED_INTEL: "shared",
 }  # fmt: skip
-"""What reports call allocations."""
+"""The name of allocations in reports."""
 _TRIES = 64
 _ADDRESSES = 1 << 47
 """Where addresses of a process end."""
@@ -28,7 +28,7 @@ def allocate(
     context: Context, size: int, alignment: int, kind: int = cl.CL_MEM_TYPE_UNKNOWN_INTEL, flags: int = 0,
     device: Device | None = None,
 ) -> Shared | None:  # fmt: skip
-    """New memory, zero; None where the system has none, or the alignment is none."""
+    """New memory, zero; None if the system has none left, or the alignment is invalid."""
     largest = max(d.maximum_allocation for d in context.devices)
     if not 0 < size <= largest or alignment & (alignment - 1) or alignment > _LARGEST_ALIGNMENT:
         return None
@@ -39,18 +39,18 @@ def allocate(
             context.allocations += 1
             name = f"{_WORDS[kind]} allocation {context.allocations}, made by {current_call()}"
             buffer = context.space.allocate(name, host.view(address, size), address=address, room=room)
-            found = Shared(buffer, kind, flags, device)
-            context.shared[address] = found
-            return found
+            allocation = Shared(buffer, kind, flags, device)
+            context.shared[address] = allocation
+            return allocation
     return None
 
 
 def find(context: Context, pointer: int) -> Shared | None:
     """The allocation that a pointer is in."""
     buffer = context.space.slots.get(pointer >> 32)
-    found = context.shared.get(buffer.address) if buffer is not None else None
-    inside = found is not None and found.address <= pointer < found.address + found.size
-    return found if inside else None
+    allocation = context.shared.get(buffer.address) if buffer is not None else None
+    inside = allocation is not None and allocation.address <= pointer < allocation.address + allocation.size
+    return allocation if inside else None
 
 
 def give_back(context: Context, found: Shared) -> None:
@@ -61,9 +61,9 @@ def give_back(context: Context, found: Shared) -> None:
 
 
 def check_range(context: Context, pointer: int, size: int) -> None:
-    """Refuse a range that begins in an allocation and ends behind it; where other memory ends the program knows."""
-    found = find(context, pointer)
-    room = _ADDRESSES - pointer if found is None else found.address + found.size - pointer
+    """Refuse a range that begins in an allocation and exceeds it; other memory belongs to the program."""
+    allocation = find(context, pointer)
+    room = _ADDRESSES - pointer if allocation is None else allocation.address + allocation.size - pointer
     require(size <= room, cl.CL_INVALID_VALUE, f"{size} bytes at {pointer:#x}, of which {room} are there")
 
 

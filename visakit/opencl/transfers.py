@@ -1,4 +1,4 @@
-"""What commands that are no kernels do to memory, for the check of races between commands."""
+"""Memory that commands other than kernels access, for the check of races between commands."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from vsim.checks.findings import MAPPED
 from vsim.checks.queued import LaunchAccesses, united
 
 
-class Place(Protocol):
+class HostMemory(Protocol):
     """Memory: a buffer, an image, an allocation."""
 
     @property
     def host(self) -> int:
-        """Where it lies in this process."""
+        """Its address in this process."""
 
 
-Part = tuple[Place, Rectangle]
+Part = tuple[HostMemory, Rectangle]
 """Bytes of some memory."""
 
 
 @dataclass(frozen=True)
-class Transfer:
+class CommandAccesses:
     """The parts of memory that a command reads and changes; None for none.
 
     Attributes:
-        mapped: of a command that maps the part for the program: where the turn of what it does there goes. The command
+        mapped: receives the turn of the program's accesses, if the command maps the part for the program. The command
             itself changes nothing.
     """
 
@@ -47,13 +47,18 @@ class Transfer:
     mapped: list[Turn] | None = None
 
     @classmethod
-    def of_map(cls, part: Part, flags: int, turns: list[Turn]) -> Transfer:
-        """Of memory that is mapped, by the flags of that. What is mapped for writing nobody else may read."""
+    def of_host(cls, part: Part, reads: bool) -> CommandAccesses:
+        """A copy of memory to the program, or from it."""
+        return cls(part) if reads else cls(None, part)
+
+    @classmethod
+    def of_map(cls, part: Part, flags: int, turns: list[Turn]) -> CommandAccesses:
+        """Memory that a command maps, by its flags. Only the program may read memory that is mapped for writing."""
         return cls(None, part, turns) if flags & ~cl.CL_MAP_READ else cls(part, None, turns)
 
     def watched(self, queue: Queue, work: Callable[[], None]) -> Callable[[], None]:
-        """What the command does, behind which its races are reported. No kernel runs meanwhile: one that is looked at
-        runs again, in memory as it was.
+        """The work of a command, followed by a report of its races. No kernel runs during the report: the check may run
+        kernels again, on restored memory.
         """
         context, name = queue.context, current_call()
 
@@ -84,5 +89,5 @@ class Transfer:
 
 def shared_part(context: Context, pointer: int, size: int) -> Part | None:
     """Bytes that kernels know by the program's address; None for other memory of the program."""
-    found = find(context, pointer)
-    return None if found is None else (found.buffer, Rectangle.of_part(pointer - found.address, size))
+    allocation = find(context, pointer)
+    return None if allocation is None else (allocation.buffer, Rectangle.of_part(pointer - allocation.address, size))

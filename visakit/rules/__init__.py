@@ -1,1 +1,1 @@
-"""What a module may hold: the manual's rules for operands, calls, messages and whole modules."""
+"""Rules for modules: the manual's rules for operands, calls, messages and whole modules."""

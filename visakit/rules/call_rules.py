@@ -1,5 +1,5 @@
-"""What the manual asks of calls and returns (chapter 3, "Subroutine and Function Calls"; chapter 6, FCALL, IFCALL,
-CALL, FRET), but for what only the callee can tell (:mod:`visakit.language.calls`).
+"""The manual's rules for calls and returns (chapter 3, "Subroutine and Function Calls"; chapter 6, FCALL, IFCALL,
+CALL, FRET), without those that need the callee (:mod:`visakit.language.calls`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from visakit.language.program import ARGUMENT_REGISTERS, RESULT_REGISTERS, Funct
 from visakit.rules.violation import Violation
 
 _ROOM = {"ArgSize": ("%arg", ARGUMENT_REGISTERS), "RetValSize": ("%retval", RESULT_REGISTERS)}
-"""What holds the registers that an attribute counts, and how many it has."""
+"""The registers that an attribute counts, and their number."""
 _SIZES = {"arg_grf": "ArgSize", "ret_grf": "RetValSize"}
 """The attribute of a callee that a field of a call must equal."""
 _WIDE_ADDRESSES = since("cri")
@@ -22,7 +22,7 @@ _WIDE_ADDRESSES = since("cri")
 
 
 def excess(attribute: str, registers: int) -> str:
-    """What is wrong with so many registers of arguments or return value, by the attribute; empty if they fit."""
+    """The error of a number of registers of arguments or return value, by the attribute; empty if they fit."""
     name, room = _ROOM.get(attribute, ("", registers))
     return f"{registers} registers do not fit into '{name}', which has {room}" if registers > room else ""
 
@@ -36,7 +36,7 @@ def declared_sizes(function: Function) -> Iterator[Violation]:
 
 
 def broken_calls(function: Function, i: Instruction, platform: str = "") -> Iterator[Violation]:
-    """The rules that a call breaks, whatever it calls; the platform may not be known."""
+    """The rules that a call breaks, whatever its callee; the platform may be unknown."""
     flow = i.desc.flow
     if not flow.calls_function:
         return
@@ -64,7 +64,7 @@ def _target(function: Function, i: Instruction, platform: str) -> Iterator[Viola
 
 
 def advice(function: Function, i: Instruction) -> Iterator[Violation]:
-    """What a call or return should not do, although the reference assembler takes it."""
+    """Calls and returns that the reference assembler accepts against the manual."""
     if function.is_kernel and Rule.FUNCTION_ONLY in i.desc.rules:
         message = f"{i.desc.mnemonic} returns from a function, and '{function.name}' is a kernel, which has no caller"
         yield Violation("W014", message, "a kernel ends with ret (manual, chapter 6, FRET)")

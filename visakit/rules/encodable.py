@@ -1,7 +1,7 @@
-"""What an instruction may not do although it can be encoded (manual, chapters 3 and 5).
+"""Rules for instructions that can be encoded (manual, chapters 3 and 5).
 
-Types, regions, modifiers, room in variables. Every rule was checked against what the compilers emit. Where they break a
-rule of the manual, it is a warning, or one that is off until asked for.
+Types, regions, modifiers, sizes of variables. Every rule was checked against the compilers' output. If they break a
+rule of the manual, it is a warning, or an optional one.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ _SMALL_BITS = {"hf": 0x400, "bf": 0x80, "f": 0x10000, "df": 0x10000}
 BITS_OF_A_FLOAT = "W017"
 """The code of a rule about how a number is written, which bits do not say: those in hexadecimal are meant so."""
 ROW_OF_AN_ADDRESS = "W019"
-"""The code of a rule about bytes in brackets behind ``&V``, which become a row and a column; a written row is meant."""
+"""The code of the rule about bytes in brackets after ``&V``, which become a row and a column instead of a row."""
 _ADDRESSES = frozenset({Address})
 _MIXES = frozenset({0, _INTEGER, _F, _HF, _BF, _DF, _F | _HF, _F | _BF})
 """Kinds of types that arithmetic takes together: the manual's type maps."""
 
 
 class _Plan(NamedTuple):
-    """What is to be checked of a kind of instruction."""
+    """The checks of a kind of instruction."""
 
     operands: tuple[tuple[str, bool, dict[int, int]], ...]
-    """Names of its operands, whether each is a destination, and those that broke no rule: their kinds by identity."""
+    """Names of its operands, whether each is a destination, and the kinds of valid operands, by identity."""
     restricted: bool
-    """There are restrictions of its own."""
+    """The instruction has special restrictions."""
     whole: bool
     """There are rules of several operands, or of parts of messages."""
     calls: bool
@@ -72,11 +72,11 @@ class _Plan(NamedTuple):
 
 
 class Rules:
-    """Checks the instructions of one function; ``grf_size`` in bytes, 0 where the platform is not known, ``silent``
-    the codes that nobody wants to hear.
+    """Checks the instructions of one function; ``grf_size`` in bytes, 0 for an unknown platform, ``silent`` the codes
+    of disabled warnings.
 
-    ``row_size`` is the size of a register as far as it is known: where it is not, that of the largest.
-    What is known by identity (fields, operands) is kept, so that its identity stays its own.
+    ``row_size`` is the size of a register, or the largest one for an unknown platform. Objects known by identity
+    (fields, operands) are kept alive, so that no other object gets their identity.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Rules:
         self._clean: dict[int, Fields] = {}
         self._keep: list[VectorOperand] = []
         self._plans: dict[tuple[int, int], _Plan] = {}
-        """What is to be checked of each kind of instruction: by identity of its record, and execution size."""
+        """The checks of each kind of instruction, by identity of its record, and execution size."""
 
     def check(self, i: Instruction) -> list[Violation]:
         """The rules that an instruction breaks."""
@@ -105,7 +105,7 @@ class Rules:
         plan = self._plans.get((id(desc), size))
         if plan is None:
             plan = self._plans[id(desc), size] = _Plan.of(desc)
-        found: list[Violation] = []
+        violations: list[Violation] = []
         kinds = 0
         for name, destination, fine in plan.operands:
             op = args.get(name)
@@ -116,29 +116,29 @@ class Rules:
                 kind = self._kind(desc, op, destination)
                 broken = self._heard(self._operand(desc, name, op, size, destination))
                 if broken:
-                    found += broken
+                    violations += broken
                 else:
                     fine[id(op)] = kind
                     self._keep.append(op)  # its id must stay its own
             kinds |= kind
-        if kinds not in _MIXES and not found:
-            found += self._heard(self._mixed(i, plan))
+        if kinds not in _MIXES and not violations:
+            violations += self._heard(self._mixed(i, plan))
         if plan.restricted:
-            found += self._heard(restrictions(self.type_of, i, size, self.known_grf_size, self.platform))
-        found += read_only_writes(self.function, i)
+            violations += self._heard(restrictions(self.type_of, i, size, self.known_grf_size, self.platform))
+        violations += read_only_writes(self.function, i)
         if plan.whole:
-            found += self._heard(self._whole(i))
+            violations += self._heard(self._whole(i))
         if plan.calls:
-            found += self._heard((*broken_calls(self.function, i, self.platform), *advice(self.function, i)))
-        if not found:
+            violations += self._heard((*broken_calls(self.function, i, self.platform), *advice(self.function, i)))
+        if not violations:
             self._clean[id(args)] = args
-        return found
+        return violations
 
     def _heard(self, violations: Iterable[Violation]) -> list[Violation]:
         return [v for v in violations if v.code not in self.silent]
 
     def _whole(self, i: Instruction) -> Iterator[Violation]:
-        """What concerns several operands, or parts of messages."""
+        """Rules about several operands, or parts of messages."""
         if has_message(i.desc):
             yield from message_overruns(self.extents, i)
             yield from unaligned_messages(self.extents, i)
@@ -156,7 +156,7 @@ class Rules:
                 yield from self._type(i.desc, name, self.function.variable_type(op.var), True)
 
     def _kind(self, desc: InstructionDesc, op: VectorOperand, destination: bool) -> int:
-        """The kind of type of an operand, as far as it counts for the others."""
+        """The kind of an operand's type, if the types of other operands depend on it."""
         calculates = (desc.category == "arithmetic" and not desc.pairs) or Rule.SELECTS in desc.rules
         t = self.type_of(op) if calculates or (desc.category == "compare" and not destination) else None
         return 0 if t is None else _KINDS.get(t.name, _INTEGER)
@@ -198,7 +198,7 @@ class Rules:
             yield from self._registers(name, op, size)
 
     def _slips(self, desc: InstructionDesc, name: str, op: VectorOperand) -> Iterator[Violation]:
-        """What can be encoded, and means something else than it looks like."""
+        """Operands that can be encoded, but differ from their text in meaning."""
         if isinstance(op, Immediate) and 0 < op.bits < _SMALL_BITS.get(op.type.name, 0):
             message = f"a whole number before :{op.type} is the bits of a float, and {op.bits} are those of almost 0"
             hint = f"write {op.bits}.0:{op.type} for the number {op.bits}, {op.bits:#x}:{op.type} for the bits"
@@ -262,7 +262,7 @@ class Rules:
             yield from self._alignment(i.desc, "src2", op, max(unit, 1))
 
     def _alignment(self, desc: InstructionDesc, name: str, op: General, unit: int) -> Iterator[Violation]:
-        """An operand that does not begin at a multiple of so many bytes, in its root variable."""
+        """An operand that does not begin at a multiple of ``size`` bytes, in its root variable."""
         place = self.extents.place(op.var)
         if place is None:
             return
@@ -276,13 +276,13 @@ class Rules:
             yield Violation("W015", f"{wanted}, this one's variable may begin anywhere", hint, name)
 
     def _declared_alignment(self, var: int) -> int:
-        """Bytes of whose multiples the variable begins at one, as far as its declaration says."""
+        """Alignment of a variable in bytes, by its declaration."""
         if var < FIRST_VARIABLE:
             return SMALLEST_GRF_SIZE
         return types.ALIGNMENT_BYTES[self.function.variables[var - FIRST_VARIABLE].align]
 
     def _region(self, name: str, op: General | Indirect, size: int, destination: bool) -> Iterator[Violation]:
-        """Regions of a width that does not fit, and those that say the same in an unusual way."""
+        """Regions of an unusable width, and regions in an unusual notation."""
         v, w, h = op.region
         h = h or 0
         if destination or w is None:
@@ -307,10 +307,10 @@ class Rules:
 
     def _mixed(self, i: Instruction, plan: _Plan) -> Iterator[Violation]:
         """Types that no calculation takes together: an integer beside a float, or two floats that are not converted."""
-        found = [(name, t) for name, _, _ in reversed(plan.operands) if (t := self.type_of(i.args[name])) is not None]
-        real = next(t for _, t in reversed(found) if _KINDS.get(t.name, _INTEGER) != _INTEGER)
+        typed = [(name, t) for name, _, _ in reversed(plan.operands) if (t := self.type_of(i.args[name])) is not None]
+        real = next(t for _, t in reversed(typed) if _KINDS.get(t.name, _INTEGER) != _INTEGER)
         mnemonic = i.desc.mnemonic
-        whole = [(name, t) for name, t in found if _KINDS.get(t.name, _INTEGER) == _INTEGER]
+        whole = [(name, t) for name, t in typed if _KINDS.get(t.name, _INTEGER) == _INTEGER]
         destinations = {name for name, destination, _ in plan.operands if destination}
         sources = [(name, t) for name, t in whole if name not in destinations]
         if sources:
@@ -318,11 +318,11 @@ class Rules:
             hint = f"convert one with mov; all sources are {real}, or none is"
             yield Violation("V036", f"{mnemonic} mixes types {real} and {t}", hint, name)
             return
-        name, t = whole[-1] if whole else next((n, t) for n, t in found if t is not real)
+        name, t = whole[-1] if whole else next((n, t) for n, t in typed if t is not real)
         hint = "operands are f and hf, f and bf, or of one type; convert with mov"
         yield Violation("V036", f"{mnemonic} mixes types {real} and {t}", hint, name)
 
 
 def _place(desc: InstructionDesc, name: str) -> str:
-    """Where the operand stands, if others take other types."""
+    """The place of the operand, if the types of others differ."""
     return f" as {name}" if name in desc.operand_types else ""

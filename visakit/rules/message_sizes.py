@@ -1,7 +1,8 @@
-"""How many bytes the parts of a message are: what its operands take of their variables, from their offset on.
+"""Bytes of the parts of a message: of its operands' variables, from their offset on.
 
-A payload is a structure of arrays: the part for one element of all lanes begins on a register boundary. What the table
-does not say (samplers, raw messages, matrices) is checked when an engine prepares it, by what it touches.
+A payload is a structure of arrays: the part for one element of all lanes begins on a register boundary. Payloads that
+the table does not describe (samplers, raw messages, matrices) are checked when an engine prepares them, by their
+accesses.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _MOST_KNOWN = 4096
 MATRIX_PAYLOAD = 32
 """Bytes of the payload of a block message with the address of its matrix."""
 BLOCK_SHAPE = 0xFFFFF
-"""The bits of the last dword of a block message's payload that mean something."""
+"""The significant bits of the last dword of a block message's payload."""
 
 
 def block_shape(args: Fields) -> int:
@@ -67,18 +68,18 @@ def length_difference(needed: int, given: int) -> str:
 
 
 def message_sizes(i: Instruction, grf_size: int) -> Sizes:
-    """Bytes of the message operands of an instruction by field; 0 for those that do not count.
+    """Bytes of the message operands of an instruction by field; 0 for unchecked ones.
 
     Fields that are left out take at least one byte.
     """
     args = i.args
     key = i.desc, grf_size, *(args.get(name) for name in _DECIDING)
-    found = _KNOWN.get(key)
-    if found is None:
+    sizes = _KNOWN.get(key)
+    if sizes is None:
         if len(_KNOWN) >= _MOST_KNOWN:
             _KNOWN.clear()
-        found = _KNOWN[key] = _message_sizes(i, grf_size)
-    return found
+        sizes = _KNOWN[key] = _message_sizes(i, grf_size)
+    return sizes
 
 
 def _message_sizes(i: Instruction, grf_size: int) -> Sizes:
@@ -87,11 +88,11 @@ def _message_sizes(i: Instruction, grf_size: int) -> Sizes:
 
 
 DATA = ("dst", "src", "src1")
-"""The fields of what loads and stores move."""
+"""The data fields of loads and stores."""
 
 
 def element_size(i: Instruction) -> int:
-    """Bytes of a lane's element in each part of what a load or store by lanes moves.
+    """Bytes of a lane's element in each part of the payload of a load or store by lanes.
 
     Raises:
         KeyError: it is another message.
@@ -100,7 +101,7 @@ def element_size(i: Instruction) -> int:
 
 
 def _parts(lanes: int, size: int, count: int, grf_size: int) -> int:
-    """Bytes of a payload of so many elements for each lane; 0 if there are none."""
+    """Bytes of a payload with a number of elements for each lane; 0 without elements."""
     return ((count - 1) * (-(-lanes * size // grf_size) * grf_size) + lanes * size) if count else 0
 
 
@@ -130,7 +131,7 @@ def _dword(i: Instruction, grf_size: int) -> Sizes:
 
 
 def _block_elements(args: Fields) -> tuple[int, int]:
-    """Size and number of the elements of a lane; a few bytes stand in one."""
+    """Size and number of the elements of a lane; up to four bytes share a dword, eight a qword."""
     count, size = _COUNT_OF[args["num_blocks"]], (1, 4, 8)[args["block_type"]]
     return (size, count) if size > 1 else (_DWORD if count <= _DWORD else _QWORD, 1)
 
@@ -164,7 +165,7 @@ def _address(i: Instruction, lanes: int) -> Sizes:
 
 
 def _elements(i: Instruction, grf_size: int) -> Sizes:
-    """Elements of each lane, or all behind the address of the first one."""
+    """Elements of each lane, or all after the address of the first one."""
     args, (memory, register) = i.args, LSC_DATA_TYPES[i.args["data_size"]]
     lanes, count, strided = _lanes(args), _ELEMENTS_OF[args["elems"]], "pitch" in args
     if args["order"] == LSC_ORDERS["t"] and not strided:

@@ -1,6 +1,6 @@
 """Which classes of operands an instruction takes, and which modifiers (manual, chapter 5, "Vector Operands").
 
-The table says the classes; what is wrong is said here in words, which the assembler and the validator share.
+The table has the classes; this module has the messages, which the assembler and the validator share.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HINTS = {"signs": "it takes (-), (abs) and (-abs)", "complement": "bitwise inst
 
 
 def wrong_class(desc: InstructionDesc, name: str, op: VectorOperand) -> tuple[str, str]:
-    """What is wrong with the class of an operand, and what can stand there; empty if nothing is."""
+    """The error of an operand's class, with the possible classes; empty without one."""
     if type(op) in desc.classes[name]:
         return "", ""
     hint = f"it takes {class_names(desc, name)}"
@@ -49,7 +49,7 @@ def class_names(desc: InstructionDesc, name: str) -> str:
 
 
 def wrong_modifier(desc: InstructionDesc, op: VectorOperand, destination: bool) -> tuple[str, str]:
-    """What is wrong with the modifier of an operand, and which are possible; empty if nothing is.
+    """The error of an operand's modifier, with the possible ones; empty without one.
 
     Only general and indirect operands have one: complements in bitwise instructions, signs in arithmetic, shifts
     and moves. Of destinations only ``.sat`` at a class that has none is found here.
@@ -67,7 +67,7 @@ def wrong_modifier(desc: InstructionDesc, op: VectorOperand, destination: bool) 
 
 
 def wrong_together(i: Instruction) -> Iterator[tuple[str, str, str]]:
-    """What is wrong with classes that are each right: message, hint and field.
+    """The error of a combination of valid classes: message, hint and field.
 
     Operands are all predicates or none. Two surfaces or samplers of a move of states are of one kind.
     """

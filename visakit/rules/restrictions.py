@@ -1,4 +1,4 @@
-"""What single instructions forbid beyond types and modifiers (manual, chapter 5): sizes, masks, numbers, classes.
+"""Restrictions of single instructions beyond types and modifiers (manual, chapter 5): sizes, masks, numbers, classes.
 
 The records of the table say it, in ``sizes``, ``limits``, ``aligned``, ``pairs`` and ``rules``.
 """
@@ -45,7 +45,7 @@ def is_restricted(desc: InstructionDesc) -> bool:
 
 
 def restrictions(type_of: TypeOf, i: Instruction, size: int, grf_size: int, platform: str = "") -> Iterator[Violation]:
-    """The restrictions of its own that an instruction of so many lanes breaks; ``grf_size`` may be 0, and ``platform``
+    """The special restrictions that an instruction of a number of lanes breaks; ``grf_size`` may be 0, and ``platform``
     empty: not known.
     """
     desc, args = i.desc, i.args
@@ -128,7 +128,7 @@ def _table_of_dwords(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> It
 
 
 def _regions(desc: InstructionDesc, args: Fields, wanted: dict[str, tuple[Region, ...]]) -> Iterator[Violation]:
-    """Regions of registers that are none of those that the instruction takes."""
+    """Regions of registers that the instruction does not take."""
     for name, regions in wanted.items():
         op = args[name]
         if isinstance(op, General) and op.region not in regions:
@@ -180,7 +180,7 @@ def _systolic(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[
 
 
 def _accumulators(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
-    """Accumulators and results whose type does not go with the precision."""
+    """Accumulators and results of a type that the precision does not take."""
     precision = systolic.NAMES[args["src1_precision"]]
     allowed = systolic.results_of(precision) & desc.types
     for name in ("dst", "src0"):

@@ -1,10 +1,10 @@
-"""What every module must be before anything executes it: whole in itself, and within the registers that it names.
+"""Conditions of modules that can run: complete references, and operands inside of their registers.
 
 :func:`visakit.validate` looks at all of a module, whether it came from text, bytes, an object, an image or Python. The
 assembler shows the same findings with their places (:mod:`visakit.rules.encodable`), so each rule is here alone.
 
-One rule holds for operands that certainly reach beyond what they name: of predefined registers that is an error, of
-ordinary variables a warning, and a fault when the instruction executes. docs/safety.md has the whole argument.
+Operands that exceed their variable have one rule: an error for predefined registers, a warning for ordinary variables,
+and a fault when the instruction executes. docs/safety.md has the whole argument.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _SCALAR = ("memory", "lsc", "sampler", "misc", "sync", "flow")
 
 
 class _Place(NamedTuple):
-    """Where a variable lies: root variable and first byte in it, its own bytes, and those of the root's storage."""
+    """The place of a variable: root variable and first byte in it, its bytes, and those of the root's storage."""
 
     root: int
     start: int
@@ -74,7 +74,7 @@ class Extents:
         self._places: dict[int, _Place | None] = {}
 
     def place(self, var: int) -> _Place | None:
-        """Where a variable lies; None if its aliases go in a circle, which the layout of registers reports."""
+        """The place of a variable; None if its aliases are circular, which the layout of registers reports."""
         if var not in self._places:
             try:
                 root, start = self.function.alias_root(var)
@@ -88,13 +88,13 @@ class Extents:
         return self._places[var]
 
     def region(self, op: General, count: int) -> tuple[int, int]:
-        """The first byte of a region of so many elements, and the one behind its last."""
+        """The first byte of a region of ``count`` elements, and the byte after its last."""
         size = self.function.variable_type(op.var).size
         low = op.row * self.grf_size + op.col * size
         return low, low + (max(region_elements(op.region, count)) + 1) * size
 
     def operand(self, name: str, op: object, count: int) -> Violation | None:
-        """What is wrong with where a vector operand of so many elements lies."""
+        """The error of the place of a vector operand of a number of elements."""
         if isinstance(op, General):
             low, end = self.region(op, count) if op.var else (0, 0)
             tail = f" and has {count} element{'s' if count > 1 else ''}"
@@ -109,13 +109,13 @@ class Extents:
         return None
 
     def state(self, name: str, op: State, count: int) -> Violation | None:
-        """What is wrong with where so many elements of a surface or sampler variable lie."""
+        """The error of the place of elements of a surface or sampler variable."""
         f, end = self.function, op.offset + count
         owner = f.surface_name(op.var) if op.kind == SURFACE else f.sampler_name(op.var)
         return _missing(name, owner, f.state_elements(op.kind, op.var), end)
 
     def message(self, name: str, raw: Raw, size: int) -> Violation | None:
-        """What is wrong with where so many bytes of a message lie."""
+        """The error of the place of bytes of a message."""
         if not raw.var:
             return None
         tail = f" and has {size} byte{'s' if size > 1 else ''}"
@@ -172,17 +172,17 @@ _SHAPES: dict[InstructionDesc, _Shape] = {}
 
 
 def _shape(desc: InstructionDesc) -> _Shape:
-    found = _SHAPES.get(desc)
-    if found is None:
+    shape = _SHAPES.get(desc)
+    if shape is None:
         fields = [f for f in desc.fields if f.name and f.constant is None and not f.copy_of]
-        found = _SHAPES[desc] = _Shape(
+        shape = _SHAPES[desc] = _Shape(
             tuple(f.name for f in fields if f.kind in ("d", "s")),
             tuple(f.name for f in fields if f.kind in ("r", "w")),
             tuple(f.name for f in fields if f.kind in ("r*", "r!")),
             tuple(f.name for f in fields if f.kind in ("d", "w")),
             desc.category in _SCALAR,
         )
-    return found
+    return shape
 
 
 def count_of(desc: InstructionDesc, execution_size: int) -> int:
@@ -201,7 +201,7 @@ def has_message(desc: InstructionDesc) -> bool:
 
 
 def read_only_writes(function: Function, i: Instruction) -> Iterator[Violation]:
-    """The destinations that name what the dispatcher and the hardware fill.
+    """The destinations that are registers of the dispatcher and the hardware.
 
     Through an alias, %r0 is a register like others, as the reference finalizer has it.
     """
@@ -213,16 +213,16 @@ def read_only_writes(function: Function, i: Instruction) -> Iterator[Violation]:
 
 
 def message_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
-    """The parts of a message that reach beyond what they name."""
+    """The operands of a message that exceed their variables."""
     shape, args = _shape(i.desc), i.args
     sizes = message_sizes(i, extents.grf_size)
     raws = [(name, args[name], sizes.get(name, 1)) for name in shape.raws if name in args]
     raws += [(name, raw, 1) for name in shape.lists for raw in args.get(name, ())]
     raws += [(name, raw, MATRIX_PAYLOAD) for name, raw in _matrix_payload(extents, args)]
     for name, raw, size in raws:
-        found = extents.message(name, raw, size) if size else None
-        if found:
-            yield found
+        violation = extents.message(name, raw, size) if size else None
+        if violation:
+            yield violation
 
 
 def state_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
@@ -230,8 +230,8 @@ def state_overruns(extents: Extents, i: Instruction) -> Iterator[Violation]:
     if i.desc.moves_states:
         for name in i.desc.classes:
             op = i.args[name]
-            if isinstance(op, State) and (found := extents.state(name, op, i.args["exec"].size)):
-                yield found
+            if isinstance(op, State) and (violation := extents.state(name, op, i.args["exec"].size)):
+                yield violation
 
 
 def _matrix_payload(extents: Extents, args: Fields) -> list[tuple[str, Raw]]:
@@ -264,7 +264,7 @@ def unaligned_messages(extents: Extents, i: Instruction) -> Iterator[Violation]:
 
 
 def _unit(extents: Extents, i: Instruction, name: str, raw: Raw) -> int:
-    """The bytes of which the place of a message operand is a multiple: a register if the table does not say less."""
+    """Alignment of a message operand in bytes: a register, unless the table has a smaller one."""
     unit = i.desc.parts.get(name)
     if unit is None:
         return extents.grf_size
@@ -276,8 +276,8 @@ def _unit(extents: Extents, i: Instruction, name: str, raw: Raw) -> int:
 
 
 def aliases(function: Function) -> Iterator[Violation]:
-    """Aliases of what does not exist, in circles, or beyond what a predefined register has on any platform: operands
-    that reach beyond it on this one are found for themselves.
+    """Aliases of undeclared variables, in circles, or beyond the size of a predefined register on all platforms:
+    operands that exceed it on this platform are found separately.
     """
     for number, v in enumerate(function.variables, FIRST_VARIABLE):
         if v.alias is None:
@@ -296,7 +296,7 @@ def aliases(function: Function) -> Iterator[Violation]:
 
 
 def inputs(function: Function) -> Iterator[Violation]:
-    """Inputs of what does not exist, or out of something else than the payload."""
+    """Inputs in undeclared variables, or outside of the payload."""
     for n, i in enumerate(function.inputs):
         kinds = (VARIABLE, SAMPLERS, SURFACES)
         if i.operand_class >= len(kinds) or i.index < 0 or not exists(function, kinds[i.operand_class], i.index):
@@ -329,7 +329,7 @@ def _declarations(function: Function) -> Iterator[Violation]:
 
 
 def _codes(i: Instruction) -> str:
-    """What of its codes, mask and size does not exist."""
+    """Unknown codes, masks and sizes of an instruction."""
     args = i.args
     for name, codes in i.desc.enumerated:
         if name in args and args[name] not in codes:
@@ -358,7 +358,7 @@ def _classes(i: Instruction) -> Iterator[Violation]:
 
 
 def _counts_forwards(op: object) -> bool:
-    """Whether the numbers of an operand are those of places."""
+    """Whether the numbers of an operand are in range."""
     if isinstance(op, General):
         return op.row >= 0 and op.col >= 0 and _is_region(op.region)
     if isinstance(op, Address):
@@ -374,7 +374,7 @@ def _is_region(region: tuple[int | None, int | None, int | None]) -> bool:
 class _FunctionPass:
     """One pass over a function.
 
-    What was found fine once is known by its identity, as equal operands and instructions share their nodes.
+    Valid operands and instructions are remembered by identity, as equal ones share their nodes.
     """
 
     def __init__(self, function: Function, grf_size: int) -> None:
@@ -385,7 +385,7 @@ class _FunctionPass:
         self._instructions: set[tuple[int, InstructionDesc]] = set()
 
     def findings(self) -> Iterator[tuple[Violation, int]]:
-        """Broken rules with the number of the instruction, -1 where there is none."""
+        """Broken rules with the number of the instruction; -1 for the function."""
         broken = list(_declarations(self.function))
         yield from ((v, -1) for v in broken)
         if any(v.code == "C004" for v in broken):
@@ -394,9 +394,9 @@ class _FunctionPass:
             key = id(i.args), i.desc
             if key in self._instructions:
                 continue
-            found = list(self._instruction(i))
-            yield from ((v, n) for v in found)
-            if not found:
+            violations = list(self._instruction(i))
+            yield from ((v, n) for v in violations)
+            if not violations:
                 self._instructions.add(key)
 
     def _instruction(self, i: Instruction) -> Iterator[Violation]:
@@ -417,9 +417,9 @@ class _FunctionPass:
             key = id(op), count, name == "dst"
             if op is None or key in self._operands:
                 continue
-            found = self._operand(name, op, count)
-            if found:
-                yield found
+            violation = self._operand(name, op, count)
+            if violation:
+                yield violation
             else:
                 self._operands.add(key)
         yield from read_only_writes(self.function, i)
@@ -438,7 +438,7 @@ class _FunctionPass:
         return self.extents.operand(name, op, count)
 
     def _names(self, i: Instruction) -> str:
-        """What it names that is not there."""
+        """Names of an instruction that are not declared."""
         for pair in references(i):
             if pair in self._named:
                 continue

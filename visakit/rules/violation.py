@@ -1,4 +1,4 @@
-"""A rule that a module breaks, before anybody knows where it stands in a text."""
+"""A rule that a module breaks, without a place in a text."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What changed in memory: found, sent and merged in time that is linear in the size of the memory.
+"""Changes of memory: found, sent and merged in time that is linear in the size of the memory.
 
-Pages with changes have a bit for each byte that says whether it changed, and the new values of those that did. So what
-is sent is at most a ninth more than the bytes that changed where many of a page did, and 512 bytes for a page where one
-did.
+A changed page has a bit for each byte that says whether it changed, and the new values of the changed bytes. Many
+changes in a page so cost at most a ninth more than the changed bytes, a single one 512 bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from vsim.launch.arrays import Bools, Bytes
 
 PAGE = 4096
 PAGES_AT_ONCE = 256
-"""Pages that are looked at together: what is made meanwhile stays in the cache, however large a buffer is."""
+"""Pages compared at a time: temporary arrays fit into the cache for buffers of any size."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,7 +42,7 @@ class Changes:
 
 
 def changes_between(old: Bytes, new: Bytes) -> Changes:
-    """What has to be done to memory to make it what it is now. Both have the same size."""
+    """The difference between an old and the present state of memory. Both have the same size."""
     numbers, marks, values = [], [], []
     for start in range(0, -(-old.size // PAGE), PAGES_AT_ONCE):
         end = min(start + PAGES_AT_ONCE, -(-old.size // PAGE))
@@ -60,28 +59,28 @@ def changes_between(old: Bytes, new: Bytes) -> Changes:
 
 
 def first_conflict(size: int, parts: list[Changes]) -> int | None:
-    """The lowest byte of a memory that several parts changed; None if there is none."""
+    """The lowest byte of a memory that several parts changed; None without one."""
     changing = [p for p in parts if p.pages.size]
     if len(changing) < 2:
         return None
     taken = np.zeros((-(-size // PAGE), PAGE // 8), np.uint8)
-    found: int | None = None
+    lowest: int | None = None
     for part in changing:
         both = taken[part.pages] & part.marks
         rows = np.flatnonzero(both.any(axis=1))
         if rows.size:
             at = int(part.pages[rows[0]]) * PAGE + int(np.unpackbits(both[rows[0]]).argmax())
-            found = at if found is None else min(found, at)
+            lowest = at if lowest is None else min(lowest, at)
         taken[part.pages] |= part.marks
-    return found
+    return lowest
 
 
 def _differ(old: Bytes, new: Bytes) -> Bools:
     """For each page of some memory, whether anything in it differs."""
     full = old.size // PAGE * PAGE
     words = old[:full].view(np.uint64) != new[:full].view(np.uint64)
-    found = words.reshape(-1, PAGE // 8).any(axis=1)
-    return found if full == old.size else np.append(found, not np.array_equal(old[full:], new[full:]))
+    pages = words.reshape(-1, PAGE // 8).any(axis=1)
+    return pages if full == old.size else np.append(pages, not np.array_equal(old[full:], new[full:]))
 
 
 def _pages(memory: Bytes, pages: npt.NDArray[np.int64]) -> tuple[int, Bytes]:

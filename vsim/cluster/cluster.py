@@ -1,8 +1,7 @@
 """Launches over a Dask cluster: the work-groups of a launch, or whole launches that share nothing, on many processes.
 
-Every part runs on a copy of the arguments; what it changed comes back as bytes and is merged. Parts that changed the
-same byte, and global atomics, are errors: then the groups are not independent. A store that leaves a byte as it was is
-no change.
+Every part runs on a copy of the arguments; the changed bytes come back and are merged. Two parts that change the same
+byte, and global atomics, are errors: the groups are not independent. A store of the present value is no change.
 """
 
 from __future__ import annotations
@@ -27,8 +26,9 @@ from vsim.analysis.reachability import reachable
 from vsim.cluster.changes import Changes, changes_between, first_conflict
 from vsim.launch.arrays import Bytes
 from vsim.launch.launch import BufferArgument, ImageArgument, Launch
+from vsim.launch.options import LaunchOptions
 from vsim.memory.memory import as_bytes
-from vsim.program import Program, RunOptions
+from vsim.program import Program
 from vsim.result import LaunchResult
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ LOOK_SECONDS = 2.0
 CONNECTION_SECONDS = 10.0
 """How long one waits for a scheduler's first answers."""
 PATIENCE_SECONDS = 10.0
-"""How long there may be none: those that are started again take some seconds."""
+"""Seconds that a cluster may be without workers: restarted ones need some of them."""
 Ranges = Sequence[tuple[int, int] | None]
 """Groups from one number to before another; None for all."""
 
 
 @dataclass
 class Part:
-    """What some work-groups did: changes by argument, then by writable data section, and what they printed."""
+    """The result of some work-groups: changes by argument, then by writable data section, and printed text."""
 
     changes: list[Changes]
     printf: str
@@ -81,7 +81,7 @@ def _memories(program: Program, launch: Launch) -> list[Bytes]:
 
 
 def run_part(
-    data: bytes, name: str, launch: Launch, own: list[Bytes], groups: tuple[int, int] | None, options: RunOptions
+    data: bytes, name: str, launch: Launch, own: list[Bytes], groups: tuple[int, int] | None, options: LaunchOptions
 ) -> Part:
     """Run some groups of a launch in this process. ``own`` are the present contents of the program's writable data."""
     digest = hashlib.sha256(data).digest()
@@ -124,7 +124,7 @@ def check_independent(image: LinkedImage, kernel: Function) -> None:
 
 
 def merge(program: Program, launch: Launch, parts: Sequence[Part]) -> None:
-    """Write what the parts changed into the launch's arrays and the program's data.
+    """Write the changes of the parts into the launch's arrays and the program's data.
 
     Raises:
         LaunchError: S051, two parts changed the same byte; nothing is written.
@@ -156,7 +156,7 @@ def _connected(scheduler: str, address: str) -> tuple[Client, int]:
     """A client of a scheduler, and the threads of its workers.
 
     Raises:
-        LaunchError: S052, Dask is not installed, or there is no scheduler: nothing listens there, or something else.
+        LaunchError: S052, Dask is not installed, or no scheduler answers at the address.
     """
     try:
         from distributed import Client
@@ -171,21 +171,21 @@ def _connected(scheduler: str, address: str) -> tuple[Client, int]:
         except Exception as error:  # Dask's own have no common base.
             answers.put(error)
 
-    # What answers in another language, or not at all, has Dask try for longer than it was told to, and log that.
+    # An address without a scheduler makes Dask retry for longer than its timeout, and log the attempts.
     log = logging.getLogger("distributed")
     level = log.level
     log.setLevel(logging.CRITICAL + 1)
     threading.Thread(target=connect, daemon=True).start()
     try:
-        found = answers.get(timeout=CONNECTION_SECONDS)
+        answer = answers.get(timeout=CONNECTION_SECONDS)
     except Empty:
-        found = TimeoutError(f"no answer within {CONNECTION_SECONDS:g} seconds")
-    if isinstance(found, Exception):
-        known = isinstance(found, (OSError, ValueError)) and str(found)
-        reason = known or f"something else answers, in which Dask finds a {type(found).__name__}"
+        answer = TimeoutError(f"no answer within {CONNECTION_SECONDS:g} seconds")
+    if isinstance(answer, Exception):
+        known = isinstance(answer, (OSError, ValueError)) and str(answer)
+        reason = known or f"something else answers, in which Dask finds a {type(answer).__name__}"
         raise LaunchError(Diagnostic("S052", f"there is no Dask scheduler at '{address}': {reason}"))
     log.setLevel(level)
-    return found
+    return answer
 
 
 class Cluster:
@@ -199,7 +199,7 @@ class Cluster:
         LaunchError: S052, Dask is not installed or the scheduler cannot be reached.
     """
 
-    def __init__(self, program: Program, data: bytes, address: str, **options: Unpack[RunOptions]) -> None:
+    def __init__(self, program: Program, data: bytes, address: str, **options: Unpack[LaunchOptions]) -> None:
         self.program, self.data, self.options = program, data, options
         if options.get("threads") is None:
             options["threads"] = 1
@@ -249,7 +249,7 @@ class Cluster:
         try:
             for launch, ranges in work:
                 futures += self._submit(launch, ranges)
-            # In order, so that of several errors the first is the one that a single machine would report.
+            # In order, so that of several errors the first is reported, as on a single machine.
             parts.extend(waiting.map(self._wait, futures))
             return parts
         except VisaError:
@@ -280,7 +280,7 @@ class Cluster:
                     raise ConnectionError("no worker is left") from None
 
     def _left(self) -> str:
-        """What is left of the cluster."""
+        """The number of remaining workers, in words."""
         try:
             count = len(self.client.nthreads()) if self.client.status == "running" else None
         except Exception:
@@ -290,10 +290,10 @@ class Cluster:
         return f"as workers of the cluster ended: {count or 'none'} {'is' if count < 2 else 'are'} left"
 
     def _cancel(self, futures: Sequence[PartFuture]) -> None:
-        """Take back the parts that nobody waits for any more."""
+        """Cancel the unfinished parts."""
         left = [future for future in futures if future.status == "pending"]
         if left:
-            with contextlib.suppress(Exception):  # The scheduler may be gone.
+            with contextlib.suppress(Exception):  # The scheduler may have ended.
                 self.client.cancel(left)
 
     def run(self, launch: Launch) -> LaunchResult:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
 CAPTURES = "Captures"
+SHARED_WITH_CTM = ("IMAGE", "--launch", "--out-dir", "--trace")
 
 
 def _seconds(value: str | float) -> float:
@@ -66,10 +67,17 @@ def _check_workers(workers: str | None, **wanted: bool) -> None:
             raise UsageError(f"--{name.replace('_', '-')} does not go with --workers")
 
 
-def _list(program: "Program", as_json: bool) -> None:
+def _check_threads(engine: str, trace: str | None, threads: int | None) -> None:
+    """Refuse a number of threads for the reference engine, which has one."""
+    if engine == "numpy" or trace:
+        exclude("--engine numpy" if engine == "numpy" else "--trace", {"--threads": threads}, ": it has one thread")
+
+
+def _list(program: "Program", as_json: bool) -> int:
     from vsim.command.listing import listing_text
 
     print(listing_text(program, as_json))
+    return 0
 
 
 @application(
@@ -305,50 +313,40 @@ def app(
         "--schedule": schedule, "--allow-register-overrun": register_overrun, "--out-dir": out_dir, "--show": show,
         "--trace": trace,
     }  # fmt: skip
-    check_together(
-        said,
-        {"--visa": visa, "--rtol": relative, "--atol": absolute},
-        when_run | ({"--save": save} if list_kernels else {}),
-    )
+    with_replay = {"--visa": visa, "--rtol": relative, "--atol": absolute}
+    check_together(said, with_replay, when_run | ({"--save": save} if list_kernels else {}))
     tracing = TraceOptions(
         trace, trace_groups, trace_threads, trace_lanes, trace_item, trace_lines, trace_variables, trace_instructions,
         trace_memory,
     )  # fmt: skip
     selection = tracing.selection(image, launch)
     captured, loaded = load_program(image or visa, replay, platform, build_options, max_seconds)
-    if loaded.warnings:
-        report(loaded.warnings)
+    report(loaded.warnings)
     if is_ctm(loaded.data):
+        others = said | when_run | tracing.only_vector
+        others |= {"--platform": platform, "--max-memory": max_memory, "--save": save, "--visa": visa}
+        others |= {"--build-options": build_options, "--trace FILE.jsonl": tracing.as_json}
+        refuse({name: value for name, value in others.items() if name not in SHARED_WITH_CTM}, "CTM")
         from vsim.command.ctm_images import CtmSettings, run_ctm_image
 
-        others: dict[str, object] = {name: value for name, value in said.items() if name not in ("IMAGE", "--launch")}
-        others |= {name: value for name, value in when_run.items() if name not in ("--out-dir", "--trace")}
-        others |= {"--platform": platform, "--max-memory": max_memory, "--save": save, "--visa": visa}
-        others |= tracing.only_vector | {"--build-options": build_options, "--trace FILE.jsonl": tracing.as_json}
-        refuse(others, "CTM")
         settings = CtmSettings(group or 16, ctm or (), selection.groups, as_json, allow_paths, max_seconds)
         return int(run_ctm_image(loaded.name, launch, out_dir, settings, trace))
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
-    if engine == "numpy" or trace:
-        exclude("--engine numpy" if engine == "numpy" else "--trace", {"--threads": threads}, ": it has one thread")
+    _check_threads(engine, trace, threads)
     from vsim.command import driver
-    from vsim.program import RunOptions
+    from vsim.launch.options import LaunchOptions, schedule_of
 
     _check_workers(workers, allow_register_overrun=register_overrun, precision=precision == "manual")
-    order = driver.wanted_order(schedule)
-    options = RunOptions(engine=engine, threads=threads, max_seconds=max_seconds, schedule=order, profile=as_json)
-    options |= driver.wanted_checks(checks, workers)
-    writer = driver.capture_writer(capture, loaded, build_options) if capture else None
-    results = driver.wanted_results(out_dir, save or (), show or (), as_json, writer)
+    options = LaunchOptions(engine=engine, threads=threads, max_seconds=max_seconds, profile=as_json)
+    options |= LaunchOptions(schedule=schedule_of(schedule)) | driver.wanted_checks(checks, workers)
+    results = driver.wanted_results(out_dir, save, show, as_json, capture and (capture, loaded, build_options))
     session = driver.open_session(loaded, results, workers, allow_paths, options, max_memory)
     chosen = session.program.image
     chosen.register_overrun, chosen.approximate = register_overrun, precision == "manual"
     line = driver.CommandLine(launch, kernel, global_size, local_size, arguments or (), captured, relative, absolute)
     if list_kernels:
-        _list(session.program, as_json)
-    elif make_launch:
-        driver.write_launch(session, make_launch, line)
-    else:
-        return int(driver.run_traced(session, loaded.name, line, tracing, selection))
-    return 0
+        return _list(session.program, as_json)
+    if make_launch:
+        return driver.write_launch(session, make_launch, line)
+    return int(driver.run_traced(session, loaded.name, line, tracing, selection))

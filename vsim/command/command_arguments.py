@@ -21,17 +21,16 @@ from vsim.launch.launch import (
     BufferArgument,
     Checked,
     Launch,
-    LaunchFile,
     LocalArgument,
-    Override,
     ScalarArgument,
     scalar_bytes,
 )
+from vsim.launch.launch_file import LaunchFile, Override
 from vsim.launch.signature import KernelSignature
 from vsim.program import Program
 
 
-class Given(NamedTuple):
+class GivenLaunch(NamedTuple):
     """A launch as the command line gives it.
 
     Attributes:
@@ -88,41 +87,65 @@ def override(
     local_size: str | None,
     values: Sequence[str],
 ) -> Override:
-    """What the command line gives instead of what a launch file has, in its launches of a kernel, or in all of them.
+    """The sizes and arguments of the command line that replace those of a launch file.
+
+    Args:
+        kernel: the kernel whose launches change; empty for all.
 
     Raises:
         UsageError: a value has another form, or is for an argument that no launch has.
     """
     texts, take = _named_values(values), program.memory.budget()
     given = {"global_size": (global_size, "--global-size"), "local_size": (local_size, "--local-size")}
-    found = {key: sizes(text, option) for key, (text, option) in given.items() if text}
+    replaced = {key: sizes(text, option) for key, (text, option) in given.items() if text}
+    _check_names(texts, program, file, kernel)
 
     def arguments(name: str, called: Sequence[object]) -> dict[int, Argument]:
-        signature = program.signature(name or kernel)
-        own, places = _numbers(signature), {word: n for n, word in enumerate(called) if isinstance(word, str)}
-        found: dict[int, Argument] = {}
-        for word, text in texts.items() if kernel in ("", name or kernel) else ():
-            index = places.get(word, own.get(word, _index(word)))
-            if isinstance(index, str):
-                continue  # of another kernel
-            if index in found:
-                raise UsageError(f"--arg gives argument {index} of kernel '{signature.name}' twice")
-            value = _value_of(word, text, _declared(signature, own.get(word, index)), take)
-            found[index] = _as_wanted(signature, index, value)
-        return found
+        if kernel not in ("", name or kernel):
+            return {}
+        return _replaced_arguments(program.signature(name or kernel), called, texts, take)
 
+    return Override(replaced, arguments)
+
+
+def _replaced_arguments(
+    signature: KernelSignature, called: Sequence[object], texts: Mapping[str, str], take: Take
+) -> dict[int, Argument]:
+    """Arguments of one launch by number.
+
+    Args:
+        called: the names of the arguments in the launch file, which precede those of the kernel.
+        texts: values by name or number; names of other kernels' arguments are skipped.
+    """
+    own, places = _numbers(signature), {word: n for n, word in enumerate(called) if isinstance(word, str)}
+    replaced: dict[int, Argument] = {}
+    for word, text in texts.items():
+        index = places.get(word, own.get(word, _index(word)))
+        if isinstance(index, str):
+            continue
+        if index in replaced:
+            raise UsageError(f"--arg gives argument {index} of kernel '{signature.name}' twice")
+        value = _value_of(word, text, _declared(signature, own.get(word, index)), take)
+        replaced[index] = _as_wanted(signature, index, value)
+    return replaced
+
+
+def _check_names(texts: Mapping[str, str], program: Program, file: LaunchFile, kernel: str) -> None:
+    """Refuse names of arguments that no launch of a file has."""
+    names = [word for word in texts if isinstance(_index(word), str)]
+    if not names:
+        return
     known: dict[str, None] = {}
-    for entry in file.entries if any(isinstance(_index(word), str) for word in texts) else ():
+    for entry in file.entries:
         if isinstance(entry, dict) and kernel in ("", entry.get("kernel") or kernel):
-            items = entry.get("args")
             known |= dict.fromkeys(_numbers(program.signature(str(entry.get("kernel") or kernel))))
-            named = [i.get("name") for i in (items if isinstance(items, list) else ()) if isinstance(i, dict)]
-            known |= dict.fromkeys(name for name in named if isinstance(name, str))
-    for word in texts:
-        if isinstance(_index(word), str) and word not in known:
+            items = entry.get("args")
+            called = [item.get("name") for item in (items if isinstance(items, list) else ()) if isinstance(item, dict)]
+            known |= dict.fromkeys(name for name in called if isinstance(name, str))
+    for word in names:
+        if word not in known:
             hint = did_you_mean(word, known) or f"arguments are {', '.join(known) or '(none)'}"
             raise UsageError(f"--arg: no launch in '{file.name}' has an argument '{word}'; {hint}")
-    return Override(found, arguments)
 
 
 def given_launch(
@@ -132,7 +155,7 @@ def given_launch(
     values: Sequence[str],
     save: Mapping[str, str],
     take: Take = no_limit,
-) -> Given:
+) -> GivenLaunch:
     """What the command line gives of a launch, by the numbers of the kernel's arguments.
 
     Args:
@@ -158,7 +181,7 @@ def given_launch(
         )
         for name, text in named.items()
     }
-    return Given(
+    return GivenLaunch(
         signature,
         args,
         {i: texts[i] for i, a in args.items() if isinstance(a, Checked) and not is_generated(texts[i])},

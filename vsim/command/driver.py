@@ -12,13 +12,13 @@ from visakit.diagnostics import UsageError
 from visakit.usage import check_platform
 from vsim.command.session import Results, Session
 from vsim.command.trace_file import TraceOptions, with_trace
-from vsim.program import Program, RunOptions
+from vsim.launch.options import LaunchOptions
+from vsim.program import Program
 from vsim.sources.programs import Loaded, linked
 from vsim.sources.zebins import is_compiled
 
 if TYPE_CHECKING:
     from vsim.checks.selection import CheckOptions
-    from vsim.launch.schedule import Schedule
     from vsim.observe.selection import Selection
     from vsim.sources.capture_writer import CaptureWriter
     from vsim.sources.captures import Capture
@@ -36,7 +36,7 @@ def open_session(
     results: Results,
     workers: str | None,
     allow_paths: bool,
-    options: RunOptions,
+    options: LaunchOptions,
     max_memory: int | None,
 ) -> Session:
     """A session for an image or a zebin, on the cluster at the address ``workers`` if there is one.
@@ -63,7 +63,7 @@ def open_session(
     return Session(program, results, cluster, output=sys.stdout, allow_paths=allow_paths, **options)
 
 
-def wanted_checks(wanted: CheckOptions, workers: str | None) -> RunOptions:
+def wanted_checks(wanted: CheckOptions, workers: str | None) -> LaunchOptions:
     """The option of launches that are checked; empty without checks.
 
     Raises:
@@ -73,35 +73,31 @@ def wanted_checks(wanted: CheckOptions, workers: str | None) -> RunOptions:
     """
     found = wanted.checking()
     if found is None:
-        return RunOptions()
+        return LaunchOptions()
     if workers:
         given = "--guard" if wanted.check is None else "--check"
         raise UsageError(f"{given} does not go with --workers: the order of accesses is not known across machines")
-    return RunOptions(check=found)
-
-
-def wanted_order(schedule: str | None) -> Schedule | None:
-    """The order of groups and threads; None for the ascending one.
-
-    Raises:
-        LaunchError: there is no such schedule.
-    """
-    if not schedule:
-        return None
-    from vsim.launch.schedule import parse_schedule
-
-    return parse_schedule(schedule)
+    return LaunchOptions(check=found)
 
 
 def wanted_results(
-    out_dir: str | None, save: Sequence[str], show: Sequence[str], as_json: bool, capture: CaptureWriter | None
+    out_dir: str | None,
+    save: Sequence[str] | None,
+    show: Sequence[str] | None,
+    as_json: bool,
+    capture: tuple[str, Loaded, str] | str | None,
 ) -> Results:
-    """What becomes of results.
+    """The outputs of a command line.
+
+    Args:
+        capture: the folder of captures, the program and its build options; None or empty for no captures.
 
     Raises:
         UsageError: an option has another form.
+        FormatError: the program is damaged.
+        FileError: the folder of captures cannot be made.
     """
-    found = Results(out_dir, as_json=as_json, capture=capture)
+    found = Results(out_dir, as_json=as_json, capture=_capture_writer(*capture) if isinstance(capture, tuple) else None)
     if save:
         from vsim.command.command_arguments import named_files
 
@@ -113,13 +109,8 @@ def wanted_results(
     return found
 
 
-def capture_writer(folder: str, loaded: Loaded, options: str) -> CaptureWriter:
-    """What captures launches of a program.
-
-    Raises:
-        FormatError: the program is damaged.
-        FileError: the folder cannot be made.
-    """
+def _capture_writer(folder: str, loaded: Loaded, options: str) -> CaptureWriter:
+    """The writer of captures of a program's launches."""
     from visakit.objects.zebin import find_zebin
     from vsim.sources.capture_writer import CaptureWriter
 
@@ -200,7 +191,7 @@ def run_traced(session: Session, image: str, line: CommandLine, tracing: TraceOp
     return with_trace(tracing.file, run, session.read)
 
 
-def write_launch(session: Session, path: str, line: CommandLine) -> None:
+def write_launch(session: Session, path: str, line: CommandLine) -> int:
     """Write the command line's launch as a launch file; without a kernel's name, one launch of each kernel.
 
     Raises:
@@ -219,3 +210,4 @@ def write_launch(session: Session, path: str, line: CommandLine) -> None:
     sizes = line.global_size, line.local_size
     take = program.memory.budget()
     make_launch(path, [given_launch(s, *sizes, line.arguments, save, take) for s in signatures], (program.image.file,))
+    return 0

@@ -14,18 +14,11 @@ from visakit.files import read_text
 from vsim.command.progress import watch_on_terminal
 from vsim.command.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
 from vsim.launch.arrays import Array
-from vsim.launch.launch import (
-    BufferArgument,
-    ImageArgument,
-    Launch,
-    LaunchFile,
-    Override,
-    ScalarArgument,
-    image_launch,
-    parse_launch,
-)
+from vsim.launch.launch import BufferArgument, ImageArgument, Launch, ScalarArgument
+from vsim.launch.launch_file import LaunchFile, Override, image_launch, parse_launch
+from vsim.launch.options import LaunchOptions
 from vsim.launch.paths import check_overwriting
-from vsim.program import Program, RunOptions
+from vsim.program import Program
 from vsim.result import LaunchResult
 
 if TYPE_CHECKING:
@@ -70,7 +63,7 @@ class Session:
         *,
         output: TextIO,
         allow_paths: bool = False,
-        **options: Unpack[RunOptions],
+        **options: Unpack[LaunchOptions],
     ) -> None:
         self.program, self.results, self.cluster, self.options = program, results, cluster, options
         self.out_dir = results.out_dir

@@ -1,1 +1,1 @@
-"""Launches: what to run over which ND-range with which arguments, and all that an engine may ask of it."""
+"""Launches: kernel, ND-range and arguments, and their conversion to the input of an engine."""

@@ -30,7 +30,7 @@ from vsim.memory.images import ImageFormat, SurfaceImage, surface_image
 from vsim.memory.memory import ADDRESSING, COMPARISONS, FILTERS, AddressSpace, Buffer, SamplerState, allocation
 
 URB = 0x10000
-"""Number of the surface that stands for the URB."""
+"""Number of the surface for the URB."""
 POINTER_BYTES = 8
 NULL = bytes(POINTER_BYTES)
 """The null pointer, as an argument by value."""
@@ -42,18 +42,18 @@ Wanted = TypeVar("Wanted", BufferArgument, ScalarArgument, LocalArgument, ImageA
 
 
 class Arguments(NamedTuple):
-    """What a launch gives a kernel, checked.
+    """The checked arguments of a launch.
 
     Attributes:
-        values: what goes into the payload, as place and bytes.
-        surfaces: buffers and images by number of the surface; :data:`URB` is what URB writes go to.
+        values: place and bytes of the values in the payload.
+        surfaces: buffers and images by number of the surface; :data:`URB` is the target of URB writes.
         bindless: buffers and images by handle.
         samplers: by number.
         slm_size: bytes of local memory that arguments ask for.
-        printf: where the kernel puts what it prints; None if it does not.
-        nulls: what faults call the arguments that are null pointers.
+        printf: the buffer for printed text; None if the kernel does not print.
+        nulls: the names of null pointers in messages of faults.
         buffers: the memory of arguments by their numbers.
-        implicit: the buffer of the implicit arguments, and what it holds when the launch runs; None for none.
+        implicit: the buffer of the implicit arguments, and its contents when the launch runs; None without them.
         inputs: of kernels without ze_info, which ``.input`` variables arguments went to, by their numbers.
     """
 
@@ -73,12 +73,12 @@ class Arguments(NamedTuple):
 
 
 class ArgumentReader:
-    """The arguments of one launch, each as what the kernel wants it to be.
+    """The arguments of one launch, each converted to the kind that the kernel takes.
 
     Arrays get their addresses when they are first read.
 
     Raises:
-        LaunchError: S010 for an argument that is something else; the message names it.
+        LaunchError: S010 for an argument of another type; the message names it.
     """
 
     def __init__(self, signature: KernelSignature, launch: Launch, memory: AddressSpace, guarded: bool = False) -> None:
@@ -108,19 +108,19 @@ class ArgumentReader:
         return self.signature.error(message, hint)
 
     def buffer(self, index: int) -> Buffer:
-        """The buffer of an array, or what lies behind a pointer given as its eight bytes."""
-        found = self.buffers.get(index)
-        if found is None:
-            found = self._buffer_of(self.launch.args[index], index)
+        """The buffer of an array, or of a pointer given as eight bytes."""
+        buffer = self.buffers.get(index)
+        if buffer is None:
+            buffer = self._buffer_of(self.launch.args[index], index)
             if self.buffers:
-                self._warn_of_overlap(index, found)
-            self.buffers[index] = found
-        return found
+                self._warn_of_overlap(index, buffer)
+            self.buffers[index] = buffer
+        return buffer
 
     def _warn_of_overlap(self, index: int, found: Buffer) -> None:
-        """Warn of memory that two arrays share in part. One array for two arguments is what programs mean.
+        """Warn of memory that two arrays share in part. One array for two arguments is no mistake.
 
-        Where an address is given, nobody knows how far it is meant to reach.
+        Addresses do not count: the extent of their memory is unknown.
         """
         start, end = found.host, found.host + found.size
         arrays = [n for n in (*self.buffers, index) if isinstance(self.launch.args[n], BufferArgument)]
@@ -143,24 +143,24 @@ class ArgumentReader:
                 raise self.signature.error(f"{self.signature.describe(index)} {problem}", hint)
             check_elements(self.signature, index, argument)
             map_array, name = self._guarded if self.guarded else self.memory.map, self.signature.buffer_name(index)
-            found: Buffer | None = map_array(argument.array, name)
-            assert found is not None
-            if found.read_only is argument.array.flags.writeable:
-                self._protect(found, argument.array)
-            return found
+            buffer: Buffer | None = map_array(argument.array, name)
+            assert buffer is not None
+            if buffer.read_only is argument.array.flags.writeable:
+                self._protect(buffer, argument.array)
+            return buffer
         if not isinstance(argument, ScalarArgument):
             raise self._mismatch(index, f"{_TITLES[BufferArgument]} or {_TITLES[ScalarArgument]}")
         if argument.data == NULL:
             return self._null(index)
         is_pointer = len(argument.data) == POINTER_BYTES
-        found = self.memory.behind(int.from_bytes(argument.data, "little")) if is_pointer else None
-        if found is None:
+        buffer = self.memory.behind(int.from_bytes(argument.data, "little")) if is_pointer else None
+        if buffer is None:
             raise self.signature.error(
                 f"{self.signature.describe(index)} is a pointer: it must be an array, or an address in one, or None"
             )
         if self.guarded and argument.reach:
-            found = self.memory.guard(found.part(found.name, found.address, min(found.size, argument.reach)))
-        return found
+            buffer = self.memory.guard(buffer.part(buffer.name, buffer.address, min(buffer.size, argument.reach)))
+        return buffer
 
     def _in_order(self) -> None:
         """Give parts of one memory addresses in the order of their places, which kernels may compare."""
@@ -179,7 +179,7 @@ class ArgumentReader:
         return self.memory.guard(whole.part(name, whole.address + start, array.nbytes))
 
     def _null(self, index: int) -> Buffer:
-        """What lies behind a null pointer."""
+        """The buffer of a null pointer."""
         name = f"{self.signature.buffer_name(index)} (NULL)"
         self.nulls.append(name)
         return Buffer(name, 0, np.zeros(0, np.uint8))
@@ -199,8 +199,8 @@ class ArgumentReader:
         """The image that an argument is."""
         argument = self.read(index, ImageArgument)
         handle = surface_handle(index)
-        found = self.bindless.get(handle)
-        if not isinstance(found, SurfaceImage):
+        image = self.bindless.get(handle)
+        if not isinstance(image, SurfaceImage):
             signature = self.signature
             problem, hint = array_problem(argument.array)
             if problem:
@@ -214,17 +214,17 @@ class ArgumentReader:
             if isinstance(made, str):
                 hint = did_you_mean(argument.format, ImageFormat.names())
                 raise signature.error(f"{signature.describe(index)} {made}", hint)
-            found = self.bindless[handle] = made
-        return found
+            image = self.bindless[handle] = made
+        return image
 
     def surface(self, index: int) -> Buffer | SurfaceImage:
         """The image or buffer that an argument is."""
         if isinstance(self.launch.args[index], ImageArgument):
             return self.image(index)
-        found = self.buffer(index)
-        if found.address // SLOT in self.memory.guarded:  # What lies behind the argument is found, and no fault.
-            return self.memory.behind(found.address) or found
-        return found
+        buffer = self.buffer(index)
+        if buffer.address // SLOT in self.memory.guarded:  # Accesses outside of the argument are findings, not faults.
+            return self.memory.behind(buffer.address) or buffer
+        return buffer
 
     def by_handle(self, index: int) -> None:
         """Have the buffer that an argument is be found by the handle of its surface."""

@@ -1,4 +1,4 @@
-"""Array files: ``.npy`` with shape and type, anything else as bytes. What a damaged one does is an error, at once."""
+"""Array files: ``.npy`` with shape and type, any other file as bytes. A damaged file is an error when it is opened."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _READERS = {
 
 
 class ArrayFileError(Exception):
-    """A file is not an array; the message says why."""
+    """A file is not an array; the message has the reason."""
 
 
 Take = Callable[[int], None]
@@ -32,7 +32,7 @@ def no_limit(size: int) -> None:
 
 
 def has_type(path: str) -> bool:
-    """Whether the file of an array says what its elements are."""
+    """Whether the file of an array has the type of its elements."""
     return path.endswith(".npy")
 
 
@@ -41,7 +41,7 @@ def read_array(path: str, most: int | None = None, take: Take = no_limit) -> Arr
 
     Args:
         most: bytes that it may have; None for any number.
-        take: is told of its bytes before they are read.
+        take: called with its bytes before they are read.
 
     Raises:
         ArrayFileError: it cannot be read, is damaged or too large, or its elements have a type that no memory holds.
@@ -98,7 +98,7 @@ def _header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, DType]:
 
 
 class _Sink:
-    """A stream that numpy knows nothing of: into files of its own it writes past Python, and misses errors."""
+    """A stream of a type that numpy does not know: it writes into Python's files past Python, and misses errors."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream

@@ -32,20 +32,20 @@ from vsim.memory.memory import AddressSpace, Buffer, SamplerState
 
 PRINTF_BYTES = 4 << 20
 PRINTF_HEAD = 4
-"""What an empty printf buffer begins with: where the first record goes, as a dword."""
+"""The beginning of an empty printf buffer: the offset of the first record, as a dword."""
 URB_NAME = "%urb"
-"""The name by which a launch gives the buffer that URB writes go to."""
+"""The name of the argument with the buffer of URB writes."""
 SURFACE_NUMBER_BYTES = 4
 BY_VALUE = "arg_byvalue"
 """Ze_info's word for arguments that are bytes of the payload."""
 IMPLICIT_BUFFER = "implicit_arg_buffer"
-"""Ze_info's word for the address of what functions ask for."""
+"""Ze_info's word for the address of the implicit arguments."""
 _ADDRESS_MODES = {
     "none": 0, "clamp": 1, "clamp_border": 1, "clamp_edge": 2, "clamp_to_edge": 2, "repeat": 3, "mirror": 4,
     "mirrored_repeat": 4,
 }  # fmt: skip
 _NORMALIZED = 8
-"""What the compiler's functions for images compare the mode of addressing with, and the kind of coordinates."""
+"""The encoding of addressing modes and normalised coordinates in the compiler's functions for images."""
 MAXIMUM_PADDING = 8
 """Bytes that a structure in pieces may lack at its end."""
 
@@ -56,8 +56,8 @@ def bind(
     """Bind the arguments of a launch; arrays keep their addresses from launch to launch.
 
     Args:
-        nd_range: what the launch runs over.
-        guarded: give arguments that are parts of larger memory addresses of their own.
+        nd_range: the ND-range of the launch.
+        guarded: give arguments that are parts of larger memory separate addresses.
 
     Raises:
         LaunchError: S010, they do not fit the kernel; the message names the argument.
@@ -69,7 +69,7 @@ def bind(
 
 
 def number_in_payload(signature: KernelSignature, index: int, argument: Argument) -> tuple[int, bytes] | None:
-    """Where in the payload an argument lies, and its bytes; None where there is more to binding it."""
+    """The place of an argument in the payload, and its bytes; None if it also binds a surface or a sampler."""
     if not isinstance(argument, ScalarArgument) or len(signature.fields.get(index, ())) != 1:
         return None
     for at, field in signature.layout.arguments:
@@ -159,7 +159,7 @@ class _FieldBinder:
             self.address(at, field)
 
     def address(self, at: int, field: PayloadField) -> None:
-        """The address of an array, whatever it is for."""
+        """The address of an array of any kind."""
         self._put(at, self.reader.buffer(field.argument).address, field.size)
 
     def by_value(self, at: int, field: PayloadField) -> None:
@@ -192,7 +192,7 @@ class _FieldBinder:
 
     @cached_property
     def implicit(self) -> Buffer:
-        """The buffer of what functions ask for.
+        """The buffer of implicit arguments.
 
         Raises:
             LaunchError: S010, they ask, and no answer is right for all groups.
@@ -226,7 +226,7 @@ class _FieldBinder:
         self._put(at, known[field.kind], field.size)
 
     def sampler_property(self, at: int, field: PayloadField) -> None:
-        """What a kernel asks of the state of a sampler, as it must do some of its work: 0 for what it need not do."""
+        """A value of a sampler's state that the kernel needs for its part of sampling; 0 for parts of the hardware."""
         state = self.samplers.get(self.signature.sampler_of(field.argument), SamplerState())
         mode, value = _ADDRESS_MODES[state.addressing], 0
         if field.kind == "sampler_address":
@@ -302,11 +302,13 @@ class _InputBinder:
         )
 
     def _check_places(self) -> None:
-        """No input lies in %r0, which texts cannot say, but bytes."""
+        """Refuse inputs in %r0: bytes can declare them, but texts cannot."""
         register = self.signature.image.grf_size or SMALLEST_GRF_SIZE
-        for name, found in self.signature.inputs.items():
-            if found.size and found.offset < register:
-                where = f"begins at byte {found.offset} of the payload, in '%r0', which has the first {register} bytes"
+        for name, declared in self.signature.inputs.items():
+            if declared.size and declared.offset < register:
+                where = (
+                    f"begins at byte {declared.offset} of the payload, in '%r0', which has the first {register} bytes"
+                )
                 raise self.signature.error(f".input '{name}' {where}")
 
     def _inputs_hint(self) -> str:
@@ -314,14 +316,14 @@ class _InputBinder:
         return f"{known}; give them by --arg or a launch file (what a compiler made is linked with --ze-info)"
 
     def _size_hint(self, found: Input, name: str) -> str:
-        """What to pass for an input that is smaller than what was given."""
+        """A hint about a value that is larger than its input."""
         if found.size >= POINTER_BYTES:
             return "it is an address: pass an array" if found.size == POINTER_BYTES else ""
         declared = self.signature.declared_type([*self.signature.inputs].index(name))
         return f"pass a number; the kernel declares it as {declared}" if declared else ""
 
     def _add_surface(self, surface: Buffer | SurfaceImage) -> int:
-        """Make something the next surface; its number."""
+        """Append a surface; returns its number."""
         number = self.surface_count
         self.surfaces[number] = surface
         self.surface_count += 1
@@ -359,14 +361,14 @@ class _InputBinder:
                 )
             self._bind_buffer(index, to)
             return
-        found = self.signature.inputs[name]
+        declared = self.signature.inputs[name]
         if isinstance(argument, ScalarArgument):
-            if len(argument.data) > found.size:
-                words = f"argument {index} has {len(argument.data)} bytes, .input '{name}' has {found.size}"
-                raise self.signature.error(words, self._size_hint(found, name))
-            self.values.append((found.offset, argument.data))
+            if len(argument.data) > declared.size:
+                words = f"argument {index} has {len(argument.data)} bytes, .input '{name}' has {declared.size}"
+                raise self.signature.error(words, self._size_hint(declared, name))
+            self.values.append((declared.offset, argument.data))
         elif isinstance(argument, LocalArgument):
-            self._put(found.offset, self.signature.slm_size + self.slm_size, min(found.size, POINTER_BYTES))
+            self._put(declared.offset, self.signature.slm_size + self.slm_size, min(declared.size, POINTER_BYTES))
             self.slm_size += argument.size
 
     def _bind_buffer(self, index: int, found: Input | None) -> None:
@@ -385,5 +387,5 @@ class _InputBinder:
 
 
 def _dwords(size: int) -> int:
-    """Dwords that so many bytes take."""
+    """Dwords of a number of bytes, rounded up."""
     return -(-size // 4)

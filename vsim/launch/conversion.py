@@ -1,4 +1,4 @@
-"""Python values as the arguments of a launch, by what the kernel says of them."""
+"""Python values as the arguments of a launch, converted to the types that the kernel declares."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TYPES_BY_SIZE = {
 
 
 class _Rule(NamedTuple):
-    """An argument by value: whether it is local memory, its type and elements if the kernel says, and its bytes."""
+    """An argument by value: whether it is local memory, its declared type and elements, and its bytes."""
 
     local: bool
     type: str
@@ -132,7 +132,7 @@ class ArgumentConverter:
         return ImageArgument(array, str(format))
 
     def _rule(self, index: int) -> _Rule:
-        """What an argument by value is: as the kernel declares it, else the bytes that the payload has for it."""
+        """The parameter of an argument by value: its declaration, else its bytes in the payload."""
         rule = self.rules.get(index)
         if rule is None:
             rule = self.rules[index] = self._declared(index) or self._undeclared(index)
@@ -143,10 +143,10 @@ class ArgumentConverter:
         return next((f for f in self.signature.fields.get(index, ()) if f.kind in kinds), None)
 
     def _declared(self, index: int) -> _Rule | None:
-        found = re.fullmatch(r"([a-z]+)(\d*);(\d+)", self.signature.argument_types.get(index, ""))
-        if found is None or found[1] not in SCALAR_TYPES:
+        match = re.fullmatch(r"([a-z]+)(\d*);(\d+)", self.signature.argument_types.get(index, ""))
+        if match is None or match[1] not in SCALAR_TYPES:
             return None
-        return _Rule(self._is_local(index), found[1], int(found[2] or 1), int(found[3]))
+        return _Rule(self._is_local(index), match[1], int(match[2] or 1), int(match[3]))
 
     def _undeclared(self, index: int) -> _Rule:
         if self.signature.info is None and not self.signature.surface_inputs:
@@ -157,7 +157,7 @@ class ArgumentConverter:
         return _Rule(self._is_local(index), "", 0, field.size or 4 if field else 4)
 
     def _takes_null(self, index: int) -> bool:
-        """Whether an argument is a pointer to global or constant memory, as far as the kernel says."""
+        """Whether an argument is a pointer to global or constant memory, by its declaration."""
         field = self._field(index)
         if field is None:
             return self.signature.info is None
@@ -173,7 +173,7 @@ class ArgumentConverter:
             try:
                 return struct.pack(_CODES[SCALAR_TYPES[rule.type]], value)
             except (struct.error, OverflowError):
-                pass  # The long way takes what C takes, and says what is wrong.
+                pass  # The slow path below takes all values that C takes, and reports errors.
         numbers = list(value) if isinstance(value, Sequence) else [value]
         if rule.elements and len(numbers) != rule.elements:
             many = f"{rule.elements} element{'s' if rule.elements > 1 else ''}"
@@ -195,6 +195,6 @@ class ArgumentConverter:
 
 
 def _suggested_type(numbers: Sequence[object], size: int) -> str:
-    """The type of the elements of an argument of so many bytes that the kernel does not declare."""
+    """The default element type of an argument of a number of bytes without a declaration."""
     real = any(isinstance(n, float) for n in numbers)
     return _TYPES_BY_SIZE.get((size // max(1, len(numbers)), real), "f32" if real else "i32")

@@ -1,6 +1,6 @@
 """A launch with everything that an engine may ask of it, and nothing that it may change.
 
-What it says of payload and memory, and why, is in docs/architecture.md, "The way of a launch".
+docs/architecture.md, "The way of a launch", explains payload and memory.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Dispatch:
             :meth:`payload_of` adds.
         schedule: the order of groups and threads; None for the ascending one.
         part: the groups that run: from the first to before the second; None for all.
-        coverage: where the engine notes which instructions executed; None where nobody asked.
-        trace: where the reference engine, which runs the launch then, writes what threads do; None for nowhere.
-        findings: where the checks that watch the launch note what they find; None where none watch.
-        observers: those that the caller wants to watch the launch.
+        coverage: receives the executed instructions; None without a profile.
+        trace: receives the actions of threads, which makes the reference engine run the launch; None without a trace.
+        findings: receives the findings of checks; None without checks.
+        observers: observers of the caller.
     """
 
     signature: KernelSignature
@@ -88,7 +88,7 @@ class Dispatch:
 
     @property
     def lenient_reads(self) -> bool:
-        """Whether buffers and registers are zeros behind their end for some reads; checks want to see these."""
+        """Whether some reads beyond the end of buffers and registers give zeros; checks report them instead."""
         return self.signature.image.lenient_reads and not self.checks
 
     @property
@@ -102,7 +102,7 @@ class Dispatch:
 
     @property
     def lanes(self) -> int:
-        """Lanes of a hardware thread in the kernel, of which some may be no work-items."""
+        """Lanes of a hardware thread in the kernel; some may be no work-items."""
         return self.kernel.lanes if self.kernel.is_cm else self.simd
 
     @property
@@ -112,21 +112,21 @@ class Dispatch:
 
     @property
     def has_barrier(self) -> bool:
-        """Whether the kernel itself waits for the other threads of its group: not where each is alone in its group, but
-        for checks, which want to know who comes to a barrier.
+        """Whether the kernel itself has barriers that threads of its group wait at: not for groups of one thread,
+        unless checks count their arrivals.
         """
         return self.signature.summary.has_barrier and (prod(self.local_size) > self.simd or self.findings is not None)
 
     @property
     def takes_turns(self) -> bool:
-        """Whether the fast engine runs the threads of a group in turns, as they wait for each other in other ways than
-        at the group's barrier in the kernel itself.
+        """Whether the fast engine runs the threads of a group in turns, as they wait for each other elsewhere than at
+        the group's barrier in the kernel itself.
         """
         return self.signature.summary.waits_elsewhere or self.overlaps_groups
 
     @property
     def overlaps_groups(self) -> bool:
-        """Whether several groups are under way at once wherever there is room, as threads may wait for other groups."""
+        """Whether several groups are in flight if there is room, as threads may wait for other groups."""
         return self.signature.summary.spins or self.is_round_robin
 
     @property
@@ -146,7 +146,7 @@ class Dispatch:
 
     @property
     def notes_reads_behind(self) -> bool:
-        """Whether reads behind the end of memory, which give zeros, are found and noted."""
+        """Whether reads beyond the end of memory, which give zeros, are reported."""
         return self.findings is not None and self.signature.image.lenient_reads
 
     @property
@@ -180,7 +180,7 @@ class Dispatch:
 
     @property
     def is_watched(self) -> bool:
-        """Whether it is seen, or makes a difference, in which order threads run, and which lane is which work-item."""
+        """Whether observers or results depend on the order of threads, or the mapping of work-items to lanes."""
         return bool(self.is_observed or self.schedule or self.needs_order)
 
     @property
@@ -190,7 +190,7 @@ class Dispatch:
 
     @property
     def float_modes(self) -> FloatModes:
-        """What the kernel and the functions of the image do with %cr0."""
+        """The use of %cr0 by the kernel and the functions of the image."""
         return self.signature.float_modes
 
     # -- the ND-range --------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ class Dispatch:
 
     @property
     def offset(self) -> Size:
-        """What the global ids begin with."""
+        """The first global id."""
         return self.nd_range.offset
 
     @property
@@ -215,7 +215,7 @@ class Dispatch:
 
     @property
     def group_count(self) -> int:
-        """All groups, also those that :attr:`part` leaves out."""
+        """All groups, also those outside of :attr:`part`."""
         return self.nd_range.group_count
 
     def group(self, index: int) -> Group:
@@ -259,7 +259,7 @@ class Dispatch:
 
     @property
     def pointers(self) -> frozenset[int]:
-        """Places in the payload of addresses of buffers, as far as they are known."""
+        """Places of known addresses of buffers in the payload."""
         return self.signature.layout.pointers
 
     @property
@@ -294,7 +294,7 @@ class Dispatch:
 
     @property
     def separates_writes(self) -> bool:
-        """Whether kernels may read what they must not write: arrays, or zeros behind the end of memory."""
+        """Whether kernels may read memory that they must not write: arrays, or zeros beyond the end of memory."""
         return self.has_read_only or self.signature.image.lenient_reads
 
     @property
@@ -308,7 +308,7 @@ class Dispatch:
         return max(self.signature.private_size, 64) if self.has_private_memory else 0
 
     def private_memory(self, thread_count: int) -> int:
-        """The address of zeroed memory for so many threads that live at once; 0 where the kernel asks for none."""
+        """The address of zeroed memory for a number of threads in flight; 0 if the kernel has no private memory."""
         if not self.has_private_memory:
             return 0
         block = self.memory.block(PRIVATE_MEMORY, self.private_size * thread_count)
@@ -316,7 +316,7 @@ class Dispatch:
         return block.address
 
     def payload_of(self, group_size: Size, private_address: int) -> bytes:
-        """The payload of groups of a size; ``private_address`` is what :meth:`private_memory` gave."""
+        """The payload of groups of a size; :meth:`private_memory` gives ``private_address``."""
         layout = self.signature.layout
         if not layout.group_size_at and not layout.private_at:
             return self.payload
@@ -341,7 +341,7 @@ class Dispatch:
         return same and self.arguments.surfaces is other.arguments.surfaces
 
     def name_of(self, buffer: Buffer) -> str:
-        """What faults and traces call memory: the arguments that it is of in this launch, else its own name.
+        """The name of memory in faults and traces: its arguments in this launch, else the buffer's name.
 
         An array keeps its memory from launch to launch, where it may be other arguments.
         """
@@ -355,11 +355,11 @@ class Dispatch:
         return " or ".join(dict.fromkeys(names)) or buffer.name
 
     def argument_name(self, index: int) -> str:
-        """What findings and faults call an argument."""
+        """The name of an argument in findings and faults."""
         return self.arguments.inputs.get(index) or self.signature.buffer_name(index)
 
     def nowhere(self, address: int) -> str:
-        """What faults call an address at which there is no buffer; near 0 it belongs to the null pointers if any."""
+        """The name of an address outside of all buffers in faults; near 0 it belongs to the null pointers, if any."""
         offset = address - (1 << 64) if address >> 63 else address
         if self.arguments.nulls and abs(offset) < SLOT_OFFSET:
             return f"'{' or '.join(self.arguments.nulls)}', which has 0 bytes, at offset {offset}"
@@ -386,5 +386,5 @@ def with_values(template: bytes, values: Iterable[tuple[int, bytes]]) -> bytes:
 
 
 def not_executed(image: LinkedImage) -> Executed:
-    """Marks of all instructions of an image, none of which has executed yet."""
+    """Marks of all instructions of an image, as not executed."""
     return {n: np.zeros(len(function.instructions), bool) for n, function in enumerate(image.module.all_functions)}

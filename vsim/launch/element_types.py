@@ -1,4 +1,4 @@
-"""Types of the elements that pointers lead to, as kernels declare them, and the arrays that go with them."""
+"""Element types of pointers as kernels declare them, and the arrays that match them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORDS = {code: word for word, code in reversed(SCALAR_TYPES.items())}
 
 
 def our_type(word: str) -> str:
-    """A type in the words of launch files: ``f32`` also for numpy's ``f4``; other words as they are."""
+    """A type in the words of launch files: ``f32`` also for numpy's ``f4``; other words are unchanged."""
     return word if word in SCALAR_TYPES else _WORDS.get(word, word)
 
 
@@ -25,12 +25,12 @@ _POINTER = re.compile(r"([a-z]+)\d*\*(?:;\d+)?")
 
 def pointed_type(declared: str) -> DType | None:
     """The type of the numbers that ``float4*`` (in ze_info ``float4*;8``) leads to; None for structures and others."""
-    found = _POINTER.fullmatch(declared)
-    return np.dtype(SCALAR_TYPES[found[1]]) if found is not None and found[1] in SCALAR_TYPES else None
+    match = _POINTER.fullmatch(declared)
+    return np.dtype(SCALAR_TYPES[match[1]]) if match is not None and match[1] in SCALAR_TYPES else None
 
 
 def as_elements(array: Array, declared: str) -> Array:
-    """Bytes as the numbers that a pointer leads to, in place; an array that has a type, or more axes, as it is."""
+    """Bytes as numbers of the pointer's element type, in place; typed or multidimensional arrays are unchanged."""
     dtype = pointed_type(declared)
     if dtype is None or array.dtype != np.uint8 or array.ndim != 1 or array.size % dtype.itemsize:
         return array
@@ -40,9 +40,9 @@ def as_elements(array: Array, declared: str) -> Array:
 def check_elements(signature: KernelSignature, index: int, argument: BufferArgument) -> None:
     """Hold the type of an array against the pointer that the kernel declares, however the array was given.
 
-    Both are floats, or both are whole numbers or truth values, of one size; a complex number is a pair of floats.
-    Structures go with all pointers, and all arrays with pointers to structures and ``void``. Launch files have the bits
-    of floats, or packed numbers, for pointers to whole numbers; bytes whose type nobody says go with all pointers.
+    Both are floats, or both are whole numbers or truth values, of one size; a complex number is a pair of floats. All
+    pointers take structures, and pointers to structures and ``void`` take all arrays. Pointers to whole numbers take
+    bits of floats, or packed numbers, from launch files. All pointers take bytes without a type.
 
     Raises:
         LaunchError: S003, its elements are of another kind or size.

@@ -12,7 +12,7 @@ from vsim.launch.launch import SCALAR_TYPES
 
 _FORM = re.compile(r"(zeros|ones|iota|random):(\d{1,19}):(\w+?)(?::seed(\d{1,18}))?")
 _NUMPY_TYPES = ("i1", "u1", "i2", "u2", "f2", "i4", "u4", "f4", "f8")
-"""numpy's words that are not ours for something else: ``i8`` has 8 bits here."""
+"""Type names of numpy with another meaning here: ``i8`` has 8 bits."""
 MAXIMUM_NUMBERS = 1 << 28
 """How many numbers are computed for a buffer; zeros cost nothing, and may be more."""
 
@@ -23,11 +23,11 @@ def is_generated(text: str) -> bool:
 
 
 _OTHER_WORDS = {"arange": "iota", "range": "iota", "linspace": "iota", "rand": "random", "zero": "zeros", "one": "ones"}
-"""What others call our arrays."""
+"""Names of generated arrays in other tools."""
 
 
 def form_hint(text: str) -> str:
-    """What is missing in a text that nearly describes an array, to stand behind what is wrong with it; or nothing."""
+    """The missing part of a text that nearly describes an array, as the end of an error message; empty otherwise."""
     word, *rest = text.split(":")
     form = _OTHER_WORDS.get(word, word)
     if form not in _FORM.pattern[1:].partition(")")[0].split("|"):
@@ -41,7 +41,7 @@ def generated_array(text: str) -> Array | None:
     """The array of ``zeros:N:TYPE``, ``ones:N:TYPE``, ``iota:N:TYPE`` or ``random:N:TYPE:seedS``; None for others.
 
     ``iota`` counts from 0, and begins again where the whole numbers of the type end. Random floats are multiples of
-    1/2048 from 0 to before 1, which all types have; whole numbers lie anywhere in their type. The same seed gives the
+    1/2048 from 0 to before 1, which all types have; whole numbers are anywhere in their type. The same seed gives the
     same numbers, and none is seed 0.
 
     Raises:

@@ -18,8 +18,8 @@ from vsim.memory.memory import Buffer
 class LastLaunch(NamedTuple):
     """The last launch of a kernel, for another one with the same arrays and with numbers that are equal, or others.
 
-    ``shape`` is what decides the ND-range and the order of groups. Arrays are known by weak references: they live as
-    long as the caller wants. ``protections`` are those of the address space.
+    ``shape`` determines the ND-range and the order of groups. Weak references identify the arrays, which live as long
+    as the caller wants. ``protections`` is the address space's count of changed protections.
     """
 
     shape: tuple[object, ...]
@@ -29,7 +29,7 @@ class LastLaunch(NamedTuple):
 
     @classmethod
     def of(cls, shape: tuple[object, ...], arguments: Sequence[object], dispatch: Dispatch) -> LastLaunch | None:
-        """A launch that has run; None if it cannot run again as it is."""
+        """A launch that has run; None if it cannot be repeated."""
         if not (can_repeat(dispatch) and all(map(_constant, arguments))):
             return None
         return cls(shape, tuple(map(_known_by, arguments)), dispatch, dispatch.memory.protections)
@@ -43,7 +43,7 @@ class LastLaunch(NamedTuple):
             convert: makes an argument of a number and a value.
 
         Raises:
-            LaunchError: a number is not what the kernel wants.
+            LaunchError: the kernel does not take a number.
         """
         if (
             shape != self.shape
@@ -63,7 +63,7 @@ class LastLaunch(NamedTuple):
 
 
 def can_repeat(dispatch: Dispatch) -> bool:
-    """Whether a launch can run again as it is: printf buffers must be cleared, arrays may become other images."""
+    """Whether a launch can be repeated: printf buffers must be cleared, arrays may become other images."""
     arguments = dispatch.arguments
     return arguments.printf is None and all(
         isinstance(s, Buffer) for s in (*arguments.surfaces.values(), *arguments.bindless.values())
@@ -88,7 +88,7 @@ class _ReadOnly(weakref.ref[Array]):
 
 
 def _known_by(value: object) -> object:
-    """What another argument is compared with by :func:`_same`."""
+    """The key of an argument for :func:`_same`."""
     if type(value) is not np.ndarray:
         return value
     return weakref.ref(value) if value.flags.writeable else _ReadOnly(value)
@@ -110,7 +110,7 @@ def _same(value: object, other: object) -> bool:
 
 
 def _constant(value: object) -> bool:
-    """Whether an argument means the same as long as it is the same object: an array or a number, not a list."""
+    """Whether an argument keeps its meaning while it is the same object: an array or a number, not a list."""
     return bool(type(value) is np.ndarray and value.shape) or _is_number(value)
 
 

@@ -66,7 +66,7 @@ def range_of(signature: KernelSignature, launch: Launch) -> NdRange:
     """The ND-range of a launch; without a local size it is the kernel's, else one is chosen.
 
     Raises:
-        LaunchError: there are no work-items, or the work-groups are none that the kernel runs with.
+        LaunchError: there are no work-items, or the kernel cannot run in these work-groups.
     """
     size, required = dimensions(launch.global_size), signature.required_size
     if 0 in size:
@@ -82,12 +82,12 @@ def range_of(signature: KernelSignature, launch: Launch) -> NdRange:
         )
     if items > 1 and not signature.says_simd and _leaves_something(signature):
         raise _unknown_width(signature)
-    found = NdRange(size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size))
-    if found.group_count > MAXIMUM_GROUPS:
-        raise signature.error(f"the launch has {found.group_count} work-groups, 1 to {MAXIMUM_GROUPS} are possible")
+    nd_range = NdRange(size, local_size, dimensions(launch.global_offset, 0), len(launch.global_size))
+    if nd_range.group_count > MAXIMUM_GROUPS:
+        raise signature.error(f"the launch has {nd_range.group_count} work-groups, 1 to {MAXIMUM_GROUPS} are possible")
     if signature.counts_threads:
-        _warn_of_parts_of_threads(signature, found)
-    return found
+        _warn_of_parts_of_threads(signature, nd_range)
+    return nd_range
 
 
 def _leaves_something(signature: KernelSignature) -> bool:
@@ -98,7 +98,7 @@ def _leaves_something(signature: KernelSignature) -> bool:
 
 
 def _unknown_width(signature: KernelSignature) -> LaunchError:
-    """The error of a kernel of which nobody knows how many work-items a thread has, where a group has several."""
+    """The error of a kernel of unknown SIMD size, in groups of several work-items."""
     lanes = widest_instruction(signature.kernel)
     message = "neither its text nor ze_info says how many work-items a hardware thread has"
     return signature.error(message, f"write .kernel_attr SimdSize={lanes} into the text, if {lanes} are meant")
@@ -134,17 +134,17 @@ def _default_local_size(first: int, signature: KernelSignature) -> int:
 
 
 _IMPLICIT_LENGTH = 112
-"""What the structure says of itself: its reserved words at the end do not count."""
+"""The length in the structure itself: its reserved words at the end do not count."""
 _LEAST_ROW = 16
 _IMPLICIT = struct.Struct("<4B3I3QQ3QQ3II2Q16x")
 
 
 IMPLICIT_BYTES = _IMPLICIT.size
-"""Of the structure, behind which the table of local ids lies."""
+"""Bytes of the structure; the table of local ids follows it."""
 
 
 def implicit_arguments(nd_range: NdRange, simd: int, printf: int, table: int) -> bytes:
-    """What functions find behind ``%impl_arg_buf_ptr``, or in ``arg[...]``: the driver's implicit arguments, version 0.
+    """The memory at ``%impl_arg_buf_ptr``, or in ``arg[...]``: the driver's implicit arguments, version 0.
 
     Args:
         printf: the address of the buffer that the kernel prints to; 0 for none.

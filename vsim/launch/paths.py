@@ -1,4 +1,4 @@
-"""Where the files of a launch lie, and which of them it may touch."""
+"""Directories of the files of a launch, and the files that it may use."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class LaunchPaths(NamedTuple):
     """The directories of a launch file.
 
     Attributes:
-        inputs: what names of arrays are relative to.
-        outputs: what names of outputs are relative to; empty for the working directory.
-        within: directories that hold all files; none if they may lie anywhere.
+        inputs: the directory that names of arrays are relative to.
+        outputs: the directory that names of outputs are relative to; empty for the working directory.
+        within: directories that contain all files; empty if files may be anywhere.
         sources: the image and the launch file, which no output may overwrite.
     """
 
@@ -35,13 +35,14 @@ class LaunchPaths(NamedTuple):
 
     @classmethod
     def embedded(cls, image: str, way: str, out_dir: str | None, allow_paths: bool) -> LaunchPaths:
-        """Those of the launch in an image: who made it is not who runs it, so that it stays where the run takes place.
+        """Directories of the launch in an image: its author is not its user, so its files are near the image or the
+        user.
 
         Args:
             image: the image's path.
             way: from the image's directory to that of the launch file, as the linker noted it.
             out_dir: where outputs go; None for the working directory.
-            allow_paths: whether the files may lie anywhere.
+            allow_paths: whether the files may be anywhere.
         """
         directory = os.path.dirname(os.path.abspath(image))
         within = () if allow_paths else tuple(map(os.path.realpath, (directory, ".", out_dir or ".")))
@@ -51,7 +52,7 @@ class LaunchPaths(NamedTuple):
         """The path of an array.
 
         Raises:
-            PathError: it is no file name, or lies outside.
+            PathError: it is no file name, or is outside of the directories.
         """
         return self._path(self.inputs, name)
 
@@ -59,13 +60,14 @@ class LaunchPaths(NamedTuple):
         """The path of an output.
 
         Raises:
-            PathError: it is no file name, lies outside, or is something else than a file, or the image or launch file.
+            PathError: it is no file name, is outside of the directories, is no regular file, or is the image or launch
+                file.
         """
         path = self._path(self.outputs, name)
         try:
             status = os.stat(path)
         except (OSError, ValueError):
-            return path  # Nothing is there, or writing says what is wrong.
+            return path  # The file does not exist, or writing reports the error.
         if stat.S_ISDIR(status.st_mode):
             raise PathError(f"'{name}' is a directory")
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISCHR(status.st_mode)):

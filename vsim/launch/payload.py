@@ -13,26 +13,26 @@ from visakit.objects.ze_info import KernelInfo, PayloadField
 SAMPLER_HANDLE_SHIFT = 4
 """Handles of bindless samplers are multiples of 16; the compiler sets flags in the low bits."""
 SURFACE_HANDLE_STEP = 0x40
-"""Bytes of a surface state, of which handles of bindless surfaces are multiples."""
+"""Bytes of a surface state; handles of bindless surfaces are multiples of it."""
 SCRATCH_HANDLE = 0x20
-"""What ``%scratchloc`` and ze_info's ``scratch_pointer`` hold: the handle of a thread's scratch memory."""
+"""The value of ``%scratchloc`` and ze_info's ``scratch_pointer``: the handle of a thread's scratch memory."""
 IMPLICIT_HANDLE = 0
-"""The handle of what ``arg[...]`` reaches: sizes and ids for functions. No argument has it."""
+"""The handle of the memory of ``arg[...]``: implicit arguments of functions. No argument has it."""
 RANGE_VALUES = ("global_id_offset", "enqueued_local_size", "global_size", "group_count", "work_dimensions")
 """Values that the ND-range alone decides."""
 _NOT_ARGUMENTS = (
     *RANGE_VALUES, "local_size", "private_base_stateless", "const_base", "global_base", "inline_sampler",
     "buffer_offset", "packed_local_ids", "local_id", "indirect_data_pointer", "scratch_pointer",
 )  # fmt: skip
-"""Values that no argument decides. (The address of a buffer is that of its first byte, so its offset is always 0. The
-indirect data is the payload as the driver leaves it in memory: only what a finalizer writes in front of a kernel reads
-it, and its address is 0 here.)
+"""Values that do not depend on arguments. (The address of a buffer is that of its first byte, so its offset is always
+0. The indirect data is the payload as the driver leaves it in memory: only the prologue that a finalizer adds to a
+kernel reads it, and its address is 0 here.)
 """
 _DATA_SECTIONS = {"const_base": "data.const", "global_base": "data.global"}
 _BUFFER_SPACES = ("global", "constant")
 _ALIGNMENT = 64
 _SLACK = 64
-"""Bytes behind the last value, so that what is written as three dwords always has room."""
+"""Bytes after the last value: three dwords fit at each place."""
 
 
 class PayloadLayout(NamedTuple):
@@ -49,7 +49,7 @@ class PayloadLayout(NamedTuple):
             argument's number.
         data: addresses of the program's data that surfaces lead to, by handle.
         data_surfaces: the same by number.
-        pointers: places of addresses of buffers, as far as they are known.
+        pointers: places of known addresses of buffers.
         local_id_rows: rows of local ids of a thread, one for each dimension that the kernel looks at; one for all three
             where a thread is a work-item.
         local_ids_at: where they begin.
@@ -73,7 +73,7 @@ class PayloadLayout(NamedTuple):
 
 
 def layout_of_inputs(kernel: Function) -> PayloadLayout:
-    """The payload of a kernel without ze_info: its ``.input`` variables, which say where they lie."""
+    """The payload of a kernel without ze_info: its ``.input`` variables, at their declared offsets."""
     size = max([i.offset + i.size for i in kernel.inputs] + [_ALIGNMENT]) + _SLACK
     pointers = frozenset(i.offset for i in kernel.inputs if i.size == 8)
     return PayloadLayout(bytes(size), (), (), (), (), (), {}, {}, {}, pointers, 0, 0)
@@ -143,38 +143,38 @@ def _template(image: LinkedImage, size: int, fields: list[PlacedField], handles:
 
 
 def _data_address(image: LinkedImage, field: PayloadField) -> int:
-    """Where the program's data lie that a value leads to; 0 if it has none."""
+    """The address of the program's data that a value points to; 0 without such data."""
     return next((s.address for s in image.data if s.name == _DATA_SECTIONS[field.kind]), 0)
 
 
 def _handles(fields: list[PlacedField]) -> dict[int, int]:
     """The handles of surfaces, samplers and scratch memory that values are, by place.
 
-    Those of the program's own data come behind those of the arguments.
+    Handles of the program's data follow those of the arguments.
     """
-    found: dict[int, int] = {}
+    handles: dict[int, int] = {}
     arguments = 1 + max((f.argument for _, f in fields), default=-1)
     for at, field in fields:
         if field.kind == "scratch_pointer":
-            found[at] = SCRATCH_HANDLE
+            handles[at] = SCRATCH_HANDLE
         elif field.kind == "inline_sampler" or (field.is_handle and field.address_space == "sampler"):
-            found[at] = (field.sampler or 0) << SAMPLER_HANDLE_SHIFT
+            handles[at] = (field.sampler or 0) << SAMPLER_HANDLE_SHIFT
         elif field.is_handle and field.kind in _DATA_SECTIONS:
-            found[at] = surface_handle(arguments + list(_DATA_SECTIONS).index(field.kind))
+            handles[at] = surface_handle(arguments + list(_DATA_SECTIONS).index(field.kind))
         elif field.is_handle:
-            found[at] = surface_handle(field.argument)
-    return found
+            handles[at] = surface_handle(field.argument)
+    return handles
 
 
 def _dwords_of(fields: list[PlacedField], handles: dict[int, int]) -> dict[int, int]:
     """Handles as dwords by place. A handle fills its value as a whole, with zeros above it."""
-    found: dict[int, int] = {}
+    dwords: dict[int, int] = {}
     for at, field in fields:
         if at in handles and field.size in (4, 8):
-            found[at] = handles[at]
+            dwords[at] = handles[at]
             if field.size == 8:
-                found[at + 4] = 0
-    return found
+                dwords[at + 4] = 0
+    return dwords
 
 
 def surface_handle(argument: int) -> int:
@@ -183,5 +183,5 @@ def surface_handle(argument: int) -> int:
 
 
 def encoded(value: int, size: int) -> bytes:
-    """A value as so many bytes; of a value that is wider, the low ones."""
+    """A value as a number of bytes; of a wider value, the low ones."""
     return (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")

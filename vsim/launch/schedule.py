@@ -12,7 +12,7 @@ from vsim.launch.arrays import Offsets
 
 ROUND_ROBIN = "round-robin"
 TURN_THREADS, PRIVATE_TURN_THREADS = 2048, 512
-"""Hardware threads that are under way at once where they run in turn; fewer where each has memory of its own."""
+"""Hardware threads in flight under round-robin; fewer for kernels with private memory."""
 KINDS = ("round-robin", "random:SEED", "reverse")
 MAXIMUM_ORDERED = 1 << 26
 """Groups that are put into an order, which is a list of their numbers."""
@@ -22,9 +22,9 @@ MAXIMUM_ORDERED = 1 << 26
 class Schedule:
     """An order of groups and threads other than the ascending one.
 
-    ``reverse`` and ``random`` run one thread after the other, from barrier to barrier, in that order; ``round-robin``
-    runs every thread in turn up to its next access to memory or barrier, as between them nobody else sees what it does:
-    the threads of as many groups as have 2,048 of them.
+    ``reverse`` and ``random`` run one thread after the other, from barrier to barrier, in that order. ``round-robin``
+    runs every thread in turn up to its next access to memory or barrier, as no other thread sees its work between them.
+    It has as many groups in flight as have 2,048 threads.
     """
 
     kind: str
@@ -36,7 +36,7 @@ class Schedule:
         return self.kind == ROUND_ROBIN
 
     def order(self, count: int) -> Offsets:
-        """The numbers from 0 to ``count`` - 1 in the order in which they run.
+        """The numbers from 0 to ``count`` - 1 in their order of execution.
 
         Raises:
             LaunchError: S002, there are too many.

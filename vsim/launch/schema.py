@@ -1,7 +1,7 @@
 """The form of launch files: every key of every object in them, with its meaning.
 
-What reads launch files refuses keys that are not here; docs/launch-files.md and the JSON Schema beside it are made of
-this table (``make docs``).
+The reader of launch files refuses other keys. ``make docs`` makes docs/launch-files.md and the JSON Schema beside it of
+this table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TEXT: JsonSchema = {"type": "string"}
 
 
 class Form(NamedTuple):
-    """What a value looks like: in words, and as JSON Schema."""
+    """The form of a value: in words, and as JSON Schema."""
 
     words: str
     schema: JsonSchema
@@ -75,7 +75,7 @@ class Key(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """An object of a launch file: what messages call it, what it is, its keys."""
+    """An object of a launch file: its name in messages, its meaning, its keys."""
 
     title: str
     meaning: str
@@ -204,7 +204,7 @@ def check_keys(item: Iterable[str], shape: str, where: str, fail: Fail) -> None:
     """Refuse keys that an object does not have.
 
     Raises:
-        LaunchError: what ``fail`` makes; the hint names the key that is most likely meant.
+        LaunchError: the error that ``fail`` makes; the hint names the most similar key.
     """
     known = SHAPES[shape]
     for key in item:

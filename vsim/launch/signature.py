@@ -1,11 +1,12 @@
-"""What a kernel wants of every launch: worked out once for a kernel, out of its image, and kept.
+"""Requirements of a kernel for every launch: determined once for a kernel, out of its image, and kept.
 
-The way of a launch is a stair of values, each of which is finished when the next is made::
+A launch is a sequence of values, each of which is complete when the next is made::
 
-    KernelSignature   what the kernel wants: the places of its payload, the sizes of its memories (here)
-    Arguments         what a launch gives it, checked against the signature (arguments.py and binding.py in vsim/launch)
-    Dispatch          all that an engine may ask: both, the ND-range, the payload, the order (vsim/launch/dispatch.py)
-    LaunchResult      what came out (vsim/result.py)
+    KernelSignature   requirements of the kernel: the places of its payload, the sizes of its memories (here)
+    Arguments         arguments of the launch, checked against the signature (arguments.py and binding.py in
+    vsim/launch)
+    Dispatch          the input of an engine: both, the ND-range, the payload, the order (vsim/launch/dispatch.py)
+    LaunchResult      the result (vsim/result.py)
 
 :meth:`vsim.program.Program.bind` goes up the first three.
 """
@@ -37,16 +38,16 @@ _WORDS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelSignature:
-    """What a kernel wants of a launch; :func:`kernel_signature` makes it.
+    """Requirements of a kernel for a launch; :func:`kernel_signature` makes it.
 
     Attributes:
         simd: work-items of a hardware thread.
-        slm_size: bytes of local memory of a group, without what arguments add.
-        scratch_size, private_size: bytes of memory that each thread has of its own.
+        slm_size: static bytes of local memory of a group, without those of arguments.
+        scratch_size, private_size: bytes of memory of each thread.
         required_size: the only work-group size that the kernel runs with; None where any will do.
         surfaces: number in the binding table and index of the argument.
         info: ze_info's words; None for hand-written kernels without, whose arguments go to their ``.input`` variables.
-        known: what launches ask of the instructions, where that was kept and nobody has read these since.
+        known: the summary of the instructions, if one was cached and the instructions are not read.
     """
 
     image: LinkedImage
@@ -78,7 +79,7 @@ class KernelSignature:
 
     @property
     def says_simd(self) -> bool:
-        """Whether the text or ze_info says how many work-items a thread has; else they are taken to be 16."""
+        """Whether the text or ze_info has the number of work-items of a thread; without it, it is 16."""
         return bool((self.info and self.info.says_simd) or self.kernel.integer_attribute("SimdSize"))
 
     @property
@@ -101,10 +102,10 @@ class KernelSignature:
     @cached_property
     def fields(self) -> dict[int, tuple[PayloadField, ...]]:
         """The values of the payload that belong to an argument, by its index."""
-        found: dict[int, tuple[PayloadField, ...]] = {}
+        fields: dict[int, tuple[PayloadField, ...]] = {}
         for field in self._payload:
-            found[field.argument] = (*found.get(field.argument, ()), field)
-        return found
+            fields[field.argument] = (*fields.get(field.argument, ()), field)
+        return fields
 
     @cached_property
     def sampler_arguments(self) -> tuple[tuple[int, int], ...]:
@@ -118,7 +119,7 @@ class KernelSignature:
 
     @cached_property
     def element_types(self) -> dict[int, set[DType]]:
-        """Types of arrays that were found to go with what an argument points to, by its index."""
+        """Types of arrays that match the element type of an argument, by its index; found by earlier launches."""
         return {}
 
     @cached_property
@@ -137,7 +138,7 @@ class KernelSignature:
 
     @cached_property
     def summary(self) -> KernelSummary:
-        """What launches ask of the instructions."""
+        """Facts of the instructions that launches need."""
         if self.known is not None:
             return self.known
         from vsim.analysis.summary import summarize  # with the table and the analyses
@@ -156,7 +157,7 @@ class KernelSignature:
 
     @cached_property
     def float_modes(self) -> FloatModes:
-        """What the kernel and the functions of the image do with %cr0."""
+        """The use of %cr0 by the kernel and the functions of the image."""
         from vsim.semantics.registers import float_modes  # with the table
 
         return float_modes(self.image.functions_of(self.kernel))
@@ -189,7 +190,7 @@ class KernelSignature:
         return next((f.image_type for f in self.fields.get(index, ()) if f.image_type), "")
 
     def sampler_of(self, index: int) -> int:
-        """The number of the sampler that an argument is; 0 if it is none."""
+        """The number of the sampler of an argument; 0 if it is no sampler."""
         return next((f.sampler for f in self.fields.get(index, ()) if f.sampler is not None), 0)
 
     def error(self, message: str, hint: str = "") -> LaunchError:
@@ -198,14 +199,14 @@ class KernelSignature:
 
 
 def kernel_signature(image: LinkedImage, tree: Tree, wanted: str) -> KernelSignature:
-    """What a kernel wants of a launch; its name may be empty if the image has one.
+    """Requirements of a kernel for a launch; its name may be empty if the image has one.
 
     Args:
         tree: the ze_info of the image.
 
     Raises:
         LaunchError: the image has no such kernel, or the kernel can reach an instruction that is refused.
-        FormatError: C021, ze_info says of the kernel what makes no sense.
+        FormatError: C021, ze_info contradicts itself or the kernel.
     """
     kernel = _find_kernel(image, wanted)
     known = None if image.summaries is None or image.is_read else image.summaries.get(kernel.name)

@@ -1,4 +1,4 @@
-"""What hardware threads find in their registers when they start: payload, local ids, r0, other predefined registers."""
+"""Initial contents of a hardware thread's registers: payload, local ids, r0, other predefined registers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DISPATCH_MASK = 2
 MOST_TOGETHER = 4
 """Threads of a group that run at once, at most."""
 FEW_REMAIN = 4 * MOST_TOGETHER
-"""Threads of a group of which few are those that remain where so many run at once."""
+"""Threads of a group from which on a remainder of :data:`MOST_TOGETHER` is small."""
 
 
 Number = TypeVar("Number", int, Array)
@@ -48,7 +48,7 @@ def slot_value(fields: tuple[SlotBits, ...], slot: int) -> int:
 
 
 def begins_rows(dispatch: Dispatch, row: int, turned: bool) -> bool:
-    """Whether rows of so many lanes, along x or turned along y, are rows of the whole group."""
+    """Whether rows of ``row`` lanes, along x or turned along y, are rows of the whole group."""
     return row > 1 and dispatch.local_size[turned] == row
 
 
@@ -59,7 +59,7 @@ def threads_in_flight(dispatch: Dispatch) -> int:
 
 
 def threads_together(dispatch: Dispatch) -> int:
-    """Threads of a group that may run at once: a power of two, by which the number of each group's threads divides."""
+    """Threads of a group that may run at once: a power of two that divides the number of threads of each group."""
     if any(g % n for g, n in zip(dispatch.global_size, dispatch.local_size, strict=True)):
         return 1
     return gcd(dispatch.threads_of(dispatch.group(0)), MOST_TOGETHER)
@@ -80,11 +80,11 @@ def _ids(linear: Number, group: Group, turned: bool) -> list[Number]:
     """Local ids of work-items by their number in the group."""
     first, second = (1, 0) if turned else (0, 1)
     size = group.size
-    found = [linear] * 3
-    found[first] = linear % size[first]
-    found[second] = linear // size[first] % size[second]
-    found[2] = linear // (size[0] * size[1]) % max(size[2], 1)
-    return found
+    ids = [linear] * 3
+    ids[first] = linear % size[first]
+    ids[second] = linear // size[first] % size[second]
+    ids[2] = linear // (size[0] * size[1]) % max(size[2], 1)
+    return ids
 
 
 def id_row_bytes(dispatch: Dispatch) -> int:
@@ -100,7 +100,7 @@ def id_step_bytes(dispatch: Dispatch) -> int:
 def group_payload(dispatch: Dispatch, group: Group, private_address: int) -> Array:
     """The payload of all threads of a group of this size, threads x bytes, at its register offsets.
 
-    ``private_address`` is what :meth:`Dispatch.private_memory` gave.
+    ``private_address`` is the result of :meth:`Dispatch.private_memory`.
     """
     count = dispatch.threads_of(group)
     payload = dispatch.payload_of(group.size, private_address)
@@ -126,7 +126,7 @@ def r0_of(groups: Array, thread_numbers: Array) -> Array:
 def input_places(dispatch: Dispatch) -> list[tuple[int, int, int]]:
     """Variable index, payload offset and size of the general inputs.
 
-    Of an input that is larger than its variable, what fits counts: nothing is written behind the variable.
+    An input that is larger than its variable is cut at the variable's end.
     """
     variables = dispatch.kernel.variables
     return [
@@ -142,7 +142,7 @@ def state_defaults(dispatch: Dispatch, function: Function) -> list[tuple[int, in
     """
     if not dispatch.by_inputs:
         return []
-    from visakit.language.operands import SAMPLER, SURFACE  # here and below: who runs code that is kept reads none
+    from visakit.language.operands import SAMPLER, SURFACE  # late, here and below: launches of cached code need neither
 
     surfaces = [(SURFACE, FIRST_SURFACE + n, n) for n in range(len(function.surfaces))]
     return surfaces + [(SAMPLER, n, n) for n in range(len(function.samplers))]
@@ -154,7 +154,7 @@ def state_inputs(dispatch: Dispatch) -> list[tuple[int, int, int]]:
 
 
 def lane_count(dispatch: Dispatch, group: Group, thread: int) -> int:
-    """Lanes of a thread that run when it begins: those that are work-items, all of them for ``Target="cm"``."""
+    """Active lanes of a thread when it begins: its work-items, all of them for ``Target="cm"``."""
     if dispatch.kernel.is_cm:
         return dispatch.lanes
     return min(dispatch.simd, group.size[0] * group.size[1] * group.size[2] - thread * dispatch.simd)
@@ -169,7 +169,7 @@ def work_item(dispatch: Dispatch, group: Group, thread: int, lane: int) -> tuple
 
 
 def place_of(dispatch: Dispatch, item: tuple[int, int, int]) -> tuple[int, int, int] | None:
-    """The linear number of the group, the thread and the lane of a work-item; None if there is none of this id."""
+    """The linear number of the group, the thread and the lane of a work-item; None for an unknown id."""
     local, of_group = [], []
     for n, first, count, size in zip(item, dispatch.offset, dispatch.global_size, dispatch.local_size, strict=True):
         if not first <= n < first + count:
@@ -192,7 +192,7 @@ def first_lane(instruction: Instruction) -> int:
 
 
 def usual_place(dispatch: Dispatch, group: Group, thread: int, lane: int) -> tuple[int, int]:
-    """Thread and lane in which the work-item of a lane is where x counts up from lane to lane, as it does not here."""
+    """Thread and lane of the work-item of a lane when x counts up from lane to lane, unlike in this launch."""
     x, y, z = _ids(thread * dispatch.simd + lane, group, turned=True)
     return divmod(x + group.size[0] * (y + group.size[1] * z), dispatch.simd)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from visakit.diagnostics import UsageError
 from visakit.files import check_outputs, make_directory, write_text
-from vsim.command.command_arguments import Given
+from vsim.command.command_arguments import GivenLaunch
 from vsim.command.listing import ArgumentRow, argument_rows
 from vsim.command.report import save_array
 from vsim.launch.arrays import Array
@@ -38,8 +38,8 @@ _VECTOR_BYTES = 16
 """Of an element whose type is not known: those of the largest vector of floats that is common."""
 
 
-def skeleton(given: Given) -> Launch:
-    """A launch of a kernel with all arguments: those that are given, and for the others zeros.
+def skeleton(given: GivenLaunch) -> Launch:
+    """A launch of a kernel with all arguments: the given ones, and zeros for the others.
 
     Buffers have an element for each work-item, and a good many for a few; whether they are enough, the kernel knows.
     """
@@ -63,7 +63,7 @@ def skeleton(given: Given) -> Launch:
 
 
 def _made(signature: KernelSignature, row: ArgumentRow, size: tuple[int, ...]) -> Argument:
-    """An argument that nobody gave."""
+    """An argument that is not given."""
     kind = row["kind"]
     items = int(np.prod(size, dtype=object))
     if kind == "image":
@@ -86,7 +86,7 @@ class LaunchWriter:
     """Writes a launch file and the arrays that its launches have and no file holds yet.
 
     Args:
-        path: of the launch file; arrays lie beside it: ``launch.y.npy``.
+        path: of the launch file; its arrays are beside it: ``launch.y.npy``.
     """
 
     def __init__(self, path: str) -> None:
@@ -95,7 +95,7 @@ class LaunchWriter:
         self.arrays: dict[str, Array] = {}
         self.inputs: set[str] = set()
 
-    def add(self, given: Given, alone: bool) -> None:
+    def add(self, given: GivenLaunch, alone: bool) -> None:
         """Add a launch; ``alone``: it will be the only one, and the names of its arrays need not say the kernel's."""
         launch, signature = skeleton(given), given.signature
         entry: dict[str, object] = {"kernel": signature.name, "global_size": list(launch.global_size)}
@@ -177,12 +177,12 @@ def scalar_item(data: bytes, declared: str) -> dict[str, object]:
     return {"scalar": values[0] if len(values) == 1 else values, "type": name}
 
 
-def make_launch(path: str, launches: Sequence[Given], inputs: Iterable[str]) -> None:
-    """Write a launch file, which runs as it is: what was given of each launch, and zeros for the rest.
+def make_launch(path: str, launches: Sequence[GivenLaunch], inputs: Iterable[str]) -> None:
+    """Write a launch file that can run: the given parts of each launch, and zeros for the rest.
 
     Raises:
-        UsageError: an argument is none of the kernel's, or an output would replace an input.
-        FileError: F001, something cannot be written.
+        UsageError: the kernel has no such argument, or an output would replace an input.
+        FileError: F001, a file cannot be written.
     """
     writer = LaunchWriter(path)
     for given in launches:

@@ -14,7 +14,7 @@ ORDERS = {
     "r": "r001", "a": "000r", "rg": "rg01", "ra": "r00g", "rgba": "rgba", "bgra": "bgra", "argb": "gbar",
     "intensity": "rrrr", "luminance": "rrr1", "depth": "r001",
 }  # fmt: skip
-"""What red, green, blue and alpha are, by the order of the stored channels: one of those (r is the first), 0 or 1."""
+"""Sources of red, green, blue and alpha, by the order of the stored channels: a channel (r is the first), 0 or 1."""
 ELEMENTS = {
     "f16": "f2", "f32": "f4", "u8": "u1", "u16": "u2", "u32": "u4", "i8": "i1", "i16": "i2", "i32": "i4",
     "unorm8": "u1", "unorm16": "u2", "snorm8": "i1", "snorm16": "i2",
@@ -46,7 +46,7 @@ class ImageFormat(NamedTuple):
 
     @classmethod
     def of(cls, array: Array) -> ImageFormat | None:
-        """The format of plain elements that goes with the type and the last axis of an array; None if there is none."""
+        """The format of plain elements for the type and the last axis of an array; None if there is no such format."""
         order = {1: "r", 2: "rg", 4: "rgba"}.get(array.shape[-1] if array.ndim > 1 else 1)
         element = next(
             (name for name, stored in ELEMENTS.items() if array.dtype == stored and "norm" not in name), None
@@ -83,12 +83,12 @@ class ImageFormat(NamedTuple):
 
     @property
     def scale(self) -> float:
-        """What the elements of normalised formats are divided by; 0 for other formats."""
+        """The divisor of the elements of normalised formats; 0 for other formats."""
         return float(np.iinfo(ELEMENTS[self.element]).max) if "norm" in self.element else 0.0
 
 
 class ImageKind(NamedTuple):
-    """What code that works on an image is made for: format, number of axes, whether the last axis counts layers."""
+    """The part of an image that code is specialised for: format, number of axes, whether the last one counts layers."""
 
     format: ImageFormat
     axes: int
@@ -97,7 +97,7 @@ class ImageKind(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class SurfaceImage:
-    """An image argument; ``sizes`` are width, height, and depth or layers, as many as it has axes."""
+    """An image argument; ``sizes`` are width, height, and depth or layers, one for each axis."""
 
     name: str
     array: Array
@@ -115,7 +115,7 @@ class SurfaceImage:
 
     @property
     def host(self) -> int:
-        """Where the image lies in the host's memory."""
+        """The address of the image in the host's memory."""
         return int(self.array.__array_interface__["data"][0])
 
     def texel_at(self, offset: int) -> str:

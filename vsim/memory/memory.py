@@ -16,13 +16,13 @@ from vsim.launch.arrays import Array, Bytes
 
 HEAP_SLOT = 0x100
 RESTING_SLOTS = 256
-"""Slots that rest after their buffers are gone, so that a pointer that was kept too long finds nothing for a while."""
+"""Slots that are not reused for a while after their buffers are freed, so that a dangling pointer is a fault."""
 SLM_ADDRESS_MASK = 0x0FFF_FFFF
 """The compiler tags pointers to local memory with bit 28, so that none is null; the hardware ignores it."""
 SLM_STEP, PAGE = 1 << 10, 1 << 16
-"""Bytes in which a device hands out local memory, and in which it maps buffers: reads behind an end find them."""
+"""Allocation unit in bytes of local memory and of mapped buffers: reads beyond an end reach its rest."""
 UNDEFINED_BYTE = 0xFF
-"""Beside memory: nobody has defined any bit of a byte."""
+"""Shadow memory: all bits of a byte are undefined."""
 Owner = weakref.ReferenceType[Array]
 """The array that some memory belongs to. numpy resizes no array with weak references, which would move the memory."""
 
@@ -30,15 +30,15 @@ Owner = weakref.ReferenceType[Array]
 class Buffer:
     """A range of simulated memory: bytes of the simulator's own, or those of a caller's array, which it does not keep.
 
-    Whoever runs a launch holds the arrays meanwhile (:meth:`AddressSpace.hold`).
+    A running launch holds the arrays (:meth:`AddressSpace.hold`).
 
     Attributes:
         size: in bytes.
-        room: bytes that kernels may read from its beginning on: behind the size there are as many zeros beside it.
-        host: where the bytes lie in this process.
+        room: bytes that kernels may read from its beginning on: zeros follow the first ``size`` bytes.
+        host: the address of the bytes in this process.
         read_only: whether kernels must not write it: :meth:`AddressSpace.protect` decides.
-        undefined: as many bytes, whose bits say which of its own nobody has defined before a launch, and after it; None
-            for memory that is defined.
+        undefined: shadow memory of the same size: its set bits are undefined before and after a launch; None for
+            defined memory.
     """
 
     __slots__ = ("_bytes", "_owner", "address", "host", "name", "read_only", "room", "size", "undefined", "writable")
@@ -63,7 +63,7 @@ class Buffer:
 
     @property
     def data(self) -> Bytes:
-        """The bytes; none if they were those of an array that is gone."""
+        """The bytes; empty after the end of the array's life."""
         if self._bytes is not None:
             return self._bytes
         owner = self._owner() if self._owner is not None else None
@@ -73,7 +73,7 @@ class Buffer:
 
     @property
     def readable(self) -> Bytes:
-        """The bytes with the zeros behind them that kernels may read."""
+        """The bytes with the following zeros that kernels may read."""
         data = self.data
         return data if self.room == data.size else np.asarray(_HostBytes(data, self.host, self.room, True))
 
@@ -81,9 +81,9 @@ class Buffer:
         """A part of it under another name."""
         start = address - self.address
         room = self.room - start if start + size == self.size else 0
-        found = Buffer(name, address, self.data[start : start + size], self.writable, self._owner, room)
-        found.read_only = self.read_only
-        return found
+        part = Buffer(name, address, self.data[start : start + size], self.writable, self._owner, room)
+        part.read_only = self.read_only
+        return part
 
 
 def shown_offset(offset: int, size: int) -> int:
@@ -122,7 +122,7 @@ ADDRESSING = (
 )  # fmt: skip
 FILTERS = ("nearest", "linear")
 COMPARISONS = ("le", "lt", "ge", "gt", "eq", "ne", "always", "never")
-"""What samplers can be told; OpenCL's words are among them."""
+"""Options of a sampler; OpenCL's words are among them."""
 
 
 class SamplerState(NamedTuple):
@@ -130,10 +130,11 @@ class SamplerState(NamedTuple):
 
     Attributes:
         normalized: whether coordinates go from 0 to 1 along each axis, else from 0 to the size.
-        addressing: what lies outside: none, clamp_edge (or clamp_to_edge), clamp_border (or clamp), repeat, or mirror
+        addressing: of coordinates outside: none, clamp_edge (or clamp_to_edge), clamp_border (or clamp), repeat, or
+            mirror
             (or mirrored_repeat).
         filter: nearest or linear.
-        compare: what sampling with comparison asks of reference and texel: le, lt, ge, gt, eq, ne, always or never.
+        compare: comparison of reference and texel: le, lt, ge, gt, eq, ne, always or never.
     """
 
     normalized: bool = False
@@ -143,12 +144,12 @@ class SamplerState(NamedTuple):
 
 
 Place = tuple[int, int]
-"""Where an array lies in this process, and its size in bytes."""
+"""The address of an array in this process, and its size in bytes."""
 
 
 class Guarded(NamedTuple):
-    """A part of a buffer with addresses of its own: at them lies the whole buffer, of which it is what ends before
-    ``end`` and begins at ``start``.
+    """A part of a buffer with a separate address range, which shows the whole buffer: the part is the bytes from
+    ``start`` to before ``end``.
     """
 
     whole: Buffer
@@ -174,13 +175,13 @@ class AddressSpace:
         """How often that has changed."""
         self.next_slot = HEAP_SLOT
         self.resting: deque[int] = deque()
-        """Slots that were used, in the order in which they are used again."""
+        """Freed slots, in their order of reuse."""
         self.blocks: dict[str, Buffer] = {}
         self.arrays: dict[Place, Buffer] = {}
         self.owners: dict[Place, Owner] = {}
         self.kept: dict[Place, Array] = {}
         self.guarded: dict[int, Guarded] = {}
-        """By slot, the parts of buffers that have addresses of their own (:meth:`guard`)."""
+        """By slot, the parts of buffers with separate addresses (:meth:`guard`)."""
         self.lock = threading.RLock()
         self.running = threading.RLock()
         self.limit: int | None = None
@@ -192,7 +193,7 @@ class AddressSpace:
     def allocate(
         self, name: str, data: Bytes, writable: bool = True, address: int | None = None, room: int = 0
     ) -> Buffer:
-        """Give bytes an address, by default in a slot that is free; ``room`` is that of the buffer."""
+        """Give bytes an address, by default in a free slot; ``room`` is that of the buffer."""
         with self.lock:
             if address is None:
                 address = self._free_slots(_slot_count(data.size)) * SLOT + SLOT_OFFSET
@@ -201,20 +202,20 @@ class AddressSpace:
             return buffer
 
     def _show(self, buffer: Buffer) -> None:
-        """Enter a buffer into the slots that it lies in."""
+        """Enter a buffer into its slots."""
         self.changes += 1  # First: an interrupt may come at any time.
         for slot in _slots_of(buffer):
             self.slots[slot] = buffer
 
     def _free_slots(self, count: int) -> int:
-        """The first of so many free slots that follow each other."""
+        """The first of ``count`` consecutive free slots."""
         if count == 1 and len(self.resting) > RESTING_SLOTS:
             return self.resting.popleft()
         self.next_slot += count
         return self.next_slot - count
 
     def reserve(self, size: int) -> int:
-        """An address for so many bytes that :meth:`allocate` has not given out, and will not."""
+        """An address for a number of bytes that :meth:`allocate` has not returned, and will not return."""
         with self.lock:
             return self._free_slots(_slot_count(size)) * SLOT + SLOT_OFFSET
 
@@ -234,10 +235,10 @@ class AddressSpace:
             self.resting.append(slot)
         for slot in _slots_of(buffer):
             if self.slots.pop(slot, None) is not None and slot < self.next_slot:
-                self.resting.append(slot)  # Those beyond were chosen by who asked for them: data of programs.
+                self.resting.append(slot)  # Slots beyond have addresses chosen by their owners: data of programs.
 
     def map(self, array: Array, name: str, keep: bool = False) -> Buffer:
-        """The buffer of an array: the one that it got before, a part of one in whose memory it lies, or a new one.
+        """The buffer of an array: the present one, a part of one that contains its memory, or a new one.
 
         Args:
             keep: keep the array alive until it is unmapped.
@@ -245,10 +246,10 @@ class AddressSpace:
         start, size = int(array.__array_interface__["data"][0]), array.nbytes
         place = (start, size)
         if keep:
-            self.hold()  # What is gone may have been at the same place.
+            self.hold()  # A freed array may have been at the same place.
             self.kept[place] = array
-        found = self.arrays.get(place)
-        return found if found is not None else self._map_new(array, name, place)
+        buffer = self.arrays.get(place)
+        return buffer if buffer is not None else self._map_new(array, name, place)
 
     def _map_new(self, array: Array, name: str, place: Place) -> Buffer:
         start, size = place
@@ -260,20 +261,21 @@ class AddressSpace:
             try:
                 self.owners[place] = owner
                 address = self._free_slots(_slot_count(size)) * SLOT + SLOT_OFFSET
-                found = self.arrays[place] = Buffer(name, address, as_bytes(array), owner=owner)
-                if found.read_only:
+                buffer = self.arrays[place] = Buffer(name, address, as_bytes(array), owner=owner)
+                if buffer.read_only:
                     self.read_only.add(address)
-                self._show(found)
+                self._show(buffer)
             except BaseException:  # An interrupt: a slot whose owner is not known would outlive its array.
                 self._forget(place)
                 raise
-            return found
+            return buffer
 
     def guard(self, part: Buffer) -> Buffer:
-        """A part of a larger buffer under addresses of its own, so that they tell whose they are; others as they are.
+        """A part of a larger buffer in a separate address range, which identifies the part; other buffers are
+        unchanged.
 
-        The whole buffer lies at them, too, in the same memory of the host and as far from a multiple of 4 GiB: an
-        address beyond the part leads to the same byte as it would without. They stay as long as the buffer.
+        The range shows the whole buffer, with the same memory of the host and the same offset from a multiple of 4 GiB:
+        an address beyond the part reaches the same byte as without the range. Ranges live as long as the buffer.
         """
         with self.lock:
             whole = self.slots.get(part.address // SLOT)
@@ -301,12 +303,12 @@ class AddressSpace:
         return own
 
     def readable_ranges(self) -> dict[int, tuple[int, int]]:
-        """By slot, where what belongs to its addresses begins, and its bytes, where reads find more than that."""
-        found = {slot: (b.address, b.size) for slot, b in self.slots.items() if b.room > b.size}
-        return found | {s: (self.slots[s].address + g.start, g.end - g.start) for s, g in self.guarded.items()}
+        """By slot, start and bytes of the range that its addresses belong to, if reads reach more than this range."""
+        ranges = {slot: (b.address, b.size) for slot, b in self.slots.items() if b.room > b.size}
+        return ranges | {s: (self.slots[s].address + g.start, g.end - g.start) for s, g in self.guarded.items()}
 
     def protect(self, buffer: Buffer, read_only: bool) -> None:
-        """Say whether kernels must leave a buffer alone, and the one that it is a part of."""
+        """Set whether kernels must not write a buffer and its parent."""
         with self.lock:
             self.changes += 1
             self.protections += 1
@@ -326,15 +328,15 @@ class AddressSpace:
                 self._forget(place)
 
     def _forget(self, place: Place) -> None:
-        found = self.arrays.get(place)
-        if found is not None:
-            self._free(found)
+        buffer = self.arrays.get(place)
+        if buffer is not None:
+            self._free(buffer)
         self.arrays.pop(place, None)
         self.owners.pop(place, None)
         self.kept.pop(place, None)
 
     def hold(self) -> list[Array]:
-        """The memory of all mapped arrays, which must stay while a launch runs. Those that are gone are unmapped."""
+        """The memory of all mapped arrays, which must stay alive while a launch runs. Freed arrays are unmapped."""
         held = []
         gone = False
         for owner in list(self.owners.values()):
@@ -350,7 +352,7 @@ class AddressSpace:
         return held
 
     def check(self, more: int) -> None:
-        """Check that so many bytes may be taken besides those of all buffers.
+        """Check that a number of bytes is free besides those of all buffers.
 
         Raises:
             LaunchError: S041, it is more than the limit.
@@ -363,7 +365,7 @@ class AddressSpace:
             raise LaunchError(Diagnostic("S041", message, None, "--max-memory sets the limit"))
 
     def budget(self) -> Take:
-        """What checks that the arrays of one launch may be taken together, each before it is read."""
+        """A function that checks the sum of the arrays of one launch, each before it is read."""
         taken = 0
 
         def take(size: int) -> None:
@@ -374,7 +376,7 @@ class AddressSpace:
         return take
 
     def buffers(self) -> list[Buffer]:
-        """All buffers, each once whatever other addresses it has."""
+        """All buffers, each once even if it has several addresses."""
         return list(dict.fromkeys(b for slot, b in self.slots.items() if slot not in self.guarded))
 
     def unguarded(self, address: int) -> int:
@@ -383,7 +385,7 @@ class AddressSpace:
         return address if guarded is None else address - self.slots[address // SLOT].address + guarded.whole.address
 
     def behind(self, address: int) -> Buffer | None:
-        """What lies in a buffer from an address on."""
+        """The contents of a buffer from an address on."""
         whole = self.slots.get(address // SLOT)
         offset = address - whole.address if whole is not None else -1
         if whole is None or not 0 <= offset < whole.size:
@@ -391,14 +393,14 @@ class AddressSpace:
         return whole.part(whole.name, address, whole.size - offset)
 
     def block(self, name: str, size: int) -> Buffer:
-        """Memory of the simulator's own, kept from launch to launch; its contents are those of the last launch."""
-        found = self.blocks.get(name)
-        if found is None or found.size < size:
+        """Memory that the simulator owns, kept from launch to launch; its contents are those of the last launch."""
+        buffer = self.blocks.get(name)
+        if buffer is None or buffer.size < size:
             self.check(size)
-            if found is not None:
-                self._free(found)
-            found = self.blocks[name] = self.allocate(name, np.zeros(size, np.uint8))
-        return found
+            if buffer is not None:
+                self._free(buffer)
+            buffer = self.blocks[name] = self.allocate(name, np.zeros(size, np.uint8))
+        return buffer
 
 
 def _slot_count(size: int) -> int:
@@ -407,7 +409,7 @@ def _slot_count(size: int) -> int:
 
 
 def _slots_of(buffer: Buffer) -> range:
-    """The slots that a buffer lies in."""
+    """The slots of a buffer."""
     return range(buffer.address // SLOT, (buffer.address + max(buffer.size, 1) - 1) // SLOT + 1)
 
 

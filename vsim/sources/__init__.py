@@ -1,1 +1,1 @@
-"""What launches come from: images, the compiler's binaries, sources, captured enqueues."""
+"""Sources of launches: images, the compiler's binaries, OpenCL C, captured enqueues."""

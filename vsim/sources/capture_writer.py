@@ -1,4 +1,4 @@
-"""``vsim --capture``: launches in the layout in which the OpenCL Intercept Layer leaves what it captures."""
+"""``vsim --capture``: launches in the directory layout of the OpenCL Intercept Layer's captures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vsim.program import Program
 from vsim.sources import captures
 
 SAMPLER_HANDLES, IMAGE_HANDLES = 0x20000, 0x30000
-"""What handles of samplers and images begin with: something that no buffer has for an address."""
+"""The first part of handles of samplers and images: a value that is no buffer's address."""
 _ADDRESSING = {ours: theirs for theirs, ours in captures.ADDRESSING.items()} | {
     "clamp_to_edge": "CL_ADDRESS_CLAMP_TO_EDGE",
     "clamp": "CL_ADDRESS_CLAMP",
@@ -39,10 +39,10 @@ class CapturedMemory(NamedTuple):
 
 
 class CaptureWriter:
-    """Captures launches of a program, each in a folder of its own.
+    """Captures launches of a program, each in a new folder.
 
     Args:
-        folder: where these folders go; those that are there already stay.
+        folder: the parent of these folders; existing ones stay.
         files: contents of the files about the program, by name.
         options: build options.
     """
@@ -58,7 +58,7 @@ class CaptureWriter:
 
         Raises:
             LaunchError: the launch does not fit the kernel, or its arguments have names in another order than inputs.
-            FileError: F001, something cannot be written.
+            FileError: F001, a file cannot be written.
         """
         capture = LaunchCapture(self.folder, next(self.numbers), program.bind(launch), launch)
         capture.write_files({**self.files, captures.OPTIONS: os.fsencode(f"{self.options}\n")})
@@ -118,7 +118,7 @@ class LaunchCapture:
         self.write_memory(captures.AFTER)
 
     def write_memory(self, part: str) -> None:
-        """Write the memory of all buffers and images as it is now."""
+        """Write the present memory of all buffers and images."""
         make_directory(os.path.join(self.folder, part))
         for memory in self.memory.values():
             save_array(os.path.join(self.folder, part, memory.name), memory.data)
@@ -144,7 +144,7 @@ class LaunchCapture:
         return {value: argument.data}
 
     def _pointer(self, index: int, memory: AddressSpace, address: int) -> dict[str, bytes]:
-        """A pointer into memory, all of which is captured."""
+        """A pointer into memory; the whole memory is captured."""
         whole = memory.slots[address // SLOT]
         self._add(index, "Buffer", whole.address, whole.data, ".bin")
         offset = f"{address - whole.address}\n".encode()
@@ -152,15 +152,15 @@ class LaunchCapture:
 
     def _image(self, index: int, argument: ImageArgument) -> dict[str, bytes]:
         """An image; one array for two arguments is one object."""
-        found = self.dispatch.bindless[surface_handle(index)]
-        assert isinstance(found, SurfaceImage)
+        surface = self.dispatch.bindless[surface_handle(index)]
+        assert isinstance(surface, SurfaceImage)
         args = self.launch.args
         first = next(n for n, a in enumerate(args) if isinstance(a, ImageArgument) and a.array is argument.array)
         handle = IMAGE_HANDLES + first
-        width, height, depth = sizes = _image_sizes(found)
-        size = found.kind.format.size
+        width, height, depth = sizes = _image_sizes(surface)
+        size = surface.kind.format.size
         self._add(index, "Image", handle, as_bytes(argument.array), f"_{width}x{height}x{depth}_{8 * size}bpp.raw")
-        text = _image_text(found, sizes)
+        text = _image_text(surface, sizes)
         return {f"Argument{index}.bin": _handle(handle), f"Image_MetaData_{index}.txt": text.encode()}
 
     def _add(self, index: int, kind: str, handle: int, data: Bytes, end: str) -> None:

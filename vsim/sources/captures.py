@@ -1,4 +1,4 @@
-"""Enqueues that the OpenCL Intercept Layer captured: what stands in the folder of one.
+"""Enqueues that the OpenCL Intercept Layer captured: the files in the folder of one.
 
 The layer (control ``CaptureReplay``) leaves ``CLIntercept_Dump/<process>/Replay/Enqueue_<number>_<kernel>/`` with files
 for the program, the sizes, each argument, and with the memory of buffers and images before and after the kernel ran:
@@ -11,9 +11,9 @@ for the program, the sizes, each argument, and with the memory of buffers and im
 ``ArgumentDataTypes.txt``  a line with the type of each argument, as far as the program knows them
 ``kernel.cl``              the source, ended by a zero; ``kernel.spv`` instead of or beside it
 ``DeviceBinary<n>.bin``    the program binaries
-``Argument<i>.bin``        what ``clSetKernelArg`` got: a value, or a handle; equal handles are one object
+``Argument<i>.bin``        the value of ``clSetKernelArg``, or a handle; equal handles are one object
 ``Local<i>.txt``           the size of an argument without a value: local memory, or a null pointer
-``SVM_Arg_Offset_<i>.txt`` how far behind the beginning of its memory a pointer leads
+``SVM_Arg_Offset_<i>.txt`` the offset of a pointer from the beginning of its memory
 ``Sampler<i>.txt``         the properties of a sampler, in OpenCL's words
 ``Image_MetaData_<i>.txt`` nine numbers: width, height, depth, bytes of a texel, two pitches, type, order, kind
 ``Pre``, ``Post``          ``Enqueue_<number>_Kernel_<kernel>_Arg_<i>_Buffer_<n>.bin``, the whole memory, and
@@ -58,7 +58,7 @@ COMPARED = "VISAKIT_COMPARE"
 
 
 class ImageData(NamedTuple):
-    """What ``Image_MetaData`` says of an image: its sizes, and the format of its texels."""
+    """The contents of ``Image_MetaData``: sizes of an image, and the format of its texels."""
 
     width: int
     height: int
@@ -72,7 +72,7 @@ class Capture:
 
     Attributes:
         types: of the arguments in OpenCL C, if the capture has those of all; else empty.
-        values: what was set, by number of the argument.
+        values: the arguments that were set, by number.
         locals: sizes of arguments without a value.
         offsets: of pointers into memory.
         before, after: the files of memory of buffers and images.
@@ -117,7 +117,7 @@ def _fail(message: str, path: str, hint: str = "") -> LaunchError:
 
 
 def contents(path: str, most: int | None = None, take: Take = no_limit) -> Bytes:
-    """The bytes of a file of a capture; ``most``: how many it may have, ``take`` is told before they are read.
+    """The bytes of a file of a capture; ``most``: their limit, ``take`` is called with their size before they are read.
 
     Raises:
         LaunchError: S014, it is no file, is larger, or cannot be read.
@@ -132,7 +132,7 @@ def read_capture(folder: str) -> Capture:
     """The capture in a folder, without the memory of its buffers.
 
     Raises:
-        LaunchError: S014, it is none, or is damaged; the message names the file.
+        LaunchError: S014, the folder is no capture, or is damaged; the message names the file.
     """
     names = _names(folder, required=True)
     if SIZES not in names or NAME not in names:
@@ -158,7 +158,7 @@ def read_capture(folder: str) -> Capture:
 
 
 def _no_capture(folder: str, names: set[str]) -> LaunchError:
-    """What a folder is that holds no capture."""
+    """The kind of a folder that is no capture."""
     wanted = "it is called Enqueue_<number>_<kernel>, in CLIntercept_Dump/<process>/Replay"
     inner = sorted(n for n in names if n.startswith("Enqueue_") and os.path.isdir(os.path.join(folder, n)))
     if inner:
@@ -189,7 +189,7 @@ def _words(folder: str, name: str) -> str:
 
 
 def _numbers(folder: str, name: str, count: int) -> list[int]:
-    """Numbers, each on a line of its own."""
+    """Numbers, one a line."""
     words = _words(folder, name).split()
     if len(words) != count or not all(_is_number(word) for word in words):
         what = "a number" if count == 1 else f"{count} numbers"
@@ -220,7 +220,7 @@ def _sizes(folder: str) -> tuple[tuple[int, ...], tuple[int, ...] | None, tuple[
 
 def _memory(folder: str, part: str, number: int) -> dict[int, str]:
     """The files of memory of an enqueue, by number of the argument."""
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     for name in sorted(_names(os.path.join(folder, part))):
         match = _MEMORY.fullmatch(name)
         if match is None:
@@ -228,14 +228,14 @@ def _memory(folder: str, part: str, number: int) -> dict[int, str]:
         path = os.path.join(folder, part, name)
         if int(match[1]) != number:
             raise _fail(f"this is memory of enqueue {match[1]}, the capture is of enqueue {number}", path)
-        if int(match[2]) in found:
+        if int(match[2]) in names:
             raise _fail(f"there are two files for argument {match[2]}, '{name}' is one of them", path)
-        found[int(match[2])] = path
-    return found
+        names[int(match[2])] = path
+    return names
 
 
 def _argument(capture: Capture, kind: str, index: int, name: str) -> None:
-    """Enter what a file says of an argument."""
+    """Enter a file's statement about an argument."""
     folder = capture.folder
     if kind == "Argument":
         capture.values[index] = contents(capture.path(name), MAXIMUM_WORDS).tobytes()
@@ -253,7 +253,7 @@ def _argument(capture: Capture, kind: str, index: int, name: str) -> None:
 
 
 def _sampler(capture: Capture, name: str) -> SamplerArgument:
-    """A sampler: ``CL_SAMPLER_ADDRESSING_MODE = CL_ADDRESS_REPEAT, ...``; OpenCL's defaults for what is not said."""
+    """A sampler: ``CL_SAMPLER_ADDRESSING_MODE = CL_ADDRESS_REPEAT, ...``; missing values are OpenCL's defaults."""
     text = _words(capture.folder, name).strip()
     items = [] if text == "NULL" else [item.partition("=") for item in text.split(",") if item.strip()]
     state = {key.strip(): value.strip() for key, _, value in items}

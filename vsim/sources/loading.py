@@ -1,4 +1,4 @@
-"""What a command line runs: a file, or the program of a capture; sources are compiled on the way."""
+"""The program of a command line: a file, or the program of a capture; sources are compiled."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def check_together(
     """Refuse options that make no sense together.
 
     Args:
-        given: values of options that say what is launched, and of ``--replay``, ``--capture``, ``--list`` and
+        given: values of options that choose the launch, and of ``--replay``, ``--capture``, ``--list`` and
             ``--make-launch``.
-        with_replay: those of options that go with ``--replay`` alone.
-        when_run: those of options that say how something runs, or what becomes of results.
+        with_replay: values of options that need ``--replay``.
+        when_run: values of options about execution and results.
 
     Raises:
         UsageError: there are some; the message names two.
@@ -50,7 +50,7 @@ def check_together(
 def load_program(
     file: str | None, replay: str | None, platform: str | None, build_options: str, max_seconds: float | None
 ) -> tuple[Capture | None, Loaded]:
-    """What a command line runs: a file, or the program of a capture. Sources are compiled.
+    """The program of a command line: a file, or the program of a capture. Sources are compiled.
 
     Args:
         replay: the folder of a capture; None for none.

@@ -17,10 +17,10 @@ class Loaded(NamedTuple):
     """A program to be run.
 
     Attributes:
-        name: what messages call it.
+        name: its name in messages.
         platform: which zebin of a container is meant; None for the only one.
-        warnings: what the compiler warned of.
-        files: what it was made of, and it itself, by the names that a capture has for them.
+        warnings: the compiler's warnings.
+        files: the source and the program itself, by their names in a capture.
     """
 
     data: bytes
@@ -31,7 +31,7 @@ class Loaded(NamedTuple):
 
 
 def compiled_program(path: str, data: bytes, device: str | None, options: str, max_seconds: float | None) -> Loaded:
-    """The program of a source; arguments and errors are those of :func:`visakit.compiler.ocloc.compile_source`."""
+    """The program of a source; see :func:`visakit.compiler.ocloc.compile_source` for arguments and errors."""
     from visakit.compiler.ocloc import compile_source
 
     zebin, doubts = compile_source(path, data, device, options, max_seconds)
@@ -41,7 +41,7 @@ def compiled_program(path: str, data: bytes, device: str | None, options: str, m
 
 
 def loaded(name: str, data: bytes, platform: str | None, options: str, max_seconds: float | None = None) -> Loaded:
-    """The program in a file: what it holds, or what the compiler makes of a source.
+    """The program in a file; a source is compiled.
 
     Args:
         platform: the device of a source, None for the newest that the compiler knows; which zebin of a container.
@@ -62,7 +62,7 @@ def linked(program: Loaded) -> LinkedImage:
     """The image of a program.
 
     Raises:
-        UsageError: it is an image for another platform than the one that is wanted.
+        UsageError: it is an image for another platform.
         FormatError: it is neither an image nor a zebin with vISA texts, or damaged.
         LinkError: texts of the zebin have errors or do not fit together.
     """

@@ -1,4 +1,4 @@
-"""``vsim --replay``: captures as launches. The program of a capture, its arguments, and what is expected of them."""
+"""``vsim --replay``: captures as launches: the program of a capture, its arguments, and its expected results."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from vsim.sources.zebins import is_compiled
 
 Item = TypeVar("Item")
 TOLERANCES = {"f2": 1e-2, "f4": 1e-5, "f8": 1e-12}
-"""How far floats may differ that a GPU has computed, relative to what is expected; others are equal."""
+"""Relative tolerance of floats that a GPU has computed; other numbers must be equal."""
 HANDLE_BYTES = (4, 8)
 """Of processes of 32 and 64 bits."""
 
 
 class Tolerance(NamedTuple):
-    """How far results may differ; None for what goes with the type of the elements."""
+    """Tolerances of results; None for the default of the elements' type."""
 
     relative: float | None
     absolute: float | None
@@ -44,15 +44,15 @@ class Tolerance(NamedTuple):
 
 
 def captured_program(capture: Capture, platform: str | None, options: str, max_seconds: float | None) -> Loaded:
-    """The program of a capture: a program binary with vISA texts (for the platform, if one is wanted), else what
-    Intel's compiler makes of source or SPIR-V, for the platform that is given or that a program binary is for.
+    """The program of a capture: a program binary with vISA texts (for the requested platform, if any), else a build of
+    the source or SPIR-V, for the requested platform or that of a program binary.
 
     Args:
         options: build options besides those of the capture.
 
     Raises:
-        FormatError: there is none, or it is damaged, or it does not compile.
-        UsageError: nothing says for which platform it is to be compiled.
+        FormatError: the program is missing or damaged, or does not compile.
+        UsageError: the platform of the build is unknown.
     """
     binaries = [
         (contents(capture.path(name), MAXIMUM_INPUT).tobytes(), capture.path(name)) for name in capture.binaries
@@ -81,7 +81,7 @@ def captured_program(capture: Capture, platform: str | None, options: str, max_s
 
 
 def _unknown_device(reason: FormatError, source: str) -> FormatError:
-    """The error of a program binary that says neither what it holds nor the device that the source is for."""
+    """The error of a program binary that identifies neither its contents nor the device of its source."""
     hint = f"with --platform the compiler takes {source}"
     return FormatError([replace(reason.diagnostics[0], hint=hint), *reason.diagnostics[1:]])
 
@@ -91,7 +91,7 @@ def text_program(capture: Capture, path: str, text: bytes) -> Loaded:
 
     Raises:
         FormatError: that is damaged.
-        LaunchError: S014, there is none.
+        LaunchError: S014, the capture has no zebin.
     """
     for name in capture.binaries:
         data = contents(capture.path(name), MAXIMUM_INPUT).tobytes()
@@ -102,15 +102,15 @@ def text_program(capture: Capture, path: str, text: bytes) -> Loaded:
 
 
 def _can_run(data: bytes, name: str, platform: str | None) -> bool:
-    """Whether a program binary can run as it is: an image, or a zebin with texts, for the platform that is wanted.
+    """Whether a program binary can run: an image, or a zebin with texts, for the requested platform.
 
     Raises:
         FormatError: it is neither, or damaged.
     """
     if not is_compiled(data):
         return platform in (None, read_image(data, name).platform)
-    found = find_zebin(data, name, platform)
-    return found is not None and platform in (None, read_zebin(*found).platform)
+    texts = find_zebin(data, name, platform)
+    return texts is not None and platform in (None, read_zebin(*texts).platform)
 
 
 def _platform_of(binary: tuple[bytes, str]) -> str:
@@ -122,8 +122,7 @@ def _platform_of(binary: tuple[bytes, str]) -> str:
 
 
 class Replay(NamedTuple):
-    """A capture as a launch. ``rest`` is memory that is larger than what an argument points to, with what is expected
-    of it, by number of the argument."""
+    """A capture as a launch. ``rest``: memory outside of the arguments' buffers with its results, by argument."""
 
     launch: Launch
     rest: list[tuple[int, Array, Checked]]
@@ -159,7 +158,7 @@ class _Replayer:
         return Replay(launch, self.rest)
 
     def _rows(self) -> Iterator[tuple[int, str]]:
-        """Number and kind of each argument; those of kernels without ze_info are what the capture has."""
+        """Number and kind of each argument; without ze_info, those of the capture."""
         if self.signature.info is not None:
             for row in argument_rows(self.signature):
                 yield row["index"], row["kind"]
@@ -199,14 +198,14 @@ class _Replayer:
         return ScalarArgument(data)
 
     def _known(self, index: int, items: Mapping[int, Item], name: str) -> Item:
-        """What the capture has of an argument."""
+        """The captured value of an argument."""
         if index not in items:
             described = self.signature.describe(index)
             raise self.capture.fail(f"kernel '{self.signature.name}': there is no {name} of {described}")
         return items[index]
 
     def _declared(self, index: int) -> str:
-        """The type of an argument in OpenCL C; empty if nothing says it."""
+        """The type of an argument in OpenCL C; empty if it is unknown."""
         types = self.capture.types
         if len(types) == max(self.signature.argument_count, self.capture.count):
             return types[index]
@@ -229,7 +228,7 @@ class _Replayer:
         after = self._after(index, whole)
         argument = BufferArgument(as_elements(whole[offset:], self._declared(index)), "bytes")
         if offset:
-            self.program.usm(whole)  # All of it has addresses, so that the kernel may reach what lies in front.
+            self.program.usm(whole)  # All of it has addresses: the kernel may reach memory before the argument.
             if after is not None:
                 whole = as_elements(whole, self._declared(index))
                 wanted = Checked()
@@ -243,14 +242,14 @@ class _Replayer:
         """The memory of an argument before the kernel: that of an earlier one with the same handle, or a file's."""
         handle = self._handle(index)
         array = contents(path, take=self.program.memory.check if handle in self.memory else self.take)
-        found = self.memory.setdefault(handle, array) if handle != NULL else array
-        if found.nbytes != array.nbytes:
+        whole = self.memory.setdefault(handle, array) if handle != NULL else array
+        if whole.nbytes != array.nbytes:
             message = f"the memory of argument {index} has another size than that of the same handle"
             raise self.capture.fail(message, "Pre")
-        return found
+        return whole
 
     def _handle(self, index: int) -> bytes:
-        """What tells the memory of an argument from others: an object of the process, or an address there."""
+        """The identity of the memory of an argument: an object of the process, or an address there."""
         name = f"Argument{index}.bin"
         handle = self._known(index, self.capture.values, name)
         if len(handle) not in HANDLE_BYTES:
@@ -301,7 +300,7 @@ class _Replayer:
 
 
 def run_replay(session: Session, capture: Capture, tolerance: Tolerance) -> None:
-    """Run a capture in a session, and compare what came out with what the capture has.
+    """Run a capture in a session, and compare the results with the captured ones.
 
     Raises:
         LaunchError: S014, the capture is damaged; the launch does not fit the kernel.

@@ -1,4 +1,4 @@
-"""What is loaded: images, and the compiler's program binaries, which are linked on the way."""
+"""Loading of images, and of the compiler's program binaries, which are linked first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from vsim.engines.llvm.host.summaries import known
 
 
 def is_compiled(data: bytes) -> bool:
-    """Whether bytes are a zebin, or a container of several, or of what compilers wrote before there were zebins."""
+    """Whether bytes are a zebin, a container of several, or a binary of compilers from before zebins."""
     if data[:4] == b"\x7fELF":
         if data[16:18] == b"\2\0":  # ET_EXEC, as images are
             return False
@@ -24,11 +24,11 @@ def is_compiled(data: bytes) -> bool:
 def read_program(
     data: bytes, name: str = "<image>", platform: str | None = None, first_data_slot: int = 0
 ) -> LinkedImage:
-    """An image, or what a zebin with vISA texts is linked to.
+    """An image, or the result of linking a zebin with vISA texts.
 
     Args:
         platform: which zebin of a container is meant; None for the only one.
-        first_data_slot: where the data of a zebin goes, behind that of programs that share its address space.
+        first_data_slot: slot of the first data of a zebin, after programs that share its address space.
 
     Raises:
         FormatError: it is neither, or damaged.

@@ -1,7 +1,7 @@
-"""What each function of OpenCL does: it checks what it is given, as the specification has it, and calls on objects.
+"""The functions of OpenCL: each checks its parameters as the specification says, and calls methods of objects.
 
 A function takes numbers, as its prototype has them; a pointer is one, too. It gives nothing where the status is all
-that the program gets, else the object or address. What it refuses it raises.
+that the program gets, else the object or address. Refusals are exceptions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ CALLS: dict[str, Call] = {}
 
 
 def entry(function: Call) -> Call:
-    """Decorator of what the function of OpenCL with this name does."""
+    """Decorator that registers a function of OpenCL under its name."""
     CALLS[function.__name__] = function
     return function
 

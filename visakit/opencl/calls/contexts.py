@@ -6,7 +6,7 @@ from visakit.opencl import cl, host, info
 from visakit.opencl.calls import entry
 from visakit.opencl.context import CONTEXT_ANSWERS, Context, read_properties
 from visakit.opencl.device import Device, devices_of_type
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.events import EVENT_ANSWERS, Event, callback_of, find_events, profiling_time, wait_for
 from visakit.opencl.queue import QUEUE_ANSWERS, Queue
 
@@ -50,35 +50,35 @@ def clGetContextInfo(context: int, name: int, size: int, value: int, size_ret: i
 
 @entry
 def clSetContextDestructorCallback(context: int, pfn_notify: int, user_data: int) -> None:
-    found = Context.find(context)
+    context_object = Context.find(context)
     require(pfn_notify, cl.CL_INVALID_VALUE, "there is no function to call")
-    handle = found.handle
-    found.at_end(lambda: host.call(pfn_notify, "pp", handle, user_data or None))
+    handle = context_object.handle
+    context_object.at_end(lambda: host.call(pfn_notify, "pp", handle, user_data or None))
 
 
 @entry
 def clCreateCommandQueue(context: int, device: int, properties: int, errcode_ret: int) -> int:
-    found = Context.find(context)
-    chosen = found.device(device)
+    context_object = Context.find(context)
+    chosen = context_object.device(device)
     require(not properties & ~_QUEUE_PROPERTIES, cl.CL_INVALID_VALUE, f"{properties:#x} are no properties of queues")
-    return Queue(found, chosen, properties).handle
+    return Queue(context_object, chosen, properties).handle
 
 
 @entry
 def clCreateCommandQueueWithProperties(context: int, device: int, properties: int, errcode_ret: int) -> int:
-    found = Context.find(context)
-    chosen = found.device(device)
+    context_object = Context.find(context)
+    chosen = context_object.device(device)
     bits, given = 0, host.properties(properties)
     for name, value in given:
         if name == cl.CL_QUEUE_PROPERTIES:
             require(not value & ~(_QUEUE_PROPERTIES | _ON_DEVICE), cl.CL_INVALID_VALUE, f"{value:#x} is not known")
             bits = value
         elif name != cl.CL_QUEUE_SIZE:
-            raise Refused(cl.CL_INVALID_VALUE, f"{name:#x} is no property of queues here")
-    require(not bits & _ON_DEVICE, cl.CL_INVALID_QUEUE_PROPERTIES, "devices have no queues of their own")
+            raise ClError(cl.CL_INVALID_VALUE, f"{name:#x} is no property of queues here")
+    require(not bits & _ON_DEVICE, cl.CL_INVALID_QUEUE_PROPERTIES, "the device has no on-device queues")
     require(cl.CL_QUEUE_SIZE not in dict(given), cl.CL_INVALID_VALUE, "only queues of devices have a size")
     array = host.pack_sizes([n for pair in given for n in pair] + [0]) if properties else b""
-    return Queue(found, chosen, bits, array).handle
+    return Queue(context_object, chosen, bits, array).handle
 
 
 @entry
@@ -91,13 +91,13 @@ def clCreateCommandQueueWithPropertiesKHR(context: int, device: int, properties:
 @entry
 def clSetDefaultDeviceCommandQueue(context: int, device: int, command_queue: int) -> None:
     Context.find(context).device(device)
-    raise Refused(cl.CL_INVALID_OPERATION, "devices have no queues of their own")
+    raise ClError(cl.CL_INVALID_OPERATION, "the device has no on-device queues")
 
 
 @entry
 def clSetCommandQueueProperty(command_queue: int, properties: int, enable: int, old_properties: int) -> None:
     Queue.find(command_queue)
-    raise Refused(cl.CL_INVALID_OPERATION, "properties of a queue do not change")
+    raise ClError(cl.CL_INVALID_OPERATION, "properties of a queue do not change")
 
 
 @entry
@@ -164,19 +164,19 @@ def clCreateUserEvent(context: int, errcode_ret: int) -> int:
 
 @entry
 def clSetUserEventStatus(event: int, execution_status: int) -> None:
-    found = Event.find(event)
-    require(found.queue is None, cl.CL_INVALID_EVENT, "the event is a command's, not the program's")
+    event_object = Event.find(event)
+    require(event_object.queue is None, cl.CL_INVALID_EVENT, "the event is a command's, not the program's")
     require(execution_status <= cl.CL_COMPLETE, cl.CL_INVALID_VALUE, "an event is completed, or fails")
-    require(not found.is_over, cl.CL_INVALID_OPERATION, "the event was completed before")
-    found.advance(execution_status)
+    require(not event_object.is_over, cl.CL_INVALID_OPERATION, "the event was completed before")
+    event_object.advance(execution_status)
 
 
 @entry
 def clSetEventCallback(event: int, status: int, pfn_notify: int, user_data: int) -> None:
-    found = Event.find(event)
+    event_object = Event.find(event)
     known = (cl.CL_SUBMITTED, cl.CL_RUNNING, cl.CL_COMPLETE)
     require(pfn_notify and status in known, cl.CL_INVALID_VALUE, "there is no function to call, or no such state")
-    found.when(status, callback_of(found, pfn_notify, user_data))
+    event_object.when(status, callback_of(event_object, pfn_notify, user_data))
 
 
 @entry
@@ -212,14 +212,14 @@ def clEnqueueWaitForEvents(command_queue: int, num_events: int, event_list: int)
     require(num_events and event_list, cl.CL_INVALID_VALUE, "there is nothing to wait for")
     try:
         events = find_events(event_list, num_events, queue.context)
-    except Refused as problem:
+    except ClError as problem:
         is_list = problem.status == cl.CL_INVALID_EVENT_WAIT_LIST
-        raise Refused(cl.CL_INVALID_EVENT if is_list else problem.status, problem.reason) from None
+        raise ClError(cl.CL_INVALID_EVENT if is_list else problem.status, problem.reason) from None
     give_event(queue.add(cl.CL_COMMAND_BARRIER, _nothing, events, is_barrier=True), 0)
 
 
 def _nothing() -> None:
-    """What markers and barriers do."""
+    """The work of markers and barriers."""
 
 
 def give_event(made: Event, place: int) -> None:

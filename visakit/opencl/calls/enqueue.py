@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from visakit.opencl import cl, ending, host
-from visakit.opencl.calls import entry
+from visakit.opencl.calls import Call, entry
 from visakit.opencl.calls.contexts import give_event
 from visakit.opencl.context import Context
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.events import Event, find_events
 from visakit.opencl.kernels import Kernel
 from visakit.opencl.memory import Buffer, Mapping, Memory
@@ -16,7 +18,7 @@ from visakit.opencl.order import Turn
 from visakit.opencl.queue import Queue
 from visakit.opencl.ranges import read_range
 from visakit.opencl.rectangles import Rectangle, copy_rectangle, overlap
-from visakit.opencl.transfers import Transfer
+from visakit.opencl.transfers import CommandAccesses
 from vsim.launch.arrays import Bytes
 
 FILL_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -25,74 +27,95 @@ _MIGRATION = cl.CL_MIGRATE_MEM_OBJECT_HOST | cl.CL_MIGRATE_MEM_OBJECT_CONTENT_UN
 _MAP = cl.CL_MAP_READ | cl.CL_MAP_WRITE | cl.CL_MAP_WRITE_INVALIDATE_REGION
 
 
-def submit(
-    queue: Queue,
-    command_type: int,
-    work: Callable[[], None],
-    waits: Sequence[Event],
-    event: int,
-    blocking: int = 0,
-    transfer: Transfer | None = None,
-    unmapped: Sequence[Turn] = (),
-) -> None:
-    """Give a queue a command, hand its event out, and wait for it if the program does.
+class Submission(NamedTuple):
+    """A command that a function submits to its queue.
 
-    Args:
-        transfer: what a command that is no kernel reads and changes, or maps.
-        unmapped: what the program did in memory that the command unmaps.
+    Attributes:
+        type: one of ``CL_COMMAND_...``.
+        blocking: whether the function returns only when the command is over.
+        accesses: the memory that a command other than a kernel reads and changes, or maps.
+        unmapped: the accesses of the program to the memory that the command unmaps.
+        address: the address that the function returns; None if it returns a status.
+    """
+
+    type: int
+    work: Callable[[], None]
+    accesses: CommandAccesses | None = None
+    blocking: int = 0
+    unmapped: Sequence[Turn] = ()
+    address: int | None = None
+
+
+def enqueues(function: Callable[..., Submission]) -> Call:
+    """Decorator of the functions of OpenCL that submit a command: checks queue and wait list, and hands out the event.
+
+    The function of OpenCL takes a queue, the parameters of the decorated one, and a wait list (length and address) and
+    the address of an event. The decorated function gets the queue as an object, checks its parameters, and returns the
+    command.
+    """
+    end = function.__code__.co_argcount
+
+    @functools.wraps(function)
+    def enqueue(command_queue: int, *given: int) -> int | None:
+        queue = Queue.find(command_queue)
+        num, events, event = given[end - 1 : end + 2]
+        waits = find_events(events, num, queue.context)
+        submission = function(queue, *given[: end - 1])
+        _submit(queue, submission, waits, event)
+        return submission.address
+
+    return entry(enqueue)
+
+
+def _submit(queue: Queue, submission: Submission, waits: Sequence[Event], event: int) -> None:
+    """Add a command to a queue, hand its event out, and wait for a blocking command.
 
     Raises:
-        Refused: the program waits, and it failed.
+        ClError: the blocking command failed.
     """
-    if transfer is not None and queue.context.order is not None:
-        work = transfer.watched(queue, work)
-    turns = transfer.mapped if transfer is not None else None
-    made = queue.add(command_type, work, waits, maps=turns is not None, unmapped=unmapped)
+    work, accesses = submission.work, submission.accesses
+    if accesses is not None and queue.context.order is not None:
+        work = accesses.watched(queue, work)
+    turns = accesses.mapped if accesses is not None else None
+    made = queue.add(submission.type, work, waits, maps=turns is not None, unmapped=submission.unmapped)
     if turns is not None and made.turn is not None and made.turn.mapped is not None:
         turns.append(made.turn.mapped)
-    if blocking:
+    if submission.blocking:
         made.wait()
         status = made.status
         give_event(made, event)
         if status < 0:
             queue.failure = 0
-            raise Refused(status, "the command failed")
+            raise ClError(status, "the command failed")
     else:
         give_event(made, event)
 
 
+def nothing() -> None:
+    """The work of a command that only takes its turn."""
+
+
 def own_buffer(context: Context, handle: int) -> Buffer:
     """A buffer of a context."""
-    found = Memory.find(handle)
-    require(isinstance(found, Buffer), cl.CL_INVALID_MEM_OBJECT, "the memory is no buffer")
-    require(found.context is context, cl.CL_INVALID_CONTEXT, "the buffer is of another context")
-    assert isinstance(found, Buffer)
-    return found
+    buffer = Memory.find(handle)
+    require(isinstance(buffer, Buffer), cl.CL_INVALID_MEM_OBJECT, "the memory is no buffer")
+    require(buffer.context is context, cl.CL_INVALID_CONTEXT, "the buffer is of another context")
+    assert isinstance(buffer, Buffer)
+    return buffer
 
 
 def address_of(data: Bytes) -> int:
-    """Where bytes lie."""
+    """The address of bytes."""
     return int(data.__array_interface__["data"][0])
 
 
 def _transfer(
-    reads: bool,
-    command_queue: int,
-    buffer: int,
-    blocking: int,
-    offset: int,
-    size: int,
-    pointer: int,
-    num: int,
-    events: int,
-    event: int,
-) -> None:
-    """Enqueue a copy of a part of a buffer to the program's memory, or the other way."""
-    queue = Queue.find(command_queue)
+    queue: Queue, buffer: int, blocking: int, offset: int, size: int, pointer: int, reads: bool
+) -> Submission:
+    """Copy a part of a buffer to the program's memory, or the other way."""
     memory = own_buffer(queue.context, buffer)
     require(pointer, cl.CL_INVALID_VALUE, "there is no place to read to" if reads else "there is nothing to write")
     data = memory.part(offset, size)
-    waits = find_events(events, num, queue.context)
     memory.check_host(reads=reads, writes=not reads)
     ends = (pointer, address_of(data)) if reads else (address_of(data), pointer)
 
@@ -102,84 +125,58 @@ def _transfer(
             memory.note_defined(offset, size)
 
     command = cl.CL_COMMAND_READ_BUFFER if reads else cl.CL_COMMAND_WRITE_BUFFER
-    part = memory, Rectangle.of_part(offset, size)
-    submit(queue, command, work, waits, event, blocking, Transfer(part) if reads else Transfer(None, part))
+    return Submission(
+        command, work, CommandAccesses.of_host((memory, Rectangle.of_part(offset, size)), reads), blocking
+    )
 
 
-@entry
-def clEnqueueReadBuffer(
-    command_queue: int,
-    buffer: int,
-    blocking: int,
-    offset: int,
-    size: int,
-    pointer: int,
-    num: int,
-    events: int,
-    event: int,
-) -> None:
-    _transfer(True, command_queue, buffer, blocking, offset, size, pointer, num, events, event)
+@enqueues
+def clEnqueueReadBuffer(queue: Queue, buffer: int, blocking: int, offset: int, size: int, pointer: int) -> Submission:
+    return _transfer(queue, buffer, blocking, offset, size, pointer, reads=True)
 
 
-@entry
-def clEnqueueWriteBuffer(
-    command_queue: int,
-    buffer: int,
-    blocking: int,
-    offset: int,
-    size: int,
-    pointer: int,
-    num: int,
-    events: int,
-    event: int,
-) -> None:
-    _transfer(False, command_queue, buffer, blocking, offset, size, pointer, num, events, event)
+@enqueues
+def clEnqueueWriteBuffer(queue: Queue, buffer: int, blocking: int, offset: int, size: int, pointer: int) -> Submission:
+    return _transfer(queue, buffer, blocking, offset, size, pointer, reads=False)
 
 
-@entry
+@enqueues
 def clEnqueueCopyBuffer(
-    command_queue: int, source: int, target: int, source_offset: int, target_offset: int, size: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    queue = Queue.find(command_queue)
+    queue: Queue, source: int, target: int, source_offset: int, target_offset: int, size: int
+) -> Submission:
     given, taken = own_buffer(queue.context, source), own_buffer(queue.context, target)
     a, b = given.part(source_offset, size), taken.part(target_offset, size)
     start, end = address_of(a), address_of(b)
     require(start + size <= end or end + size <= start, cl.CL_MEM_COPY_OVERLAP, "source and target overlap")
-    waits = find_events(events, num, queue.context)
 
     def work() -> None:
         b[:] = a
         taken.note_copied(target_offset, given, source_offset, size)
 
     parts = (given, Rectangle.of_part(source_offset, size)), (taken, Rectangle.of_part(target_offset, size))
-    submit(queue, cl.CL_COMMAND_COPY_BUFFER, work, waits, event, transfer=Transfer(*parts))
+    return Submission(cl.CL_COMMAND_COPY_BUFFER, work, CommandAccesses(*parts))
 
 
-@entry
+@enqueues
 def clEnqueueFillBuffer(
-    command_queue: int, buffer: int, pattern: int, pattern_size: int, offset: int, size: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    queue = Queue.find(command_queue)
+    queue: Queue, buffer: int, pattern: int, pattern_size: int, offset: int, size: int
+) -> Submission:
     memory = own_buffer(queue.context, buffer)
     require(pattern and pattern_size in FILL_SIZES, cl.CL_INVALID_VALUE, "a pattern has 1, 2, 4, ... 128 bytes")
     whole = not offset % pattern_size and not size % pattern_size
     require(whole, cl.CL_INVALID_VALUE, "the range is no multiple of the pattern")
     data = memory.part(offset, size)
     bits = host.read(pattern, pattern_size)
-    waits = find_events(events, num, queue.context)
 
     def work() -> None:
         fill(data, bits)
         memory.note_defined(offset, size)
 
-    transfer = Transfer(None, (memory, Rectangle.of_part(offset, size)))
-    submit(queue, cl.CL_COMMAND_FILL_BUFFER, work, waits, event, transfer=transfer)
+    return Submission(cl.CL_COMMAND_FILL_BUFFER, work, CommandAccesses(None, (memory, Rectangle.of_part(offset, size))))
 
 
 def fill(data: Bytes, pattern: bytes) -> None:
-    """Fill memory with a pattern over and over, so many of them at a time that each is a long copy."""
+    """Fill memory with a repeated pattern, in blocks of many patterns."""
     block = host.repeated(host.as_array(pattern), FILL_BLOCK)
     whole = data.size - data.size % FILL_BLOCK
     data[:whole].reshape(-1, FILL_BLOCK)[:] = block
@@ -193,26 +190,22 @@ def _rectangle(origin: int, region: Sequence[int], row: int, slice_: int) -> Rec
 
 def _region(region: int) -> tuple[int, ...]:
     require(region, cl.CL_INVALID_VALUE, "there is no region")
-    found = host.read_sizes(region, 3)
-    require(all(found), cl.CL_INVALID_VALUE, "the region is empty")
-    return found
+    sizes = host.read_sizes(region, 3)
+    require(all(sizes), cl.CL_INVALID_VALUE, "the region is empty")
+    return sizes
 
 
 def _transfer_rectangle(
-    reads: bool,
-    command_queue: int, buffer: int, blocking: int, buffer_origin: int, host_origin: int, region: int,
-    buffer_row: int, buffer_slice: int, host_row: int, host_slice: int, pointer: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    """Enqueue a copy of a rectangle of a buffer to the program's memory, or the other way."""
-    queue = Queue.find(command_queue)
+    queue: Queue, buffer: int, blocking: int, origin: int, host_origin: int, region: int,
+    pitches: tuple[int, int], host_pitches: tuple[int, int], pointer: int, reads: bool,
+) -> Submission:  # fmt: skip
+    """Copy a rectangle of a buffer to the program's memory, or the other way."""
     memory = own_buffer(queue.context, buffer)
     require(pointer, cl.CL_INVALID_VALUE, "there is no place to read to" if reads else "there is nothing to write")
     sizes = _region(region)
-    own = _rectangle(buffer_origin, sizes, buffer_row, buffer_slice)
-    other = _rectangle(host_origin, sizes, host_row, host_slice)
+    own = _rectangle(origin, sizes, *pitches)
+    other = _rectangle(host_origin, sizes, *host_pitches)
     own.check(memory.size)
-    waits = find_events(events, num, queue.context)
     memory.check_host(reads=reads, writes=not reads)
     outside = host.view(pointer, other.end)
 
@@ -224,42 +217,32 @@ def _transfer_rectangle(
             memory.note_box(own)
 
     command = cl.CL_COMMAND_READ_BUFFER_RECT if reads else cl.CL_COMMAND_WRITE_BUFFER_RECT
-    part = memory, own
-    submit(queue, command, work, waits, event, blocking, Transfer(part) if reads else Transfer(None, part))
+    return Submission(command, work, CommandAccesses.of_host((memory, own), reads), blocking)
 
 
-@entry
+@enqueues
 def clEnqueueReadBufferRect(
-    command_queue: int, buffer: int, blocking: int, buffer_origin: int, host_origin: int, region: int,
+    queue: Queue, buffer: int, blocking: int, buffer_origin: int, host_origin: int, region: int,
     buffer_row: int, buffer_slice: int, host_row: int, host_slice: int, pointer: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    _transfer_rectangle(
-        True,
-        command_queue, buffer, blocking, buffer_origin, host_origin, region, buffer_row, buffer_slice, host_row,
-        host_slice, pointer, num, events, event,
-    )  # fmt: skip
+) -> Submission:  # fmt: skip
+    places = buffer_origin, host_origin, region, (buffer_row, buffer_slice), (host_row, host_slice)
+    return _transfer_rectangle(queue, buffer, blocking, *places, pointer, reads=True)
 
 
-@entry
+@enqueues
 def clEnqueueWriteBufferRect(
-    command_queue: int, buffer: int, blocking: int, buffer_origin: int, host_origin: int, region: int,
+    queue: Queue, buffer: int, blocking: int, buffer_origin: int, host_origin: int, region: int,
     buffer_row: int, buffer_slice: int, host_row: int, host_slice: int, pointer: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    _transfer_rectangle(
-        False,
-        command_queue, buffer, blocking, buffer_origin, host_origin, region, buffer_row, buffer_slice, host_row,
-        host_slice, pointer, num, events, event,
-    )  # fmt: skip
+) -> Submission:  # fmt: skip
+    places = buffer_origin, host_origin, region, (buffer_row, buffer_slice), (host_row, host_slice)
+    return _transfer_rectangle(queue, buffer, blocking, *places, pointer, reads=False)
 
 
-@entry
+@enqueues
 def clEnqueueCopyBufferRect(
-    command_queue: int, source: int, target: int, source_origin: int, target_origin: int, region: int,
-    source_row: int, source_slice: int, target_row: int, target_slice: int, num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    queue = Queue.find(command_queue)
+    queue: Queue, source: int, target: int, source_origin: int, target_origin: int, region: int,
+    source_row: int, source_slice: int, target_row: int, target_slice: int,
+) -> Submission:  # fmt: skip
     given, taken = own_buffer(queue.context, source), own_buffer(queue.context, target)
     sizes = _region(region)
     own = _rectangle(source_origin, sizes, source_row, source_slice)
@@ -270,36 +253,29 @@ def clEnqueueCopyBufferRect(
         require(own.row == other.row and own.slice == other.slice, cl.CL_INVALID_VALUE, "pitches in a buffer differ")
     shared = given.host - taken.host
     require(not overlap(own, other, shared), cl.CL_MEM_COPY_OVERLAP, "source and target overlap")
-    waits = find_events(events, num, queue.context)
 
     def work() -> None:
         copy_rectangle(given.data, own, taken.data, other)
         taken.note_box(other, (given, own))
 
-    submit(queue, cl.CL_COMMAND_COPY_BUFFER_RECT, work, waits, event, transfer=Transfer((given, own), (taken, other)))
+    return Submission(cl.CL_COMMAND_COPY_BUFFER_RECT, work, CommandAccesses((given, own), (taken, other)))
 
 
-@entry
-def clEnqueueMapBuffer(
-    command_queue: int, buffer: int, blocking: int, flags: int, offset: int, size: int,
-    num: int, events: int, event: int, errcode_ret: int,
-) -> int:  # fmt: skip
-    queue = Queue.find(command_queue)
+@enqueues
+def clEnqueueMapBuffer(queue: Queue, buffer: int, blocking: int, flags: int, offset: int, size: int) -> Submission:
     memory = own_buffer(queue.context, buffer)
     check_map_flags(flags)
     data = memory.part(offset, size)
-    waits = find_events(events, num, queue.context)
     memory.check_host(reads=bool(flags & cl.CL_MAP_READ), writes=bool(flags & ~cl.CL_MAP_READ))
     pointer = address_of(data)
     mapping = memory.note_mapping(Mapping(pointer))
 
     def work() -> None:
-        if flags & ~cl.CL_MAP_READ:  # What the program writes there, nobody sees.
+        if flags & ~cl.CL_MAP_READ:  # The driver does not see the program's stores to it.
             memory.note_defined(offset, size)
 
-    transfer = Transfer.of_map((memory, Rectangle.of_part(offset, size)), flags, mapping.turns)
-    submit(queue, cl.CL_COMMAND_MAP_BUFFER, work, waits, event, blocking, transfer)
-    return pointer
+    accesses = CommandAccesses.of_map((memory, Rectangle.of_part(offset, size)), flags, mapping.turns)
+    return Submission(cl.CL_COMMAND_MAP_BUFFER, work, accesses, blocking, address=pointer)
 
 
 def check_map_flags(flags: int) -> None:
@@ -308,76 +284,60 @@ def check_map_flags(flags: int) -> None:
     require(not flags & ~_MAP and exclusive, cl.CL_INVALID_VALUE, f"{flags:#x} are no flags of a mapping")
 
 
-@entry
-def clEnqueueUnmapMemObject(command_queue: int, memobj: int, pointer: int, num: int, events: int, event: int) -> None:
-    queue = Queue.find(command_queue)
+@enqueues
+def clEnqueueUnmapMemObject(queue: Queue, memobj: int, pointer: int) -> Submission:
     memory = Memory.find(memobj)
     require(memory.context is queue.context, cl.CL_INVALID_CONTEXT, "the memory is of another context")
-    waits = find_events(events, num, queue.context)
     mapping = memory.take_mapping(pointer)
-    work, ended = mapping.unmap or (lambda: None), mapping.turns[:1]
+    ended = mapping.turns[:1]
     del mapping.turns[:1]
-    submit(queue, cl.CL_COMMAND_UNMAP_MEM_OBJECT, work, waits, event, unmapped=ended)
+    return Submission(cl.CL_COMMAND_UNMAP_MEM_OBJECT, mapping.unmap or nothing, unmapped=ended)
 
 
-@entry
-def clEnqueueMigrateMemObjects(
-    command_queue: int, count: int, objects: int, flags: int, num: int, events: int, event: int
-) -> None:
-    queue = Queue.find(command_queue)
+@enqueues
+def clEnqueueMigrateMemObjects(queue: Queue, count: int, objects: int, flags: int) -> Submission:
     require(count and objects, cl.CL_INVALID_VALUE, "there is no memory to move")
     require(not flags & ~_MIGRATION, cl.CL_INVALID_VALUE, f"{flags:#x} are no flags of a move")
     memories = Memory.find_all(objects, count)
     same = all(memory.context is queue.context for memory in memories)
     require(same, cl.CL_INVALID_CONTEXT, "the memory is of another context")
-    waits = find_events(events, num, queue.context)
-    submit(queue, cl.CL_COMMAND_MIGRATE_MEM_OBJECTS, lambda: None, waits, event)
+    return Submission(cl.CL_COMMAND_MIGRATE_MEM_OBJECTS, nothing)
 
 
-@entry
+@enqueues
 def clEnqueueNDRangeKernel(
-    command_queue: int, kernel: int, dimensions: int, offset: int, size: int, local: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    _enqueue(command_queue, kernel, (dimensions, offset, size, local), num, events, event)
+    queue: Queue, kernel: int, dimensions: int, offset: int, size: int, local: int
+) -> Submission:
+    return _run_kernel(queue, kernel, (dimensions, offset, size, local), cl.CL_COMMAND_NDRANGE_KERNEL)
 
 
-@entry
-def clEnqueueTask(command_queue: int, kernel: int, num: int, events: int, event: int) -> None:
+@enqueues
+def clEnqueueTask(queue: Queue, kernel: int) -> Submission:
     one = host.Sizes([1])
-    _enqueue(command_queue, kernel, (1, 0, one.address, one.address), num, events, event, cl.CL_COMMAND_TASK)
+    return _run_kernel(queue, kernel, (1, 0, one.address, one.address), cl.CL_COMMAND_TASK)
 
 
-def _enqueue(
-    command_queue: int, kernel: int, sizes: tuple[int, int, int, int], num: int, events: int, event: int,
-    command_type: int = cl.CL_COMMAND_NDRANGE_KERNEL,
-) -> None:  # fmt: skip
-    queue, found = Queue.find(command_queue), Kernel.find(kernel)
-    require(found.program.context is queue.context, cl.CL_INVALID_CONTEXT, "the kernel is of another context")
-    device = queue.device
-    built = device in found.signatures
+def _run_kernel(queue: Queue, kernel: int, sizes: tuple[int, int, int, int], command_type: int) -> Submission:
+    """Run a kernel; ``sizes`` are the dimensions, and the addresses of offset, global and local size."""
+    kernel_object, device = Kernel.find(kernel), queue.device
+    require(kernel_object.program.context is queue.context, cl.CL_INVALID_CONTEXT, "the kernel is of another context")
+    built = device in kernel_object.signatures
     require(built, cl.CL_INVALID_PROGRAM_EXECUTABLE, "the program is not built for the device of the queue")
-    given = found.given()
-    whole = read_range(found, device, *sizes)
-    found.check_local(device)
-    waits = find_events(events, num, queue.context)
-    if 0 in whole[0]:  # OpenCL 2.1: nothing to do, in its turn.
-        submit(queue, command_type, lambda: None, waits, event)
-        return
-
+    given = kernel_object.given()
+    whole = read_range(kernel_object, device, *sizes)
+    kernel_object.check_local(device)
+    if 0 in whole[0]:  # OpenCL 2.1: an empty ND-range only takes its turn.
+        return Submission(command_type, nothing)
     ending.load()
 
     def work() -> None:
         command = queue.running
-        found.run(device, whole, given, command.event.turn if command is not None else None)
+        kernel_object.run(device, whole, given, command.event.turn if command is not None else None)
 
-    submit(queue, command_type, work, waits, event)
+    return Submission(command_type, work)
 
 
 @entry
-def clEnqueueNativeKernel(
-    command_queue: int, function: int, args: int, size: int, count: int, objects: int, places: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
+def clEnqueueNativeKernel(command_queue: int, *_: int) -> None:
     Queue.find(command_queue)
-    raise Refused(cl.CL_INVALID_OPERATION, "the device does not run functions of the host")
+    raise ClError(cl.CL_INVALID_OPERATION, "the device does not run functions of the host")

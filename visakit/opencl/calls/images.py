@@ -6,41 +6,42 @@ import struct
 
 from visakit.opencl import cl, host, info
 from visakit.opencl.calls import entry
-from visakit.opencl.calls.enqueue import address_of, check_map_flags, own_buffer, submit
+from visakit.opencl.calls.enqueue import Submission, address_of, check_map_flags, enqueues, nothing, own_buffer
 from visakit.opencl.context import Context
-from visakit.opencl.errors import Refused, require
-from visakit.opencl.events import find_events
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.images import (
     AXES,
     IMAGE_ANSWERS,
     SAMPLER_ANSWERS,
     Format,
     Image,
+    ImageShape,
     Sampler,
-    Shape,
     create_image,
     formats,
 )
 from visakit.opencl.memory import Mapping, Memory
 from visakit.opencl.queue import Queue
 from visakit.opencl.rectangles import Rectangle, copy_rectangle, overlap
-from visakit.opencl.transfers import Transfer
+from visakit.opencl.transfers import CommandAccesses
 
 
 @entry
 def clCreateImage(context: int, flags: int, image_format: int, image_desc: int, host_ptr: int, errcode_ret: int) -> int:
-    found = Context.find(context)
-    return create_image(found, flags, Format.read(image_format), Shape.read(image_desc), host_ptr).handle
+    context_object = Context.find(context)
+    return create_image(context_object, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr).handle
 
 
 @entry
 def clCreateImageWithProperties(
     context: int, properties: int, flags: int, image_format: int, image_desc: int, host_ptr: int, errcode_ret: int
 ) -> int:
-    found = Context.find(context)
+    context_object = Context.find(context)
     require(not host.properties(properties), cl.CL_INVALID_PROPERTY, "images have no properties here")
     given = bytes(8) if properties else b""
-    return create_image(found, flags, Format.read(image_format), Shape.read(image_desc), host_ptr, given).handle
+    return create_image(
+        context_object, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr, given
+    ).handle
 
 
 @entry
@@ -48,7 +49,7 @@ def clCreateImage2D(
     context: int, flags: int, image_format: int, width: int, height: int, row_pitch: int, host_ptr: int,
     errcode_ret: int,
 ) -> int:  # fmt: skip
-    shape = Shape(cl.CL_MEM_OBJECT_IMAGE2D, width, height, 1, 1, row_pitch, 0, 0, 0, 0)
+    shape = ImageShape(cl.CL_MEM_OBJECT_IMAGE2D, width, height, 1, 1, row_pitch, 0, 0, 0, 0)
     return _older(context, flags, image_format, shape, host_ptr)
 
 
@@ -57,28 +58,28 @@ def clCreateImage3D(
     context: int, flags: int, image_format: int, width: int, height: int, depth: int, row_pitch: int,
     slice_pitch: int, host_ptr: int, errcode_ret: int,
 ) -> int:  # fmt: skip
-    shape = Shape(cl.CL_MEM_OBJECT_IMAGE3D, width, height, depth, 1, row_pitch, slice_pitch, 0, 0, 0)
+    shape = ImageShape(cl.CL_MEM_OBJECT_IMAGE3D, width, height, depth, 1, row_pitch, slice_pitch, 0, 0, 0)
     return _older(context, flags, image_format, shape, host_ptr)
 
 
-def _older(context: int, flags: int, image_format: int, shape: Shape, host_ptr: int) -> int:
-    """An image as OpenCL 1.0 made them: what is wrong with its sizes has another status."""
-    found = Context.find(context)
+def _older(context: int, flags: int, image_format: int, shape: ImageShape, host_ptr: int) -> int:
+    """An image as OpenCL 1.0 makes them: errors of its sizes have another status."""
+    context_object = Context.find(context)
     try:
-        return create_image(found, flags, Format.read(image_format), shape, host_ptr).handle
-    except Refused as problem:
+        return create_image(context_object, flags, Format.read(image_format), shape, host_ptr).handle
+    except ClError as problem:
         is_shape = problem.status == cl.CL_INVALID_IMAGE_DESCRIPTOR
-        raise Refused(cl.CL_INVALID_IMAGE_SIZE if is_shape else problem.status, problem.reason) from None
+        raise ClError(cl.CL_INVALID_IMAGE_SIZE if is_shape else problem.status, problem.reason) from None
 
 
 @entry
 def clGetSupportedImageFormats(
     context: int, flags: int, image_type: int, num_entries: int, image_formats: int, num_image_formats: int
 ) -> None:
-    found = Context.find(context)
+    context_object = Context.find(context)
     require(image_type in AXES, cl.CL_INVALID_VALUE, f"{image_type:#x} is no kind of image")
     require(num_entries or not image_formats, cl.CL_INVALID_VALUE, "the array has no elements")
-    has_images = any(device.model.has_images for device in found.devices)
+    has_images = any(device.model.has_images for device in context_object.devices)
     known = formats(flags, image_type) if has_images else []
     if image_formats:
         host.write(image_formats, b"".join(struct.pack("<II", *pair) for pair in known[:num_entries]))
@@ -97,7 +98,7 @@ def clCreateSampler(context: int, normalized: int, addressing: int, filter: int,
 
 @entry
 def clCreateSamplerWithProperties(context: int, properties: int, errcode_ret: int) -> int:
-    found = Context.find(context)
+    context_object = Context.find(context)
     given = host.properties(properties)
     values = {
         cl.CL_SAMPLER_NORMALIZED_COORDS: 1,
@@ -109,7 +110,7 @@ def clCreateSamplerWithProperties(context: int, properties: int, errcode_ret: in
     require(known, cl.CL_INVALID_VALUE, "a property is not known, or given twice")
     normalized, addressing, filter = (values | dict(given)).values()
     array = host.pack_sizes([n for pair in given for n in pair] + [0]) if properties else b""
-    return Sampler(found, normalized, addressing, filter, array).handle
+    return Sampler(context_object, normalized, addressing, filter, array).handle
 
 
 @entry
@@ -129,11 +130,11 @@ def clGetSamplerInfo(sampler: int, name: int, size: int, value: int, size_ret: i
 
 def _image(queue: Queue, handle: int) -> Image:
     """An image of the queue's context."""
-    found = Memory.find(handle)
-    require(isinstance(found, Image), cl.CL_INVALID_MEM_OBJECT, "the memory is no image")
-    require(found.context is queue.context, cl.CL_INVALID_CONTEXT, "the image is of another context")
-    assert isinstance(found, Image)
-    return found
+    image = Memory.find(handle)
+    require(isinstance(image, Image), cl.CL_INVALID_MEM_OBJECT, "the memory is no image")
+    require(image.context is queue.context, cl.CL_INVALID_CONTEXT, "the image is of another context")
+    assert isinstance(image, Image)
+    return image
 
 
 def _three(address: int) -> tuple[int, ...]:
@@ -149,16 +150,14 @@ def _texels(image: Image, origin: int, region: int) -> tuple[tuple[int, ...], tu
 
 
 def _transfer(
-    reads: bool, command_queue: int, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int,
-    pointer: int, num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    """Enqueue a copy of a box of an image to the program's memory, or the other way."""
-    queue = Queue.find(command_queue)
+    reads: bool, queue: Queue, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int,
+    pointer: int,
+) -> Submission:  # fmt: skip
+    """Copy a box of an image to the program's memory, or the other way."""
     image = _image(queue, handle)
     start, size = _texels(image, origin, region)
     require(pointer, cl.CL_INVALID_VALUE, "there is no place to read to" if reads else "there is nothing to write")
     own, other = image.box(start, size), image.outside(size, row, slice_)
-    waits = find_events(events, num, queue.context)
     image.check_host(reads=reads, writes=not reads)
     outside = host.view(pointer, other.end)
 
@@ -168,34 +167,28 @@ def _transfer(
         else:
             copy_rectangle(outside, other, image.data, own)
 
-    part = image, own
-    transfer = Transfer(part) if reads else Transfer(None, part)
     command = cl.CL_COMMAND_READ_IMAGE if reads else cl.CL_COMMAND_WRITE_IMAGE
-    submit(queue, command, work, waits, event, blocking, transfer)
+    return Submission(command, work, CommandAccesses.of_host((image, own), reads), blocking)
 
 
-@entry
+@enqueues
 def clEnqueueReadImage(
-    command_queue: int, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int, pointer: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    _transfer(True, command_queue, handle, blocking, origin, region, row, slice_, pointer, num, events, event)
+    queue: Queue, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int, pointer: int
+) -> Submission:
+    return _transfer(True, queue, handle, blocking, origin, region, row, slice_, pointer)
 
 
-@entry
+@enqueues
 def clEnqueueWriteImage(
-    command_queue: int, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int, pointer: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    _transfer(False, command_queue, handle, blocking, origin, region, row, slice_, pointer, num, events, event)
+    queue: Queue, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int, pointer: int
+) -> Submission:
+    return _transfer(False, queue, handle, blocking, origin, region, row, slice_, pointer)
 
 
-@entry
+@enqueues
 def clEnqueueCopyImage(
-    command_queue: int, source: int, target: int, source_origin: int, target_origin: int, region: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    queue = Queue.find(command_queue)
+    queue: Queue, source: int, target: int, source_origin: int, target_origin: int, region: int
+) -> Submission:
     given, taken = _image(queue, source), _image(queue, target)
     same = given.format[:2] == taken.format[:2]
     require(same, cl.CL_IMAGE_FORMAT_MISMATCH, "the images have different formats")
@@ -204,99 +197,84 @@ def clEnqueueCopyImage(
     own, other = given.box(start, size), taken.box(end, size)
     apart = given is not taken or not overlap(own, other, 0)
     require(apart, cl.CL_MEM_COPY_OVERLAP, "source and target overlap")
-    waits = find_events(events, num, queue.context)
     work = lambda: copy_rectangle(given.data, own, taken.data, other)  # noqa: E731
-    submit(queue, cl.CL_COMMAND_COPY_IMAGE, work, waits, event, transfer=Transfer((given, own), (taken, other)))
+    return Submission(cl.CL_COMMAND_COPY_IMAGE, work, CommandAccesses((given, own), (taken, other)))
 
 
 def _in_buffer(image: Image, offset: int, size: tuple[int, ...], room: int) -> Rectangle:
-    """Texels in a buffer, one behind the other."""
+    """Texels in a buffer, without gaps."""
     box = image.outside(size, 0, 0)._replace(start=offset)
     box.check(room)
     return box
 
 
-@entry
+@enqueues
 def clEnqueueCopyImageToBuffer(
-    command_queue: int, source: int, target: int, origin: int, region: int, offset: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    queue = Queue.find(command_queue)
+    queue: Queue, source: int, target: int, origin: int, region: int, offset: int
+) -> Submission:
     image, buffer = _image(queue, source), own_buffer(queue.context, target)
     start, size = _texels(image, origin, region)
     own, other = image.box(start, size), _in_buffer(image, offset, size, buffer.size)
-    waits = find_events(events, num, queue.context)
 
     def work() -> None:
         copy_rectangle(image.data, own, buffer.data, other)
         buffer.note_box(other)
 
-    transfer = Transfer((image, own), (buffer, other))
-    submit(queue, cl.CL_COMMAND_COPY_IMAGE_TO_BUFFER, work, waits, event, transfer=transfer)
+    accesses = CommandAccesses((image, own), (buffer, other))
+    return Submission(cl.CL_COMMAND_COPY_IMAGE_TO_BUFFER, work, accesses)
 
 
-@entry
+@enqueues
 def clEnqueueCopyBufferToImage(
-    command_queue: int, source: int, target: int, offset: int, origin: int, region: int,
-    num: int, events: int, event: int,
-) -> None:  # fmt: skip
-    queue = Queue.find(command_queue)
+    queue: Queue, source: int, target: int, offset: int, origin: int, region: int
+) -> Submission:
     buffer, image = own_buffer(queue.context, source), _image(queue, target)
     start, size = _texels(image, origin, region)
     own, other = image.box(start, size), _in_buffer(image, offset, size, buffer.size)
-    waits = find_events(events, num, queue.context)
     work = lambda: copy_rectangle(buffer.data, other, image.data, own)  # noqa: E731
-    transfer = Transfer((buffer, other), (image, own))
-    submit(queue, cl.CL_COMMAND_COPY_BUFFER_TO_IMAGE, work, waits, event, transfer=transfer)
+    accesses = CommandAccesses((buffer, other), (image, own))
+    return Submission(cl.CL_COMMAND_COPY_BUFFER_TO_IMAGE, work, accesses)
 
 
-@entry
-def clEnqueueFillImage(
-    command_queue: int, handle: int, colour: int, origin: int, region: int, num: int, events: int, event: int
-) -> None:
-    queue = Queue.find(command_queue)
+@enqueues
+def clEnqueueFillImage(queue: Queue, handle: int, colour: int, origin: int, region: int) -> Submission:
     image = _image(queue, handle)
     require(colour, cl.CL_INVALID_VALUE, "there is no colour")
     start, size = _texels(image, origin, region)
     box, texel = image.box(start, size), host.as_array(image.format.texel(colour))
-    waits = find_events(events, num, queue.context)
 
     def work() -> None:
         rows = box.of_bytes(image.data)
         rows[:] = host.repeated(texel, rows.shape[-1])
 
-    submit(queue, cl.CL_COMMAND_FILL_IMAGE, work, waits, event, transfer=Transfer(None, (image, box)))
+    return Submission(cl.CL_COMMAND_FILL_IMAGE, work, CommandAccesses(None, (image, box)))
 
 
-@entry
+@enqueues
 def clEnqueueMapImage(
-    command_queue: int, handle: int, blocking: int, flags: int, origin: int, region: int, row_ret: int,
-    slice_ret: int, num: int, events: int, event: int, errcode_ret: int,
-) -> int:  # fmt: skip
-    queue = Queue.find(command_queue)
+    queue: Queue, handle: int, blocking: int, flags: int, origin: int, region: int, row_ret: int, slice_ret: int
+) -> Submission:
     image = _image(queue, handle)
     check_map_flags(flags)
     start, size = _texels(image, origin, region)
     has_slices = bool(image.slice_pitch)
     require(row_ret and (slice_ret or not has_slices), cl.CL_INVALID_VALUE, "there is no place for the pitches")
-    waits = find_events(events, num, queue.context)
     image.check_host(reads=bool(flags & cl.CL_MAP_READ), writes=bool(flags & ~cl.CL_MAP_READ))
     inside = image.box(start, size)
     if image.shown is None:
         pointer, row, slice_ = address_of(image.data) + inside.start, inside.row, inside.slice
         mapping = image.note_mapping(Mapping(pointer))
-        work = lambda: None  # noqa: E731
+        work = nothing
     else:
         shown = image.box(start, size, image.shape.row_pitch, image.shape.slice_pitch)
         outside = host.view(image.host_ptr, image.shown.end)
         pointer, row, slice_ = image.host_ptr + shown.start, shown.row, shown.slice
         writes = bool(flags & ~cl.CL_MAP_READ)
-        back = (lambda: copy_rectangle(outside, shown, image.data, inside)) if writes else (lambda: None)
+        back = (lambda: copy_rectangle(outside, shown, image.data, inside)) if writes else nothing
         mapping = image.note_mapping(Mapping(pointer, unmap=back))
         work = lambda: copy_rectangle(image.data, inside, outside, shown)  # noqa: E731
     one_row = image.kind == cl.CL_MEM_OBJECT_IMAGE1D_ARRAY
     host.write_size(row_ret, row)
     host.write_size(slice_ret, row if one_row else slice_ if has_slices else 0)
-    transfer = Transfer.of_map((image, inside), flags, mapping.turns)
-    submit(queue, cl.CL_COMMAND_MAP_IMAGE, work, waits, event, blocking, transfer)
-    return pointer
+    accesses = CommandAccesses.of_map((image, inside), flags, mapping.turns)
+    return Submission(cl.CL_COMMAND_MAP_IMAGE, work, accesses, blocking, address=pointer)

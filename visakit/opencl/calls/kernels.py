@@ -5,7 +5,7 @@ from __future__ import annotations
 from visakit.opencl import cl, host, info
 from visakit.opencl.calls import entry
 from visakit.opencl.device import Device
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.kernels import KERNEL_ANSWERS, PARAMETER_ANSWERS, WORK_GROUP_ANSWERS, Kernel, sub_group_answer
 from visakit.opencl.objects import give_handles
 from visakit.opencl.programs import Program
@@ -13,19 +13,19 @@ from visakit.opencl.programs import Program
 
 @entry
 def clCreateKernel(program: int, kernel_name: int, errcode_ret: int) -> int:
-    found = Program.find(program)
-    found.executables()
+    program_object = Program.find(program)
+    program_object.executables()
     require(kernel_name, cl.CL_INVALID_VALUE, "the kernel is not named")
-    return Kernel(found, host.text_at(kernel_name)).handle
+    return Kernel(program_object, host.text_at(kernel_name)).handle
 
 
 @entry
 def clCreateKernelsInProgram(program: int, num_kernels: int, kernels: int, num_kernels_ret: int) -> None:
-    found = Program.find(program)
-    names = found.kernel_names()
+    program_object = Program.find(program)
+    names = program_object.kernel_names()
     require(not kernels or num_kernels >= len(names), cl.CL_INVALID_VALUE, f"there are {len(names)} kernels")
     if kernels:
-        made = [Kernel(found, name) for name in names]
+        made = [Kernel(program_object, name) for name in names]
         give_handles(made, num_kernels, kernels, num_kernels_ret)
     else:
         host.write_u32(num_kernels_ret, len(names))
@@ -66,36 +66,36 @@ def clGetKernelArgInfo(kernel: int, arg_index: int, name: int, size: int, value:
 
 @entry
 def clGetKernelWorkGroupInfo(kernel: int, device: int, name: int, size: int, value: int, size_ret: int) -> None:
-    found = Kernel.find(kernel)
-    chosen = device_of(found, device)
+    kernel_object = Kernel.find(kernel)
+    chosen = device_of(kernel_object, device)
     require(name != cl.CL_KERNEL_GLOBAL_WORK_SIZE, cl.CL_INVALID_VALUE, "only built-in kernels have a global size")
-    info.answer(WORK_GROUP_ANSWERS, (found, chosen), name, size, value, size_ret)
+    info.answer(WORK_GROUP_ANSWERS, (kernel_object, chosen), name, size, value, size_ret)
 
 
 def device_of(kernel: Kernel, handle: int) -> Device:
-    """A device that a kernel is for; null stands for the only one.
+    """A device of a kernel; null is the only one.
 
     Raises:
-        Refused: it is for another one, or for several.
+        ClError: it is for another one, or for several.
     """
     devices = list(kernel.signatures)
     if not handle:
         require(len(devices) == 1, cl.CL_INVALID_DEVICE, "the kernel is for several devices")
         return devices[0]
-    found = Device.find(handle)
-    if found not in devices:
-        raise Refused(cl.CL_INVALID_DEVICE, "the kernel is not for the device")
-    return found
+    device = Device.find(handle)
+    if device not in devices:
+        raise ClError(cl.CL_INVALID_DEVICE, "the kernel is not for the device")
+    return device
 
 
 @entry
 def clGetKernelSubGroupInfo(
     kernel: int, device: int, name: int, input_size: int, input_value: int, size: int, value: int, size_ret: int
 ) -> None:
-    found = Kernel.find(kernel)
-    chosen = device_of(found, device)
+    kernel_object = Kernel.find(kernel)
+    chosen = device_of(kernel_object, device)
     numbers = host.read_sizes(input_value, input_size // host.POINTER) if input_value else ()
-    info.give(sub_group_answer(found, chosen, name, numbers, size // host.POINTER), size, value, size_ret)
+    info.give(sub_group_answer(kernel_object, chosen, name, numbers, size // host.POINTER), size, value, size_ret)
 
 
 @entry

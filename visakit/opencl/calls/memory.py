@@ -5,7 +5,7 @@ from __future__ import annotations
 from visakit.opencl import cl, host, info
 from visakit.opencl.calls import entry
 from visakit.opencl.context import Context
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.memory import MEMORY_ANSWERS, Buffer, Memory, create_buffer, create_sub_buffer
 
 
@@ -18,9 +18,9 @@ def clCreateBuffer(context: int, flags: int, size: int, host_ptr: int, errcode_r
 def clCreateBufferWithProperties(
     context: int, properties: int, flags: int, size: int, host_ptr: int, errcode_ret: int
 ) -> int:
-    found = Context.find(context)
+    context_object = Context.find(context)
     require(not host.properties(properties), cl.CL_INVALID_PROPERTY, "buffers have no properties here")
-    return create_buffer(found, flags, size, host_ptr, bytes(8) if properties else b"").handle
+    return create_buffer(context_object, flags, size, host_ptr, bytes(8) if properties else b"").handle
 
 
 @entry
@@ -60,9 +60,9 @@ def clCreatePipe(
     context: int, flags: int, packet_size: int, max_packets: int, properties: int, errcode_ret: int
 ) -> int:
     Context.find(context)
-    raise Refused(cl.CL_INVALID_OPERATION, "no device has pipes")
+    raise ClError(cl.CL_INVALID_OPERATION, "no device has pipes")
 
 
 @entry
 def clGetPipeInfo(pipe: int, name: int, size: int, value: int, size_ret: int) -> None:
-    raise Refused(cl.CL_INVALID_MEM_OBJECT, f"{pipe:#x} is no pipe: no device has them")
+    raise ClError(cl.CL_INVALID_MEM_OBJECT, f"{pipe:#x} is no pipe: no device has them")

@@ -6,7 +6,7 @@ from visakit.opencl import cl, host, info
 from visakit.opencl.calls import entry
 from visakit.opencl.context import find_platform
 from visakit.opencl.device import DEVICE_ANSWERS, PLATFORM_ANSWERS, Device, devices_of_type, host_nanoseconds, platform
-from visakit.opencl.errors import Refused, require
+from visakit.opencl.errors import ClError, require
 from visakit.opencl.objects import give_handles
 
 
@@ -39,7 +39,7 @@ def clGetDeviceInfo(device: int, name: int, size: int, value: int, size_ret: int
 @entry
 def clCreateSubDevices(device: int, properties: int, num_devices: int, out_devices: int, num_ret: int) -> None:
     Device.find(device)
-    raise Refused(cl.CL_INVALID_VALUE, "devices have no parts")
+    raise ClError(cl.CL_INVALID_VALUE, "devices have no parts")
 
 
 @entry

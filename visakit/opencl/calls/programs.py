@@ -7,37 +7,37 @@ from visakit.opencl.calls import entry
 from visakit.opencl.compiler import is_spirv
 from visakit.opencl.context import Context
 from visakit.opencl.device import Device, compiler
-from visakit.opencl.errors import Given, Refused, require
+from visakit.opencl.errors import ClError, PartialSuccess, require
 from visakit.opencl.programs import BUILD_ANSWERS, PROGRAM_ANSWERS, Build, Program, create_with_binaries, link
 from visakit.opencl.specialisation import specialised
 
 
 @entry
 def clCreateProgramWithSource(context: int, count: int, strings: int, lengths: int, errcode_ret: int) -> int:
-    found = Context.find(context)
+    context_object = Context.find(context)
     require(count and strings, cl.CL_INVALID_VALUE, "a program has a source")
     places = host.read_sizes(strings, count)
     require(all(places), cl.CL_INVALID_VALUE, "a part of the source is null")
     given = host.read_sizes(lengths, count) if lengths else (0,) * count
     parts = [host.read(p, n) if n else host.text_bytes(p) for p, n in zip(places, given, strict=True)]
-    return Program(found, b"".join(parts)).handle
+    return Program(context_object, b"".join(parts)).handle
 
 
 @entry
 def clCreateProgramWithBinary(
     context: int, num_devices: int, device_list: int, lengths: int, binaries: int, binary_status: int, errcode_ret: int
 ) -> int:
-    found = Context.find(context)
+    context_object = Context.find(context)
     require(device_list and num_devices, cl.CL_INVALID_VALUE, "binaries are for devices")
     require(lengths and binaries, cl.CL_INVALID_VALUE, "there are no binaries")
-    devices = found.devices_at(device_list, num_devices)
+    devices = context_object.devices_at(device_list, num_devices)
     sizes, places = host.read_sizes(lengths, num_devices), host.read_sizes(binaries, num_devices)
     for number, (place, size) in enumerate(zip(places, sizes, strict=True)):
         if not place or not size:
             host.write_u32(binary_status and binary_status + 4 * number, cl.CL_INVALID_VALUE)
-            raise Refused(cl.CL_INVALID_VALUE, f"binary {number} is empty")
+            raise ClError(cl.CL_INVALID_VALUE, f"binary {number} is empty")
     contents = [host.read(place, size) for place, size in zip(places, sizes, strict=True)]
-    program, states = create_with_binaries(found, devices, contents)
+    program, states = create_with_binaries(context_object, devices, contents)
     for number, state in enumerate(states):
         host.write_u32(binary_status and binary_status + 4 * number, state)
     require(not any(states), cl.CL_INVALID_BINARY, "a binary is no zebin")
@@ -48,10 +48,10 @@ def clCreateProgramWithBinary(
 def clCreateProgramWithBuiltInKernels(
     context: int, num_devices: int, device_list: int, kernel_names: int, errcode_ret: int
 ) -> int:
-    found = Context.find(context)
+    context_object = Context.find(context)
     require(device_list and num_devices and kernel_names, cl.CL_INVALID_VALUE, "kernels or devices are not named")
-    found.devices_at(device_list, num_devices)
-    raise Refused(cl.CL_INVALID_VALUE, "no device has kernels of its own")
+    context_object.devices_at(device_list, num_devices)
+    raise ClError(cl.CL_INVALID_VALUE, "the device has no built-in kernels")
 
 
 @entry
@@ -68,27 +68,27 @@ def clReleaseProgram(program: int) -> None:
 def clBuildProgram(
     program: int, num_devices: int, device_list: int, options: int, pfn_notify: int, user_data: int
 ) -> None:
-    found = Program.find(program)
-    devices = _devices(found, device_list, num_devices)
+    program_object = Program.find(program)
+    devices = _devices(program_object, device_list, num_devices)
     require(pfn_notify or not user_data, cl.CL_INVALID_VALUE, "there is data for a function that is not there")
-    found.check_changeable()
-    needs_compiler = found.source is not None
+    program_object.check_changeable()
+    needs_compiler = program_object.source is not None
     require(not needs_compiler or compiler(), cl.CL_COMPILER_NOT_AVAILABLE, "the compiler driver ocloc is not there")
     try:
-        found.build(devices, host.text_at(options))
+        program_object.build(devices, host.text_at(options))
     finally:
         if pfn_notify:
-            host.call(pfn_notify, "pp", found.handle, user_data or None)
+            host.call(pfn_notify, "pp", program_object.handle, user_data or None)
 
 
 @entry
 def clCreateProgramWithIL(context: int, il: int, length: int, errcode_ret: int) -> int:
-    found = Context.find(context)
+    context_object = Context.find(context)
     require(il and length, cl.CL_INVALID_VALUE, "there is no module")
     require(compiler(), cl.CL_INVALID_OPERATION, "without a compiler there is no SPIR-V")
     module = host.read(il, length)
     require(is_spirv(module), cl.CL_INVALID_VALUE, "it is no module of SPIR-V")
-    return Program(found, module).handle
+    return Program(context_object, module).handle
 
 
 @entry
@@ -98,11 +98,11 @@ def clCreateProgramWithILKHR(context: int, il: int, length: int, errcode_ret: in
 
 @entry
 def clSetProgramSpecializationConstant(program: int, spec_id: int, spec_size: int, spec_value: int) -> None:
-    found = Program.find(program)
-    require(found.is_intermediate, cl.CL_INVALID_PROGRAM, "the program is not of SPIR-V")
+    program_object = Program.find(program)
+    require(program_object.is_intermediate, cl.CL_INVALID_PROGRAM, "the program is not of SPIR-V")
     require(spec_value, cl.CL_INVALID_VALUE, "there is no value")
-    assert found.source is not None
-    found.source = specialised(found.source, spec_id, host.read(spec_value, spec_size))
+    assert program_object.source is not None
+    program_object.source = specialised(program_object.source, spec_id, host.read(spec_value, spec_size))
 
 
 @entry
@@ -110,23 +110,23 @@ def clCompileProgram(
     program: int, num_devices: int, device_list: int, options: int, num_headers: int, headers: int, names: int,
     pfn_notify: int, user_data: int,
 ) -> None:  # fmt: skip
-    found = Program.find(program)
-    devices = _devices(found, device_list, num_devices)
+    program_object = Program.find(program)
+    devices = _devices(program_object, device_list, num_devices)
     require(pfn_notify or not user_data, cl.CL_INVALID_VALUE, "there is data for a function that is not there")
     together = bool(num_headers) == bool(headers) == bool(names)
     require(together, cl.CL_INVALID_VALUE, "headers and their names belong together")
-    found.check_changeable()
+    program_object.check_changeable()
     require(compiler(), cl.CL_COMPILER_NOT_AVAILABLE, "the compiler driver ocloc is not there")
     texts = Program.find_all(headers, num_headers)
     titles = [host.text_at(place) for place in host.read_sizes(names, num_headers)]
     inside = all(title and not title.startswith("/") and ".." not in title.split("/") for title in titles)
-    require(inside, cl.CL_INVALID_VALUE, "the name of a header is none, or leads out of the folder")
+    require(inside, cl.CL_INVALID_VALUE, "the name of a header is empty, or leads out of the folder")
     contents = {title: text.source or b"" for title, text in zip(titles, texts, strict=True)}
     try:
-        found.compile(devices, host.text_at(options), contents)
+        program_object.compile(devices, host.text_at(options), contents)
     finally:
         if pfn_notify:
-            host.call(pfn_notify, "pp", found.handle, user_data or None)
+            host.call(pfn_notify, "pp", program_object.handle, user_data or None)
 
 
 @entry
@@ -134,17 +134,17 @@ def clLinkProgram(
     context: int, num_devices: int, device_list: int, options: int, num_programs: int, programs: int,
     pfn_notify: int, user_data: int, errcode_ret: int,
 ) -> int:  # fmt: skip
-    found = Context.find(context)
-    devices = found.devices_at(device_list, num_devices)
+    context_object = Context.find(context)
+    devices = context_object.devices_at(device_list, num_devices)
     require(num_programs and programs, cl.CL_INVALID_VALUE, "there is nothing to link")
     require(pfn_notify or not user_data, cl.CL_INVALID_VALUE, "there is data for a function that is not there")
     parts = Program.find_all(programs, num_programs)
     require(compiler(), cl.CL_LINKER_NOT_AVAILABLE, "the compiler driver ocloc is not there")
-    made = link(found, devices, parts, host.text_at(options))
+    made = link(context_object, devices, parts, host.text_at(options))
     if pfn_notify:
         host.call(pfn_notify, "pp", made.handle, user_data or None)
     good = all(build.status == cl.CL_BUILD_SUCCESS for build in made.builds.values())
-    raise Given(made.handle, cl.CL_SUCCESS if good else cl.CL_LINK_PROGRAM_FAILURE)
+    raise PartialSuccess(made.handle, cl.CL_SUCCESS if good else cl.CL_LINK_PROGRAM_FAILURE)
 
 
 def _devices(program: Program, address: int, count: int) -> list[Device]:
@@ -156,11 +156,11 @@ def _devices(program: Program, address: int, count: int) -> list[Device]:
 
 @entry
 def clGetProgramInfo(program: int, name: int, size: int, value: int, size_ret: int) -> None:
-    found = Program.find(program)
+    program_object = Program.find(program)
     if name != cl.CL_PROGRAM_BINARIES:
-        info.answer(PROGRAM_ANSWERS, found, name, size, value, size_ret)
+        info.answer(PROGRAM_ANSWERS, program_object, name, size, value, size_ret)
         return
-    builds = list(found.builds.values())
+    builds = list(program_object.builds.values())
     if value:
         needed = host.POINTER * len(builds)
         require(size >= needed, cl.CL_INVALID_VALUE, "there is too little room for the pointers")
@@ -172,8 +172,8 @@ def clGetProgramInfo(program: int, name: int, size: int, value: int, size_ret: i
 
 @entry
 def clGetProgramBuildInfo(program: int, device: int, name: int, size: int, value: int, size_ret: int) -> None:
-    found, chosen = Program.find(program), Device.find(device)
-    build = found.builds.get(chosen)
+    program_object, chosen = Program.find(program), Device.find(device)
+    build = program_object.builds.get(chosen)
     require(build is not None, cl.CL_INVALID_DEVICE, "the program is not for the device")
     info.answer(BUILD_ANSWERS, build or Build(), name, size, value, size_ret)
 
@@ -181,4 +181,4 @@ def clGetProgramBuildInfo(program: int, device: int, name: int, size: int, value
 @entry
 def clSetProgramReleaseCallback(program: int, pfn_notify: int, user_data: int) -> None:
     Program.find(program)
-    raise Refused(cl.CL_INVALID_OPERATION, "programs have no destructors of global objects")
+    raise ClError(cl.CL_INVALID_OPERATION, "programs have no destructors of global objects")

@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from visakit.opencl import cl, host, info, svm
 from visakit.opencl.allocation import Shared
 from visakit.opencl.calls import entry
-from visakit.opencl.calls.enqueue import FILL_SIZES, check_map_flags, fill, submit
+from visakit.opencl.calls.enqueue import FILL_SIZES, Submission, check_map_flags, enqueues, fill, nothing
 from visakit.opencl.context import Context
-from visakit.opencl.errors import Refused, require
-from visakit.opencl.events import CHANGED, find_events
+from visakit.opencl.errors import ClError, require
+from visakit.opencl.events import CHANGED
 from visakit.opencl.kernels import Kernel
-from visakit.opencl.order import Turn
 from visakit.opencl.queue import Queue
-from visakit.opencl.transfers import Transfer, shared_part
+from visakit.opencl.transfers import CommandAccesses, shared_part
 
 _SVM_FLAGS = cl.CL_MEM_READ_WRITE | cl.CL_MEM_WRITE_ONLY | cl.CL_MEM_READ_ONLY | cl.CL_MEM_SVM_FINE_GRAIN_BUFFER
 _INDIRECT = (
@@ -26,10 +25,10 @@ _INDIRECT = (
 
 @entry
 def clSVMAlloc(context: int, flags: int, size: int, alignment: int) -> int:
-    found = Context.find(context)
+    context_object = Context.find(context)
     access = flags & (cl.CL_MEM_READ_WRITE | cl.CL_MEM_WRITE_ONLY | cl.CL_MEM_READ_ONLY)
     require(not flags & ~_SVM_FLAGS and access.bit_count() < 2, cl.CL_INVALID_VALUE, f"flags {flags:#x}")
-    made = svm.allocate(found, size, alignment, flags=flags)
+    made = svm.allocate(context_object, size, alignment, flags=flags)
     return made.address if made else 0
 
 
@@ -37,8 +36,8 @@ def _free(context: Context, pointer: int) -> bool:
     """Give an allocation back when all that is queued now is over, which may use it; whether there is one at the
     address. The program knows it no more at once.
     """
-    found = context.shared.pop(pointer, None)
-    if found is None:
+    allocation = context.shared.pop(pointer, None)
+    if allocation is None:
         return False
     waits = [event for queue in list(context.queues) if isinstance(queue, Queue) for event in queue.pending()]
     left = len(waits)
@@ -49,31 +48,27 @@ def _free(context: Context, pointer: int) -> bool:
             left -= 1
             is_last = not left
         if is_last:
-            svm.give_back(context, found)
+            svm.give_back(context, allocation)
 
     for event in waits:
         event.when(cl.CL_COMPLETE, one_is_over)
     if not waits:
-        svm.give_back(context, found)
+        svm.give_back(context, allocation)
     return True
 
 
 @entry
 def clSVMFree(context: int, svm_pointer: int) -> None:
-    found = Context.find(context)
+    context_object = Context.find(context)
     if svm_pointer:
-        _free(found, svm_pointer)
+        _free(context_object, svm_pointer)
 
 
-@entry
-def clEnqueueSVMFree(
-    command_queue: int, count: int, pointers: int, function: int, user_data: int, num: int, events: int, event: int
-) -> None:
-    queue = Queue.find(command_queue)
+@enqueues
+def clEnqueueSVMFree(queue: Queue, count: int, pointers: int, function: int, user_data: int) -> Submission:
     require(bool(count) == bool(pointers), cl.CL_INVALID_VALUE, "an array of pointers and its length belong together")
     given = host.read_sizes(pointers, count)
     require(all(given), cl.CL_INVALID_VALUE, "a pointer is null")
-    waits = find_events(events, num, queue.context)
 
     def work() -> None:
         if function:
@@ -83,96 +78,70 @@ def clEnqueueSVMFree(
             for pointer in given:
                 _free(queue.context, pointer)
 
-    submit(queue, cl.CL_COMMAND_SVM_FREE, work, waits, event)
+    return Submission(cl.CL_COMMAND_SVM_FREE, work)
 
 
-def _copy(
-    command_queue: int, blocking: int, target: int, source: int, size: int, lists: tuple[int, int, int], kind: int
-) -> None:
-    queue = Queue.find(command_queue)
+def _copy(queue: Queue, blocking: int, target: int, source: int, size: int, command_type: int) -> Submission:
     require(target and source, cl.CL_INVALID_VALUE, "a pointer is null")
     apart = target + size <= source or source + size <= target
     require(apart, cl.CL_MEM_COPY_OVERLAP, "source and target overlap")
     for pointer in (target, source):
         svm.check_range(queue.context, pointer, size)
-    num, events, event = lists
-    waits = find_events(events, num, queue.context)
     read, changed = (shared_part(queue.context, pointer, size) for pointer in (source, target))
-    transfer = Transfer(read, changed)
-    submit(queue, kind, lambda: host.move(target, source, size), waits, event, blocking, transfer)
+    return Submission(command_type, lambda: host.move(target, source, size), CommandAccesses(read, changed), blocking)
 
 
-def _fill(
-    command_queue: int, target: int, pattern: int, width: int, size: int, lists: tuple[int, int, int], kind: int
-) -> None:
-    queue = Queue.find(command_queue)
+def _fill(queue: Queue, target: int, pattern: int, width: int, size: int, command_type: int) -> Submission:
     require(target and pattern, cl.CL_INVALID_VALUE, "a pointer is null")
     require(width in FILL_SIZES, cl.CL_INVALID_VALUE, "a pattern has 1, 2, 4, ... 128 bytes")
     require(not target % width and not size % width, cl.CL_INVALID_VALUE, "the range is no multiple of the pattern")
     svm.check_range(queue.context, target, size)
     bits = host.read(pattern, width)
-    num, events, event = lists
-    waits = find_events(events, num, queue.context)
-    transfer = Transfer(None, shared_part(queue.context, target, size))
-    submit(queue, kind, lambda: fill(host.view(target, size), bits), waits, event, transfer=transfer)
+    accesses = CommandAccesses(None, shared_part(queue.context, target, size))
+    return Submission(command_type, lambda: fill(host.view(target, size), bits), accesses)
 
 
-def _nothing(
-    command_queue: int, pointers: Sequence[int], lists: tuple[int, int, int], kind: int, blocking: int = 0,
-    transfer: Transfer | None = None, unmapped: Sequence[Turn] = (),
-) -> None:  # fmt: skip
-    """What has nothing to do, as the memory is the same for all; its turn comes as that of other commands."""
-    queue = Queue.find(command_queue)
+def _turn(pointers: Sequence[int], command_type: int) -> Submission:
+    """A command that only takes its turn, as the host and all devices share the memory."""
     require(pointers and all(pointers), cl.CL_INVALID_VALUE, "a pointer is null")
-    num, events, event = lists
-    waits = find_events(events, num, queue.context)
-    submit(queue, kind, lambda: None, waits, event, blocking, transfer, unmapped)
+    return Submission(command_type, nothing)
 
 
-@entry
-def clEnqueueSVMMemcpy(
-    command_queue: int, blocking: int, target: int, source: int, size: int, num: int, events: int, event: int
-) -> None:
-    _copy(command_queue, blocking, target, source, size, (num, events, event), cl.CL_COMMAND_SVM_MEMCPY)
+@enqueues
+def clEnqueueSVMMemcpy(queue: Queue, blocking: int, target: int, source: int, size: int) -> Submission:
+    return _copy(queue, blocking, target, source, size, cl.CL_COMMAND_SVM_MEMCPY)
 
 
-@entry
-def clEnqueueSVMMemFill(
-    command_queue: int, pointer: int, pattern: int, width: int, size: int, num: int, events: int, event: int
-) -> None:
-    _fill(command_queue, pointer, pattern, width, size, (num, events, event), cl.CL_COMMAND_SVM_MEMFILL)
+@enqueues
+def clEnqueueSVMMemFill(queue: Queue, pointer: int, pattern: int, width: int, size: int) -> Submission:
+    return _fill(queue, pointer, pattern, width, size, cl.CL_COMMAND_SVM_MEMFILL)
 
 
-@entry
-def clEnqueueSVMMap(
-    command_queue: int, blocking: int, flags: int, pointer: int, size: int, num: int, events: int, event: int
-) -> None:
+@enqueues
+def clEnqueueSVMMap(queue: Queue, blocking: int, flags: int, pointer: int, size: int) -> Submission:
     check_map_flags(flags)
     require(size, cl.CL_INVALID_VALUE, "the range is empty")
-    context = Queue.find(command_queue).context
-    found, part = svm.find(context, pointer), shared_part(context, pointer, size)
-    transfer = None
-    if found is not None and part is not None and not found.is_fine:
-        transfer = Transfer.of_map(part, flags, found.mapped.setdefault(pointer, []))
-    _nothing(command_queue, [pointer], (num, events, event), cl.CL_COMMAND_SVM_MAP, blocking, transfer)
+    allocation, part = svm.find(queue.context, pointer), shared_part(queue.context, pointer, size)
+    accesses = None
+    if allocation is not None and part is not None and not allocation.is_fine:
+        accesses = CommandAccesses.of_map(part, flags, allocation.mapped.setdefault(pointer, []))
+    return _turn([pointer], cl.CL_COMMAND_SVM_MAP)._replace(accesses=accesses, blocking=blocking)
 
 
-@entry
-def clEnqueueSVMUnmap(command_queue: int, pointer: int, num: int, events: int, event: int) -> None:
-    found = svm.find(Queue.find(command_queue).context, pointer)
-    turns = found.mapped.get(pointer, []) if found is not None else []
+@enqueues
+def clEnqueueSVMUnmap(queue: Queue, pointer: int) -> Submission:
+    allocation = svm.find(queue.context, pointer)
+    turns = allocation.mapped.get(pointer, []) if allocation is not None else []
     ended = turns[:1]
     del turns[:1]
-    _nothing(command_queue, [pointer], (num, events, event), cl.CL_COMMAND_SVM_UNMAP, unmapped=ended)
+    return _turn([pointer], cl.CL_COMMAND_SVM_UNMAP)._replace(unmapped=ended)
 
 
-@entry
-def clEnqueueSVMMigrateMem(
-    command_queue: int, count: int, pointers: int, sizes: int, flags: int, num: int, events: int, event: int
-) -> None:
+@enqueues
+def clEnqueueSVMMigrateMem(queue: Queue, count: int, pointers: int, sizes: int, flags: int) -> Submission:
     known = cl.CL_MIGRATE_MEM_OBJECT_HOST | cl.CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
     require(count and pointers and not flags & ~known, cl.CL_INVALID_VALUE, "there is no memory, or no such flag")
-    _nothing(command_queue, host.read_sizes(pointers, count), (num, events, event), cl.CL_COMMAND_SVM_MIGRATE_MEM)
+    return _turn(host.read_sizes(pointers, count), cl.CL_COMMAND_SVM_MIGRATE_MEM)
 
 
 @entry
@@ -201,19 +170,19 @@ def clSetKernelExecInfo(kernel: int, name: int, size: int, value: int) -> None:
 
 
 def _usm(context: int, device: int | None, properties: int, size: int, alignment: int, kind: int) -> int:
-    found = Context.find(context)
-    chosen = found.device(device) if device else None
+    context_object = Context.find(context)
+    chosen = context_object.device(device) if device else None
     require(chosen or kind != cl.CL_MEM_TYPE_DEVICE_INTEL, cl.CL_INVALID_DEVICE, "there is no device")
     given = host.properties(properties)
     known = all(name == cl.CL_MEM_ALLOC_FLAGS_INTEL for name, _ in given)
     require(known, cl.CL_INVALID_PROPERTY, "a property is not known")
     power = not alignment & (alignment - 1) and alignment <= 128
     require(power, cl.CL_INVALID_VALUE, f"the alignment is a power of two up to 128, found {alignment}")
-    largest = max(d.maximum_allocation for d in found.devices)
+    largest = max(d.maximum_allocation for d in context_object.devices)
     require(0 < size <= largest, cl.CL_INVALID_BUFFER_SIZE, f"an allocation has 1 to {largest} bytes, found {size}")
-    made = svm.allocate(found, size, alignment, kind, dict(given).get(cl.CL_MEM_ALLOC_FLAGS_INTEL, 0), chosen)
+    made = svm.allocate(context_object, size, alignment, kind, dict(given).get(cl.CL_MEM_ALLOC_FLAGS_INTEL, 0), chosen)
     if made is None:
-        raise Refused(cl.CL_OUT_OF_RESOURCES, "the system has no memory left")
+        raise ClError(cl.CL_OUT_OF_RESOURCES, "the system has no memory left")
     return made.address
 
 
@@ -238,19 +207,23 @@ def clSharedMemAllocINTEL(
 
 @entry
 def clMemFreeINTEL(context: int, pointer: int) -> None:
-    found = Context.find(context)
-    require(not pointer or _free(found, pointer), cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}")
+    context_object = Context.find(context)
+    require(
+        not pointer or _free(context_object, pointer), cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}"
+    )
 
 
 @entry
 def clMemBlockingFreeINTEL(context: int, pointer: int) -> None:
-    found = Context.find(context)
-    require(not pointer or pointer in found.shared, cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}")
-    for queue in list(found.queues):
+    context_object = Context.find(context)
+    require(
+        not pointer or pointer in context_object.shared, cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}"
+    )
+    for queue in list(context_object.queues):
         if isinstance(queue, Queue):
             queue.drain()
     if pointer:
-        _free(found, pointer)
+        _free(context_object, pointer)
 
 
 _ANSWERS: dict[int, Callable[[Shared], bytes]] = {
@@ -264,38 +237,30 @@ _ANSWERS: dict[int, Callable[[Shared], bytes]] = {
 
 @entry
 def clGetMemAllocInfoINTEL(context: int, pointer: int, name: int, size: int, value: int, size_ret: int) -> None:
-    found = svm.find(Context.find(context), pointer)
-    if found is not None:
-        info.answer(_ANSWERS, found, name, size, value, size_ret)
+    allocation = svm.find(Context.find(context), pointer)
+    if allocation is not None:
+        info.answer(_ANSWERS, allocation, name, size, value, size_ret)
         return
     require(name in _ANSWERS, cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
     unknown = info.u32(cl.CL_MEM_TYPE_UNKNOWN_INTEL) if name == cl.CL_MEM_ALLOC_TYPE_INTEL else info.u64(0)
     info.give(unknown, size, value, size_ret)
 
 
-@entry
-def clEnqueueMemFillINTEL(
-    command_queue: int, target: int, pattern: int, width: int, size: int, num: int, events: int, event: int
-) -> None:
-    _fill(command_queue, target, pattern, width, size, (num, events, event), cl.CL_COMMAND_MEMFILL_INTEL)
+@enqueues
+def clEnqueueMemFillINTEL(queue: Queue, target: int, pattern: int, width: int, size: int) -> Submission:
+    return _fill(queue, target, pattern, width, size, cl.CL_COMMAND_MEMFILL_INTEL)
 
 
-@entry
-def clEnqueueMemcpyINTEL(
-    command_queue: int, blocking: int, target: int, source: int, size: int, num: int, events: int, event: int
-) -> None:
-    _copy(command_queue, blocking, target, source, size, (num, events, event), cl.CL_COMMAND_MEMCPY_INTEL)
+@enqueues
+def clEnqueueMemcpyINTEL(queue: Queue, blocking: int, target: int, source: int, size: int) -> Submission:
+    return _copy(queue, blocking, target, source, size, cl.CL_COMMAND_MEMCPY_INTEL)
 
 
-@entry
-def clEnqueueMigrateMemINTEL(
-    command_queue: int, pointer: int, size: int, flags: int, num: int, events: int, event: int
-) -> None:
-    _nothing(command_queue, [pointer], (num, events, event), cl.CL_COMMAND_MIGRATEMEM_INTEL)
+@enqueues
+def clEnqueueMigrateMemINTEL(queue: Queue, pointer: int, size: int, flags: int) -> Submission:
+    return _turn([pointer], cl.CL_COMMAND_MIGRATEMEM_INTEL)
 
 
-@entry
-def clEnqueueMemAdviseINTEL(
-    command_queue: int, pointer: int, size: int, advice: int, num: int, events: int, event: int
-) -> None:
-    _nothing(command_queue, [pointer], (num, events, event), cl.CL_COMMAND_MEMADVISE_INTEL)
+@enqueues
+def clEnqueueMemAdviseINTEL(queue: Queue, pointer: int, size: int, advice: int) -> Submission:
+    return _turn([pointer], cl.CL_COMMAND_MEMADVISE_INTEL)

@@ -1,0 +1,156 @@
+"""The choice between the engines: each launch runs on the engine that it names, or on one that can run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from visakit.diagnostics import Diagnostic, LaunchError, SimulationError
+from visakit.objects.image import LinkedImage
+from visakit.usage import warn
+from vsim.engines.llvm import InvalidCode, Overtaken, RefusedInstruction, Unsupported
+from vsim.launch.arrays import Array
+from vsim.launch.dispatch import Dispatch
+
+if TYPE_CHECKING:  # An engine is loaded by its first launch.
+    from vsim.command.progress import Groups
+    from vsim.engines.llvm.engine import Engine
+
+ENGINES = ("auto", "llvm", "numpy")
+_LLVM_MISSING = False
+
+
+class EngineSelector:
+    """Runs the launches of an image.
+
+    Attributes:
+        native: the fast engine; None until a launch asks for it.
+    """
+
+    def __init__(self, image: LinkedImage) -> None:
+        self.image = image
+        self.native: Engine | None = None
+        self._batch: Groups | None = None
+        """Progress of the reference engine."""
+
+    def __repr__(self) -> str:
+        return f"<EngineSelector of {self.image.file}>"
+
+    @property
+    def compile_seconds(self) -> float:
+        """Seconds in which native code was compiled or loaded so far."""
+        return 0.0 if self.native is None else self.native.kernels.seconds
+
+    def groups(self) -> Groups | None:
+        """Progress of the running launch; None if no launch runs, or its engine does not report progress."""
+        native = self.native
+        return self._batch if self._batch is not None or native is None else native.groups()
+
+    def run(
+        self, engine: str, dispatch: Dispatch, threads: int | None, max_seconds: float | None, held: Sequence[Array]
+    ) -> tuple[str, str]:
+        """Run a launch.
+
+        Args:
+            held: the memory of mapped arrays, which must stay alive.
+
+        Returns:
+            The engine that ran it, and why the reference engine replaced the fast one; empty if it did not.
+
+        Raises:
+            LaunchError: S002, there is no such engine.
+            SimulationError: the kernel did something without a defined result, or the engine cannot be loaded.
+        """
+        why = ""
+        if dispatch.trace is not None:
+            why = "the launch is traced"
+        elif engine == "auto" or engine == "llvm":
+            native = self.native or self._load_native(engine)
+            if native is None:
+                why = "llvmlite cannot be loaded"
+            else:
+                try:
+                    native.run(dispatch, threads, max_seconds, held, _overtake if engine == "auto" else None)
+                    return "llvm", ""
+                except RefusedInstruction as refused:
+                    from vsim.engines.numpy.engine import refusal
+
+                    raise refusal(dispatch, refused.function, refused.number) from None
+                except Overtaken:
+                    return "numpy", "it ended before native code was made"
+                except Unsupported as problem:
+                    why = _replacement(engine, dispatch, problem)
+        elif engine not in ENGINES:
+            raise LaunchError(
+                Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}")
+            )
+        self._run_reference(dispatch, max_seconds)
+        return "numpy", why
+
+    def _run_reference(self, dispatch: Dispatch, max_seconds: float | None) -> None:
+        from vsim.engines.numpy.engine import run
+
+        if dispatch.trace is not None:
+            dispatch.trace.begin(dispatch.kernel.name, dispatch.simd, dispatch.nd_range)
+        try:
+            run(dispatch, max_seconds, begun=self._begun)
+        finally:
+            self._batch = None
+
+    def _begun(self, begun: int, count: int) -> None:
+        from vsim.command.progress import Groups
+
+        self._batch = Groups(begun, count)
+
+    def _load_native(self, engine: str) -> Engine | None:
+        """Load the fast engine; None if the reference engine replaces it.
+
+        Raises:
+            SimulationError: S024, it cannot be loaded, and the launch asks for it.
+        """
+        global _LLVM_MISSING
+        if _LLVM_MISSING and engine != "llvm":
+            return None
+        try:
+            from vsim.engines.llvm.engine import Engine
+        except (ImportError, OSError) as error:
+            if engine == "llvm":
+                hint = "pip install llvmlite brings it back; --engine auto takes the numpy engine meanwhile"
+                message = f"there is no native code: llvmlite cannot be loaded ({error})"
+                raise SimulationError(Diagnostic("S024", message, None, hint)) from None
+            _LLVM_MISSING = True
+            message = f"llvmlite cannot be loaded ({error}); running on the numpy engine"
+            warn(Diagnostic("U002", message, severity="warning"))
+            return None
+        self.native = Engine(self.image)
+        return self.native
+
+
+def _replacement(engine: str, dispatch: Dispatch, problem: Unsupported) -> str:
+    """Why the reference engine runs a launch; warns if the launch asks for the fast one, or its code is invalid.
+
+    Raises:
+        SimulationError: S024, the code is invalid, and the launch asks for the fast engine.
+    """
+    name = dispatch.kernel.name
+    if isinstance(problem, InvalidCode):
+        besides = f" and '{problem.file}', which has the code" if problem.file else ""
+        hint = f"this is a mistake of visakit; please report it with the program{besides}"
+        message = f"no valid native code for '{name}'"
+        if engine == "llvm":
+            raise SimulationError(Diagnostic("S024", f"{message}: {problem}", None, hint))
+        message = f"{message}; running on the numpy engine: {problem}"
+        warning = Diagnostic("U002", message, hint=hint, severity="warning")
+    elif engine == "llvm":
+        warning = Diagnostic("U002", f"'{name}' runs on the numpy engine: {problem}", severity="warning")
+    else:
+        return str(problem)
+    warn(warning)
+    return str(problem)
+
+
+def _overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[], bool]) -> bool:
+    """Run a launch while its native code is made; see :func:`vsim.engines.tiers.overtake`."""
+    from vsim.engines.tiers import overtake
+
+    return overtake(dispatch, max_seconds, is_ready)
