@@ -10,6 +10,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, TypedDict
 
@@ -21,7 +22,7 @@ from visakit.language.platforms import find
 from visakit.notebook import table
 from visakit.objects.image import LinkedImage
 from visakit.usage import check_platform, check_text, exclude, warn
-from vsim.engines.llvm import InvalidCode, Overtaken, RefusedInstruction, Unsupported
+from vsim.engines.llvm import InvalidCode, Overtaken, RecordedFault, RefusedInstruction, Unsupported
 from vsim.launch.arrays import Array
 from vsim.launch.binding import bind
 from vsim.launch.dispatch import Dispatch, not_executed, with_values
@@ -293,6 +294,11 @@ class Program:
                 try:
                     native.run(dispatch, threads, max_seconds, held, _overtake if engine == "auto" else None)
                     return "llvm", ""
+                except RecordedFault as fault:
+                    from vsim.engines.numpy.fault_registers import recorded_registers
+
+                    found = recorded_registers(dispatch, fault.function, fault.number, fault.values, fault.lane)
+                    raise SimulationError(replace(fault.diagnostics[0], registers=found)) from None
                 except RefusedInstruction as refused:
                     from vsim.engines.numpy.engine import refusal
 

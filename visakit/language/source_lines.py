@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from visakit.diagnostics import Span
@@ -51,11 +51,12 @@ class SourceFiles:
             be, by the last part of their names.
         within: only files in one of the folders are looked into. What a file that somebody else made names may be
             anything on this machine.
+        texts: contents by name, which need no files.
     """
 
-    def __init__(self, folders: Sequence[str], within: bool = False) -> None:
+    def __init__(self, folders: Sequence[str], within: bool = False, texts: Mapping[str, str] | None = None) -> None:
         self.folders, self.within = [os.path.realpath(f or ".") for f in folders], within
-        self._lines: dict[str, list[str] | str] = {}
+        self._lines: dict[str, list[str] | str] = {name: text.split("\n") for name, text in (texts or {}).items()}
 
     def text(self, place: SourcePlace) -> str:
         """What stands in a line, without blanks at its end; empty if it is not known."""

@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from visakit.isa.record import Rule
-from visakit.language.operands import (
-    SURFACE,
-    Address,
-    Execution,
-    General,
-    Immediate,
-    Indirect,
-    PredicateControl,
-    Raw,
-    VectorOperand,
-)
+from visakit.language.operands import SURFACE, Execution, Immediate, PredicateControl, Raw, VectorOperand
 from visakit.language.program import FIRST_PREDICATE, Instruction
 from visakit.language.types import DataType
 from vsim.engines.numpy.algebra import Mask
 from vsim.engines.numpy.machine import BatchExecution, NumpyMachine
 from vsim.engines.numpy.memory import Space
+from vsim.engines.numpy.operand_names import operand_name, raw_name, raw_type
 from vsim.engines.numpy.operands import Read, Write
 from vsim.engines.numpy.prepared import PreparedFunction
 from vsim.engines.numpy.tracing import Notebook, StepRecorder
@@ -49,27 +40,17 @@ class TracedMachine(NumpyMachine):
 
     def _reader(self, op: VectorOperand, count: int, by_lane: bool = True) -> Read:
         read = self.plain.reader(op, count, by_lane)
-        return read if isinstance(op, Immediate) else self.notebook.read(self._name(op), read, by_lane)
+        name = operand_name(self.notebook.printer, op)
+        return read if isinstance(op, Immediate) else self.notebook.read(name, read, by_lane)
 
     def _writer(self, op: VectorOperand, count: int) -> Write:
-        return self.notebook.write(self._name(op), self.plain.writer(op, count))
-
-    def _name(self, op: VectorOperand) -> str:
-        """An operand without its region and modifier."""
-        if isinstance(op, General):
-            return self.notebook.printer.place(op)
-        if isinstance(op, Address):
-            return f"{self.function.addresses[op.var].name}({op.offset})"
-        if isinstance(op, Indirect):
-            offset = f",{op.offset}" if op.offset else ""
-            return f"r[{self.function.addresses[op.var].name}({op.element}){offset}]"
-        return self.notebook.printer.vector(op, False)
+        return self.notebook.write(operand_name(self.notebook.printer, op), self.plain.writer(op, count))
 
     def _raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Read:
         read, book = self.plain.raw_reader(op, offset, count, data_type, by_lane), self.notebook
         if not op.var:
             return read
-        name, shown_as = book.raw_name(op, offset), book.raw_type(op, data_type)
+        name, shown_as = raw_name(book.printer, op, offset), raw_type(book.printer, op, data_type)
         is_systolic = Rule.SYSTOLIC in self.prepared.instruction.desc.rules
         is_of_lanes = by_lane or (self._is_of_lanes(count) and not is_systolic)
         return book.read(name, read, is_of_lanes, shown_as)
@@ -78,7 +59,8 @@ class TracedMachine(NumpyMachine):
         write, book = self.plain.raw_writer(op, offset, count, data_type), self.notebook
         if not op.var:
             return write
-        return book.write(book.raw_name(op, offset), write, self._is_of_lanes(count), book.raw_type(op, data_type))
+        name, shown_as = raw_name(book.printer, op, offset), raw_type(book.printer, op, data_type)
+        return book.write(name, write, self._is_of_lanes(count), shown_as)
 
     def _is_of_lanes(self, count: int) -> bool:
         """Whether so many elements of the instruction that is prepared are one for each of its lanes."""

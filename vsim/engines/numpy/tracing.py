@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from visakit.diagnostics import Span
-from visakit.language.operands import Execution, Raw
+from visakit.language.operands import Execution
 from visakit.language.program import Function
 from visakit.language.types import DataType
 from visakit.text.printer import FunctionPrinter
@@ -294,15 +294,6 @@ class Notebook:
             write(value, mask)
 
         return noted
-
-    def raw_name(self, op: Raw, offset: int) -> str:
-        """A raw operand with a byte offset."""
-        return f"{self.function.variable_name(op.var)}.{op.offset + offset}"
-
-    def raw_type(self, op: Raw, data_type: DataType) -> DataType | None:
-        """The type that elements of a raw operand are shown in: that of its variable, if it has their size."""
-        own = self.function.variable_type(op.var)
-        return own if own.size == data_type.size and own in DTYPES else None
 
     def note_mask(self, mask: Mask, execution: Execution) -> None:
         """The lanes in which the step takes effect."""

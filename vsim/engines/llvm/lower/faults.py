@@ -8,11 +8,16 @@ one block, which calls the recorder once.
 from __future__ import annotations
 
 from visakit.language import types
+from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.joins import phi
 from vsim.engines.llvm.ir.values import Value
+from vsim.engines.llvm.lower.fault_sources import NOT_KNOWN, recorded
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.bounds import Where
+
+_OF_ONE_LANE = cx.ACCESSES | {cx.CALL, cx.CALL_SIZES}
+"""Faults that name the lane whose registers they show."""
 
 
 class FaultExits:
@@ -40,10 +45,22 @@ class FaultExits:
         b.lines = self.state.cold
         b.label(bad, before)
         lane, step, count, address = where()
-        record = (str(kind), str(self.state.at.pc), lane, str(step), str(count), address, number, size)
+        place = (str(kind), str(self.state.at.pc), lane, str(step), str(count), address, number, size)
+        sources = NOT_KNOWN
+        if kind in _OF_ONE_LANE:
+            sources = recorded(self.state, lambda: self._first_outside(size, step, address) if step else lane)
+        record = (*place, *sources)
         self.exits.append((record, b.jump("faults")))
         b.lines = hot
         b.label(good, before)
+
+    def _first_outside(self, size: str, step: int, address: str) -> str | None:
+        """The first lane outside a piece of memory of lanes that follow each other; None in the flat space."""
+        b = self.state.b
+        if size == "0":
+            return None
+        inside = b.assign(f"udiv i64 {b.assign(f'sub i64 {size}, {address}')}, {step}")
+        return b.assign(f"select i1 {b.assign(f'icmp ult i64 {address}, {size}')}, i64 {inside}, i64 0")
 
     def record(self) -> bool:
         """Emit the block in which all exits meet; False if there are none. Who calls it ends the block."""

@@ -183,7 +183,7 @@ class FunctionLowering:
         if self.coverage:
             self.coverage.mark(start)
         for pc in range(start, end):
-            at.pc, at.execution = pc, state.function.instructions[pc].args.get("exec")
+            at.pc, at.execution, at.sources = pc, state.function.instructions[pc].args.get("exec"), {}
             self._instruction(pc, keep)
             if at.left:
                 return
@@ -215,6 +215,7 @@ class FunctionLowering:
             b.assigned = False
             emit = self._refuse
             if pc not in self.refused:
+                self.machine.sources.begin(instruction)
                 try:
                     emit = SEMANTICS[instruction.desc.semantics](self.semantics_on, instruction)
                 except CannotExecute:
