@@ -262,7 +262,7 @@ _FORMS = {
         _XY,
         {"D": (UNSIGNED, 1)},
         "Whether the texel of a lane is backed by memory: those of the picture of four by four texels are. "
-        f"The bits of all lanes that execute stand in the first dword.\n\n{_ADDRESS}",
+        f"The first dword holds the bits of all lanes that execute.\n\n{_ADDRESS}",
         each="once for the message:",
         picture=PICTURE,
     ),

@@ -223,7 +223,7 @@ _MESSAGES = {
         "dst[0] = sum(int(0 <= addresses[i] < 32) << i for i in range(8))",
         "dst=D",
         results={"D": (UNSIGNED, 1)},
-        meaning="Whether the address of a lane is backed by memory; the bits of all lanes that execute stand in the first dword. "
+        meaning="Whether the address of a lane is backed by memory; the first dword holds the bits of all lanes that execute. "
         "Here the buffer has 32 bytes; 0x100000 bytes behind its address there is none.",
         each="once for the message:",
         memory=_MEMORY,

@@ -69,16 +69,19 @@ def ended_in_words(dispatch: Dispatch, instance: Instance) -> str:
 
 
 _BOUNDS = "mend the index or its bound, or give the kernel a larger part of the memory"
-_RESTORE = "a function gives back what it gets there: it restores the register before fret"
+_RESTORE = "restore the register before fret: the caller needs its value"
 
 KINDS: dict[str, Kind] = {
     # -- races: K001 to K009
     # -- undefined values: K010 to K019
     "K010": Kind(UNDEFINED, "an undefined value decides which lanes go where"),
     "K011": Kind(UNDEFINED, "an undefined value is an address"),
-    "K012": Kind(UNDEFINED, "an undefined value is an operand of an atomic operation, or what it finds in memory"),
+    "K012": Kind(UNDEFINED, "an undefined value is an operand of an atomic operation, or the value in memory"),
     "K013": Kind(
-        UNDEFINED, "an undefined value is left in memory", "something must be written to what it was made of", FLAT
+        UNDEFINED,
+        "an undefined value is left in memory",
+        "initialise the registers that this value was computed from",
+        FLAT,
     ),
     "K014": Kind(UNDEFINED, "an undefined predicate decides which lanes access memory"),
     # -- divergence: K020 to K029

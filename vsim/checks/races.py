@@ -36,7 +36,7 @@ _MESSAGES = {
 }
 _HINTS = {
     IN_GROUP: "a barrier between the two orders them",
-    OF_LANES: "let one lane write, or each to a place of its own",
+    OF_LANES: "let one lane write, or give each lane its own place",
     OF_ITEMS: "a barrier between the two orders them; of sub-group barriers compiled code may have no trace",
     ACROSS_GROUPS: "no barrier orders work-groups: use atomics with fences of device scope, or two launches",
 }

@@ -72,7 +72,7 @@ class Suppressions:
 
     def unused(self) -> list[Diagnostic]:
         """A warning for each line that was about no finding."""
-        message, hint = "this suppression is about no finding of the run", "remove it if what it was about is mended"
+        message, hint = "this suppression is about no finding of the run", "remove it if its cause is mended"
         return [Diagnostic("K090", message, s.span, hint, severity="warning") for s in self.items if not s.used]
 
 

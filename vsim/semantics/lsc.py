@@ -394,7 +394,7 @@ def _block2d_layout(instruction: Instruction, size: int, grf_size: int) -> Calla
 
 ALL_MAPPED = (
     "Every address of a buffer and every element of an image counts as mapped; "
-    "the bits of all lanes stand in the first dword."
+    "the first dword holds the bits of all lanes."
 )
 
 

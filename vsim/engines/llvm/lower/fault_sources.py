@@ -62,18 +62,20 @@ class NotedSources:
         return noted
 
 
-def recorded(state: FunctionState, lane: Callable[[], str | None]) -> list[str]:
+def recorded(state: FunctionState, first: str, lane: Callable[[], str | None], is_row: bool) -> list[str]:
     """What a fault exit records of the sources: which are given, and their bits in a lane.
 
     Of lanes at constant distances, as addresses often have, the first one is recorded with the distance: no code looks
     for the lane.
 
     Args:
-        lane: emits the lane (i64); None if it is not known.
+        first: the lane (i64), or the first one of a row.
+        lane: emits the lane; None if it is not known.
+        is_row: one of several lanes that follow each other is outside.
     """
     b, given, fields = state.b, 0, NOT_KNOWN[1:]
     for number, value in state.at.sources.items():
-        element, stride = _first_of(value), _stride_of(value)
+        element, stride = _lane_zero(value, int(first) if is_row and first.isdecimal() else None)
         if element is None:
             at = lane()
             if at is None:
@@ -84,16 +86,22 @@ def recorded(state: FunctionState, lane: Callable[[], str | None]) -> list[str]:
     return [str(given), *fields]
 
 
-def _first_of(value: Value) -> Value | None:
-    """The first lane of a value from which the others follow; None if they do not."""
+def _lane_zero(value: Value, row_begin: int | None) -> tuple[Value | None, int]:
+    """What lane 0 of a value is, if other lanes follow from it, and how far they are apart; None if they do not.
+
+    Args:
+        row_begin: the first one of the lanes that may be asked for, if they are one row.
+    """
     if value.lanes == 1:
-        return value
+        return value, 0
     known = value.strided
-    if known is None or known.assumptions or known.steps or known.row < value.lanes:
-        return None
-    return known.first_lane if 0 <= known.stride <= cx.LARGEST_STRIDE else None
-
-
-def _stride_of(value: Value) -> int:
-    """How far the lanes of such a value are apart."""
-    return value.strided.stride if value.lanes > 1 and value.strided and _first_of(value) is not None else 0
+    if known is None or known.assumptions or known.steps or not 0 <= known.stride <= cx.LARGEST_STRIDE:
+        return None, 0
+    if known.row >= value.lanes:
+        return known.first_lane, known.stride
+    if row_begin is None or row_begin % known.row:
+        return None, 0
+    moved = known.first_lane.builder.const(
+        -row_begin * known.stride & ((1 << known.root.type.bits) - 1), known.root.type
+    )
+    return known.of_row(row_begin // known.row).deferred("add", moved), known.stride

@@ -15,6 +15,7 @@ from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.lower.fault_sources import NOT_KNOWN, recorded
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.bounds import Where
+from vsim.engines.llvm.support.helpers import first_outside_function
 
 _OF_ONE_LANE = cx.ACCESSES | {cx.CALL, cx.CALL_SIZES}
 """Faults that name the lane whose registers they show."""
@@ -48,19 +49,22 @@ class FaultExits:
         place = (str(kind), str(self.state.at.pc), lane, str(step), str(count), address, number, size)
         sources = NOT_KNOWN
         if kind in _OF_ONE_LANE:
-            sources = recorded(self.state, lambda: self._first_outside(size, step, address) if step else lane)
+            sources = recorded(self.state, lane, lambda: self._first_outside(lane, size, step, address), bool(step))
         record = (*place, *sources)
         self.exits.append((record, b.jump("faults")))
         b.lines = hot
         b.label(good, before)
 
-    def _first_outside(self, size: str, step: int, address: str) -> str | None:
-        """The first lane outside a piece of memory of lanes that follow each other; None in the flat space."""
-        b = self.state.b
+    def _first_outside(self, lane: str, size: str, step: int, address: str) -> str | None:
+        """The lane that is outside a piece of memory, of some that follow each other; None in the flat space."""
+        b, helpers = self.state.b, self.state.module.helpers
+        if not step:
+            return lane
         if size == "0":
             return None
-        inside = b.assign(f"udiv i64 {b.assign(f'sub i64 {size}, {address}')}, {step}")
-        return b.assign(f"select i1 {b.assign(f'icmp ult i64 {address}, {size}')}, i64 {inside}, i64 0")
+        helpers.setdefault("first_outside", first_outside_function())
+        b.declare("first_outside", "i64", "i64, i64, i64, i64")
+        return b.assign(f"call i64 @first_outside(i64 {lane}, i64 {address}, i64 {size}, i64 {step}) #2")
 
     def record(self) -> bool:
         """Emit the block in which all exits meet; False if there are none. Who calls it ends the block."""
