@@ -24,6 +24,8 @@ from vsim.semantics import ALLOWED_DEVIATION
 from vsim.semantics.refused import RAW_MESSAGES, REFUSED
 
 ROOT = Path(__file__).parent.parent
+LINKS = "## Instructions"
+"""The head of the section of the language page that is generated."""
 sys.path.insert(0, str(ROOT / "docs"))
 
 from folding import WIDTH, folded  # noqa: E402
@@ -181,13 +183,28 @@ def page(
     return folded("\n".join(out).rstrip() + "\n")
 
 
-def pages() -> dict[str, str]:
-    """All pages by file name."""
-    shown, worked = examples(), worked_examples()
-    by_name: dict[str, list[InstructionDesc]] = {}
+def _by_name() -> dict[str, list[InstructionDesc]]:
+    """The forms of each instruction."""
+    found: dict[str, list[InstructionDesc]] = {}
     for desc in instruction_set().forms:
         if not desc.mnemonic.startswith("."):
-            by_name.setdefault(desc.mnemonic, []).append(desc)
+            found.setdefault(desc.mnemonic, []).append(desc)
+    return found
+
+
+def with_instructions(language: str) -> str:
+    """The language page with links to the pages of all instructions at its end."""
+    chapters: dict[str, list[str]] = {}
+    for name, forms in sorted(_by_name().items()):
+        chapters.setdefault(forms[0].category, []).append(f"[{name}](instructions/{name}.md)")
+    rows = [f"* {chapter}: {', '.join(chapters[chapter])}" for chapter in sorted(chapters)]
+    intro = "Each page shows the effect as pseudo-code, an executed example, a picture of the lanes, and the operands."
+    return language.partition(LINKS)[0] + folded("\n".join([LINKS, "", intro, "", *rows, ""]))
+
+
+def pages() -> dict[str, str]:
+    """All pages by file name."""
+    shown, worked, by_name = examples(), worked_examples(), _by_name()
     found = {f"{name}.md": page(name, forms, shown, worked) for name, forms in by_name.items()}
     index = ["# Instructions", "", "Generated from the instruction table by `make docs`.", ""]
     for category in dict.fromkeys(f[0].category for f in by_name.values()):
@@ -209,6 +226,8 @@ def main() -> None:
             old.unlink()
     for name, text in wanted.items():
         (folder / name).write_text(text)
+    language = ROOT / "docs" / "language.md"
+    language.write_text(with_instructions(language.read_text()))
 
 
 if __name__ == "__main__":

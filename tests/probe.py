@@ -167,5 +167,5 @@ def same_on_both_engines(probe):
             found = probe.run(engine)
             outcomes.append([found[name].tolist() for name in ("DATA", "MEM", "OTHER")])
         except SimulationError as problem:
-            outcomes.append(str(problem))
+            outcomes.append(problem.diagnostics)
     assert outcomes[0] == outcomes[1]

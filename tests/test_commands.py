@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ import vasm.vdis_cli
 import vlink.cli
 import vsim.command.cli
 from vasm.assembler import assemble_text
+from visakit.cli import all_commands
 from visakit.commands.command import exit_code
 from visakit.diagnostics import Diagnostic, Label, Span, render, render_gnu
 from visakit.language.platforms import PLATFORMS, find
@@ -112,15 +114,19 @@ def test_help_groups_options_and_ends_with_examples(tool, capsys, monkeypatch):
         parsed(*example.partition(" <")[0].split(" ", 1))
 
 
-@pytest.mark.parametrize("tool", APPS)
+COMPLETED = {tool: partial(APPS.get, tool) for tool in APPS} | {"visakit": all_commands}
+
+
+@pytest.mark.parametrize("tool", COMPLETED)
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
 def test_completion_script(tool, shell, capsys, monkeypatch):
+    app = COMPLETED[tool]()
     monkeypatch.setenv(f"_{tool.upper()}_COMPLETE", f"source_{shell}")
     with pytest.raises(SystemExit, match=r"^0$"):
-        exit_code(APPS[tool], tool, [])
+        exit_code(app, tool, [])
     script = capsys.readouterr().out
     assert f"_{tool.upper()}_COMPLETE" in script and f"complete_{shell}" in script
-    assert {"--install-completion", "--show-completion"} <= {n for p in get_command(APPS[tool]).params for n in p.opts}
+    assert {"--install-completion", "--show-completion"} <= {n for p in get_command(app).params for n in p.opts}
 
 
 @pytest.mark.parametrize(
@@ -136,6 +142,10 @@ def test_completion_script(tool, shell, capsys, monkeypatch):
         ("vsim --engine n", "numpy"),
         ("vsim --schedule re", "reverse"),
         ("vsim --max", "--max-seconds"),
+        ("visakit do", "doctor"),
+        ("visakit exec --keep", "--keep-texts"),
+        ("visakit exec --platform dg", "dg2"),
+        ("visakit opencl --error-format g", "gnu"),
     ],
 )
 def test_completion_of_values(words, expected, capsys, monkeypatch):
@@ -144,7 +154,7 @@ def test_completion_of_values(words, expected, capsys, monkeypatch):
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
     with pytest.raises(SystemExit, match=r"^0$"):
-        exit_code(APPS[tool], tool, [])
+        exit_code(COMPLETED[tool](), tool, [])
     found = capsys.readouterr().out.split()
     assert expected in found and all(f.startswith(words.split()[-1]) for f in found)
 

@@ -295,6 +295,11 @@ def test_a_fault_is_reported_and_gives_the_event_an_error(capfd):
     assert "of 4 bytes outside 'y or x'" in report and "which has 16 bytes" in report and "of 'saxpy'" in report
     assert "argument 0 ('y'): note: buffer " in report and "16 bytes, made by clCreateBuffer" in report
     assert told == [report.rstrip("\n")]
+    file, line, shown = re.match(
+        r"(/.*/program-\d+-saxpy\.visaasm):(\d+):\d+: error: .*\n \d+ \| (.*)\n", report
+    ).groups()
+    assert Path(file).read_text().split("\n")[int(line) - 1].rstrip() == shown
+    assert re.search(r"^  registers of lane \d+: ", report, re.MULTILINE)
     # The program goes on.
     host.set_arguments(kernel, some, some, np.float32(1), np.uint32(4))
     session.run(kernel, (4,))

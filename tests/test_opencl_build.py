@@ -1,6 +1,7 @@
 """The OpenCL driver: programs from source, SPIR-V, objects and libraries, by way of the compiler that is installed."""
 
 import ctypes
+import re
 import struct
 
 import numpy as np
@@ -12,7 +13,7 @@ from test_opencl import function_address
 import vsim
 from visakit.compiler.ocloc import compile_source
 from visakit.diagnostics import FormatError
-from visakit.opencl import cl, compiler, kernels
+from visakit.opencl import cl, compiler, kernels, texts
 from visakit.opencl.specialisation import specialised
 from vsim.launch.schedule import Schedule
 
@@ -184,6 +185,27 @@ def test_specialisation_constants():
         with pytest.raises(Exception) as caught:
             specialised(module, number, value)
         assert caught.value.status in (cl.CL_INVALID_VALUE, cl.CL_INVALID_SPEC_ID)
+
+
+@needs_ocloc
+def test_texts_of_programs_are_files(session, tmp_path, monkeypatch, capfd):
+    """All texts of all programs, where they are kept; a fault then cites source and vISA there."""
+    monkeypatch.setattr(texts, "kept_texts", lambda: str(tmp_path))
+    texts._folder.cache_clear()
+    wrong = session.source("kernel void k() { x; }")
+    assert session.host.status("clBuildProgram", wrong, 0, None, None, None, None) == cl.CL_BUILD_PROGRAM_FAILURE
+    source = "kernel void run(global int *a, int n) {\n  a[get_global_id(0) * n] = 7;\n}\nkernel void other(global int *a) {}\n"
+    program = session.build(source, "-g")
+    kernel = session.kernel("run", session.buffer(np.zeros(4, "i4")), np.int32(2), program=program)
+    session.run(kernel, (4,))
+    session.host.status("clFinish", session.queue)
+    texts._folder.cache_clear()
+    report = capfd.readouterr().err
+    number = re.search(r"program-(\d+)\.cl:2:3: error", report)[1]
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {f"program-{number}{end}" for end in (".cl", "-run.visaasm", "-other.visaasm")} < names and len(names) == 4
+    assert (tmp_path / f"program-{number}.cl").read_text() == source
+    assert f"{tmp_path}/program-{number}-run.visaasm:" in report
 
 
 @needs_ocloc

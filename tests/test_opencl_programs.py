@@ -136,7 +136,7 @@ def test_launches_that_nothing_orders_race(built, engine):
     said = said_by_ways(built("two_launches"), QUEUED, "race", engine)
     for way, wanted in QUEUED.items():
         found = re.findall(
-            r"(\w+)\.visaasm\):\d+:1: error: launches race: (.*) of the same place, .* \[K004\]\n.*", said[way]
+            r"(\w+)\.visaasm:\d+:\d+: error: launches race: (.*) of the same place, .* \[K004\]\n.*", said[way]
         )
         launches = way.split()[:2]
         assert {_sides(what) for _, what in found} == {_sides(what) for what in wanted.split("|") if what}, way
@@ -162,7 +162,7 @@ def test_copies_that_nothing_orders_race(built, engine):
     said = said_by_ways(built("two_launches"), TRANSFERS, "race", engine)
     for way, wanted in TRANSFERS.items():
         found = re.findall(
-            r"(\w+)\.visaasm\):\d+:1: error: launches race: (.*) and (.*) of the same place, .* \[K004\]\n"
+            r"(\w+)\.visaasm:\d+:\d+: error: launches race: (.*) and (.*) of the same place, .* \[K004\]\n(?: .*\n)*"
             r"clEnqueue(\w+): note: the other side: (.*) by this command\n",
             said[way],
         )
@@ -194,7 +194,7 @@ def test_commands_of_images_and_mapped_memory_race(built, engine):
     said = said_by_ways(built("mapped"), MAPPED, "race", engine)
     for way, wanted in MAPPED.items():
         found = re.findall(
-            r"(\w+)\.visaasm\):\d+:1: error: (?:launches|a launch and the program) race: (.*) and (.*) of the same place, .* \[K004\]\n"
+            r"(\w+)\.visaasm:\d+:\d+: error: (?:launches|a launch and the program) race: (.*) and (.*) of the same place, .* \[K004\]\n(?: .*\n)*"
             r"clEnqueue(\w+): note: the other side: (.*) by (?:this command|the program, until it unmaps what this has mapped)\n",
             said[way],
         )

@@ -197,6 +197,8 @@ def test_the_reference_pages_are_those_of_the_table():
     generator = runpy.run_path(str(ROOT / "docs" / "generate_instructions.py"))
     folder = ROOT / "docs" / "instructions"
     assert {p.name: p.read_text() for p in folder.glob("*.md")} == generator["pages"]()
+    language = (ROOT / "docs" / "language.md").read_text()
+    assert generator["with_instructions"](language) == language
 
 
 def test_pages_of_executed_instructions_have_pseudo_code_and_an_example():

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import typer
+from typer.core import TyperOption
+from typer.main import get_command
 
 import visakit
 from visakit.commands.command import (
@@ -27,7 +29,7 @@ from visakit.commands.command import (
 )
 from visakit.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageError, did_you_mean
 from visakit.file_kinds import HEAD_BYTES, kind_of
-from visakit.files import open_regular
+from visakit.files import make_directory, open_regular
 from visakit.language.platforms import find
 from visakit.opencl.settings import (
     CHECK_LIMIT_SETTING,
@@ -36,6 +38,7 @@ from visakit.opencl.settings import (
     PLATFORM_SETTING,
     SCHEDULE_SETTING,
     SUPPRESSIONS_SETTING,
+    TEXTS_SETTING,
     THREADS_SETTING,
     TRACE_SETTING,
 )
@@ -109,6 +112,10 @@ def exec_app(
     trace: Annotated[
         str | None, option("--trace", "FILE", "Write a line for each call; - for standard error.", EXECUTION)
     ] = None,
+    keep_texts: Annotated[
+        str | None,
+        option("--keep-texts", "DIR", "Write the vISA and the sources of all programs that are built.", EXECUTION),
+    ] = None,
     check: CheckOption = None,
     guard: GuardOption = False,
     check_limit: LimitOption = None,
@@ -125,6 +132,9 @@ def exec_app(
     settings = {ENGINE_SETTING: engine, "OCL_ICD_VENDORS": icd_folder()}
     chosen = {PLATFORM_SETTING: platform, THREADS_SETTING: threads, TRACE_SETTING: trace and _absolute(trace)}
     chosen |= {DRIVER_SETTING: ocloc, SCHEDULE_SETTING: schedule}
+    if keep_texts is not None:
+        make_directory(keep_texts)
+        chosen[TEXTS_SETTING] = os.path.abspath(keep_texts)
     chosen |= _checks(CheckOptions(check, guard, check_limit, suppressions))
     settings |= {name: str(value) for name, value in chosen.items() if value is not None}
     _replace_process([program, *(arguments or [])], os.environ | settings)
@@ -224,11 +234,21 @@ SUMMARIES = {
 }
 
 
+def all_commands() -> typer.Typer:
+    """The commands as one application, which shells complete."""
+    app = typer.Typer()
+    for name, one in APPS.items():
+        app.registered_commands += one.registered_commands
+        app.registered_commands[-1].name, app.registered_commands[-1].help = name, SUMMARIES[name]
+    return app
+
+
 def summary() -> str:
     """The output of ``visakit --help``."""
     lines = ["Usage: visakit COMMAND ...", ""]
     lines += [f"  {name:8}{what}" for name, what in SUMMARIES.items()]
-    lines += ["", "visakit COMMAND --help shows options and examples,", "visakit --explain CODE what a message means."]
+    lines += ["", "visakit COMMAND --help shows options and examples,", "visakit --explain CODE what a message means,"]
+    lines.append("visakit --install-completion lets the shell complete commands and options.")
     return "\n".join(lines)
 
 
@@ -238,6 +258,8 @@ def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
     Raises:
         UsageError: there is no such command.
     """
+    if "_VISAKIT_COMPLETE" in os.environ or (words and words[0] in ("--install-completion", "--show-completion")):
+        return all_commands(), "visakit", list(words)
     if not words or words[0] in ("-h", "--help"):
         return summary()
     if words[0] == "--version":
@@ -253,10 +275,8 @@ def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
 
 def _separated(words: Sequence[str]) -> list[str]:
     """The words of ``exec`` with ``--`` before the program, whose words follow."""
-    with_value = (
-        *("--platform", "--engine", "--threads", "--schedule", "--ocloc", "--trace"),
-        *("--check", "--check-limit", "--suppressions", "--error-format", "--explain"),
-    )
+    options = [p for p in get_command(exec_app).params if isinstance(p, TyperOption)]
+    with_value = {name for o in options if not o.is_flag for name in o.opts}
     position = 0
     while position < len(words) and words[position].startswith("-") and words[position] not in ("-", "--"):
         position += 2 if words[position] in with_value else 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,18 @@ class Label:
     message: str
 
 
+class RegisterValue(NamedTuple):
+    """A register that the instruction of a fault reads: its name, type and the value in the lane of the fault."""
+
+    name: str
+    type: str
+    lane: int
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value} ({self.type})"
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """One message.
@@ -45,6 +58,7 @@ class Diagnostic:
         hint: a cure; may be empty.
         labels: further places that belong to it.
         severity: ``error`` or ``warning``.
+        registers: of a fault the registers that its instruction reads, as far as their values are known.
     """
 
     code: str
@@ -53,6 +67,7 @@ class Diagnostic:
     hint: str = ""
     labels: tuple[Label, ...] = ()
     severity: str = "error"
+    registers: tuple[RegisterValue, ...] = ()
 
     def __str__(self) -> str:
         return render_gnu(self)
@@ -234,6 +249,9 @@ def render_human(d: Diagnostic, color: bool = False) -> str:
         place = paint("1", printable(f"{label.span}:"))
         lines.append(f"{place} {paint('1;36', 'note:')} {_said(label.message)}")
         lines += _excerpt(label.span)
+    if d.registers:
+        shown = ", ".join(map(str, d.registers))
+        lines.append(f"  {paint('1;36', f'registers of lane {d.registers[0].lane}:')} {_said(shown)}")
     if d.hint:
         lines.append(f"  {paint('1;36', 'hint:')} {_said(d.hint)}")
     return "\n".join(lines)
@@ -252,6 +270,7 @@ def render_json(items: Sequence[Diagnostic]) -> str:
         {"code": d.code, "severity": d.severity, "message": d.message, "hint": d.hint}
         | _place(d.span)
         | {"labels": [{"message": n.message} | _place(n.span) for n in d.labels]}
+        | ({"registers": [r._asdict() for r in d.registers]} if d.registers else {})
         for d in items
     ]
     return json.dumps(rows, indent=1)
@@ -274,6 +293,7 @@ def render_sarif(items: Sequence[Diagnostic], tool: str) -> str:
             "locations": [location(d.span)] if d.span else [],
             "relatedLocations": [location(n.span) | {"message": {"text": n.message}} for n in d.labels],
         }
+        | ({"properties": {"registers": [r._asdict() for r in d.registers]}} if d.registers else {})
         for d in items
     ]
     run = {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from visakit.diagnostics import AssemblyError, Collector
 from visakit.language.platforms import find
 from visakit.language.program import Module
-from visakit.objects.zebin import Zebin
+from visakit.objects.zebin import Zebin, text_name
 from visakit.text.parser import parse_module
 from vlink.inputs import ObjectFile
 
@@ -24,7 +24,7 @@ def zebin_objects(zebin: Zebin) -> list[ObjectFile]:
     objects: list[ObjectFile] = []
     collector = Collector()
     for text in dict.fromkeys(zebin.texts):
-        file = f"{zebin.name}({text.name}.visaasm)"
+        file = text_name(zebin.name, text)
         module = parse_module(text.text, file, platform.name if platform else None, collector)
         if text.is_kernel or not objects:
             name = f"{zebin.name}({text.name})"

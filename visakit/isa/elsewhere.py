@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 ELSEWHERE = {
-    "sub": "there is none: write add with (-) before the second source, add ... A(0,0)<1;1,0> (-)B(0,0)<1;1,0>",
+    "sub": "write add with (-) before the second source, add ... A(0,0)<1;1,0> (-)B(0,0)<1;1,0>",
     "neg": "write mov with the source modifier (-)",
     "abs": "write mov with the source modifier (abs)",
     "fma": "mad does it: dst = src0 * src1 + src2",

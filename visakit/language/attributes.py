@@ -83,13 +83,13 @@ KERNEL_ATTRIBUTES = {
     "Caller": AttributeForm("the kernel calls others"),
     "Composable": AttributeForm("the finalizer may put kernels together"),
     "Entry": AttributeForm("a kernel begins here"),
-    "SepSpillPvtSS": AttributeForm("spills and private memory have scratch of their own"),
+    "SepSpillPvtSS": AttributeForm("separate scratch for spills and private memory"),
     "AllLaneActive": AttributeForm("all lanes of all threads run"),
     "DisableLoadThreadPayloadWA": AttributeForm("the finalizer loads the payload without its workaround"),
 }  # fmt: skip
 VARIABLE_ATTRIBUTES = {
     "Input": AttributeForm("it has a value when the kernel begins"),
-    "Output": AttributeForm("somebody reads it when the kernel has ended"),
+    "Output": AttributeForm("it is read after the end of the kernel"),
     "Input_Output": AttributeForm("both"),
     "NoWidening": AttributeForm("the finalizer keeps its size"),
     "DoNotSpill": AttributeForm("it stays in registers"),
@@ -97,5 +97,5 @@ VARIABLE_ATTRIBUTES = {
     "ForceSpill": AttributeForm("it goes to memory"),
     "ExclusiveLoad": AttributeForm("only one load writes it"),
     "Scope": AttributeForm("who shares the memory of a surface", NUMBER),
-    "SurfaceUsage": AttributeForm("what a surface is for", NUMBER),
+    "SurfaceUsage": AttributeForm("the use of a surface", NUMBER),
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from visakit.diagnostics import Span
@@ -51,11 +51,12 @@ class SourceFiles:
             of their names.
         within: only files in one of these folders are read: the name of a file in a foreign image may be any path of
             this machine.
+        texts: contents by name, which need no files.
     """
 
-    def __init__(self, folders: Sequence[str], within: bool = False) -> None:
+    def __init__(self, folders: Sequence[str], within: bool = False, texts: Mapping[str, str] | None = None) -> None:
         self.folders, self.within = [os.path.realpath(f or ".") for f in folders], within
-        self._lines: dict[str, list[str] | str] = {}
+        self._lines: dict[str, list[str] | str] = {name: text.split("\n") for name, text in (texts or {}).items()}
 
     def text(self, place: SourcePlace) -> str:
         """The text of a line, without blanks at its end; empty if the file is unknown."""

@@ -6,7 +6,7 @@ import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.binary import read_postponed
 from visakit.diagnostics import Diagnostic, FormatError, Label, Span
@@ -17,6 +17,9 @@ from visakit.objects.container import DATA_PREFIX, LAUNCH, LINES, VISA, ZE_INFO,
 from visakit.objects.elf import STT_FUNC, STT_OBJECT, ElfSymbol
 from visakit.objects.lines import Lines, read_lines, write_lines
 from visakit.objects.yaml_lines import Tree
+
+if TYPE_CHECKING:
+    from visakit.language.source_lines import SourceFiles
 
 FUNCTION_BASE, FUNCTION_STEP = 0x1000, 0x40
 DATA_BASE, SLOT = 0x7000_0000_0000, 1 << 32
@@ -96,6 +99,7 @@ class LinkedImage:
             which is faster. Files do not keep it.
         code: the bytes that the module was read from; empty if it was made otherwise.
         summaries: summaries of code that was read and validated before; None if all code is read.
+        texts: gives the texts of a program that are not files, by their names in ``lines``, FILE and LOC.
     """
 
     module: Module
@@ -113,6 +117,7 @@ class LinkedImage:
     approximate: bool = False
     code: bytes = field(default=b"", compare=False)
     summaries: Summaries | None = field(default=None, compare=False)
+    texts: Callable[[], Mapping[str, str]] = field(default=dict, compare=False)
 
     def __repr__(self) -> str:
         names = ", ".join(k.name for k in self.module.kernels)
@@ -193,11 +198,12 @@ class LinkedImage:
         """The place of an instruction of a function, and further places of it.
 
         Where FILE and LOC tell, that is a line of the program that was compiled, else one of the text that was
-        assembled. The contents of the line are known if the file is beside the image or in the working directory.
+        assembled. The contents of the line are known if the file is beside the image or in the working directory, or
+        is one of :attr:`texts`.
         """
-        from visakit.language.source_lines import SourceFiles, SourcePlace, source_lines
+        from visakit.language.source_lines import SourcePlace, source_lines
 
-        files = SourceFiles((os.path.dirname(self.file), ""), within=True)
+        files = self._source_files()
         own = self.span(function, instruction.line if instruction else 0)
         own = files.span(SourcePlace(own.file, own.line))
         number = next((n for n, i in enumerate(function.instructions) if i is instruction), None)
@@ -209,13 +215,19 @@ class LinkedImage:
 
     def declaration(self, function: Function, variable: int) -> Span | None:
         """Where a general variable of a function is declared; None if that is not known."""
-        from visakit.language.source_lines import SourceFiles, SourcePlace
+        from visakit.language.source_lines import SourcePlace
 
         file, numbers = self.lines.get(function.name, ("", []))
         at = len(function.instructions) + variable - FIRST_VARIABLE
         if variable < FIRST_VARIABLE or at >= len(numbers) or not numbers[at]:
             return None
-        return SourceFiles((os.path.dirname(self.file), ""), within=True).span(SourcePlace(file, numbers[at]))
+        return self._source_files().span(SourcePlace(file, numbers[at]))
+
+    def _source_files(self) -> SourceFiles:
+        """The files and texts whose lines messages show."""
+        from visakit.language.source_lines import SourceFiles  # which most images do without
+
+        return SourceFiles((os.path.dirname(self.file), ""), within=True, texts=self.texts())
 
     def line_hint(self, function: Function) -> str:
         """How to see lines of the program that was compiled, of code of a compiler that does not say them."""

@@ -61,6 +61,11 @@ class Zebin:
         return "\n".join(t.text.rstrip("\n") + "\n" for t in self.texts if not names or t.name in names)
 
 
+def text_name(name: str, text: ZebinText) -> str:
+    """What messages call a text of a zebin that has a name."""
+    return f"{name}({text.name}.visaasm)"
+
+
 def is_zebin(data: bytes) -> bool:
     """Whether bytes are a zebin, with texts or without."""
     elf = _compiled(data, _ZE_INFO)

@@ -7,6 +7,7 @@ import sys
 import weakref
 from collections.abc import Sequence
 
+from visakit.diagnostics import Diagnostic, render
 from visakit.opencl import cl, host, info
 from visakit.opencl.allocation import Shared, free_all
 from visakit.opencl.device import Device, Platform, platform
@@ -15,6 +16,7 @@ from visakit.opencl.info import Answers
 from visakit.opencl.objects import ClObject
 from visakit.opencl.order import Order
 from visakit.opencl.settings import watches_races
+from visakit.opencl.texts import in_files
 from vsim.memory.memory import AddressSpace
 
 
@@ -56,6 +58,10 @@ class Context(ClObject):
         """Devices of the context in an array of handles; all of them for no array."""
         require(bool(address) == bool(count), cl.CL_INVALID_VALUE, "an array of devices and its length belong together")
         return [self.device(handle) for handle in host.read_sizes(address, count)] if address else self.devices
+
+    def report_all(self, diagnostics: Sequence[Diagnostic]) -> None:
+        """:meth:`report` diagnostics; the texts that they cite are in files then."""
+        self.report(render(in_files(diagnostics)))
 
     def report(self, message: str) -> None:
         """Report an error outside of calls to the user, and to the program's callback."""

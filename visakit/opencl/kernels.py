@@ -6,10 +6,10 @@ import math
 import re
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from visakit.diagnostics import Diagnostic, Label, SimulationError, Span, VisaError, render
+from visakit.diagnostics import Label, SimulationError, Span, VisaError
 from visakit.objects.yaml_lines import Tree
 from visakit.opencl import cl, ending, host, info, svm
 from visakit.opencl.context import say
@@ -297,7 +297,7 @@ class Kernel(ClObject):
         if result.printed:
             host.print_text(result.printf)
         if diagnostics := result.diagnostics:
-            self.program.context.report(render(diagnostics))
+            self.program.context.report_all(diagnostics)
 
     def _execute(
         self, program: SimulatedProgram, sizes: Sizes, given: Sequence[HeldArgument], turn: Turn | None
@@ -343,8 +343,7 @@ class Kernel(ClObject):
         for index, argument in enumerate(given):
             if whose := self._memory_of(argument):
                 labels.append(Label(Span(self.parameters[index].title(index), 0), whose))
-        whole = Diagnostic(first.code, first.message, first.span, first.hint, tuple(labels), first.severity)
-        self.program.context.report(render([whole, *others]))
+        self.program.context.report_all([replace(first, labels=tuple(labels)), *others])
 
     def _memory_of(self, argument: HeldArgument) -> str:
         """The memory that an argument leads to, in words; empty where it leads to none."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from visakit.diagnostics import VisaError, render
+from visakit.diagnostics import VisaError
 from visakit.objects.image import DATA_BASE, SLOT
 from visakit.opencl import cl, info
 from visakit.opencl.compiler import Made, is_bitcode, is_spirv, linked, log_of, object_of, whole_program
@@ -16,6 +16,7 @@ from visakit.opencl.device import Device
 from visakit.opencl.errors import ClError, require
 from visakit.opencl.info import Answers
 from visakit.opencl.objects import ClObject
+from visakit.opencl.texts import ProgramTexts, keep_source
 
 if TYPE_CHECKING:
     from vsim.launch.signature import KernelSignature
@@ -34,6 +35,7 @@ class Build:
         binary: the zebin; empty without one.
         binary_type: one of ``CL_PROGRAM_BINARY_TYPE_...``.
         loaded: the program, ready to run; None before it is built, and where it has no kernels.
+        texts: its texts, which messages cite; None before it is built.
     """
 
     status: int = cl.CL_BUILD_NONE
@@ -42,6 +44,7 @@ class Build:
     binary: bytes = b""
     binary_type: int = cl.CL_PROGRAM_BINARY_TYPE_NONE
     loaded: SimulatedProgram | None = None
+    texts: ProgramTexts | None = None
     kernels: list[str] = field(default_factory=list)
 
 
@@ -70,6 +73,10 @@ class Program(ClObject):
         """Its name in messages."""
         return f"program {self.number}"
 
+    def name_on(self, device: Device) -> str:
+        """What messages call what there is of it for a device."""
+        return self.name if len(self.builds) == 1 else f"{self.name} for {device.name}"
+
     @property
     def is_intermediate(self) -> bool:
         """Whether its source is SPIR-V."""
@@ -82,6 +89,7 @@ class Program(ClObject):
             ClError: it has kernels, cannot be built, or has errors, which the log then shows.
         """
         self.check_changeable()
+        keep_source(self.name, self.source)
         for device in devices:
             if self.source is None:
                 self._build_binary(device, options)
@@ -147,6 +155,7 @@ class Program(ClObject):
         from vsim.sources.zebins import read_program
 
         space = self.context.space
+        build.texts = ProgramTexts(self.name_on(device), device.name, self.source, build.binary)
         if has_no_kernels(build.binary):
             build.status, build.binary_type = cl.CL_BUILD_SUCCESS, cl.CL_PROGRAM_BINARY_TYPE_EXECUTABLE
             return
@@ -155,7 +164,8 @@ class Program(ClObject):
             with _LINKING:
                 slots = [slot - DATA_BASE // SLOT for slot in space.slots]
                 first = max([slot + 1 for slot in slots if slot >= 0], default=0)
-                image = read_program(build.binary, self.name, device.name, first)
+                image = read_program(build.binary, self.name_on(device), device.name, first)
+                image.texts = build.texts.contents
                 image.lenient_reads = True  # Compilers count on the memory and registers that a device has there.
                 loaded = Simulated(image, space)
         except VisaError as error:
@@ -189,7 +199,7 @@ class Program(ClObject):
         try:
             return {device: program.signature(kernel) for device, program in programs.items()}
         except VisaError as error:
-            self.context.report(render(error.diagnostics))
+            self.context.report_all(error.diagnostics)
             raise ClError(cl.CL_INVALID_KERNEL_DEFINITION, str(error)) from None
 
     def kernel_is_gone(self) -> None:

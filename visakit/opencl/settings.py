@@ -19,6 +19,8 @@ ENGINE_SETTING = "VISAKIT_OPENCL_ENGINE"
 THREADS_SETTING = "VISAKIT_OPENCL_THREADS"
 SCHEDULE_SETTING = "VISAKIT_OPENCL_SCHEDULE"
 TRACE_SETTING = "VISAKIT_OPENCL_TRACE"
+TEXTS_SETTING = "VISAKIT_OPENCL_TEXTS"
+"""The folder for the texts of programs."""
 CHECK_SETTING = "VISAKIT_CHECK"
 """Checks that watch kernels, with commas between them."""
 CHECK_LIMIT_SETTING = "VISAKIT_CHECK_LIMIT"
@@ -53,6 +55,12 @@ def thread_count() -> int | None:
     """Worker threads of a kernel; None for one for each CPU."""
     wanted = whole_number(os.environ.get(THREADS_SETTING, ""))
     return None if wanted is None else max(1, wanted)
+
+
+@cache
+def kept_texts() -> str:
+    """The folder that gets the texts of all programs; empty where only those go to files that messages cite."""
+    return os.environ.get(TEXTS_SETTING, "")
 
 
 @cache

@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 
-from visakit.diagnostics import render
 from visakit.opencl import cl
 from visakit.opencl.context import Context
 from visakit.opencl.objects import current_call
@@ -75,7 +74,7 @@ class CommandAccesses:
                     return
                 said = context.order.transferred(turn, whose, self._accesses(), self)
             if said:
-                context.report(render(said))
+                context.report_all(said)
 
         return both
 

@@ -92,7 +92,7 @@ class Checks:
             if i.desc.flow is Flow.LABEL and i.args["label"] in called:
                 return
             if i.desc.flow is Flow.RETURN and Rule.FUNCTION_ONLY not in i.desc.rules:
-                message = f"{i.desc.mnemonic} stands in the function '{function.name}', outside its subroutines"
+                message = f"{i.desc.mnemonic} in the function '{function.name}', outside its subroutines"
                 hint = "fret returns from a function (manual, chapter 6, FRET)"
                 self.source.warn("W018", message, i.line, self._operand(i, ""), hint)
 

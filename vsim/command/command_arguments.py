@@ -60,6 +60,8 @@ def described_launch(
     texts = _named_values(values)
     signature, take = program.signature(kernel), program.memory.budget()
     numbers = _numbers(signature)
+    for name in texts:
+        _check_name(signature, numbers, name)
     arguments = {n: _value_of(n, text, _declared(signature, numbers.get(n)), take) for n, text in texts.items()}
     if global_size is None:
         raise UsageError("--global-size is missing: how many work-items run, such as 64 or 64,16")
@@ -169,8 +171,7 @@ def given_launch(
     def number(name: str) -> int:
         index = numbers.get(name, _index(name))
         if isinstance(index, str):
-            hint = did_you_mean(name, numbers) or f"arguments are {', '.join(numbers)}"
-            raise UsageError(f"kernel '{signature.name}' has no argument '{name}'; {hint}")
+            raise _no_argument(signature, numbers, name)
         return index
 
     named = _named_values(values)
@@ -196,6 +197,23 @@ def _numbers(signature: KernelSignature) -> dict[str, int]:
     if signature.info is None:
         return {name: index for index, name in enumerate(signature.inputs)}
     return {name: index for index, name in signature.argument_names.items()}
+
+
+def _check_name(signature: KernelSignature, numbers: Mapping[str, int], name: str) -> None:
+    """Refuse a name that no argument has, where ze_info has names; ``%urb`` and others are the launch's.
+
+    Raises:
+        UsageError: there is no such argument.
+    """
+    is_name = isinstance(_index(name), str) and not name.startswith("%")
+    if signature.info is not None and numbers and is_name and name not in numbers:
+        raise _no_argument(signature, numbers, name)
+
+
+def _no_argument(signature: KernelSignature, numbers: Mapping[str, int], name: str) -> UsageError:
+    """The error of a name that no argument has."""
+    hint = did_you_mean(name, numbers) or f"arguments are {', '.join(numbers)}"
+    return UsageError(f"kernel '{signature.name}' has no argument '{name}'; {hint}")
 
 
 def _declared(signature: KernelSignature, index: int | None) -> str:

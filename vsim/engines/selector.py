@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError
 from visakit.objects.image import LinkedImage
 from visakit.usage import warn
-from vsim.engines.llvm import InvalidCode, Overtaken, RefusedInstruction, Unsupported
+from vsim.engines.llvm import InvalidCode, Overtaken, RecordedFault, RefusedInstruction, Unsupported
 from vsim.launch.arrays import Array
 from vsim.launch.dispatch import Dispatch
 
@@ -72,6 +73,11 @@ class EngineSelector:
                 try:
                     native.run(dispatch, threads, max_seconds, held, _overtake if engine == "auto" else None)
                     return "llvm", ""
+                except RecordedFault as fault:
+                    from vsim.engines.numpy.fault_registers import recorded_registers
+
+                    registers = recorded_registers(dispatch, fault.function, fault.number, fault.values, fault.lane)
+                    raise SimulationError(replace(fault.diagnostics[0], registers=registers)) from None
                 except RefusedInstruction as refused:
                     from vsim.engines.numpy.engine import refusal
 

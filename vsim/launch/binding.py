@@ -130,7 +130,7 @@ class _FieldBinder:
             named = ", ".join(signature.names_in_order)
             raise signature.error(
                 f"it takes {expected} argument{'s' if expected != 1 else ''}, the launch has {given}",
-                f"its arguments are {named}" if named else "",
+                f"its arguments are {named}; give them by --arg or a launch file" if named else "",
             )
 
     def _locals(self) -> int:

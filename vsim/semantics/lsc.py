@@ -93,7 +93,7 @@ def _address(m: Machine, instruction: Instruction, count: int | None = None) -> 
     """
     args, a = instruction.args, m.algebra
     t, based = LSC_POINTER_TYPES[args["addr_size"]], _base(m, instruction)
-    read = m.raw_reader(args["addr"], 0, count or args["exec"].size, t, by_lane=count is None)
+    read = m.raw_reader(args["addr"], 0, count or args["exec"].size, t, by_lane=True)
     scale, offset = args["imm_scale"], args["imm_offset"]
     extended = based is not None or args["addr_size"] in _EXTENDED
     wide = UQ if extended else types.UD if t is UW else t
@@ -170,14 +170,15 @@ def _high_half(m: Machine, instruction: Instruction, space: FindSpace, address: 
     """d16u32h: the word is the high half of the dword; a load clears the low half."""
     a, count, raw = m.algebra, instruction.args["exec"].size, data_of(instruction)
     mask, shift = mask_of(m, instruction), a.const(16, types.UD)
-    read, write = m.raw_reader(raw, 0, count, types.UD, by_lane=True), m.raw_writer(raw, 0, count, types.UD)
+    if is_store(instruction):
+        read = m.raw_reader(raw, 0, count, types.UD, by_lane=True)
+        return lambda: m.store(space(), address(), a.cast(read() >> shift, UW), mask(), instruction)
+    write = m.raw_writer(raw, 0, count, types.UD)
 
     def load_step() -> None:
         lanes = mask()
         write(a.cast(m.load(space(), address(), UW, lanes, instruction), types.UD) << shift, lanes)
 
-    if is_store(instruction):
-        return lambda: m.store(space(), address(), a.cast(read() >> shift, UW), mask(), instruction)
     return load_step
 
 

@@ -62,16 +62,14 @@ def _write_as(m: Machine, write: Write, register: DataType, value: Lanes, mask: 
 def _payload(
     m: Machine, instruction: Instruction, memory: DataType, register: DataType, parts: int
 ) -> tuple[list[Read], list[Write]]:
-    """Readers (as the memory type) and writers (from it) of the parts of a payload."""
+    """Readers (as the memory type) of the parts of what is stored, or writers (from it) of what is loaded."""
     raw, count = data_of(instruction), instruction.args["exec"].size
-    step = stride(m, count, register.size)
-    reads, writes = [], []
-    for k in range(parts):
-        read = m.raw_reader(raw, k * step, count, register, by_lane=True)
-        write = m.raw_writer(raw, k * step, count, register)
-        reads.append(read_as(m, read, memory, register))
-        writes.append(write if memory is register else partial(_write_as, m, write, register))
-    return reads, writes
+    places = [k * stride(m, count, register.size) for k in range(parts)]
+    if is_store(instruction):
+        stored = [m.raw_reader(raw, at, count, register, by_lane=True) for at in places]
+        return [read_as(m, read, memory, register) for read in stored], []
+    loaded = [m.raw_writer(raw, at, count, register) for at in places]
+    return [], [write if memory is register else partial(_write_as, m, write, register) for write in loaded]
 
 
 # -- gather and scatter ----------------------------------------------------------------------------------------
@@ -194,7 +192,7 @@ def gather(m: Machine, instruction: Instruction) -> Step:
     space, memory = _surface(m, instruction), unsigned_of(1 << args["elt_size"])
     scale = a.const(memory.size, types.UD)
     base = source(m, args["global_offset"], 1, types.UD)
-    offsets = m.raw_reader(args["offsets"], 0, execution.size, types.UD)
+    offsets = m.raw_reader(args["offsets"], 0, execution.size, types.UD, by_lane=True)
     return transfer(m, plain, space, lambda: a.cast((base() + offsets()) * scale, UQ), [0], memory, types.UD)
 
 

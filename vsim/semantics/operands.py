@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from visakit.diagnostics import RegisterValue
 from visakit.language import types
-from visakit.language.operands import Immediate, Indirect, region_elements
+from visakit.language.operands import (
+    Address,
+    Execution,
+    General,
+    Immediate,
+    Indirect,
+    Raw,
+    VectorOperand,
+    region_elements,
+)
+from visakit.language.program import Function, Instruction
 
 
 def indirect_elements(op: Indirect, count: int) -> tuple[list[int], list[int]]:
@@ -21,6 +32,35 @@ def indirect_elements(op: Indirect, count: int) -> tuple[list[int], list[int]]:
         elements = [op.element] * count
         within = region_elements((vertical, width, horizontal), count)
     return elements, [op.offset + n * op.type.size for n in within]
+
+
+def address_register(
+    function: Function, instruction: Instruction, lane: int, address: int
+) -> tuple[RegisterValue, ...]:
+    """The element of an address variable that led to a register; none where several operands may have done so.
+
+    Args:
+        lane: counted from the first one of the instruction.
+        address: of the register.
+    """
+    operands = [op for op in instruction.args.values() if isinstance(op, Indirect)]
+    execution: Execution | None = instruction.args.get("exec")
+    if len(operands) != 1 or execution is None or lane >= execution.size:
+        return ()
+    elements, added = indirect_elements(operands[0], execution.size)
+    name = f"{function.addresses[operands[0].var].name}({elements[lane]})"
+    return (RegisterValue(name, str(types.UD), execution.offset + lane, str(address - added[lane])),)
+
+
+def is_lane_source(op: VectorOperand | Raw, count: int, by_lane: bool, execution: Execution | None) -> bool:
+    """Whether an operand of so many elements is a register of which each lane has one, or all lanes the same one.
+
+    Args:
+        by_lane: what the reader of a raw operand was told.
+    """
+    is_register = isinstance(op, Address) or (isinstance(op, General | Raw) and op.var != 0)
+    is_of_lanes = by_lane or not isinstance(op, Raw)
+    return is_register and is_of_lanes and (count == 1 or (execution is not None and count == execution.size))
 
 
 def packed_elements(op: Immediate) -> list[int] | list[float] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from visakit.objects.image import LinkedImage, read_image
 from vsim.engines.llvm.host.summaries import known
 
@@ -19,6 +21,15 @@ def is_compiled(data: bytes) -> bool:
     if not is_archive(data):
         return is_zebin(data)
     return any(is_zebin(contents) or is_older_binary(contents) for _, contents in archive_members(data, "<archive>"))
+
+
+def _texts(data: bytes, name: str, platform: str | None) -> dict[str, str]:
+    """The vISA texts of a zebin, by the names that the linker gives them."""
+    from visakit.objects.zebin import find_zebin, read_zebin, text_name
+
+    found = find_zebin(data, name, platform)
+    zebin = read_zebin(*found) if found else None
+    return {text_name(zebin.name, t): t.text for t in zebin.texts} if zebin else {}
 
 
 def read_program(
@@ -41,5 +52,5 @@ def read_program(
     linker = Linker(LinkOptions(platform=platform, first_data_slot=first_data_slot))
     linker.add_bytes(data, name)
     image = linker.run().image
-    image.file, image.compiled = name, True
+    image.file, image.compiled, image.texts = name, True, partial(_texts, data, name, platform)
     return image

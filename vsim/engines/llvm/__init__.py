@@ -6,6 +6,8 @@ from functools import cached_property
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
+from visakit.diagnostics import Diagnostic, SimulationError
+
 if TYPE_CHECKING:
     from visakit.language.program import Function
 
@@ -24,6 +26,19 @@ class RefusedInstruction(Exception):
     def __init__(self, function: Function, number: int) -> None:
         super().__init__(f"instruction {number} of '{function.name}'")
         self.function, self.number = function, number
+
+
+class RecordedFault(SimulationError):
+    """A fault of compiled code, with what its record has of the instruction's sources; the reference engine says which
+    registers these are.
+
+    Attributes:
+        values: bits of each source in the lane; None for those that are not known.
+    """
+
+    def __init__(self, diagnostic: Diagnostic, function: Function, number: int, values: list[int | None], lane: int):
+        super().__init__(diagnostic)
+        self.function, self.number, self.values, self.lane = function, number, values, lane
 
 
 class Overtaken(Exception):

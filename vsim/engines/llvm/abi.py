@@ -8,7 +8,7 @@ from typing import NamedTuple
 NEXT_GROUP, GROUP_COUNT, SLOT_TABLE, SLOT_COUNT, SURFACES, FAULT, STOP = range(0, 56, 8)
 COUNTS, VARIANTS, SLM_SIZE, SCRATCH_SIZE, LOCAL_ITEMS, PARTIAL, OFFSETS = 56, 80, 88, 96, 104, 112, 136
 LOCAL_SIZE, CHUNK = 160, 184
-COVERAGE, GROUP_ORDER, FAULT_INFO = 192, 200, 208
+COVERAGE, GROUP_ORDER = 192, 200
 FINDINGS = 312
 """In launches that checks watch the block of their findings, else 0."""
 PRIVATE, RACE = 320, 328
@@ -17,7 +17,15 @@ its block, else 0.
 """
 ARGUMENTS, ARGUMENTS_COUNT = 336, 344
 """In launches whose accesses outside arguments are looked for, the table of arguments by slot, and its entries."""
-CONTEXT_SIZE = 384
+FAULT_INFO = 352
+CONTEXT_SIZE = 576
+FAULT_SOURCES, LARGEST_STRIDE = 6, 511
+"""Registers of the faulting instruction that a record has room for, and how far the lanes of one may be apart."""
+
+
+def stride_bit(source: int) -> int:
+    """Where the distance of the lanes of a source begins among the bits that say which sources are given."""
+    return 8 + 9 * source
 
 
 class FaultRecord(NamedTuple):
@@ -37,10 +45,29 @@ class FaultRecord(NamedTuple):
     number: int
     size: int
     """Number and size of the memory."""
+    given: int
+    """Which sources of the instruction have their values in the next fields, a bit for each, and the distances of their
+    lanes; 0 where the value is that of the faulting lane.
+    """
+    source0: int
+    source1: int
+    source2: int
+    source3: int
+    source4: int
+    source5: int
+    """The bits of each source, in the order in which the semantics ask for them."""
     thread: int
     group_x: int
     group_y: int
     group_z: int
+
+    def sources(self) -> list[int | None]:
+        """The bits of each source of the instruction in the lane; None for those that are not known."""
+        first = FAULT_FIELDS.index("source0")
+        values = self[first : first + FAULT_SOURCES]
+        strides = [self.given >> stride_bit(n) & LARGEST_STRIDE for n in range(FAULT_SOURCES)]
+        found = [v + s * self.lane & ((1 << 64) - 1) for v, s in zip(values, strides, strict=True)]
+        return [v if self.given >> n & 1 else None for n, v in enumerate(found)]
 
 
 FAULT_FIELDS = FaultRecord._fields
@@ -48,6 +75,8 @@ FLAT, SURFACE, LOCAL, SCRATCH, CALL, BARRIER, DEPTH, REGISTER, FRAMES, IMAGE, CA
 """Kinds of faults."""
 FLAT_WRITTEN, SURFACE_WRITTEN = 12, 13
 """Those of writes in a launch with read-only arrays."""
+ACCESSES = frozenset({FLAT, SURFACE, LOCAL, SCRATCH, FLAT_WRITTEN, SURFACE_WRITTEN})
+"""Those of accesses to memory."""
 REFUSED, UNDEFINED = 14, 15
 """An instruction that cannot be executed; a call of a function that is not there."""
 BINDLESS_NUMBER = 1 << 32

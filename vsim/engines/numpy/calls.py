@@ -105,7 +105,7 @@ class BatchCalls:
                 return False
             activation = self.running.activation
             if counts and activation.depth >= MAXIMUM_DEPTH:
-                raise self._fault(chosen, f"calls are nested more than {MAXIMUM_DEPTH} deep", instruction)
+                raise self._fault(chosen, f"calls are nested more than {MAXIMUM_DEPTH} deep", instruction, False)
             back = activation.active & any_lane(chosen)[:, None]
             activation.split((following, activation.active & ~back))
             enter(chosen, ReturnPoint(activation, following, back))
@@ -122,6 +122,10 @@ class BatchCalls:
             tell(self.running.event, activation)
         self.scheduler.start(activation)
 
-    def _fault(self, lanes: Bools, message: str, instruction: Instruction) -> SimulationError:
+    def _fault(
+        self, lanes: Bools, message: str, instruction: Instruction, shows_registers: bool = True
+    ) -> SimulationError:
         """An error of the first thread among lanes."""
-        return self.faults.at(int(np.flatnonzero(any_lane(lanes))[0]), 0, message, instruction)
+        row = int(np.flatnonzero(any_lane(lanes))[0])
+        registers = self.faults.registers(row, 0, instruction) if shows_registers else ()
+        return self.faults.at(row, 0, message, instruction, registers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from visakit.diagnostics import Diagnostic, SimulationError
+from visakit.diagnostics import Diagnostic, RegisterValue, SimulationError
 from visakit.language.program import Function, Instruction
 from visakit.text.printer import FunctionPrinter
 from vsim.engines.numpy.activation import Running
@@ -22,10 +22,15 @@ class Faults:
 
     def _described(self, instruction: Instruction) -> tuple[str, str]:
         """The text of an instruction, and "instruction 5 of "; of one that stands for a raw message that message's."""
+        number = self._number(instruction)
         instruction = instruction.args.get(RAW_MESSAGE, instruction)
-        numbers = (n for n, i in enumerate(self.function.instructions) if i is instruction)
-        number = next((f"instruction {n} of " for n in numbers), "")
-        return FunctionPrinter(self.function).instruction(instruction), number
+        shown = FunctionPrinter(self.function).instruction(instruction)
+        return shown, "" if number is None else f"instruction {number} of "
+
+    def _number(self, instruction: Instruction) -> int | None:
+        """The number of an instruction, or of the raw message that it stands for; None if the function has neither."""
+        instruction = instruction.args.get(RAW_MESSAGE, instruction)
+        return next((n for n, i in enumerate(self.function.instructions) if i is instruction), None)
 
     def cannot(self, text: str, instruction: Instruction) -> SimulationError:
         """The error that an instruction cannot be executed, raised when it is to be."""
@@ -34,7 +39,14 @@ class Faults:
         message, hint = f"{text} in '{shown}' ({number}'{self.function.name}')", self.image.line_hint(self.function)
         return SimulationError(Diagnostic("S020", message, span, hint, labels))
 
-    def at(self, row: int, lane: int, message: str, instruction: Instruction | None = None) -> SimulationError:
+    def at(
+        self,
+        row: int,
+        lane: int,
+        message: str,
+        instruction: Instruction | None = None,
+        registers: tuple[RegisterValue, ...] = (),
+    ) -> SimulationError:
         """The error for a lane of an instruction, of a thread without one."""
         shown, number = self._described(instruction) if instruction else ("", "")
         lane += first_lane(instruction) if instruction else 0
@@ -42,7 +54,16 @@ class Faults:
         where = f"{number}'{self.function.name}', {self.running.threads.describe(row, lane)}"
         span, labels = self.image.place(self.function, instruction)
         hint = self.image.line_hint(self.function)
-        return SimulationError(Diagnostic("S030", f"{message}{by} ({where})", span, hint, labels))
+        message = f"{message}{by} ({where})"
+        return SimulationError(Diagnostic("S030", message, span, hint, labels, registers=registers))
+
+    def registers(self, row: int, lane: int, instruction: Instruction | None) -> tuple[RegisterValue, ...]:
+        """The registers that an instruction reads in a lane."""
+        if instruction is None:
+            return ()
+        from vsim.engines.numpy.fault_registers import read_registers
+
+        return read_registers(self.dispatch, self.running, self.function, self._number(instruction), row, lane)
 
     def outside(
         self,
@@ -62,9 +83,10 @@ class Faults:
             is_flat: the offset follows from an address of 64 bits.
         """
         name = self.dispatch.name_of(what) if isinstance(what, Buffer) else what
+        registers = self.registers(row, lane, instruction)
         if limit == READ_ONLY:
             message = f"write of {size} bytes to '{name}', an array that is read-only, at offset {offset}"
-            return self.at(row, lane, message, instruction)
+            return self.at(row, lane, message, instruction, registers)
         place = f"'{name}', which has {limit} bytes, at offset {offset if is_flat else shown_offset(offset, limit)}"
         place = place if name else self.dispatch.nowhere(offset & ((1 << 64) - 1))
-        return self.at(row, lane, f"access of {size} bytes outside {place}", instruction)
+        return self.at(row, lane, f"access of {size} bytes outside {place}", instruction, registers)

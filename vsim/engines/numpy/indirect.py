@@ -18,7 +18,7 @@ from vsim.engines.numpy.masks import BatchMasks
 from vsim.engines.numpy.prepared import PreparedFunction
 from vsim.engines.numpy.registers import FILE_BYTES, address_view
 from vsim.launch.arrays import Array, Bools, Bytes, Offsets
-from vsim.semantics.operands import indirect_elements
+from vsim.semantics.operands import address_register, indirect_elements
 
 
 class IndirectOperands:
@@ -132,7 +132,8 @@ class IndirectOperands:
         if bad.any():
             row, lane = (int(found[0]) for found in np.nonzero(bad))
             address = int(np.broadcast_to(offsets, bad.shape)[row, lane])
-            raise self.faults.at(row, lane, self.prepared.layout.outside(address), instruction)
+            registers = address_register(self.prepared.function, instruction, lane, address)
+            raise self.faults.at(row, lane, self.prepared.layout.outside(address), instruction, registers)
         return _clipped(offsets, size, file)
 
     def _inside(self, offsets: Offsets, size: int) -> Bools:

@@ -7,11 +7,8 @@ from collections.abc import Callable
 from visakit.isa.record import Rule
 from visakit.language.operands import (
     SURFACE,
-    Address,
     Execution,
-    General,
     Immediate,
-    Indirect,
     PredicateControl,
     Raw,
     VectorOperand,
@@ -19,8 +16,9 @@ from visakit.language.operands import (
 from visakit.language.program import FIRST_PREDICATE
 from visakit.language.types import DataType
 from visakit.text.printer import FunctionPrinter
-from vsim.engines.numpy.algebra import DTYPES, Mask
+from vsim.engines.numpy.algebra import Mask
 from vsim.engines.numpy.machine import BatchExecution, NumpyMachine
+from vsim.engines.numpy.operand_names import operand_name, raw_name, raw_type
 from vsim.engines.numpy.operands import Read, Write
 from vsim.engines.numpy.prepared import PreparedFunction
 from vsim.launch.arrays import Array, Bools
@@ -71,23 +69,12 @@ class ObservedMachine(NumpyMachine):
 
     def _reader(self, op: VectorOperand, count: int, by_lane: bool = True) -> Read:
         read = self.plain.reader(op, count, by_lane)
-        return (
-            read if isinstance(op, Immediate) else self._telling_reader(ObservedOperand(self._name(op), by_lane), read)
-        )
+        if isinstance(op, Immediate):
+            return read
+        return self._telling_reader(ObservedOperand(operand_name(self.printer, op), by_lane), read)
 
     def _writer(self, op: VectorOperand, count: int) -> Write:
-        return self._telling_writer(ObservedOperand(self._name(op)), self.plain.writer(op, count))
-
-    def _name(self, op: VectorOperand) -> str:
-        """An operand without its region and modifier."""
-        if isinstance(op, General):
-            return self.printer.operands.place(op)
-        if isinstance(op, Address):
-            return f"{self.function.addresses[op.var].name}({op.offset})"
-        if isinstance(op, Indirect):
-            offset = f",{op.offset}" if op.offset else ""
-            return f"r[{self.function.addresses[op.var].name}({op.element}){offset}]"
-        return self.printer.operands.vector(op, False)
+        return self._telling_writer(ObservedOperand(operand_name(self.printer, op)), self.plain.writer(op, count))
 
     def _raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Read:
         read = self.plain.raw_reader(op, offset, count, data_type, by_lane)
@@ -101,9 +88,8 @@ class ObservedMachine(NumpyMachine):
 
     def _raw(self, op: Raw, offset: int, data_type: DataType, by_lane: bool) -> ObservedOperand:
         """A raw operand at a byte offset, shown in the type of its variable if that has the size of its elements."""
-        own = self.function.variable_type(op.var)
-        shown_as = own if own.size == data_type.size and own in DTYPES else None
-        return ObservedOperand(f"{self.function.variable_name(op.var)}.{op.offset + offset}", by_lane, shown_as)
+        shown_as = raw_type(self.printer, op, data_type)
+        return ObservedOperand(raw_name(self.printer, op, offset), by_lane, shown_as)
 
     def _is_of_lanes(self, count: int) -> bool:
         """Whether so many elements of the instruction that is prepared are one for each of its lanes."""

@@ -67,6 +67,10 @@ class PreparedFunction:
             self._views.append(view)
         return found
 
+    def over(self, registers: RegisterFile) -> RegisterFile:
+        """The registers of another preparation of the function, with the views of this one."""
+        return RegisterFile(self.layout, self._views, registers.arrays)
+
     def new_registers(self, threads: HardwareThreads) -> RegisterFile:
         """Fresh registers for an activation."""
         registers = RegisterFile.fresh(self.layout, self._views, threads)

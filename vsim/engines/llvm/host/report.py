@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from visakit.diagnostics import Diagnostic, SimulationError
+from visakit.diagnostics import Diagnostic, RegisterValue, SimulationError
 from visakit.language.calls import size_difference, uncallable
 from visakit.language.program import Function, Instruction
 from visakit.rules.message_sizes import length_difference, shape_difference
@@ -12,7 +12,7 @@ from vsim.analysis.waiting import group_barriers
 from vsim.checks.findings import Who
 from vsim.checks.kinds import ended_instance, finding_of
 from vsim.checks.selection import DIVERGENCE
-from vsim.engines.llvm import RefusedInstruction
+from vsim.engines.llvm import RecordedFault, RefusedInstruction
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.abi import FaultRecord
 from vsim.engines.llvm.host.tables import TURNS_ARENA_BYTES
@@ -24,6 +24,7 @@ from vsim.launch.payload import SCRATCH_HANDLE
 from vsim.memory.images import SurfaceImage
 from vsim.memory.memory import Buffer, shown_offset
 from vsim.observe.positions import ThreadPosition
+from vsim.semantics.operands import address_register
 from vsim.semantics.registers import layout_of
 
 _ALL_BITS = (1 << 64) - 1
@@ -71,9 +72,14 @@ def fault(
     tail = f" by '{text}' (instruction {number} of '{function.name}', {where})"
     span, labels = dispatch.image.place(function, instruction)
     hint = dispatch.image.line_hint(function)
-    return SimulationError(
-        Diagnostic("S030", _what(dispatch, record, function, instruction) + tail, span, hint, labels)
-    )
+    registers: tuple[RegisterValue, ...] = ()
+    if record.kind == cx.REGISTER:
+        registers = address_register(function, instruction, record.lane, record.address)
+    message = _what(dispatch, record, function, instruction) + tail
+    found = Diagnostic("S030", message, span, hint, labels, registers=registers)
+    if not record.given & ((1 << cx.FAULT_SOURCES) - 1):
+        return SimulationError(found)
+    return RecordedFault(found, function, number, record.sources(), lane)
 
 
 def _report_ended(dispatch: Dispatch, function: Function, number: int, record: FaultRecord) -> None:

@@ -8,11 +8,17 @@ one block, which calls the recorder once.
 from __future__ import annotations
 
 from visakit.language import types
+from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.joins import phi
 from vsim.engines.llvm.ir.values import Value
+from vsim.engines.llvm.lower.fault_sources import NOT_KNOWN, recorded
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.bounds import Where
+from vsim.engines.llvm.support.helpers import first_outside_function
+
+_OF_ONE_LANE = cx.ACCESSES | {cx.CALL, cx.CALL_SIZES}
+"""Faults that name the lane whose registers they show."""
 
 
 class FaultExits:
@@ -40,10 +46,25 @@ class FaultExits:
         b.lines = self.state.cold
         b.label(bad, before)
         lane, step, count, address = where()
-        record = (str(kind), str(self.state.at.pc), lane, str(step), str(count), address, number, size)
+        place = (str(kind), str(self.state.at.pc), lane, str(step), str(count), address, number, size)
+        sources = NOT_KNOWN
+        if kind in _OF_ONE_LANE:
+            sources = recorded(self.state, lane, lambda: self._first_outside(lane, size, step, address), bool(step))
+        record = (*place, *sources)
         self.exits.append((record, b.jump("faults")))
         b.lines = hot
         b.label(good, before)
+
+    def _first_outside(self, lane: str, size: str, step: int, address: str) -> str | None:
+        """The lane that is outside a piece of memory, of some that follow each other; None in the flat space."""
+        b, helpers = self.state.b, self.state.module.helpers
+        if not step:
+            return lane
+        if size == "0":
+            return None
+        helpers.setdefault("first_outside", first_outside_function())
+        b.declare("first_outside", "i64", "i64, i64, i64, i64")
+        return b.assign(f"call i64 @first_outside(i64 {lane}, i64 {address}, i64 {size}, i64 {step}) #2")
 
     def record(self) -> bool:
         """Emit the block in which all exits meet; False if the function has no exits. The caller ends the block."""

@@ -179,7 +179,7 @@ class FunctionLowering:
         for tell in self.ran:
             tell(state.function, start, end, 1, running)
         for pc in range(start, end):
-            at.pc, at.execution = pc, state.function.instructions[pc].args.get("exec")
+            at.pc, at.execution, at.sources = pc, state.function.instructions[pc].args.get("exec"), {}
             self._instruction(pc, keep)
             if at.left:
                 return
@@ -212,6 +212,7 @@ class FunctionLowering:
             b.assigned = False
             emit = self._refuse
             if pc not in self.refused:
+                self.machine.sources.begin(instruction)
                 try:
                     emit = SEMANTICS[instruction.desc.semantics](self.semantics_on, instruction)
                 except CannotExecute:

@@ -17,6 +17,7 @@ from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.calls import Calls
 from vsim.engines.llvm.lower.checks.observers import LoweredAccess
 from vsim.engines.llvm.lower.control_flow import ControlFlowLowering
+from vsim.engines.llvm.lower.fault_sources import NotedSources
 from vsim.engines.llvm.lower.faults import FaultExits
 from vsim.engines.llvm.lower.float_controls import FloatControls
 from vsim.engines.llvm.lower.images import ImageNumber, Images
@@ -51,8 +52,9 @@ class LoweringMachine:
         self.texels = TexelAccess(state.b, exits.leave_if, module.helpers, module.row)
         operands = Operands(state, masks, self.access)
         self.type_of = operands.type_of
-        self.reader, self.writer = operands.reader, operands.writer
-        self.raw_reader, self.raw_writer = operands.raw_reader, operands.raw_writer
+        self.sources = NotedSources(state, operands)
+        self.reader, self.writer = self.sources.reader, operands.writer
+        self.raw_reader, self.raw_writer = self.sources.raw_reader, operands.raw_writer
         self.state_reader, self.state_writer = operands.state_reader, operands.state_writer
         self.predicate_writer, self.address_of = operands.predicate_writer, operands.address_of
         self.mask, self.predicate_bits = masks.mask, masks.predicate_bits

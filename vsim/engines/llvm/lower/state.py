@@ -50,6 +50,8 @@ class Position:
     """Whether an instruction has ended the block."""
     running_parts: dict[tuple[int, int], Value] = field(default_factory=dict)
     """Parts of the running lanes by first lane and size."""
+    sources: dict[int, Value] = field(default_factory=dict)
+    """What the instruction has read of registers that faults show, by number (``fault_sources.py``)."""
     around: Position | None = None
     """The nearest block in which all lanes of this one ran when it was run last."""
 

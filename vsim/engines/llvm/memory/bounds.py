@@ -55,7 +55,11 @@ class CheckedBounds:
 
         def counted() -> tuple[str, int, int, str]:
             lane, step, count, address = where()
-            return (self.b.assign(f"add i64 {lane}, {part.first}") if part.first else lane), step, count, address
+            if lane.isdecimal():
+                lane = str(int(lane) + part.first)
+            elif part.first:
+                lane = self.b.assign(f"add i64 {lane}, {part.first}")
+            return lane, step, count, address
 
         self.leave(condition, part.space.kind, part.space.number, part.space.size or "0", counted)
 

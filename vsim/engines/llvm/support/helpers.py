@@ -252,6 +252,13 @@ def row_function(name: str, flat: bool, index: str, size: int, mask: int | None,
     return module([text], {n: f"declare i64 @llvm.{n}(i64, {t})" for n, t in intrinsics})
 
 
+def first_outside_function() -> str:
+    """The module of a function that takes a lane, its address in a piece of memory, the size of that, and how far the
+    addresses of the lanes behind are apart; it returns the first one of them that is outside.
+    """
+    return module([fill("lanes", "first_outside")], {})
+
+
 def block_function(name: str, flat: bool) -> str:
     """The module of a function that copies the bytes of a block as far as these are in the memory where it begins, and
     zeros behind them.

@@ -467,3 +467,13 @@ lane:
 done:
   ret void
 }
+
+;; first_outside
+define i64 @first_outside(i64 %lane, i64 %address, i64 %size, i64 %step) #2 {
+  %left = sub i64 %size, %address
+  %inside = udiv i64 %left, %step
+  %begins = icmp ult i64 %address, %size
+  %behind = select i1 %begins, i64 %inside, i64 0
+  %found = add i64 %lane, %behind
+  ret i64 %found
+}
