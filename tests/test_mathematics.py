@@ -17,6 +17,8 @@ from vsim.launch.launch import Launch
 from vsim.program import Program
 from vsim.semantics import mathematics
 
+KEEP = "or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud\n"
+"""As compilers begin kernels: all denormals are kept."""
 CASES = {
     "exp": (mathematics.exp, np.exp2, [(-150, 129), (-1, 1)]),
     "log": (mathematics.log, np.log2, [(1e-40, 2), (0.9, 1.1), (1, 3e38)]),
@@ -194,11 +196,11 @@ def _launched(program, bits, engine):
 
 
 def _program_and_bits(name, data_type, before=""):
-    """A program that computes a function, behind other lines, what it is computed of, and its type."""
+    """A program that keeps denormals and computes a function, behind other lines, what of, and its type."""
     lanes = 8 if data_type == "f" else 16
     alias = f".decl Y v_type=G type={data_type} num_elts={lanes} align=GRF alias=<X,0>\n.decl BASE"
     text = COPY.replace(".decl BASE", alias).replace(
-        "MIDDLE", f"{before}{name} (M1_NM, {lanes}) Y(0,0)<1> Y(0,0)<1;1,0>"
+        "MIDDLE", f"{KEEP}{before}{name} (M1_NM, {lanes}) Y(0,0)<1> Y(0,0)<1;1,0>"
     )
     program = Program(build_text(text))
     random = np.random.default_rng(3)

@@ -51,9 +51,9 @@ from __future__ import annotations
 import enum
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
+from visakit.forks import cached_property
 from visakit.isa.enums import ENUMERATED, GROUPS, TARGET_OUTPUTS
 from visakit.language.operands import Address, General, Immediate, Indirect, Predicate, State
 from visakit.language.platforms import ALL

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
+from visakit.forks import cached_property
 from visakit.language import types
 from visakit.language.program import Instruction
 from vsim.analysis.exchanges import is_for_lanes, ordering_steps
