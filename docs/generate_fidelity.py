@@ -44,11 +44,13 @@ to order: a yes may be a false alarm, a no is certain.
   where the program changes it, in the rounding mode of `%cr0`: conversions, to bf, too, and `add`, `mul`, `mad`, `div`,
   `inv`, `sqrt` and their IEEE forms, with and without `.sat`. `frc`, `lrp`, `line`, `plane` and the dot products round
   each of their steps so. An exact zero sum is -0 when rounded down, unless all summands are +0. The others, `fcvt` among
-  them, round to nearest even.
+  them, round to nearest even. Functions (`exp`, `log`, `pow`, `sin`, `cos`, `rsqrt`, `tanh`, `sigm`) are rounded once to
+  the type that they execute in, the widest of their operands; a narrower destination gets that result converted, as
+  from a math unit, so that f to hf is off by up to 0.5002 units.
 * A program that writes `%cr0` keeps the denormals of the types whose bits it sets (df 0x40, f and bf 0x80, hf 0x400);
   computations and comparisons read denormals of the other types as zeros of the same sign, and they and conversions give
-  such zeros. Plain copies keep them. A program that never writes `%cr0` keeps all, but kernels of `Target="cm"` take them
-  as zeros; `vsim --json` reports it if floats were computed (`denormals`).
+  such zeros. Plain copies keep them. A program that never writes `%cr0` keeps none, as threads begin with 0 there;
+  `vsim --json` reports it if floats were computed (`denormals`).
 * Integers are computed with as many bits as they need, for any mixture of types: (-) and (abs) of the least number of a
   type are its greatest plus one, and `.sat` gives the nearest number of the destination to the exact result. Without
   `.sat` its low bits remain.

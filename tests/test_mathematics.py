@@ -17,6 +17,8 @@ from vsim.launch.launch import Launch
 from vsim.program import Program
 from vsim.semantics import mathematics
 
+KEEP = "or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud\n"
+"""As compilers begin kernels: all denormals are kept."""
 CASES = {
     "exp": (mathematics.exp, np.exp2, [(-150, 129), (-1, 1)]),
     "log": (mathematics.log, np.log2, [(1e-40, 2), (0.9, 1.1), (1, 3e38)]),
@@ -181,6 +183,24 @@ def test_powers_of_whole_numbers_need_no_polynomial(rounding):
         assert not re.search(r"double|@llvm\.fma", translate(dispatch, full=True).text)
 
 
+@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos", "rsqrt"])
+def test_a_narrower_destination_gets_the_result_converted(name, engine):
+    """Functions of f execute in f, and f is what becomes hf, as docs/fidelity.md says."""
+    found = {}
+    for dst, lines in {
+        "f": [f"{name} (M1_NM, 8) Y(0,0)<1> Y(0,0)<1;1,0>"],
+        "hf": [f"{name} (M1_NM, 8) H(0,0)<2> Y(0,0)<1;1,0>"],
+    }.items():
+        aliases = ".decl Y v_type=G type=f num_elts=8 align=GRF alias=<X,0>\n"
+        aliases += ".decl H v_type=G type=hf num_elts=16 align=GRF alias=<X,0>\n.decl BASE"
+        text = COPY.replace(".decl BASE", aliases).replace("MIDDLE", "\n".join([KEEP.strip(), *lines]))
+        numbers = np.random.default_rng(5).uniform(0.01, 10, 1 << 12).astype("f4")
+        found[dst] = _launched(Program(build_text(text)), numbers.view("u4"), engine)
+    halves = found["hf"].view("f2")[::2]
+    assert (halves == found["f"].view("f4").astype("f2")).all()
+
+
 def _same(one, other):
     """Whether two arrays have the same bits, or NaN."""
     bits = f"u{one.itemsize}"
@@ -194,11 +214,11 @@ def _launched(program, bits, engine):
 
 
 def _program_and_bits(name, data_type, before=""):
-    """A program that computes a function, behind other lines, what it is computed of, and its type."""
+    """A program that keeps denormals and computes a function, behind other lines, what of, and its type."""
     lanes = 8 if data_type == "f" else 16
     alias = f".decl Y v_type=G type={data_type} num_elts={lanes} align=GRF alias=<X,0>\n.decl BASE"
     text = COPY.replace(".decl BASE", alias).replace(
-        "MIDDLE", f"{before}{name} (M1_NM, {lanes}) Y(0,0)<1> Y(0,0)<1;1,0>"
+        "MIDDLE", f"{KEEP}{before}{name} (M1_NM, {lanes}) Y(0,0)<1> Y(0,0)<1;1,0>"
     )
     program = Program(build_text(text))
     random = np.random.default_rng(3)

@@ -47,6 +47,7 @@ PYTHON = {
     "make run fork-run": f"0 wrong\n0 wrong\ndestructor: {RELEASED}child 5\ndestructor: {RELEASED}",
     "make run python-fork": f"0 wrong\ndestructor: {RELEASED}child 5\ndestructor: {RELEASED}",
     "make run blocked fork-finish": f"0 wrong\nfinish -5\ndestructor: {RELEASED}child 5\ndestructor: {RELEASED}",
+    "make run endless wait fork-run": f"0 wrong\n0 wrong\ndestructor: {RELEASED}child 5\ndestructor: {RELEASED}",
     "make run exit": f"0 wrong\ndestructor: {RELEASED}",
     "make run python-_exit": "0 wrong\n",
     "make run thread-exit": f"0 wrong\ndestructor: {RELEASED}",
@@ -73,6 +74,7 @@ CPP = {
     "make run fork-run": f"0 wrong\n0 wrong\ndestructor: {RELEASED}child 5\ndestructor: {RELEASED}",
     "make atexit enqueue fork": f"atexit: {RELEASED}child 5\natexit: {RELEASED}",
     "make run blocked fork-finish": f"0 wrong\nfinish -5\ndestructor: {RELEASED}child 5\ndestructor: {RELEASED}",
+    "make run endless wait fork-run": f"0 wrong\n0 wrong\ndestructor: {RELEASED}child 5\ndestructor: {RELEASED}",
     "make run _exit": "0 wrong\n",
 }
 """The same of a program in C++, in which the driver has begun Python: later ends are those of static variables."""

@@ -1,8 +1,11 @@
 """The library interface: arguments from Python values, shared memory, images, ``expect``."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from conftest import DATA, build, build_text
+from test_ocloc import needs_ocloc
 
 import visakit
 import vlink
@@ -49,6 +52,46 @@ def test_what_does_not_fit_is_named(program, args, message):
     with pytest.raises(LaunchError, match=message):
         program.launch("scale", 8, 8, args(data, change))
     assert (data == 1).all()
+
+
+def _numbers(**given):
+    """What a kernel with scalars of many types gets; the first two as floats, the others as whole numbers."""
+    text = """kernel void s(global float *x, global long *y, float a, half h, uint n, long q, uchar c)
+{ x[0] = a; x[1] = h; y[0] = n; y[1] = q; y[2] = c; }"""
+    Path("s.cl").write_text(text)
+    program = vsim.load("s.cl", platform="tgllp")
+    x, y = np.zeros(2, "f4"), np.zeros(3, "i8")
+    program.s(x=x, y=y, global_size=1, **{**dict(a=0.0, h=0.0, n=0, q=0, c=0), **given})
+    return [*x.tolist(), *y.tolist()]
+
+
+@needs_ocloc
+def test_numpy_numbers_are_numbers_of_their_kind(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert _numbers(a=np.float64(3.5), h=np.float32(1.5), n=np.int64(3), q=np.int32(-3), c=np.int64(255)) == [
+        3.5, 1.5, 3, -3, 255,
+    ]  # fmt: skip
+    assert _numbers(a=np.float16(2.5), h=np.array(0.5), n=np.True_, q=np.uint8(200)) == [2.5, 0.5, 1, 200, 0]
+    assert _numbers(a=np.float64(np.inf), h=65519.0) == [np.inf, 65504.0, 0, 0, 0]
+
+
+@needs_ocloc
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (dict(a=np.int32(3)), r"'a'\) is float, and the scalar is of type int32 .*float\(value\), or value.view\('f4'\)"),
+        (dict(a=np.bool_(1)), r"is float, and the scalar is of type bool \[S003\] \(pass float\(value\)\)"),
+        (dict(n=np.float32(3)), r"'n'\) is uint, and the scalar is of type float32"),
+        (dict(h=np.uint16(0x3E00)), r"'h'\) is half, and the scalar is of type uint16"),
+        (dict(n=np.int64(1 << 40)), "1099511627776 does not fit uint"), (dict(c=np.int64(256)), "256 does not fit uchar"),
+        (dict(a=1e39), r"1e\+39 does not fit float"), (dict(a=np.float64(1e300)), r"1e\+300 does not fit float"),
+        (dict(h=65520.0), "65520.0 does not fit half"), (dict(h=-(10**400)), "does not fit half"),
+    ],
+)  # fmt: skip
+def test_numbers_of_another_kind_or_size_are_refused(given, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LaunchError, match=message):
+        _numbers(**given)
 
 
 @ENGINES

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
 
 from visakit.diagnostics import Diagnostic, Span, VisaError
+from visakit.forks import cached_property
 
 LONGEST_LINE = 160
 """Characters of a line that messages show; files of programs have all in one."""

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import os
-import threading
-import weakref
 from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Unpack
@@ -80,7 +78,6 @@ class Program:
         self.last_launches: dict[str, LastLaunch] = {}
         self.callable_kernels: dict[str, Kernel] = {}
         self.running = self.memory.running
-        _PROGRAMS.add(self)
         self.data = [
             self.memory.allocate(
                 section.name, np.frombuffer(bytearray(section.contents), np.uint8), section.writable, section.address
@@ -403,20 +400,6 @@ def _show(text: str, wanted: bool) -> None:
         from vsim.observe.printf import show
 
         show(text)
-
-
-_PROGRAMS: weakref.WeakSet[Program] = weakref.WeakSet()
-
-
-def _unlock_programs() -> None:
-    """In a forked process, which has none of the threads that may have held their locks."""
-    for program in list(_PROGRAMS):
-        program.memory.lock = threading.RLock()
-        program.memory.running = program.running = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock_programs)
 
 
 def _sizes(value: Size, what: str, least: int = 1) -> tuple[int, ...]:

@@ -5,13 +5,13 @@ The arithmetic is that of 32-bit floats with denormals as zeros and one standard
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 import numpy as np
 
 import visakit.ctm.table as table
 from visakit.ctm.plan import PlannedOperand, UnitPlan
+from visakit.forks import cached_property
 from vsim.launch.arrays import Array, Bools
 
 _SIGN, _EXPONENT = np.uint32(0x80000000), np.uint32(0x7F800000)
@@ -58,17 +58,17 @@ class UnitOperands:
     def __init__(self, bank: SourceBank, operands: tuple[PlannedOperand, ...], rows: tuple[int, ...]) -> None:
         self.bank, self.operands, self.rows = bank, operands, rows
 
-    @functools.cached_property
+    @cached_property
     def a(self) -> Array:
         """The first operand."""
         return self._operand(0)
 
-    @functools.cached_property
+    @cached_property
     def b(self) -> Array:
         """The second operand."""
         return self._operand(1)
 
-    @functools.cached_property
+    @cached_property
     def c(self) -> Array:
         """The third operand."""
         return self._operand(2)

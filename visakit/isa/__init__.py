@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
+from visakit.forks import cached_property
 from visakit.isa import arithmetic, flow, logic, lsc, memory, misc, move, sampler, sync
 from visakit.isa.layout import Field
 from visakit.isa.record import InstructionDesc

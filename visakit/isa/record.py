@@ -27,9 +27,9 @@ import enum
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, TypedDict, Unpack
 
+from visakit.forks import cached_property
 from visakit.isa.enums import ENUMERATED, GROUPS
 from visakit.isa.layout import Field, parse_layout
 from visakit.isa.suffixes import Choice, Flag, Hint, Number, Saturate, Suffix

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from visakit.forks import free_in_child
 from visakit.language.platforms import MAXIMUM_GRF_SIZE
 from visakit.language.types import UD, UQ, UW, DataType
 
@@ -173,18 +173,8 @@ class AliasCircle(Exception):
     """A variable is, over others, an alias of itself."""
 
 
-_READING = threading.RLock()
+_READING = free_in_child(threading.RLock())
 """Held while postponed parts are read."""
-
-
-def _unlock_reading() -> None:
-    """In a forked process, which has not the thread that may have held the lock."""
-    global _READING
-    _READING = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock_reading)
 
 BODY: dict[str, Callable[[], object]] = {
     **dict.fromkeys(("strings", "variables", "addresses", "predicates", "labels"), list),

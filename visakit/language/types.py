@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+
+from visakit.forks import cached_property
 
 UNSIGNED, SIGNED, FLOAT, VECTOR, BOOL = "unsigned", "signed", "float", "vector", "bool"
 

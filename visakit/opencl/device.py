@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 
 import visakit
 from visakit.compiler.devices import compiler_driver, preferred_device
+from visakit.forks import cached_property
 from visakit.language.platforms import PLATFORMS, find
 from visakit.opencl import cl, info
 from visakit.opencl.errors import ClError

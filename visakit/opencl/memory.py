@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from visakit.forks import free_in_child
 from visakit.objects.image import SLOT
 from visakit.opencl import cl, host, info, svm
 from visakit.opencl.allocation import readable
@@ -83,7 +84,7 @@ class Memory(ClObject):
         self.creator = current_call()
         self.maps: list[Mapping] = []
         self.endings: list[Callable[[], None]] = []
-        self.lock = threading.Lock()
+        self.lock = free_in_child(threading.Lock())
 
     @property
     def name(self) -> str:

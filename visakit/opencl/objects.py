@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Self
 
+from visakit.forks import free_in_child
 from visakit.opencl import cl, host
 from visakit.opencl.errors import ClError, require
 
@@ -31,7 +32,7 @@ _calloc = ctypes.CDLL(None).calloc
 """The C library's memory: the program may release an object after Python has freed all Python memory."""
 _calloc.argtypes, _calloc.restype = (ctypes.c_size_t, ctypes.c_size_t), ctypes.c_void_p
 _free: collections.deque[int] = collections.deque()
-_MAKING = threading.RLock()
+_MAKING = free_in_child(threading.RLock())
 
 
 def set_dispatch_table(address: int) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from visakit.diagnostics import VisaError
+from visakit.forks import free_in_child
 from visakit.objects.image import DATA_BASE, SLOT
 from visakit.opencl import cl, info
 from visakit.opencl.compiler import Made, is_bitcode, is_spirv, linked, log_of, object_of, whole_program
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from vsim.launch.signature import KernelSignature
     from vsim.program import Program as SimulatedProgram
 
-_LINKING = threading.Lock()
+_LINKING = free_in_child(threading.Lock())
 """Data gets its place while a program is linked: one after the other."""
 
 

@@ -8,11 +8,11 @@ derived, others can use (:mod:`visakit.text.tables`): Lark is loaded when a line
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from visakit.forks import cached_property
 from visakit.text import tables
 from visakit.text.tables import Derivation, Kept, Scanner
 
@@ -96,17 +96,17 @@ class Grammar(Generic[Node]):
         self.nodes: dict[str, dict[str, Node]] = {rule: {} for rule in placed}
         """What placed rules found, by rule and text: equal texts share a node."""
 
-    @functools.cached_property
+    @cached_property
     def lark(self) -> Lark:
         """The parser."""
         return tables.load(self.name, self.start)
 
-    @functools.cached_property
+    @cached_property
     def _kept(self) -> Kept:
         found = tables.read_kept(self.name) if self.remember else None
         return found or Kept(tables.scanner(self.lark), {})
 
-    @functools.cached_property
+    @cached_property
     def _scanner(self) -> tuple[re.Pattern[str], re.Pattern[str], list[str], list[dict[str, str]]]:
         scanner: Scanner = self._kept.scanner
         return re.compile(scanner.pattern), re.compile(scanner.skipped), scanner.names, scanner.exact

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
+from visakit.forks import cached_property
 from visakit.isa.record import Flow
 from visakit.language.program import Function, Instruction
 

@@ -7,9 +7,9 @@ variables.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 from visakit.diagnostics import did_you_mean
+from visakit.forks import cached_property
 from visakit.language.platforms import SMALLEST_GRF_SIZE
 from visakit.language.program import Input
 from visakit.objects.payload import round_up

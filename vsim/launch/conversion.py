@@ -84,7 +84,7 @@ class ArgumentConverter:
         if isinstance(value, np.ndarray) and value.shape != ():
             return self._array(index, value)
         if isinstance(value, (np.generic, np.ndarray)):
-            return ScalarArgument(value.tobytes())
+            return ScalarArgument(self._numpy_scalar(index, value))
         if value is None and self._takes_null(index):
             return ScalarArgument(NULL)
         rule = self._rule(index)
@@ -97,6 +97,22 @@ class ArgumentConverter:
             f"cannot be a {type(value).__name__}",
             "pass a numpy array, a number, a numpy scalar (also of a structured dtype), Image or Sampler",
         )
+
+    def _numpy_scalar(self, index: int, value: np.generic | Array) -> bytes:
+        """A number of the kind that the kernel declares, if it fits; the bytes where it declares none."""
+        rule, given = self._rule(index), value.dtype
+        kinds = {"f": "f", "b": "iu", "i": "iu", "u": "iu"}
+        if given.kind not in kinds or self._declared(index) is None or rule.elements != 1:
+            return value.tobytes()
+        wanted = np.dtype(SCALAR_TYPES[rule.type])
+        if wanted == given:
+            return value.tobytes()
+        if wanted.kind not in kinds[given.kind]:
+            hint = f"pass {'float' if wanted.kind == 'f' else 'int'}(value)"
+            if wanted.itemsize == given.itemsize:
+                hint += f", or value.view('{wanted.str[1:]}') if that is what its bits are"
+            raise self.fail(index, f"is {self._shown(index, rule.type)}, and the scalar is of type {given}", hint)
+        return self._scalar(index, float(value) if wanted.kind == "f" else int(value), rule)
 
     def read_numbers(self, launch: Launch) -> tuple[int, str]:
         """Have the scalars of a launch file that say no type have that of the kernel's argument.

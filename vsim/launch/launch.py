@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Sequence
@@ -204,15 +205,19 @@ def scalar_bytes(value: object, type_name: str, name: str) -> bytes:
     numbers = [n for n in given if isinstance(n, (int, float))]
     if len(numbers) < len(given):
         raise launch_error(f"{shown(value)} is not a number or a list of numbers", name)
+    misfit = f"{shown(numbers[0] if len(numbers) == 1 else value)} does not fit {type_name}"
     if dtype.kind == "f":
         try:
             with np.errstate(over="ignore"):
-                return np.array(numbers, dtype).tobytes()
+                found = np.array(numbers, dtype)
         except OverflowError:  # A whole number of Python beyond all floats.
-            raise launch_error(f"{shown(value)} does not fit {type_name}", name) from None
+            found = np.array(math.inf)
+        if np.isinf(found).sum() != sum(n in (math.inf, -math.inf) for n in numbers):
+            raise launch_error(misfit, name)
+        return found.tobytes()
     bits = 8 * dtype.itemsize
     if any(n != n // 1 or not -(1 << (bits - 1)) <= n < 1 << bits for n in numbers):
-        raise launch_error(f"{shown(numbers[0] if len(numbers) == 1 else value)} does not fit {type_name}", name)
+        raise launch_error(misfit, name)
     return b"".join((int(n) & ((1 << bits) - 1)).to_bytes(dtype.itemsize, "little") for n in numbers)
 
 

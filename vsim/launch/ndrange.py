@@ -5,12 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from visakit.diagnostics import Diagnostic, LaunchError, Span
+from visakit.forks import cached_property
 from visakit.language.program import widest_instruction
 from visakit.usage import warn
 from vsim.launch.launch import Launch, dimensions

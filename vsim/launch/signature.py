@@ -14,10 +14,10 @@ A launch is a sequence of values, each of which is complete when the next is mad
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from visakit.diagnostics import Diagnostic, FormatError, LaunchError, Span, did_you_mean
+from visakit.forks import cached_property
 from visakit.language.program import FIRST_VARIABLE, Function, Input
 from visakit.objects.image import KernelSummary, LinkedImage
 from visakit.objects.yaml_lines import Tree

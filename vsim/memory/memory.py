@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from visakit.diagnostics import Diagnostic, LaunchError
+from visakit.forks import free_in_child
 from visakit.objects.image import SLOT, SLOT_OFFSET
 from vsim.launch.array_files import Take
 from vsim.launch.arrays import Array, Bytes
@@ -182,8 +183,8 @@ class AddressSpace:
         self.kept: dict[Place, Array] = {}
         self.guarded: dict[int, Guarded] = {}
         """By slot, the parts of buffers with separate addresses (:meth:`guard`)."""
-        self.lock = threading.RLock()
-        self.running = threading.RLock()
+        self.lock = free_in_child(threading.RLock())
+        self.running = free_in_child(threading.RLock())
         self.limit: int | None = None
         """Bytes that launches may take; None for as many as there are."""
 

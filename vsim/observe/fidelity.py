@@ -31,8 +31,8 @@ def class_of(desc: InstructionDesc) -> str:
 class Report:
     """Mnemonics that executed, by class, and whether results within the manual's freedom may decide where things go.
 
-    ``denormals``: where floats were computed and the program never writes %cr0, what became of them: ``kept``, though a
-    thread begins with 0 in %cr0, which asks for zeros, or ``zeros``, as for ``Target="cm"``; else empty.
+    ``denormals``: ``zeros`` where floats were computed and the program never writes %cr0: a thread begins with 0 there,
+    which asks for zeros; else empty.
     """
 
     exact: list[str]
@@ -168,7 +168,7 @@ def report(
 ) -> Report:
     """Classes of the instructions that executed, and whether inexact results may have decided where things went.
 
-    What became of denormals is told where the ``modes`` of the program are given.
+    What becomes of denormals is told where the ``modes`` of the program are given.
 
     The second part follows values through registers, predicates and memory to addresses and branches without regard to
     order, so it says yes too often rather than too seldom.
@@ -193,7 +193,7 @@ def report(
         sorted(within),
         any(inexact.intersection(e.address) for e in effects),
         any(inexact.intersection(e.branch) for e in effects),
-        ("zeros" if modes.flushed else "kept") if computes and modes is not None and not modes.written else "",
+        "zeros" if computes and modes is not None and not modes.written else "",
     )
 
 

@@ -175,8 +175,8 @@ class FloatModes:
     """What a program does with the float controls of %cr0.
 
     ``rounding``: it may change the rounding mode. ``flushed``: types whose denormals count as zeros while their bit is
-    clear; without bits that are always kept. A program that never writes %cr0 (``written``) keeps all denormals,
-    but for kernels of ``Target="cm"``: their compiler leaves %cr0 alone where it wants zeros, as threads begin with 0.
+    clear; without bits that are always kept. Threads begin with zeros in %cr0, so that a program that never writes it
+    (``written``) keeps no denormals.
     """
 
     rounding: bool
@@ -188,9 +188,8 @@ def float_modes(functions: Iterable[Function]) -> FloatModes:
     """The float modes of a kernel and the functions that it may call; the kernel comes first."""
     # Bits that are set before control can go anywhere but to the next instruction, that are set and cleared somewhere.
     kept = set_somewhere = cleared = 0
-    straight, decides = True, False
+    straight = True
     for function in functions:
-        decides = decides or (function.is_kernel and function.is_cm)
         for i in function.instructions:
             flow = i.desc.flow
             straight = straight and (flow in (Flow.NEXT, Flow.LABEL) or flow.is_barrier)
@@ -200,9 +199,8 @@ def float_modes(functions: Iterable[Function]) -> FloatModes:
                 kept |= sets & ~clears if straight else 0
                 set_somewhere, cleared = set_somewhere | sets, cleared | clears
         straight = False
-    written = bool(set_somewhere | cleared)
-    flushed = {t: bit for t, bit in DENORMAL_BITS.items() if not bit & kept & ~cleared} if written or decides else {}
-    return FloatModes(bool(set_somewhere & ROUNDING_BITS), flushed, written)
+    flushed = {t: bit for t, bit in DENORMAL_BITS.items() if not bit & kept & ~cleared}
+    return FloatModes(bool(set_somewhere & ROUNDING_BITS), flushed, bool(set_somewhere | cleared))
 
 
 CONTROL_UPDATES: dict[str, Callable[[int, int], int]] = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 from visakit.diagnostics import Diagnostic, SimulationError
+from visakit.forks import cached_property
 
 if TYPE_CHECKING:
     from visakit.language.program import Function

@@ -77,7 +77,7 @@ class NumpyMachine:
 
         modes = dispatch.float_modes
         spins = dispatch.signature.summary.spins
-        may_narrow = not (modes.rounding or modes.flushed or dispatch.checks or spins)
+        may_narrow = not (modes.rounding or (modes.flushed and modes.written) or dispatch.checks or spins)
         branches = spin_branches(control_flow(prepared.function), prepared.layout) if spins else frozenset()
         flow = BatchControlFlow(prepared, running, scheduler, dispatch.lanes, may_narrow, branches, batch.observers)
         self.goto, self.jump, self.switch, self.leave = flow.goto, flow.jump, flow.switch, flow.leave

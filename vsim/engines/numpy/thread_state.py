@@ -56,8 +56,11 @@ class BatchThreadState:
 
     def denormals(self, data_type: DataType) -> Bools | None:
         """The threads whose %cr0 asks for zeros instead of the denormals of a type; None if none ever does."""
-        bit = self.dispatch.float_modes.flushed.get(data_type)
-        return None if bit is None else (self._control() & np.uint32(bit)) == 0
+        modes = self.dispatch.float_modes
+        bit = modes.flushed.get(data_type)
+        if bit is None:
+            return None
+        return (self._control() & np.uint32(bit)) == 0 if modes.written else np.ones((1, 1), np.bool_)
 
     def _control(self) -> Dwords:
         return self.running.threads.predefined(CR0).view(np.uint32)[:, :1]

@@ -14,7 +14,7 @@ from llvmlite import binding as llvm
 from visakit.diagnostics import UsageError
 from vsim.engines.llvm import InvalidCode
 from vsim.engines.llvm.host.code_addresses import near_each_other
-from vsim.engines.llvm.host.shutdown import in_llvm
+from vsim.engines.llvm.host.shutdown import ProcessEndsError, in_llvm
 from vsim.engines.llvm.target import converts_halves, has_feature, target
 
 _INITIALIZED = False
@@ -220,7 +220,8 @@ class _Engine(llvm.ExecutionEngine):  # type: ignore[misc] # llvmlite has no typ
 
     def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
         if not ends():
-            self.close()
+            with contextlib.suppress(ProcessEndsError), in_llvm():
+                self.close()
 
 
 @in_llvm()
@@ -238,6 +239,7 @@ def loaded(codes: Sequence[bytes]) -> llvm.ExecutionEngine:
 class Native:
     """Loaded object code, linked together; keeps LLVM's memory alive."""
 
+    @in_llvm()
     def __init__(self, codes: Sequence[bytes], guarded: bool = False) -> None:
         self.engine = loaded(codes)
         address = self.engine.get_function_address("run")

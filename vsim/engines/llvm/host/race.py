@@ -37,6 +37,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from visakit.forks import free_in_child
 from visakit.isa.record import Access
 from vsim.analysis.reachability import reachable
 from vsim.checks.accesses import RECORD, Records, fence_of
@@ -152,7 +153,7 @@ class ShadowMemory:
     """Address space for words and marks, which the system backs with memory when it is touched, and the unused ids."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = free_in_child(threading.Lock())
         self.next_id = 1 << 10
         room = 4 << PLACE_BITS
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE | _NO_REPLACE

@@ -63,11 +63,25 @@ def is_ending() -> bool:
 
 def end() -> None:
     """Let no other thread begin, and wait until none is at work."""
-    me = threading.get_ident()
     with _WORK.changed:
-        _WORK.last = me
-        _WORK.changed.wait_for(lambda: all(thread == me for thread in _WORK.threads), PATIENCE_SECONDS)
+        _WORK.last = threading.get_ident()
+        _others_leave()
+
+
+def _others_leave() -> None:
+    """Wait until no other thread is at work; the caller lets none begin."""
+    me = threading.get_ident()
+    _WORK.changed.wait_for(lambda: all(thread == me for thread in _WORK.threads), PATIENCE_SECONDS)
+
+
+def _before_fork() -> None:
+    """Have no other thread at work in LLVM while this one forks: it holds locks that nobody would open in the child."""
+    _WORK.changed.acquire()
+    _others_leave()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_WORK.__init__)  # type: ignore[misc] # The others' threads are not there.
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_WORK.changed.release,
+        after_in_child=_WORK.__init__,  # type: ignore[misc] # The others' threads are not there.
+    )  # fmt: skip

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
+from visakit.forks import cached_property
 from visakit.language import types
 from visakit.language.types import DataType
 from vsim.analysis.rounding import UNKNOWN, ZEROS, Bits, after, control_bits, rounding_mode

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
+from visakit.forks import cached_property
 from visakit.language.program import Function
 from vsim.analysis.waiting import waiting_functions
 from vsim.engines.llvm.host.race import Traits, traits

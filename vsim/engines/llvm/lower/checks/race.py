@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from visakit.forks import cached_property
 from visakit.language import types
 from vsim.analysis.exchanges import is_for_lanes, ordering_steps
 from vsim.analysis.unread import ReadElements, read_elements

@@ -1,0 +1,40 @@
+"""Locks that the child of a fork finds free: the thread that held one at that moment is not there."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
+Lock = TypeVar("Lock")
+_LOCKS: weakref.WeakSet[object] = weakref.WeakSet()
+_RLOCK = type(threading.RLock())
+
+
+def free_in_child(lock: Lock) -> Lock:
+    """A lock of :mod:`threading` that is free in the child of a fork, but an RLock that the forking thread holds."""
+    _LOCKS.add(lock)
+    return lock
+
+
+class cached_property(functools.cached_property[Value]):
+    """The class of the library, whose lock (before Python 3.12) a fork's child finds free."""
+
+    def __init__(self, func: Callable[[Any], Value]) -> None:  # of objects of any class
+        super().__init__(func)
+        if (lock := getattr(self, "lock", None)) is not None:
+            free_in_child(lock)
+
+
+def _free_all() -> None:
+    for lock in list(_LOCKS):
+        if not (isinstance(lock, _RLOCK) and lock._is_owned()):  # type: ignore[attr-defined]
+            lock._at_fork_reinit()  # type: ignore[attr-defined]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_all)
