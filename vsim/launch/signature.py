@@ -78,8 +78,12 @@ class KernelSignature:
 
     @property
     def says_simd(self) -> bool:
-        """Whether the text or ze_info says how many work-items a thread has; else they are taken to be 16."""
-        return bool((self.info and self.info.says_simd) or self.kernel.integer_attribute("SimdSize"))
+        """Whether the text or ze_info says how many work-items a thread has; else they are taken to be 16.
+
+        A text says it by ``SimdSize``, or by ``Target="cm"``, where a thread is a work-item.
+        """
+        said = self.kernel.is_cm or self.kernel.integer_attribute("SimdSize")
+        return bool((self.info and self.info.says_simd) or said)
 
     @property
     def _payload(self) -> tuple[PayloadField, ...]:
