@@ -18,6 +18,8 @@ from strategies import ENGINES
 
 import vsim
 from visakit.language.platforms import find
+from vsim.launch.launch import BufferArgument, ImageArgument, Launch, SamplerArgument
+from vsim.program import Program
 
 TEXTS = Path(__file__).parent / "vc"
 ANY, NEWER = ("tgllp", "dg2", "pvc", "bmg"), ("pvc", "bmg")
@@ -355,6 +357,45 @@ def last(x, _):
     return x
 
 
+# -- instructions of few platforms -----------------------------------------------------------------------------------
+
+
+@case("carry", lambda: dwords(3, 16), lambda: np.zeros(32, "u4"), platforms=("pvc", "bmg", "cri"))
+def carry(x, _):
+    sums = x.astype("u8").sum(0)
+    bits = sum(1 << k for k in np.flatnonzero(sums >> 32).tolist())
+    return np.array([*(sums & 0xFFFFFFFF), bits, *[0] * 15], "u4")
+
+
+@case(
+    "curves", lambda: R.uniform(0.1, 6, 16).astype("f4"), lambda: np.zeros((4, 16), "f4"), platforms=("cri",), rtol=2e-7
+)
+def curves(x, _):
+    d = x.astype("f8")
+    return np.array([np.tanh(d), 1 / (1 + np.exp(-d)), x[0] / d, 1 / np.sqrt(d)], "f4")
+
+
+@case("noise", lambda: dwords(32), lambda: np.zeros(32, "u4"), platforms=("cri",))
+def noise(given, _):
+    x, table = given[:16], given[16:]
+    for _ in range(4):
+        x = x >> np.uint32(1) ^ np.where(x & 1, np.uint32(0xA3000000), np.uint32(0))
+    low, high = x & 15, x >> np.uint32(4) & 15
+    return np.concatenate([table[low] & 0xFFFF | table[high] & 0xFFFF0000, x])
+
+
+@case(
+    "narrow",
+    lambda: (R.uniform(0.25, 60, 16) * R.choice([-1, 1], 16)).astype("f2"),
+    lambda: np.zeros((2, 16), "f2"),
+    platforms=NEWER,
+)
+def to_bytes(h, _):
+    """Of a half the upper byte is the number; below it the random bits are added, and the rest is cut."""
+    bits = h.view("u2").astype("u4")
+    return np.array([(bits + noise & 0xFF00) for noise in (0, 0xFF)]).astype("u2").view("f2")
+
+
 # -- matrices ------------------------------------------------------------------------------------------------------
 
 
@@ -393,6 +434,37 @@ def test_a_step_of_paged_attention(engine):
         np.testing.assert_allclose(out[:, head], wanted, 0, 2e-3)
 
 
+IMAGES = [
+    ("invert", "skl"),
+    ("invert", "tgllp"),
+    ("texels", "tgllp"),
+    ("texels", "pvc"),
+    ("texels", "bmg"),
+    ("elements", "dg2"),
+    ("elements", "bmg"),
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("name", "platform"), IMAGES)
+def test_images(name, platform, engine):
+    """Media blocks, samplers and typed messages of one thread."""
+    is_bytes = name == "invert"
+    pixels = R.integers(0, 256, (8, 12, 4)).astype("u1") if is_bytes else floats(5, 7, 4)
+    image = ImageArgument(pixels.copy(), "rgba_u8" if is_bytes else "rgba_f32")
+    out = np.zeros((4, 4, 4), "u1") if is_bytes else np.zeros((4, 4, 4), "f4")
+    arguments = [BufferArgument(out), image, *([SamplerArgument(False, "clamp_edge")] if name == "texels" else [])]
+    Program(build_text(text_for(name, platform), platform)).run(Launch("k", (1,), (1,), args=arguments), engine)
+    if is_bytes:
+        pixels[2:6, 4:8] = ~pixels[2:6, 4:8]
+        np.testing.assert_array_equal(out, pixels[2:6, 4:8])
+    else:
+        np.testing.assert_array_equal(out, pixels[:4, :4].transpose(2, 0, 1))
+        if name == "elements":
+            pixels[3, 3, 0] = pixels[0, 0, 0]
+    np.testing.assert_array_equal(image.array, pixels)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("name", "platform"), [(n, p) for n, c in CASES.items() for p in c.platforms])
 def test_a_kernel_computes_what_numpy_does(name, platform, engine):
@@ -408,4 +480,4 @@ def test_a_kernel_computes_what_numpy_does(name, platform, engine):
 
 
 def test_every_text_has_a_model():
-    assert sorted(p.stem for p in TEXTS.glob("*.visaasm")) == sorted([*CASES, "attention"])
+    assert sorted(p.stem for p in TEXTS.glob("*.visaasm")) == sorted({*CASES, "attention", *(n for n, _ in IMAGES)})
