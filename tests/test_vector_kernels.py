@@ -481,4 +481,3 @@ def test_a_kernel_computes_what_numpy_does(name, platform, engine):
 
 def test_every_text_has_a_model():
     assert sorted(p.stem for p in TEXTS.glob("*.visaasm")) == sorted({*CASES, "attention", *(n for n, _ in IMAGES)})
-
