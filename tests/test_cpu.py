@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from conftest import DATA, build, build_text, same
+from llvmlite import binding
 from probe import Probe
 from test_run import COPY
 from test_waiting import text
@@ -14,6 +15,7 @@ from test_waiting import text
 from visakit import UsageError
 from vsim.engines.llvm import target
 from vsim.engines.llvm.host import native
+from vsim.engines.llvm.host.workarounds import with_pairs_apart
 from vsim.launch.launch import BufferArgument
 from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
@@ -196,3 +198,13 @@ def test_the_command_says_it(tmp_path):
     command = [sys.executable, "-m", "vsim", str(image), "--global-size", "8"]
     done = subprocess.run(command, env=os.environ | {target.VARIABLE: "fast"}, capture_output=True, text=True)
     assert done.returncode == 2 and "VISAKIT_CPU is x86-64-v2" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["%1", "%v12", "%r.sroa.0"])
+def test_pairs_are_narrowed_by_their_places(name):
+    """LLVM numbers values without a name, and a number takes no suffix."""
+    narrowing = f"{name} = trunc nuw <2 x i32> %pair to <2 x i16>"
+    text = f"define <2 x i16> @f(<2 x i32> %pair) {{\n  {narrowing}\n  ret <2 x i16> {name}\n}}\n"
+    text = with_pairs_apart(text)
+    binding.parse_assembly(text).verify()
+    assert "trunc" not in text

@@ -63,12 +63,14 @@ DOCUMENTS = [
     "cluster.md",
     "from-your-compiler.md",
     "testing.md",
+    "vector-kernels.md",
 ]
 NEEDS = {
     "../README.md": ("ocloc", "clinfo", "gcc"),
     "debug.md": ("ocloc",),
     "from-your-compiler.md": ("ocloc",),
     "testing.md": ("ocloc",),
+    "vector-kernels.md": ("ocloc", "llvm-as"),
 }
 """Programs that a document's commands call."""
 

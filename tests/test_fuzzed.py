@@ -131,6 +131,7 @@ TARGETS = {
     "kernel": executed,
     "program": executed,
     "loop": executed,
+    "vector": executed,
     "source": compiled,
     "zebin": zebin,
     "capture": capture,
@@ -193,6 +194,7 @@ def test_cut_and_changed(kind, data):
         "kernel",
         "program",
         "loop",
+        "vector",
         "source",
         "zebin",
         "capture",
@@ -210,9 +212,9 @@ def test_cut_and_changed(kind, data):
 )
 def test_the_first_inputs_of_the_fuzzer(name):
     """A seed gives the same input again, and the first ones are no findings."""
-    from fuzzing import caches, captures, kernels, loops, programs, reading, sources, zebins
+    from fuzzing import caches, captures, kernels, loops, programs, reading, sources, vectors, zebins
 
-    modules = (caches, captures, kernels, loops, programs, reading, sources, zebins)
+    modules = (caches, captures, kernels, loops, programs, reading, sources, vectors, zebins)
     target = {t.name: t for m in modules for t in m.TARGETS}[name]
     if reason := target.missing():
         pytest.skip(reason)

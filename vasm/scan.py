@@ -199,7 +199,7 @@ def _operands(section: list[re.Match[str]]) -> Iterator[Operand]:
     inside: list[str] = []
     for token in section:
         if depth == 0 and token["string"] is not None:
-            constraint = token[0].strip('"=+&')
+            constraint = token[0].strip('"')
         if token[0] in ("(", "["):
             depth += 1
         elif token[0] in (")", "]"):
@@ -214,8 +214,8 @@ def _operands(section: list[re.Match[str]]) -> Iterator[Operand]:
 
 
 def _operand(name: str, constraint: str, expression: str) -> Operand:
-    """An operand by its constraint: a number, a predicate or a variable."""
-    kind = constraint.partition(".")[0]
+    """An operand by its constraint: a number, a predicate or a variable, perhaps with its region."""
+    kind = _FLAGS.sub("", constraint).partition(".")[0]
     if kind in _CONSTANTS and (decimal := _FLOAT.fullmatch(expression)):
         t = "f" if decimal[2] else "df"
         return Operand(name, constant=_bits_of(float(decimal[1]), t), written=f":{t}")
@@ -225,6 +225,8 @@ def _operand(name: str, constraint: str, expression: str) -> Operand:
         # The compiler writes numbers of template arguments verbatim, others as operands.
         written = "" if kind == "P" else ":d" if number < 0 else ":ud"
         return Operand(name, constant=number, guessed=known is None, written=written)
+    if kind in _REGISTERS:
+        return Operand(name, written="(0,0)<1>" if constraint[:1] in ("=", "+") else "(0,0)<1;1,0>")
     return Operand(name, "P", 32) if kind == "cr" else Operand(name)
 
 
@@ -303,11 +305,5 @@ def _constrained(constraints: str, arguments: Sequence[str]) -> list[Operand]:
     words = [w for w in constraints.split(",") if not w.startswith("~")]
     values = [a.split()[-1] if a.split() else "" for a in arguments]
     results = sum(w.startswith("=") for w in words)
-    found = []
-    for n, word in enumerate(words):
-        constraint = _FLAGS.sub("", word)
-        operand = _operand("", constraint, values[n - results] if 0 <= n - results < len(values) else "")
-        if constraint in _REGISTERS:
-            operand = operand._replace(written="(0,0)<1>" if word.startswith("=") else "(0,0)<1;1,0>")
-        found.append(operand)
-    return found
+    given = (values[n - results] if 0 <= n - results < len(values) else "" for n in range(len(words)))
+    return [_operand("", word, value) for word, value in zip(words, given, strict=True)]

@@ -388,12 +388,16 @@ class Program:
         return [*map(Line, head), *main, *map(Line, tail), *self.subroutines, *self.functions]
 
 
-def accepted(lines: list[Line], platform: str) -> str:
-    """The text without the free lines that the assembler refuses."""
+def text_of(lines: list[Line]) -> str:
+    """The text."""
+    return "\n".join(line.text for line in lines) + "\n"
+
+
+def accepted(lines: list[Line], platform: str) -> list[Line]:
+    """The lines without the free ones that the assembler refuses."""
     for _ in range(ATTEMPTS):
-        text = "\n".join(line.text for line in lines) + "\n"
         try:
-            assemble_text(text, "x", platform, max_errors=200)
+            assemble_text(text_of(lines), "x", platform, max_errors=200)
             break
         except AssemblyError as error:
             wrong = {d.span.line - 1 for d in error.diagnostics if d.span and d.severity == "error"}
@@ -401,7 +405,7 @@ def accepted(lines: list[Line], platform: str) -> str:
             if len(kept) == len(lines):
                 break
             lines = kept
-    return text
+    return lines
 
 
 def contents(seed: int, records: int) -> bytes:
@@ -441,7 +445,7 @@ def reals(seed: int, lanes: int) -> bytes:
 def make(seed: int) -> bytes:
     """The input of a seed."""
     p = Program(seed)
-    text = accepted(p.lines(), p.platform)
+    text = text_of(accepted(p.lines(), p.platform))
     records = p.threads * p.groups
     lanes = records * p.simd
     mentioned = [(at, size, t) for name, (at, size, t) in OFFSETS.items() if re.search(rf"\b{name}\b", text)]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from visakit import object_cache
+from visakit.compiler import vector
 from visakit.compiler.devices import DRIVER_SETTING, compiler_driver, known_devices, preferred_device
 from visakit.compiler.includes import FOLDER, Place, Unknown, folders_of, texts_behind
 from visakit.compiler.process import SERVICE, identity, run_once, variables
@@ -121,9 +122,8 @@ def _from_here(option: re.Match[str]) -> str:
     return _folder(os.path.abspath(option[1] or option[2])) or option[0]
 
 
-def _words(path: str, data: bytes, device: str, options: str) -> list[str]:
+def _words(path: str, language: SourceLanguage, device: str, options: str) -> list[str]:
     """The driver's options: it runs beside a copy of the source, and looks up headers beside the original."""
-    language = source_language(path, data) or "cl"
     words = ["compile", "-file", f"source.{language}", "-device", device, "--format", "zebin"]
     words += ["-internal_options", OPTION, "-output", "program", "-output_no_suffix", *_INPUT_OPTIONS[language]]
     if language == "cl":
@@ -135,7 +135,11 @@ def _words(path: str, data: bytes, device: str, options: str) -> list[str]:
 def _run(driver: str, path: str, data: bytes, device: str, options: str, max_seconds: float | None) -> Compiled:
     """One run of the driver in a new folder: it leaves files in its working directory."""
     with tempfile.TemporaryDirectory(prefix="visakit-") as folder:
-        words = _words(path, data, device, options)
+        language = source_language(path, data) or "cl"
+        is_vector = vector.is_vector(language, data) or vector.OPTION in options.split()
+        if language == "ll":
+            language, data = _as_bitcode(path, data, folder)
+        words = _words(path, language, device, vector.options(options) if is_vector else options)
         Path(folder, words[2]).write_bytes(data)
         try:
             if max_seconds is None:
@@ -153,7 +157,27 @@ def _run(driver: str, path: str, data: bytes, device: str, options: str, max_sec
             if errors:
                 raise FormatError(errors)
             raise _no_program(path, words[2], device, output, code)
-        return Compiled(program.read_bytes(), [d for d in items if d.severity == "warning"])
+        zebin = program.read_bytes()
+        return Compiled(
+            vector.with_its_texts(zebin, folder) if is_vector else zebin,
+            [d for d in items if d.severity == "warning"],
+        )
+
+
+def _as_bitcode(path: str, text: bytes, folder: str) -> tuple[SourceLanguage, bytes]:
+    """A text of LLVM IR as bitcode; the text where no ``llvm-as`` is installed, as the driver may take it.
+
+    Raises:
+        FormatError: no ``llvm-as`` reads it.
+    """
+    file = Path(folder, "source.ll")
+    file.write_bytes(text)
+    made, output = vector.bitcode(file)
+    if made is not None:
+        return "bc", made
+    if errors := [d for d in said(output.replace("source.ll", path), path) if d.severity == "error"]:
+        raise FormatError(errors)
+    return "ll", text
 
 
 def said(output: str, path: str) -> Iterator[Diagnostic]:

@@ -70,6 +70,11 @@ _PRODUCTS = (
     (1360, "nvl"), (1361, ""), (1380, "cri"), (1381, ""),
 )  # fmt: skip
 """Platforms by product family, the only platform in the output of older compilers; the numbers are the families'."""
+_CORES = {
+    12: "skl", 15: "icllp", 16: "icllp", 17: "tgllp", 18: "tgllp", 0xC05: "xehp", 0xC07: "dg2", 0xC08: "pvc",
+    0xC09: "bmg", 0x1E00: "ptl",
+}  # fmt: skip
+"""Platforms by family of cores, the only platform in the output of the older vector compiler."""
 
 
 def find(name: str) -> Platform | None:
@@ -104,6 +109,11 @@ def of_architecture(architecture: int, release: int) -> Platform | None:
 def of_product(family: int) -> Platform | None:
     """The platform of devices of a product family; None for an unknown one."""
     return PLATFORMS.get(_last(_PRODUCTS, family))
+
+
+def of_core(family: int) -> Platform | None:
+    """The platform of devices of a family of cores; None if it is none of them, or several."""
+    return PLATFORMS.get(_CORES.get(family, ""))
 
 
 def _last(rows: Sequence[tuple[Key, str]], key: Key) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from visakit.diagnostics import Diagnostic, FormatError, Span
-from visakit.language.platforms import find, of_architecture, of_product
+from visakit.language.platforms import find, of_architecture, of_core, of_product
 from visakit.objects.archive import archive_members, is_archive
 from visakit.objects.container import COMPATIBILITY, OLDER_BINARY, OLDER_BINARY_HINT, TEXTS_OPTION
 from visakit.objects.elf import EM_INTELGT, ET_EXEC, Elf, Section, read_elf
@@ -24,7 +24,7 @@ from visakit.objects.ze_info import ZeInfoError, kernel_info
 OPTION = TEXTS_OPTION
 SHT_VISAASM = 0xFF000013
 _ZE_INFO, _TEXT, _NOTES = ".ze_info", ".visaasm", COMPATIBILITY
-_NOTE_OWNER, _NOTE_PRODUCT, _NOTE_CONFIGURATION = b"IntelGT", 1, 6
+_NOTE_OWNER, _NOTE_PRODUCT, _NOTE_CORE, _NOTE_CONFIGURATION = b"IntelGT", 1, 2, 6
 _HEAD = re.compile(r'^\.(kernel|global_function)[ \t]+"([^"\n]*)"', re.MULTILINE)
 _SIMD = re.compile(r"^\.kernel_attr SimdSize=(\d{1,4})\b", re.MULTILINE)
 _CM = re.compile(r"^\.kernel_attr Target=\"cm\"", re.MULTILINE)
@@ -223,13 +223,27 @@ def with_text(data: bytes, name: str, text: bytes, kernel: str) -> bytes:
     heads = [h for h in _HEAD.finditer(text.decode("utf-8", "replace")) if h[1] == "kernel"]
     if len(heads) == 1 and heads[0][2] not in described:
         text = text.replace(heads[0][0].encode(), f'.kernel "{kernel}"'.encode(), 1)
+    return _with_sections(elf, [text])
+
+
+def with_texts(data: bytes, name: str, texts: Sequence[bytes]) -> bytes:
+    """A zebin with vISA texts in place of its native code and of the texts that it has.
+
+    Raises:
+        FormatError: it is damaged.
+    """
+    return _with_sections(read_elf(data, name), texts)
+
+
+def _with_sections(elf: Elf, texts: Sequence[bytes]) -> bytes:
+    """The bytes of a zebin whose only code is some texts."""
     dropped = (".rel", ".text", ".symtab", ".strtab", ".shstrtab", _TEXT)
     elf.sections = [s for s in elf.sections if not s.name.startswith(dropped)]
     names = {s.name for s in elf.sections}
     elf.symbols = [s for s in elf.symbols if s.section in names]
     known = {s.name for s in elf.symbols}
     elf.relocations = [r for r in elf.relocations if r.section in names and r.symbol in known]
-    elf.sections.append(Section(_TEXT, SHT_VISAASM, text))
+    elf.sections += [Section(f"{_TEXT}.{n}" if n else _TEXT, SHT_VISAASM, text) for n, text in enumerate(texts)]
     for section in elf.sections:
         section.align = max(section.align, 1)
     return elf.write()
@@ -255,8 +269,9 @@ def _platform(elf: Elf) -> str:
         if platform is None and s.name.startswith(_TEXT):
             said = _PLATFORM.search(s.data.decode("utf-8", "replace"))
             platform = find(said[1]) if said else None
-    if platform is None and len(product := notes.get(_NOTE_PRODUCT, b"")) == 4:
-        platform = of_product(struct.unpack("<I", product)[0])
+    for kind, of_family in ((_NOTE_PRODUCT, of_product), (_NOTE_CORE, of_core)):
+        if platform is None and len(family := notes.get(kind, b"")) == 4:
+            platform = of_family(struct.unpack("<I", family)[0])
     return platform.name if platform else ""
 
 

@@ -15,6 +15,7 @@ from vsim.checks.suppressions import Described
 from vsim.checks.undefined import STORED
 from vsim.launch import threads
 from vsim.launch.dispatch import Dispatch
+from vsim.observe.elements import element_of
 
 
 class Place(NamedTuple):
@@ -48,11 +49,17 @@ def place(dispatch: Dispatch, site: Site) -> Place:
     return Place(function.name, site.instruction, instruction.desc.mnemonic, text, span, labels)
 
 
-def who_in_words(dispatch: Dispatch, who: Who) -> str:
-    """Who it was: lane, work-item and work-group, and how many barriers the thread had passed."""
+def who_in_words(dispatch: Dispatch, who: Who, site: Site) -> str:
+    """Who it was: lane, work-item and work-group, and how many barriers the thread had passed.
+
+    Of a kernel whose lanes are elements of vectors, the element is named, too.
+    """
     group = dispatch.group(who.group)
     if who.lane >= 0:
         found = threads.describe(dispatch, group, who.thread, who.lane)
+        function = dispatch.image.module.all_functions[site.function]
+        instruction = function.instructions[site.instruction]
+        found = element_of(function, instruction, who.lane - threads.first_lane(instruction), dispatch.grf_size) + found
     else:
         found = f"thread {who.thread}, work-group ({group.id[0]}, {group.id[1]}, {group.id[2]})"
     if who.epoch:
@@ -116,7 +123,8 @@ def diagnostic(dispatch: Dispatch, finding: Finding) -> Diagnostic:
     at = place(dispatch, finding.site)
     memory = f": {finding.memory}" if finding.memory else ""
     times = f", {finding.count} times in all" if finding.count > 1 else ""
-    message = f"{finding.message}{memory}, at {at.shown[:-1]}, {who_in_words(dispatch, finding.who)}){times}"
+    who = who_in_words(dispatch, finding.who, finding.site)
+    message = f"{finding.message}{memory}, at {at.shown[:-1]}, {who}){times}"
     labels = at.labels
     if finding.other is not None:
         labels += (_other_side(dispatch, finding.other),)
@@ -133,7 +141,8 @@ def _other_side(dispatch: Dispatch, other: OtherSide) -> Label:
         return Label(Span(other.command.removeprefix(MAPPED), 0), f"the other side: a {other.kind} {whose}")
     at = place(launch, other.site)
     of = f" in the launch of '{launch.kernel.name}'" if other.launch is not None else ""
-    return Label(at.span, f"the other side{of}: {other.kind} at {at.shown[:-1]}, {who_in_words(launch, other.who)})")
+    who = who_in_words(launch, other.who, other.site)
+    return Label(at.span, f"the other side{of}: {other.kind} at {at.shown[:-1]}, {who})")
 
 
 class ShownOrigin(NamedTuple):
@@ -175,7 +184,9 @@ def _shown_origin(dispatch: Dispatch, function: Function, site: Site, origin: Or
     declaration = dispatch.image.declaration(function, origin.variable)
     reason = "not written on every path to here" if origin.is_written else "never written"
     if origin.last:
-        reason = f"bytes {origin.first} to {origin.last} never written"
+        size = function.variable_type(origin.variable).size
+        elements = f"elements {origin.first // size} to {origin.last // size}"
+        reason = f"{elements} (bytes {origin.first} to {origin.last}) never written"
     name = f"'{function.variable_name(origin.variable)}'"
     return ShownOrigin(name, declaration.line if declaration else 0, reason, at)
 

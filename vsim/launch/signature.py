@@ -79,8 +79,12 @@ class KernelSignature:
 
     @property
     def says_simd(self) -> bool:
-        """Whether the text or ze_info has the number of work-items of a thread; without it, it is 16."""
-        return bool((self.info and self.info.says_simd) or self.kernel.integer_attribute("SimdSize"))
+        """Whether the text or ze_info has the number of work-items of a thread; without it, it is 16.
+
+        A text has it as ``SimdSize``, or by ``Target="cm"``, where a thread is a work-item.
+        """
+        said = self.kernel.is_cm or self.kernel.integer_attribute("SimdSize")
+        return bool((self.info and self.info.says_simd) or said)
 
     @property
     def _payload(self) -> tuple[PayloadField, ...]:

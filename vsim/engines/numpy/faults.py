@@ -10,6 +10,7 @@ from vsim.engines.numpy.memory import READ_ONLY
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.threads import first_lane
 from vsim.memory.memory import Buffer, shown_offset
+from vsim.observe.elements import element_of
 from vsim.semantics.messages import RAW_MESSAGE
 
 
@@ -49,9 +50,10 @@ class Faults:
     ) -> SimulationError:
         """The error for a lane of an instruction, of a thread without one."""
         shown, number = self._described(instruction) if instruction else ("", "")
+        element = element_of(self.function, instruction, lane, self.dispatch.grf_size) if instruction else ""
         lane += first_lane(instruction) if instruction else 0
         by = f" by '{shown}'" if instruction else ""
-        where = f"{number}'{self.function.name}', {self.running.threads.describe(row, lane)}"
+        where = f"{number}'{self.function.name}', {element}{self.running.threads.describe(row, lane)}"
         span, labels = self.image.place(self.function, instruction)
         hint = self.image.line_hint(self.function)
         message = f"{message}{by} ({where})"

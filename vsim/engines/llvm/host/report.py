@@ -63,8 +63,11 @@ def fault(
     thread, lane = record.thread, record.lane + threads.first_lane(instruction)
     if transposed:
         thread, lane = threads.usual_place(dispatch, group, thread, lane)
-    where = threads.describe(dispatch, group, thread, lane)
     from visakit.text.printer import FunctionPrinter
+    from vsim.observe.elements import element_of
+
+    where = threads.describe(dispatch, group, thread, lane)
+    where = element_of(function, instruction, record.lane, dispatch.grf_size) + where
 
     text = FunctionPrinter(function).instruction(instruction)
     if record.kind == cx.BARRIER and DIVERGENCE in dispatch.checks:

@@ -18,7 +18,7 @@ _SELECT = re.compile(
     r"^(  %[\w.]+ = select <\d+ x i1> [^,]+, )(<(\d+) x (?:i32|i64|float|double)>) (%[\w.]+), <[^>]+> (%[\w.]+)$",
     re.MULTILINE,
 )
-_NARROWED_PAIR = re.compile(r"^  (%[\w.]+) = trunc (?:nuw |nsw )*<2 x i32> (%[\w.]+) to <2 x i16>$", re.MULTILINE)
+_NARROWED_PAIR = re.compile(r"^  %([\w.]+) = trunc (?:nuw |nsw )*<2 x i32> (%[\w.]+) to <2 x i16>$", re.MULTILINE)
 _TAKEN = re.compile(
     r"= shufflevector <\d+ x (?:i32|float)> (%[\w.]+), <\d+ x \w+> [^,]+, <2 x i32>"
     r"|= shufflevector <\d+ x (?:i16|half)> (%[\w.]+), <\d+ x \w+> [^,]+, <4 x i32>"
@@ -60,8 +60,8 @@ def with_split_pairs(text: str) -> str:
     values, widens the pair, which is less than a register, to a form that it cannot select, and ends the process.
     """
     return _NARROWED_PAIR.sub(
-        r"  \1.words = bitcast <2 x i32> \2 to <4 x i16>\n"
-        r"  \1 = shufflevector <4 x i16> \1.words, <4 x i16> poison, <2 x i32> <i32 0, i32 2>",
+        r"  %words.\1 = bitcast <2 x i32> \2 to <4 x i16>\n"  # in front, as a name may be a number alone
+        r"  %\1 = shufflevector <4 x i16> %words.\1, <4 x i16> poison, <2 x i32> <i32 0, i32 2>",
         text,
     )
 

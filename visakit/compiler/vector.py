@@ -1,0 +1,105 @@
+"""Sources for the vector compiler, the half of Intel's compiler that CM, ESIMD and ISPC go through.
+
+The compiler's driver takes it with one option; nothing in the source says so to the driver. Here a module tells by what
+front ends mark its entry points with: kernels in metadata, attributes of functions, a capability of SPIR-V. This half
+puts no vISA into program binaries. So its texts come from the files that it writes for its authors (IGC's debug keys).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from visakit.file_kinds import SPIRV, SourceLanguage
+from visakit.objects.zebin import with_texts
+
+OPTION = "-vc-codegen"
+FOLDER = "texts"
+"""Where the vector compiler writes its texts, in the folder where the driver runs."""
+_MARKS = (b"genx.kernels", b"CMGenxMain", b"VCFunction", b"VCNamedBarrierCount")
+"""Names of metadata and of attributes that entry points of the vector compiler have."""
+_CAPABILITY, _VECTOR_COMPUTE = 17, 5617
+"""SPIR-V: the instruction OpCapability, and VectorComputeINTEL of SPV_INTEL_vector_compute."""
+_ASSEMBLER = re.compile(r"llvm-as(?:-(\d{1,3}))?")
+
+
+def is_vector(language: SourceLanguage, data: bytes) -> bool:
+    """Whether a source has entry points of the vector compiler."""
+    if language == "ll":
+        return any(mark in data for mark in _MARKS)
+    if language == "bc":
+        return _in_bits(data, _MARKS)
+    return language == "spv" and _VECTOR_COMPUTE in _capabilities(data)
+
+
+def _capabilities(data: bytes) -> Iterator[int]:
+    """The capabilities that a module of SPIR-V declares, which stand behind its header of five words."""
+    words = struct.unpack(f"<{len(data) // 4}I", data[: len(data) // 4 * 4]) if data.startswith(SPIRV) else ()
+    at = 5
+    while at + 1 < len(words) and words[at] & 0xFFFF == _CAPABILITY:
+        yield words[at + 1]
+        at += max(words[at] >> 16, 1)
+
+
+def _in_bits(data: bytes, words: Sequence[bytes]) -> bool:
+    """Whether a stream of bits has one of some words, at any bit.
+
+    LLVM's bitcode has characters of 8 bits, or of 6 bits (VBR6: five bits each, and whether more follow).
+    """
+
+    def bits(number: int, count: int) -> str:
+        return format(number, f"0{count}b")[::-1]
+
+    stream = bits(int.from_bytes(data, "little"), 8 * len(data))  # the lowest bit of the first byte in front
+    for word in words:
+        whole = "".join(bits(c, 8) for c in word)
+        chunks = "".join(f"{bits(c & 31, 5)}1{bits(c >> 5, 5)}0" for c in word)
+        if whole in stream or chunks in stream:
+            return True
+    return False
+
+
+def options(given: str) -> str:
+    """Build options that have the vector compiler work, and leave its texts in :data:`FOLDER`."""
+    own = "" if OPTION in given.split() else f" {OPTION}"
+    return f"{given}{own} -igc_opts 'ShaderDumpEnable=1,DumpToCustomDir={FOLDER}'".strip()
+
+
+def with_its_texts(zebin: bytes, folder: str) -> bytes:
+    """A zebin of the vector compiler with the texts that it left, kernels first."""
+    found = [path.read_bytes() for path in sorted(Path(folder, FOLDER).glob("*.visaasm"))]
+    found.sort(key=lambda text: b"\n.kernel " not in text)
+    return with_texts(zebin, "program", found) if found else zebin
+
+
+def bitcode(text: Path) -> tuple[bytes | None, str]:
+    """The bitcode of a text of LLVM IR, by the oldest ``llvm-as`` here that reads it: older bitcode is read by all.
+
+    Returns:
+        None where no ``llvm-as`` is here, or where none reads the text; the errors of the oldest.
+    """
+    said = ""
+    for assembler in _assemblers():
+        made = text.with_suffix(".bc")
+        command = [assembler, text.name, "-o", made.name]
+        done = subprocess.run(command, cwd=text.parent, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if not done.returncode:
+            return made.read_bytes(), ""
+        said = said or done.stderr.decode("utf-8", "replace").replace(f"{assembler}: ", "")
+    return None, said
+
+
+def _assemblers() -> list[str]:
+    """The ``llvm-as`` of the search path, those that name their version first, in its order."""
+    found: dict[str, int] = {}
+    for folder in os.get_exec_path():
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            match = _ASSEMBLER.fullmatch(name)
+            if match and shutil.which(name):
+                found[name] = int(match[1] or 1000)
+    return sorted(found, key=lambda name: found[name])
