@@ -196,7 +196,7 @@ def opencl_app(
     explain: Explain = None,
     version: Version = False,
 ) -> int:
-    """Write the OpenCL driver, and the file with which loaders find it, into a folder."""
+    """Write the OpenCL driver, and the file by which loaders find it, into a folder."""
     from visakit.opencl.library import install as install_driver
 
     print(install_driver(install))

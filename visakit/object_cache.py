@@ -11,7 +11,7 @@ from visakit import cache
 LIMIT_BYTES = 256 << 20
 FOLDER = "objects"
 _LOOKS = "0"
-"""What the names begin with of the objects that have the size of all looked at."""
+"""Prefix of the digests whose storage trims the cache."""
 
 
 def _sources() -> bytes:

@@ -1,7 +1,7 @@
-"""Which of its three forms the address of a block message has in bytes (docs/cisa.md, "Matrices").
+"""Forms of the address of a block message in bytes (docs/cisa.md, "Matrices").
 
-Behind the payload stand either six operands; or six, of which the last two have an offset of four bytes each; or one
-register, the payload, and two offsets. No field says which. Operands show it: they have a region with a width, and
+Three forms follow the payload: six operands; six operands, of which the last two have an offset of four bytes each; or
+a register, the payload, and two offsets. No field distinguishes them. Operands do: they have a region with a width, and
 numbers of 32 bits, and offsets are too small to look like either.
 """
 

@@ -17,8 +17,8 @@ _CALL, _ADDRESS = KINDS = range(2)
 class Call(NamedTuple):
     """An instruction that calls a function by its name, or takes the address of a function or of data.
 
-    ``number`` counts the instructions of the function, ``kind`` says which of the two it is, ``string`` is the index of
-    the name, the sizes of arguments and return value are in registers, ``line`` is the source line (0 where unknown).
+    ``number`` counts the instructions of the function, ``kind`` is the call or the address, ``string`` is the index of
+    the name, the sizes of arguments and return value are in registers, ``line`` is the source line (0 if unknown).
     """
 
     number: int

@@ -57,8 +57,8 @@ SLM, SCRATCH, STATELESS, BINDLESS = 0, 5, 3, 4
 
 
 def predefined_size(index: int, grf_size: int) -> int:
-    """Bytes of a predefined variable on a platform with registers of so many bytes; the most that it can have for 0,
-    where the platform is not known.
+    """Bytes of a predefined variable on a platform with registers of ``grf_size`` bytes; for 0, an unknown platform,
+    the largest size.
     """
     if index in _IN_REGISTERS:
         return _IN_REGISTERS[index] * (grf_size or MAXIMUM_GRF_SIZE)
@@ -278,8 +278,8 @@ class Function:
 
     @property
     def jump_lanes(self) -> int:
-        """How many lanes a jump must be about to be about all of a thread: where they are no work-items, those beyond a
-        jump go with it.
+        """Lanes of a jump that is for the whole thread: one where lanes are no work-items, as other lanes follow the
+        jump.
         """
         return 1 if self.is_cm else self.simd_size
 

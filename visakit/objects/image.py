@@ -88,8 +88,8 @@ class LinkedImage:
         grf_size: bytes of a register.
         lines: source file and lines of functions, by name.
         file: its name in messages.
-        register_overrun: whether address variables may reach beyond their variable, into others whose addresses are
-            taken and what lies between them. Files do not keep it.
+        register_overrun: whether address variables may reach beyond their variable, into other variables whose
+            addresses are taken and the registers between them. Files do not keep it.
         lenient_reads: whether loads at one address give zeros beyond the end of their buffer, and reads of registers by
             address give zeros outside of variables, in launches without checks: compilers emit both, and drop the
             results. Files do not keep it.

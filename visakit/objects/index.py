@@ -1,7 +1,7 @@
 """Section ``.visa.index``: facts for a linker about the kernels and functions of an object, in place of their code.
 
-It begins with a checksum of the module that it describes; of another module, or of none, nothing in it counts. Behind
-it stand how many functions and how many calls there are, a record for each, and the names that the calls mean.
+It begins with a checksum of the module that it describes; for another module it is ignored. The numbers of functions
+and calls follow, a record for each, and the names of the calls.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Description(NamedTuple):
         return cls(len(function.instructions), DeclaredSizes.of(function), function.is_exported, calls, names)
 
     def fits(self, function: Function) -> bool:
-        """Whether the names of the calls are those of a function that was read after the index."""
+        """Whether its names of calls are those of a function that was read later."""
         strings = function.strings
         return all(
             c.string < len(strings) and strings[c.string] == n for c, n in zip(self.calls, self.names, strict=True)

@@ -106,8 +106,8 @@ def find_zebin(data: bytes, name: str, platform: str | None = None) -> tuple[byt
         The contents, and their name in messages.
 
     Raises:
-        FormatError: none is for that platform, or nothing says which of several is wanted; the archive is damaged, or
-            of the format before zebins.
+        FormatError: no zebin is for that platform, or several are and none was requested; the archive is damaged, or of
+            the format before zebins.
     """
     if not is_archive(data):
         return (data, name) if is_zebin(data) else None

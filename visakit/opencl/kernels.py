@@ -140,7 +140,7 @@ class RepeatableLaunch(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """An argument as it was set. A kernel keeps no objects alive: the program must, until the kernel is enqueued."""
+    """An argument that was set. A kernel does not keep its objects alive: the program must, until it is enqueued."""
 
     argument: Argument
     object: weakref.ref[ClObject] | None

@@ -51,8 +51,8 @@ from visakit.rules.violation import Violation
 _MASKS = 16
 _EXECUTIONS = frozenset(e for size in EXEC_SIZES for mask in range(_MASKS) if (e := Execution(size, mask)).is_within)
 _SCALAR = ("memory", "lsc", "sampler", "misc", "sync", "flow")
-"""Instructions whose vector operands are scalar operands, whatever the execution size: their regions are ignored
-(manual, chapter 5, "Scalar Operands")."""
+"""Categories of instructions whose vector operands are scalar operands, for every execution size: their regions are
+ignored (manual, chapter 5, "Scalar Operands")."""
 
 
 class _Place(NamedTuple):
