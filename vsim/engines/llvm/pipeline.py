@@ -73,7 +73,7 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0, transposed_row: int 
     Args:
         full: every thread has all its lanes.
         row: lanes in a row of local ids that is known to count up; 0 if it is not known.
-        turned_row: the same if lanes went along y; 0 if they must not.
+        transposed_row: the same if lanes went along y; 0 if they must not.
 
     Raises:
         Unsupported: the kernel needs something that only the reference engine does.

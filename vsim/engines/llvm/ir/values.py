@@ -66,7 +66,7 @@ class Value:
         return f"{ir_type(self.type, self.lanes)} {self.text}"
 
     def affine_over(self, lanes: int) -> AffineLanes | None:
-        """What is known of the lanes of this value, as a scalar broadcast to so many."""
+        """The affine lanes of this value; a scalar is broadcast to so many lanes."""
         return AffineLanes(self, 0, lanes) if self.lanes == 1 else self.facts.affine
 
     def deferred(self, op: str, other: Value) -> Value:
@@ -93,7 +93,7 @@ class Value:
         """The same under a type with the same LLVM type."""
         return Value(self.builder, data_type, self.lanes, self.text, self.constant, self.facts.of_address())
 
-    def with_facts(self, **changes: Any) -> Value:
+    def with_facts(self, **changes: Any) -> Value:  # Any, as the fields of Facts have types of their own.
         """The same with other facts: fields of :class:`Facts`."""
         facts = self.facts._replace(**changes)
         return Value(self.builder, self.type, self.lanes, self.text, self.constant, facts)
