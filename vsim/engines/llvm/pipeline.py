@@ -6,7 +6,7 @@
 * **dry run** (``lower/dry_run.py``): a first emission tells which registers blocks read and write; from that follow
   liveness, the sizes of stack slots, and values that serve in dominated blocks.
 * **lower** (``lower/``, ``memory/``, ``ir/``): every instruction's semantics emit IR, with value numbering, invariants
-  in preheaders, strided lanes and bounds checks.
+  in preheaders, affine lanes and bounds checks.
 * **unroll and jam** (``passes/unroll_and_jam.py``): loops with long recurrences run for several threads at once.
 * **coarsen** (``passes/coarsen.py``): several threads of kernels with barriers run from one barrier to the next.
 * **strip-mine** (``passes/strip_mine.py``): long straight code of integers whose live values exceed the registers

@@ -10,8 +10,8 @@ Example: SIMD16, a work-group of 8 x 4. Two rows of the group fill a thread. The
 The byte address ``base + 4 * (y * pitch + x)`` is found by the rules for sums and products: root ``base + 4 * y *
 pitch``, stride 4, rows of 8, row stride ``4 * pitch``. It is two vector accesses of 32 bytes.
 
-Not everything is proved at once. A 32-bit sum that is widened to 64 bits is strided after the conversion only if it did
-not wrap around before; a value that was written under a mask is strided only in those lanes. Such *assumptions* are
+Not everything is proved at once. A 32-bit sum that is widened to 64 bits is affine after the conversion only if it did
+not wrap around before; a value that was written under a mask is affine only in those lanes. Such *assumptions* are
 carried along. A user of the lanes tests them (:meth:`AffineLanes.holds`) or proves them.
 
 Lanes at constant distances that are no stride are known, too: compilers load three components that are the same for a

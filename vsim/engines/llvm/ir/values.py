@@ -1,7 +1,7 @@
 """Lane values: a scalar that is the same in every lane, or a vector with an element for each.
 
 Operators emit an instruction where the builder stands and give its result; a scalar operand is broadcast, so that what
-is uniform stays scalar. Values whose lanes are strided are *rematerialised*: they are emitted where they are used,
+is uniform stays scalar. Affine values are *rematerialised*: they are emitted where they are used,
 which for addresses of proved accesses is nowhere, and again where no earlier use dominates.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAXIMUM_DEPTH = 40
 """How many operations deep a value may wait to be emitted."""
 LARGEST_SHIFT = 16
-"""Counts of shifts up to which strided lanes stay strided."""
+"""Counts of shifts up to which affine lanes stay affine."""
 _FOLDS: dict[str, Callable[[int, int], int]] = {
     "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "and": lambda x, y: x & y,
     "or": lambda x, y: x | y, "xor": lambda x, y: x ^ y, "shl": lambda x, y: x << y, "lshr": lambda x, y: x >> y,
