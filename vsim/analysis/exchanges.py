@@ -60,7 +60,7 @@ def ordering_steps(function: Function, grf_size: int) -> frozenset[int]:
 
 
 class _Exchanges:
-    """What is known of the registers of a function."""
+    """The owners and the marked registers of a function."""
 
     def __init__(self, function: Function, grf_size: int) -> None:
         self.function, self.grf_size = function, grf_size

@@ -68,7 +68,7 @@ def control_bits(
 
 
 def after(function: Function, layout: Layout, instruction: Instruction, bits: Bits) -> Bits:
-    """What is known of %cr0 behind an instruction."""
+    """The known bits of %cr0 behind an instruction."""
     if instruction.desc.flow.calls_function:
         return UNKNOWN
     written = [

@@ -6,7 +6,7 @@
 * **dry run** (``lower/dry_run.py``): a first emission tells which registers blocks read and write; from that follow
   liveness, the sizes of stack slots, and values that serve in dominated blocks.
 * **lower** (``lower/``, ``memory/``, ``ir/``): every instruction's semantics emit IR, with value numbering, invariants
-  in preheaders, strided lanes and bounds checks.
+  in preheaders, affine lanes and bounds checks.
 * **unroll and jam** (``passes/unroll_and_jam.py``): loops with long recurrences run for several threads at once.
 * **coarsen** (``passes/coarsen.py``): several threads of kernels with barriers run from one barrier to the next.
 * **strip-mine** (``passes/strip_mine.py``): long straight code of integers whose live values exceed the registers
@@ -73,7 +73,7 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0, transposed_row: int 
     Args:
         full: every thread has all its lanes.
         row: lanes in a row of local ids that is known to count up; 0 if it is not known.
-        turned_row: the same if lanes went along y; 0 if they must not.
+        transposed_row: the same if lanes went along y; 0 if they must not.
 
     Raises:
         Unsupported: the kernel needs something that only the reference engine does.

@@ -114,7 +114,7 @@ def fault_recorder() -> str:
 
 
 class Loops(NamedTuple):
-    """What stands around a kernel without barriers, whose threads run one after the other.
+    """The code around a kernel without barriers, whose threads run one after the other.
 
     ``groups`` ends the code that runs once for a launch, ``threads`` the code that runs once for a group; a thread's
     code ends with a branch to ``%next``, the first label of ``ends``.

@@ -18,7 +18,7 @@ def _name(code: bytes, grf_size: int) -> str:
 
 
 def known(code: bytes, grf_size: int) -> Summaries | None:
-    """What is known of the code of an image; None where it was not read and validated before.
+    """The summaries of an image's code; None where it was not read and validated before.
 
     Args:
         code: the module as CISA bytes.

@@ -117,7 +117,7 @@ class WorkerMemory(NamedTuple):
     arena: Bytes | None
     """Frames of threads that wait."""
     handles: Bytes | None
-    """What is known of each thread that waits."""
+    """The records of waiting threads."""
 
     def __repr__(self) -> str:
         return f"<WorkerMemory: {self.slm.nbytes} bytes of local memory, {self.scratch.nbytes} of scratch memory>"

@@ -10,8 +10,8 @@ Example: SIMD16, a work-group of 8 x 4. Two rows of the group fill a thread. The
 The byte address ``base + 4 * (y * pitch + x)`` is found by the rules for sums and products: root ``base + 4 * y *
 pitch``, stride 4, rows of 8, row stride ``4 * pitch``. It is two vector accesses of 32 bytes.
 
-Not everything is proved at once. A 32-bit sum that is widened to 64 bits is strided after the conversion only if it did
-not wrap around before; a value that was written under a mask is strided only in those lanes. Such *assumptions* are
+Not everything is proved at once. A 32-bit sum that is widened to 64 bits is affine after the conversion only if it did
+not wrap around before; a value that was written under a mask is affine only in those lanes. Such *assumptions* are
 carried along. A user of the lanes tests them (:meth:`AffineLanes.holds`) or proves them.
 
 Lanes at constant distances that are no stride are known, too: compilers load three components that are the same for a
@@ -80,7 +80,7 @@ class AssumedMask(NamedTuple):
 
 @dataclass(slots=True)
 class AffineLanes:
-    """What is known of the lanes of a vector; see the head of this module. One row of all lanes has no row stride."""
+    """The distances between the lanes of a vector; see the head of this module. One row has no row stride."""
 
     root: Value
     stride: int
@@ -209,7 +209,7 @@ class BasePointer(NamedTuple):
 
 
 def affine_sum(x: Value, y: Value, sign: int) -> AffineLanes | None:
-    """What is known of a sum (``sign`` 1) or a difference (-1)."""
+    """The affine lanes of a sum (``sign`` 1) or a difference (-1)."""
     lanes, t = max(x.lanes, y.lanes), x.type
     if lanes == 1 or not t.is_integer:
         return None
@@ -246,7 +246,7 @@ def affine_sum(x: Value, y: Value, sign: int) -> AffineLanes | None:
 
 
 def affine_product(x: Value, factor: Value) -> AffineLanes | None:
-    """What is known of a product with a scalar."""
+    """The affine lanes of a product with a scalar."""
     found, b, t = x.facts.affine, x.builder, x.type
     if not found or factor.lanes > 1 or not t.is_integer:
         return None
@@ -270,7 +270,7 @@ def affine_product(x: Value, factor: Value) -> AffineLanes | None:
 
 
 def uniform_rows(x: Value, y: Value, op: str) -> AffineLanes | None:
-    """What is known of an operation on lanes that are the same along one row or two: so are the results.
+    """The affine lanes of an operation on lanes that are equal along one row or two: so are the results.
 
     Args:
         op: an operation of LLVM that has a result for all operands.
@@ -295,7 +295,7 @@ def uniform_rows(x: Value, y: Value, op: str) -> AffineLanes | None:
 
 
 def affine_pair(low: Value, high: Value) -> AffineLanes | None:
-    """What is known of qwords of which there are the low and the high dwords."""
+    """The affine lanes of qwords, from their low and high dwords."""
     if low.facts.affine is None or high.facts.affine is None:
         return None
     b = low.builder
@@ -307,7 +307,7 @@ def affine_pair(low: Value, high: Value) -> AffineLanes | None:
 
 
 def affine_conversion(x: Value, target: DataType) -> AffineLanes | None:
-    """What is known of strided lanes after a conversion to an integer type of another size."""
+    """The affine lanes of a value after a conversion to an integer type of another size."""
     b, known, source = x.builder, x.facts.affine, x.type
     if known is None:
         return None
@@ -348,7 +348,7 @@ def _narrowed_assumptions(known: AffineLanes, target: DataType) -> tuple[Widenin
 
 
 def _same_converted(known: AffineLanes, lanes: int, source: DataType, target: DataType) -> AffineLanes:
-    """What is known of one row or two, whose lanes are the same, after a conversion to a wider type."""
+    """The affine lanes of one row or two, whose lanes are equal, after a conversion to a wider type."""
     b = known.root.builder
     first, second = (b.cast(b.retype(known.of_row(n), source), target, deferred=True) for n in (0, 1))
     row_stride = None if lanes == known.row else second.deferred("sub", first)

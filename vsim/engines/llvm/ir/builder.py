@@ -206,19 +206,12 @@ class Builder(Emitter):
             return self.retype(x, data_type)
         op = "trunc" if data_type.size < source.size else "sext" if source.is_signed else "zext"
         is_index = op == "sext" and source is types.D and data_type.size == 8 and x.lanes > 1
-        affine, base_offset = x.facts.affine, x.facts.base_offset
-        if deferred or affine or base_offset or is_index:
+        if deferred or x.facts.affine or x.facts.base_offset or is_index:
             to = ir_type(data_type, x.lanes)
             found: Value = Rematerialized(self, data_type, x.lanes, lambda: f"{op} {x.typed} to {to}", x.depth + 1)
         else:
             found = self._conversion(op, x, data_type)
-        found.facts = Facts(
-            affine_conversion(x, data_type) if affine else None,
-            wide_index=WideIndex(x) if is_index else None,
-            base_offset=base_offset.widened(x) if base_offset and op != "trunc" else None,
-            extended=x if op != "trunc" else None,
-            narrow=x if data_type is types.UQ and source is types.UD else None,
-        )
+        found.facts = _facts_of_conversion(x, data_type, op != "trunc", is_index)
         return found
 
     def bitcast(self, x: Value, data_type: DataType) -> Value:
@@ -414,3 +407,15 @@ class Builder(Emitter):
             return f"load {ir_type(data_type, 1)}, ptr {self.offset(pointer, byte)}, align 1, {INVARIANT_LOAD}"
 
         return Rematerialized(self, data_type, 1, text, 1)
+
+
+def _facts_of_conversion(x: Value, data_type: DataType, widens: bool, is_index: bool) -> Facts:
+    """The facts about an integer after a conversion to a type of another size."""
+    affine, base_offset = x.facts.affine, x.facts.base_offset
+    return Facts(
+        affine_conversion(x, data_type) if affine else None,
+        wide_index=WideIndex(x) if is_index else None,
+        base_offset=base_offset.widened(x) if base_offset and widens else None,
+        extended=x if widens else None,
+        narrow=x if data_type is types.UQ and x.type is types.UD else None,
+    )

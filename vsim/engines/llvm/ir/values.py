@@ -1,7 +1,7 @@
 """Lane values: a scalar that is the same in every lane, or a vector with an element for each.
 
 Operators emit an instruction where the builder stands and give its result; a scalar operand is broadcast, so that what
-is uniform stays scalar. Values whose lanes are strided are *rematerialised*: they are emitted where they are used,
+is uniform stays scalar. Affine values are *rematerialised*: they are emitted where they are used,
 which for addresses of proved accesses is nowhere, and again where no earlier use dominates.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAXIMUM_DEPTH = 40
 """How many operations deep a value may wait to be emitted."""
 LARGEST_SHIFT = 16
-"""Counts of shifts up to which strided lanes stay strided."""
+"""Counts of shifts up to which affine lanes stay affine."""
 _FOLDS: dict[str, Callable[[int, int], int]] = {
     "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "and": lambda x, y: x & y,
     "or": lambda x, y: x | y, "xor": lambda x, y: x ^ y, "shl": lambda x, y: x << y, "lshr": lambda x, y: x >> y,
@@ -66,7 +66,7 @@ class Value:
         return f"{ir_type(self.type, self.lanes)} {self.text}"
 
     def affine_over(self, lanes: int) -> AffineLanes | None:
-        """What is known of the lanes of this value, as a scalar broadcast to so many."""
+        """The affine lanes of this value; a scalar is broadcast to so many lanes."""
         return AffineLanes(self, 0, lanes) if self.lanes == 1 else self.facts.affine
 
     def deferred(self, op: str, other: Value) -> Value:
@@ -93,7 +93,7 @@ class Value:
         """The same under a type with the same LLVM type."""
         return Value(self.builder, data_type, self.lanes, self.text, self.constant, self.facts.of_address())
 
-    def with_facts(self, **changes: Any) -> Value:
+    def with_facts(self, **changes: Any) -> Value:  # Any, as the fields of Facts have types of their own.
         """The same with other facts: fields of :class:`Facts`."""
         facts = self.facts._replace(**changes)
         return Value(self.builder, self.type, self.lanes, self.text, self.constant, facts)

@@ -18,16 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.storage import AFFINE_SLOT, VARIABLE, Key, Storage
 from vsim.semantics.core import unsigned_of
-
-if TYPE_CHECKING:
-    from vsim.engines.llvm.lower.dry_run import StorageUse
 
 
 @dataclass(frozen=True)
@@ -111,6 +108,17 @@ Place = tuple[int, int]
 Places = Mapping[Place, AffineShape]
 
 
+class RegisterUse(Protocol):
+    """The facts of the dry run that shapes depend on (:class:`vsim.engines.llvm.lower.dry_run.StorageUse`)."""
+
+    @property
+    def unwritten(self) -> frozenset[Key]:
+        """Registers that are read before they are written: they begin with zeros."""
+
+    def is_dead_if_inactive(self, key: Key, block: int) -> bool:
+        """Whether a register is dead in inactive lanes while a block runs."""
+
+
 class AffineRegisters:
     """The shapes of one emission's registers.
 
@@ -192,7 +200,7 @@ class AffineRegisters:
         elif any(_overlap(place, other) for other in self.assumed.get(key, ())):
             self.wrong.add(key)
 
-    def learned(self, use: StorageUse) -> dict[Key, Places]:
+    def learned(self, use: RegisterUse) -> dict[Key, Places]:
         """The shapes that later emissions may assume, given the use of storage."""
         found = dict[Key, Places]()
         for key in self.found:

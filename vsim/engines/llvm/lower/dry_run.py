@@ -40,7 +40,7 @@ class StorageUse:
     repeats: Mapping[int, int]
     """The block from which the first way back leads to a block or in front of it, of those from that block on."""
     dead_if_inactive: Mapping[int, int]
-    """Registers of which the lanes that do not run, while a block runs, read nothing any more."""
+    """Registers that are dead in inactive lanes, per block (bit sets)."""
 
     def needs(self, state: FunctionState, block: int) -> BlockNeeds:
         """What the others want of a block."""
@@ -55,7 +55,7 @@ class StorageUse:
         )
 
     def is_dead_if_inactive(self, key: Key, block: int) -> bool:
-        """Whether the lanes that do not run, while a block runs, read nothing of a register any more."""
+        """Whether a register is dead in inactive lanes while a block runs."""
         return bool(self.dead_if_inactive.get(block, 0) & self.bits.get(key, 0))
 
     def _lies_in(self, block: int, other: int) -> bool:

@@ -1,7 +1,7 @@
 """The prologue of a kernel: the initial contents of a thread's registers.
 
 The payload holds values that are uniform in a group. Local ids come from a table for the shape of the group;
-where they are known to count up along rows, only the first one is loaded, and the lanes are strided. %r0 and the other
+where they are known to count up along rows, only the first one is loaded, and the lanes are affine. %r0 and the other
 registers that identify a thread are computed where they are used.
 """
 

@@ -203,9 +203,8 @@ class MemoryAccess:
     def watched_by(self, watch: AccessWatch) -> None:
         """Let a check watch all accesses."""
         assert self.parts.unproved and self.parts.strided
-        self.watch = self.parts.watch = self.parts.unproved.watch = self.parts.strided.watch = (
-            self.out_of_line.watch
-        ) = watch
+        self.watch = self.parts.watch = self.out_of_line.watch = watch
+        self.parts.unproved.watch = self.parts.strided.watch = watch
 
     def load(self, space: MemorySpace, address: Value, element: DataType, mask: Mask, count: int = 1) -> list[Value]:
         """``count`` consecutive elements for each lane; where the mask does not hold, 0 or what others load."""

@@ -61,7 +61,7 @@ def bits_of(kind: str) -> int:
 
 @dataclass
 class Block:
-    """A block; ``body`` is what stands between its phis and its last instruction."""
+    """A block; ``body`` holds the lines between its phis and its last instruction."""
 
     name: str
     body: list[str] = field(default_factory=list)

@@ -70,10 +70,10 @@ class PhasedThread(ThreadCode):
         return found
 
     def diverge(self, name: str) -> None:
-        """What stands there is run for one thread after the other.
+        """Serialise the blocks behind a branch that threads may take differently.
 
         Raises:
-            Impossible: one could wait there, or what stands there is entered elsewhere, too.
+            Impossible: a thread could wait there, or the blocks have another entry.
         """
         postdominator = self.postdominator.get(name, _EXIT)
         inside = self.between(name, postdominator)

@@ -30,7 +30,7 @@ LEAST_LANES = 8
 MOST_LANES = 32
 """Lanes of a thread at most."""
 PROBED_LINES = 200
-"""Lines of a part, a fourth of which must have twins so that they are looked for in the others."""
+"""Lines of a part, a fourth of which must form isomorphic pairs before the others are paired."""
 ATTEMPTS = 4
 """How often lines without an isomorphic pair are removed from a part."""
 _GROUP = "define void @group("
@@ -140,7 +140,7 @@ class _Part:
         self.lanes = self._most_lanes()
         self._divide(set())
         self.leaders: dict[str, str] = {}
-        """The first of twins by the second."""
+        """The first line of each isomorphic pair by the second."""
         self.width = 2 if self.lanes < MOST_LANES and self._has_isomorphic_pairs() else 1
 
     def _most_lanes(self) -> int:
@@ -204,7 +204,7 @@ class _Part:
         return _LanewiseLine(name, kind, pieces, True)
 
     def _has_isomorphic_pairs(self) -> bool:
-        """Whether all lines have twins, or all but a few, which leave the part then."""
+        """Whether all lines form isomorphic pairs, or all but a few, which leave the part then."""
         without = set[str]()
         for _ in range(ATTEMPTS):
             unpaired = self._pair_isomorphic()
@@ -236,7 +236,7 @@ class _Part:
         return {value.name for values in worklist.values() for value in values}
 
     def _key(self, value: _LanewiseLine, second: bool) -> tuple[str, ...]:
-        """What twins have in common.
+        """The key that both lines of an isomorphic pair have.
 
         Args:
             second: take the value as the second of two.
@@ -282,7 +282,7 @@ class _Part:
 
 @dataclass
 class _Slot:
-    """Memory for values of all lanes: of one name, or of two that are twins."""
+    """Memory for values of all lanes: of one name, or of an isomorphic pair."""
 
     address: str
     kind: str
@@ -339,7 +339,7 @@ class _Loop:
         return [*part.before, *self._stores(), *around[0], *self.body, *around[1], *self.loads, *part.after]
 
     def _in_order(self) -> Iterable[_LanewiseLine]:
-        """Lines for one strip: of two that are twins the first, at the place of the second."""
+        """Lines for one strip: the first line of each pair, at the place of the second."""
         part = self.part
         for value in part.values.values():
             if part.width == 1 or value.uniform:

@@ -340,7 +340,7 @@ class ThreadCopies:
     # -- blocks that are run for one thread ----------------------------------------------------------------
 
     def serialised(self, block: Block) -> list[str]:
-        """What stands between a block and the one at which the ways behind it meet: for one thread after the other."""
+        """The blocks from a branch to its postdominator, for one thread after the other."""
         here, region = block.name, self.code.regions[block.name]
         lines: list[str] = []
         label = f"w.{here}"

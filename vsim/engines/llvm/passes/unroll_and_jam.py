@@ -342,7 +342,7 @@ class JammedGroup(ThreadCopies):
         return found
 
     def _block(self, name: str) -> list[str]:
-        """A block for all threads: what stands between changes of memory for one, then for the next."""
+        """A block for all threads: lines between changes of memory for one thread, then for the next."""
         block = self.blocks[name]
         lines = [f"{self.label(name)}:"]
         for phi in block.phis:
