@@ -266,9 +266,18 @@ def flag(name: str, help: str, panel: str) -> Any:
     return typer.Option(name, help=help, rich_help_panel=panel)
 
 
-def platform_option(help: str, panel: str, parser: Callable[[str], str] = platform_name) -> Any:
-    """The option ``--platform``; gives the canonical name, or what another parser makes of it."""
-    return option("--platform", "NAME", help, panel, parser=parser, autocompletion=_platforms)
+def platform_option(
+    help: str,
+    panel: str,
+    parser: Callable[[str], str] = platform_name,
+    names: Callable[[], list[tuple[str, str]]] = _platforms,
+) -> Any:
+    """The option ``--platform``; gives the canonical name, or what another parser makes of it.
+
+    Args:
+        names: gives what shells complete, with descriptions.
+    """
+    return option("--platform", "NAME", help, panel, parser=parser, autocompletion=names)
 
 
 def _list_platforms(wanted: bool) -> None:
