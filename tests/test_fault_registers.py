@@ -1,6 +1,7 @@
 """A fault shows the registers that its instruction reads, in the lane that it names, on both engines alike."""
 
 import json
+import re
 
 import pytest
 from probe import Probe
@@ -9,11 +10,8 @@ from strategies import ENGINES
 import visakit
 from visakit.diagnostics import render_human, render_json
 
-BASE = 0x10300010000
-"""The address of the buffer MEM: its slot is the fourth, behind those of what the probe loads and stores."""
 
-
-def fault(lines, engine, predicate=None):
+def fault(lines, engine, predicate=None, check=None):
     """The diagnostic of a fault in a buffer of 40 bytes."""
     probe = Probe()
     probe.fill(DATA=("f", [n / 2 for n in range(16)]), OTHER=("f", range(32)), AT0=("ud", [4 * n for n in range(16)]))
@@ -24,7 +22,7 @@ def fault(lines, engine, predicate=None):
         probe.predicate("P1", predicate)
     probe.lines += lines
     with pytest.raises(visakit.SimulationError, match="S030") as caught:
-        probe.run(engine)
+        probe.run(engine, check)
     return caught.value.diagnostics[0]
 
 
@@ -59,9 +57,12 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_registers(name, engine):
+@pytest.mark.parametrize("check", [None, "undefined"])
+def test_registers(name, engine, check):
+    """With a check, too: a fault is about the memory, not about the memory that the check has beside it."""
     lines, expected = CASES[name]
-    found = fault(lines, engine)
+    found = fault(lines, engine, check=check)
+    assert re.search(r"outside '(MEM|local memory)', which has (40|0) bytes", found.message)
     base = next((int(r.value, 16) & ~0xFF for r in found.registers if r.value.startswith("0x")), 0)
     shown = [
         f"{r.name} +{int(r.value, 16) - base} ({r.type})" if r.value.startswith("0x") else str(r)

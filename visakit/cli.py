@@ -30,7 +30,7 @@ from visakit.commands.command import (
 from visakit.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageError, did_you_mean
 from visakit.file_kinds import HEAD_BYTES, kind_of
 from visakit.files import make_directory, open_regular
-from visakit.language.platforms import find
+from visakit.language.platforms import PLATFORMS, find
 from visakit.opencl.settings import (
     CHECK_LIMIT_SETTING,
     CHECK_SETTING,
@@ -57,6 +57,13 @@ def _device(value: str) -> str:
     if platform is None or platform.name not in MODELS:
         raise typer.BadParameter(f"there are no devices of '{value}'; there are {', '.join(MODELS)}")
     return platform.name
+
+
+def _devices() -> list[tuple[str, str]]:
+    """The platforms of which there are devices, and their titles."""
+    from visakit.opencl.models import MODELS
+
+    return [(name, PLATFORMS[name].title) for name in MODELS]
 
 
 def _order(value: str) -> str:
@@ -90,7 +97,7 @@ def exec_app(
     arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGUMENT...", help="What it gets.")] = None,
     platform: Annotated[
         str | None,
-        platform_option("Device that it finds; else the newest that the compiler knows.", EXECUTION, _device),
+        platform_option("Device that it finds; else the newest that the compiler knows.", EXECUTION, _device, _devices),
     ] = None,
     engine: Annotated[Literal["llvm", "numpy"], option("--engine", None, "What executes kernels.", EXECUTION)] = "llvm",
     threads: Annotated[

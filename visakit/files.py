@@ -323,6 +323,8 @@ def make_directory(path: str) -> None:
     """
     try:
         os.makedirs(path, exist_ok=True)
+    except FileExistsError:
+        raise _failure(path, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))) from None
     except (OSError, ValueError) as error:
         raise _failure(path, error) from None
 

@@ -269,9 +269,18 @@ def flag(name: str, help: str, panel: str) -> OptionInfo:
     return made
 
 
-def platform_option(help: str, panel: str, parser: Callable[[str], str] = platform_name) -> OptionInfo:
-    """The option ``--platform``; gives the canonical name, or the result of another parser."""
-    return option("--platform", "NAME", help, panel, parser=parser, autocompletion=_platforms)
+def platform_option(
+    help: str,
+    panel: str,
+    parser: Callable[[str], str] = platform_name,
+    names: Callable[[], list[tuple[str, str]]] = _platforms,
+) -> OptionInfo:
+    """The option ``--platform``; gives the canonical name, or the result of another parser.
+
+    Args:
+        names: the names that shells complete, with descriptions.
+    """
+    return option("--platform", "NAME", help, panel, parser=parser, autocompletion=names)
 
 
 def _list_platforms(wanted: bool) -> None:

@@ -56,7 +56,8 @@ class SourceFiles:
 
     def __init__(self, folders: Sequence[str], within: bool = False, texts: Mapping[str, str] | None = None) -> None:
         self.folders, self.within = [os.path.realpath(f or ".") for f in folders], within
-        self._lines: dict[str, list[str] | str] = {name: text.split("\n") for name, text in (texts or {}).items()}
+        self.texts = texts or {}
+        self._lines: dict[str, list[str] | str] = {}
 
     def text(self, place: SourcePlace) -> str:
         """The text of a line, without blanks at its end; empty if the file is unknown."""
@@ -79,7 +80,9 @@ class SourceFiles:
         """The lines of a file, or why it has none."""
         lines = self._lines.get(file)
         if lines is None:
-            lines = self._lines[file] = self._lines_of(file)
+            text = self.texts.get(file)
+            lines = self._lines[file] = self._lines_of(file) if text is None else text.split("\
+")
         return lines
 
     def _lines_of(self, file: str) -> list[str] | str:

@@ -15,13 +15,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from weakref import WeakValueDictionary
+from zlib import crc32
 
 from visakit.diagnostics import Diagnostic, Span, VisaError
 from visakit.file_kinds import source_language
 from visakit.files import make_directory, write_bytes
 from visakit.opencl.settings import kept_texts
 
-_NO_NAME = re.compile(r"[^\w.-]+")
+_NO_NAME, _LONGEST = re.compile(r"[^\w.-]+"), 100
+_WRITTEN: dict[str, int] = {}
+"""Hashes of what files were written with."""
 _KNOWN: WeakValueDictionary[str, ProgramTexts] = WeakValueDictionary()
 """The texts of programs by what messages call these."""
 
@@ -63,9 +66,13 @@ class ProgramTexts:
             found[text_name(zebin[1] if zebin else "", text)] = file, text.text.encode()
         return found
 
+    @cached_property
+    def _contents(self) -> Mapping[str, str]:
+        return {name: data.decode("utf-8", "replace") for name, (_, data) in self._files.items()}
+
     def contents(self) -> Mapping[str, str]:
         """The texts, by what messages call them."""
-        return {name: data.decode("utf-8", "replace") for name, (_, data) in self._files.items()}
+        return self._contents
 
     def path(self, name: str) -> str | None:
         """The file of a text, which is written; None if there is no such text, or it cannot be written."""
@@ -99,18 +106,22 @@ def _in_file(span: Span) -> Span:
 
 
 def _stem(name: str) -> str:
-    """A name as part of a file's."""
-    return _NO_NAME.sub("-", name)[:100].lstrip(".")
+    """A name as part of a file's: what such names cannot have is replaced, and long ones of C++ are cut; different
+    names stay different.
+    """
+    found = _NO_NAME.sub("-", name)[:_LONGEST].lstrip(".")
+    return found if found in (name, name.replace(" ", "-")) else f"{found}-{crc32(name.encode()):08x}"
 
 
-@cache
 def _written(file: str, data: bytes) -> str | None:
     """The path of a file with some contents, which is there from now on; None if it cannot be written."""
     try:
         path = os.path.join(_folder(), file)
-        write_bytes(path, data)
+        if _WRITTEN.get(path) != hash(data):
+            write_bytes(path, data)
     except (VisaError, OSError):
         return None
+    _WRITTEN[path] = hash(data)
     return path
 
 

@@ -131,7 +131,9 @@ def diagnostic(dispatch: Dispatch, finding: Finding) -> Diagnostic:
     labels += tuple(Label(origin.at.span, f"read here: {origin.words}") for origin in origins(dispatch, finding))
     asked_for = dispatch.findings is None or finding.check in dispatch.findings.checks
     severity = "error" if asked_for else "note"
-    return Diagnostic(finding.code, message, at.span, finding.hint, labels, severity)
+    line_hint = dispatch.image.line_hint(dispatch.image.module.all_functions[finding.site.function])
+    hint = "; ".join(filter(None, (finding.hint, line_hint)))
+    return Diagnostic(finding.code, message, at.span, hint, labels, severity)
 
 
 def _other_side(dispatch: Dispatch, other: OtherSide) -> Label:

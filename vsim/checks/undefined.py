@@ -474,13 +474,13 @@ class UndefinedMachine:
         self._report(ATOMIC, self._undefined(*sources), mask)
         beside, t = self.shadows.beside(space, at), unsigned_of(data_type.size)
         a = self.algebra.inner
+        # First, as a fault is about the memory and not about its shadow.
+        old = self.inner.atomic(space, op, at, data_type, [s.value for s in sources], lanes, instruction)
         if beside is not None:
             (before,) = self.shadows.load_elements(*beside, t, 1, lanes, instruction)
             if op != "store" and not self.shadows.is_defined(before):
                 bad = before != a.const(0, t)
                 self.shadows.report(ATOMIC, bad if lanes is True else bad & lanes)
-        old = self.inner.atomic(space, op, at, data_type, [s.value for s in sources], lanes, instruction)
-        if beside is not None:
             self.shadows.store_elements(*beside, [a.const(0, t)], lanes, instruction)
         return self._defined(old)
 

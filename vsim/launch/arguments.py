@@ -102,7 +102,9 @@ class ArgumentReader:
         hint = ""
         if wanted == _TITLES[LocalArgument]:
             hint = 'write its bytes: local:BYTES on a command line, {"local": BYTES} in a launch file'
-            if isinstance(argument, ScalarArgument) and (size := int.from_bytes(argument.data, "little")) < 1 << 28:
+            size = int.from_bytes(argument.data, "little") if isinstance(argument, ScalarArgument) else 0
+            size = argument.array.nbytes if isinstance(argument, BufferArgument) else size
+            if 0 < size < 1 << 28:
                 hint = hint.replace("BYTES", str(size))
         message = f"{self.signature.describe(index)} must be {wanted}, the launch gives {given}"
         return self.signature.error(message, hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property
 
 from visakit.objects.image import LinkedImage, read_image
 from vsim.engines.llvm.host.summaries import known
@@ -23,13 +23,22 @@ def is_compiled(data: bytes) -> bool:
     return any(is_zebin(contents) or is_older_binary(contents) for _, contents in archive_members(data, "<archive>"))
 
 
-def _texts(data: bytes, name: str, platform: str | None) -> dict[str, str]:
-    """The vISA texts of a zebin, by the names that the linker gives them."""
-    from visakit.objects.zebin import find_zebin, read_zebin, text_name
+class _Texts:
+    """The vISA texts of a zebin, by the names that the linker gives them; read when a message cites one."""
 
-    found = find_zebin(data, name, platform)
-    zebin = read_zebin(*found) if found else None
-    return {text_name(zebin.name, t): t.text for t in zebin.texts} if zebin else {}
+    def __init__(self, data: bytes, name: str, platform: str | None) -> None:
+        self.data, self.name, self.platform = data, name, platform
+
+    def __call__(self) -> dict[str, str]:
+        return self._found
+
+    @cached_property
+    def _found(self) -> dict[str, str]:
+        from visakit.objects.zebin import find_zebin, read_zebin, text_name
+
+        found = find_zebin(self.data, self.name, self.platform)
+        zebin = read_zebin(*found) if found else None
+        return {text_name(zebin.name, t): t.text for t in zebin.texts} if zebin else {}
 
 
 def read_program(
@@ -52,5 +61,5 @@ def read_program(
     linker = Linker(LinkOptions(platform=platform, first_data_slot=first_data_slot))
     linker.add_bytes(data, name)
     image = linker.run().image
-    image.file, image.compiled, image.texts = name, True, partial(_texts, data, name, platform)
+    image.file, image.compiled, image.texts = name, True, _Texts(data, name, platform)
     return image
