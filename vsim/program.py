@@ -180,11 +180,16 @@ class Program:
         arguments = bind(signature, launch, nd_range, self.memory, findings is not None and findings.guards)
         _check_local_memory(signature, arguments.slm_size)
         payload = with_values(template, arguments.values)
-        coverage = not_executed(self.image) if profile else None
+        watchers, coverage = checked_observers(observers) if observers else (), None
+        if profile:
+            from vsim.observe.coverage import Coverage
+
+            coverage = not_executed(self.image)
+            watchers = (*watchers, Coverage(self.image, coverage))
         return Dispatch(
             *(signature, nd_range, arguments, payload, self.memory, schedule, groups, coverage, trace),
             findings=findings,
-            observers=checked_observers(observers) if observers else (),
+            observers=watchers,
         )
 
     def _geometry(self, signature: KernelSignature, launch: Launch) -> tuple[NdRange, bytes]:
@@ -316,8 +321,6 @@ class Program:
             )
         from vsim.engines.numpy.engine import run as run_numpy
 
-        if dispatch.trace is not None:
-            dispatch.trace.begin(dispatch.kernel.name, dispatch.simd, dispatch.nd_range)
         try:
             run_numpy(dispatch, max_seconds, begun=self._begun)
         finally:

@@ -77,7 +77,7 @@ class KernelCache:
             Overtaken: nothing is left to do.
             SimulationError: S040, compiling it took too long.
         """
-        checks, *besides = dispatch.observed
+        checks, counted = dispatch.observed
         variant = (
             dispatch.kernel.name,
             full,
@@ -86,7 +86,7 @@ class KernelCache:
             (dispatch.schedule is not None, dispatch.is_round_robin),
             dispatch.has_barrier,
             made_for(dispatch),
-            (*sorted(checks), *besides),
+            (*sorted(checks), counted),
             dispatch.exact,
             _threads_at_once(dispatch),
             begins_rows(dispatch, row, False),

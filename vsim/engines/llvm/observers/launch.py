@@ -65,10 +65,6 @@ def observe(dispatch: Dispatch, plan: LaunchPlan, slots: Words, besides: Compile
 
 def _observers(dispatch: Dispatch) -> Iterator[CompiledObserver]:
     """Those that a launch itself asks for."""
-    if dispatch.coverage is not None:
-        from vsim.engines.llvm.observers.coverage import ExecutedBlocks
-
-        yield ExecutedBlocks(dispatch)
     if dispatch.tells_runs:
         from vsim.engines.llvm.observers.coverage import RunCounts
 

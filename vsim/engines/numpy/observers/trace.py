@@ -105,6 +105,9 @@ class TraceObserver(Observer):
         self.functions: dict[int, tuple[list[Span], Bools]] = {}
         self.shown: dict[tuple[int, int], Shown] = {}
 
+    def launch_begin(self, launch: Dispatch) -> None:
+        self.trace.begin(launch.kernel.name, launch.simd, launch.nd_range)
+
     def watches(self, launch: Dispatch, group: Group) -> bool:
         return self.trace.is_about(launch, group)
 
