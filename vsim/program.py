@@ -167,7 +167,7 @@ class Program:
 
         Raises:
             LaunchError: it does not fit the kernel.
-            UsageError: one of the observers is none.
+            UsageError: an element of ``observers`` is no observer.
         """
         signature = self.signature(launch.kernel)
         nd_range, template = self._geometry(signature, launch)

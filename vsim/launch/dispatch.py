@@ -50,10 +50,10 @@ class Dispatch:
             :meth:`payload_of` adds.
         schedule: the order of groups and threads; None for the ascending one.
         part: the groups that run: from the first to before the second; None for all.
-        coverage: where one of the observers notes which instructions executed; None where nobody asked.
+        coverage: marks of executed instructions, which an observer makes; None without ``profile``.
         trace: where the reference engine, which runs the launch then, writes what threads do; None for nowhere.
         findings: where the checks that watch the launch note what they find; None where none watch.
-        observers: those that watch the launch besides trace and checks.
+        observers: the observers of the launch besides its trace and checks.
     """
 
     signature: KernelSignature

@@ -1,4 +1,4 @@
-"""Options and arguments of a launch from Python: what they may be."""
+"""Options and arguments of a launch from Python: their types and ranges."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def checked_observers(observers: Sequence[Observer]) -> tuple[Observer, ...]:
     """The observers of a launch.
 
     Raises:
-        UsageError: one of them is none.
+        UsageError: an element of the list is no observer.
     """
     for observer in observers:
         if not isinstance(observer, Observer):

@@ -89,7 +89,7 @@ class ObservedOperand(NamedTuple):
     Attributes:
         name: of the variable, as the text has it: ``V32(0,4)``, ``P1``.
         by_lane: whether each element belongs to the lane of its number.
-        shown_as: the type in which elements are shown; None for the one that they have.
+        shown_as: the type in which elements are shown; None for their own.
     """
 
     name: str

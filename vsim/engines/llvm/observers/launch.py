@@ -1,4 +1,4 @@
-"""The observers of one launch of compiled code: memory that the code fills, and what is made of it at the end."""
+"""The observers of one launch of compiled code: memory that the code fills, and its evaluation at the end."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Note:
     chosen: Bools
     """The chosen lanes of all threads."""
     outer: Note | None
-    """That of the step within which this one runs: a loop of few threads runs in a step of its own."""
+    """The note of the step within which this one runs: a loop of few threads runs within its branch."""
     reads: list[Item] = field(default_factory=list)
     writes: list[Item] = field(default_factory=list)
     mask: Array | None = None

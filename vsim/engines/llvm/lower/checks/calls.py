@@ -27,7 +27,7 @@ class CallChecks(Observer):
         self.kept = [self._load(register) for register in KEPT]
 
     def returned(self, frame: Frame, rows: str) -> None:
-        """Report what is not as it was."""
+        """Report registers that have changed."""
         b = self.state.b
         for register, old in zip(KEPT, self.kept, strict=True):
             new = self._load(register)
