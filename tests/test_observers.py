@@ -1,10 +1,14 @@
-"""Observers of a caller's: what they see, on which engine, and that they see the same as a model."""
+"""A caller's observers: their events, the engine that runs the launch, and counts that both engines agree on."""
 
+import itertools
 from collections import Counter
 
 import numpy as np
 import pytest
-from strategies import ENGINES
+from conftest import build_text
+from hypothesis import given
+from strategies import ENGINES, blocks, effort, lines_of, program_text, seeds
+from test_engines import initial
 
 import vasm
 import visakit
@@ -86,8 +90,22 @@ def test_both_engines_count_what_runs(program, engine):
     ]  # fmt: skip
 
 
+@effort(8)
+@given(blocks(), seeds)
+def test_engines_count_alike_on_generated_programs(found, seed):
+    text, size = program_text(lines_of(found, itertools.count()))
+    generated = vsim.Program(build_text(text, "xehp"))
+    counts = InstructionCounts(), InstructionCounts()
+    for engine, observer in zip(("numpy", "llvm"), counts, strict=True):
+        args = [initial(seed, size), np.zeros(size, np.uint8)]
+        assert generated.launch("k", 16, 16, args, engine=engine, observers=[observer]).engine == engine
+    reference, fast = counts
+    assert reference.threads["k"].tolist() == fast.threads["k"].tolist()
+    assert reference.lanes["k"].tolist() == fast.lanes["k"].tolist()
+
+
 class Everything(vsim.Observer):
-    """The names of events in their order, with what they are about."""
+    """Notes the names of events in their order, with some of their arguments."""
 
     def __init__(self):
         self.seen = []

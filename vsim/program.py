@@ -147,7 +147,7 @@ class Program:
 
         Raises:
             LaunchError: it does not fit the kernel.
-            UsageError: one of the observers is none.
+            UsageError: an element of ``observers`` is no observer.
         """
         signature = self.signature(launch.kernel)
         nd_range, template = self._geometry(signature, launch)
@@ -160,11 +160,16 @@ class Program:
         arguments = bind(signature, launch, nd_range, self.memory, findings is not None and findings.guards)
         _check_local_memory(signature, arguments.slm_size)
         payload = with_values(template, arguments.values)
-        coverage = not_executed(self.image) if profile else None
+        watchers, coverage = checked_observers(observers) if observers else (), None
+        if profile:
+            from vsim.observe.coverage import Coverage
+
+            coverage = not_executed(self.image)
+            watchers = (*watchers, Coverage(self.image, coverage))
         return Dispatch(
             *(signature, nd_range, arguments, payload, self.memory, schedule_of(schedule), groups, coverage, trace),
             findings=findings,
-            observers=checked_observers(observers) if observers else (),
+            observers=watchers,
         )
 
     def _geometry(self, signature: KernelSignature, launch: Launch) -> tuple[NdRange, bytes]:

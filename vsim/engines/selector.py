@@ -96,8 +96,6 @@ class EngineSelector:
     def _run_reference(self, dispatch: Dispatch, max_seconds: float | None) -> None:
         from vsim.engines.numpy.engine import run
 
-        if dispatch.trace is not None:
-            dispatch.trace.begin(dispatch.kernel.name, dispatch.simd, dispatch.nd_range)
         try:
             run(dispatch, max_seconds, begun=self._begun)
         finally:

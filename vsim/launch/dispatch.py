@@ -50,10 +50,10 @@ class Dispatch:
             :meth:`payload_of` adds.
         schedule: the order of groups and threads; None for the ascending one.
         part: the groups that run: from the first to before the second; None for all.
-        coverage: receives the executed instructions; None without a profile.
+        coverage: marks of executed instructions, made by an observer; None without a profile.
         trace: receives the actions of threads, which makes the reference engine run the launch; None without a trace.
         findings: receives the findings of checks; None without checks.
-        observers: observers of the caller.
+        observers: observers of the launch besides its trace and checks.
     """
 
     signature: KernelSignature
@@ -161,12 +161,12 @@ class Dispatch:
 
     @property
     def is_observed(self) -> bool:
-        """Whether checks, coverage or the caller's observers watch it."""
-        return bool(self.observers or self.coverage is not None or (self.findings is not None and self.checks))
+        """Whether checks or other observers watch it."""
+        return bool(self.observers or (self.findings is not None and self.checks))
 
     @property
     def tells_runs(self) -> bool:
-        """Whether the caller's observers want to know which instructions ran, and how often."""
+        """Whether observers want to know which instructions ran, and how often."""
         if not self.observers:
             return False
         from vsim.observe.observer import Observer, listeners
@@ -174,9 +174,9 @@ class Dispatch:
         return bool(listeners(self.observers, Observer.ran))
 
     @property
-    def observed(self) -> tuple[frozenset[str], bool, bool]:
-        """What compiled code must have for observers: checks, coverage, counters."""
-        return self.checks, self.coverage is not None, self.tells_runs
+    def observed(self) -> tuple[frozenset[str], bool]:
+        """What compiled code must have for observers: checks, counters."""
+        return self.checks, self.tells_runs
 
     @property
     def is_watched(self) -> bool:

@@ -1,9 +1,9 @@
 """One way to watch a launch: the events of a launch, which both engines tell to observers.
 
 An :class:`Observer` overrides the methods of the events that it wants; other events cost nothing. The reference engine
-calls a method when the event happens, once for all hardware threads of a batch that take part. The fast engine calls
-:meth:`Observer.ran` alone while it runs, from counters in compiled code; its own observers (``lower/checks``) get the
-events of an instruction once, when the instruction is lowered, and emit code. docs/observers.md has examples.
+calls a method when the event happens, once for all hardware threads of a batch that take part. On the fast engine the
+checks get events while a function is lowered (``lower/checks``), and emit code; the observers of a caller get
+:meth:`Observer.ran` when the launch is over, from counters in compiled code. docs/observers.md has examples.
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ class Event:
     def __init__(self, function: Function, number: int) -> None:
         self.function, self.number = function, number
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} at instruction {self.number} of '{self.function.name}'>"
+
     @property
     def instruction(self) -> Instruction:
         return self.function.instructions[self.number]
@@ -86,7 +89,7 @@ class ObservedOperand(NamedTuple):
     Attributes:
         name: of the variable, as the text has it: ``V32(0,4)``, ``P1``.
         by_lane: whether each element belongs to the lane of its number.
-        shown_as: the type in which elements are shown; None for the one that they have.
+        shown_as: the type in which elements are shown; None for their own.
     """
 
     name: str
@@ -99,6 +102,9 @@ class Observer:
 
     An exception that a method raises ends the launch.
     """
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
 
     # -- the launch ----------------------------------------------------------------------------------------
 

@@ -118,7 +118,7 @@ class Engine:
         meanwhile: RunMeanwhile | None,
         besides: CompiledObserver | None = None,
     ) -> None:
-        """:meth:`run` once, with an observer besides those that the launch itself asks for."""
+        """One run of :meth:`run`, with an observer besides the launch's own."""
         if self.unfinished is not None:
             self._settle()
         prepared = self._prepared_already(dispatch, thread_count) or self._prepare(

@@ -31,8 +31,6 @@ class Variant(NamedTuple):
     begins_transposed_rows: bool
     local_id_rows: int
     """Dimensions of local ids in the payload."""
-    coverage: bool
-    """Executed instructions are marked."""
     counts: bool
     """Executions of instructions are counted."""
     ordered: bool
@@ -58,7 +56,7 @@ class Variant(NamedTuple):
         Raises:
             Unsupported: the launch has more surfaces than compiled code can address.
         """
-        checks, has_coverage, has_counts = dispatch.observed
+        checks, has_counts = dispatch.observed
         return cls(
             kernel=dispatch.kernel.name,
             simd=dispatch.simd,
@@ -69,7 +67,6 @@ class Variant(NamedTuple):
             transposed_row=transposed_row,
             begins_transposed_rows=begins_rows(dispatch, transposed_row, True),
             local_id_rows=dispatch.local_id_rows,
-            coverage=has_coverage,
             counts=has_counts,
             ordered=dispatch.schedule is not None,
             round_robin=dispatch.is_round_robin,

@@ -109,7 +109,7 @@ class BatchExecution:
 
     Args:
         groups: the number of each thread's work-group in the batch.
-        observers: those that watch any of these work-groups.
+        observers: the observers that watch any of these work-groups.
         private_address: where private memory is, of kernels that have some.
     """
 

@@ -43,7 +43,7 @@ class ObservedMachine(NumpyMachine):
         self.state_reader, self.state_writer = self._state_reader, self._state_writer
 
     def _telling_reader(self, operand: ObservedOperand, read: Read) -> Read:
-        """A reader that tells what it gives."""
+        """A reader that tells observers the values."""
         running, reads = self.running, self.reads
 
         def told() -> Array:
@@ -55,7 +55,7 @@ class ObservedMachine(NumpyMachine):
         return told
 
     def _telling_writer(self, operand: ObservedOperand, write: Write) -> Write:
-        """A writer that tells what it gets."""
+        """A writer that tells observers the values."""
         running, writes = self.running, self.writes
 
         def told(value: Array, mask: Mask) -> None:

@@ -22,7 +22,7 @@ class Scheduler:
 
     Args:
         deadlock: makes the error where lanes of some activations wait at barriers for threads that never arrive.
-        observers: those that watch the batch.
+        observers: the observers that watch the batch.
     """
 
     def __init__(

@@ -7,13 +7,12 @@ values. Masks are stored as bytes: LLVM misplaces vectors of bits, and all later
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from dataclasses import dataclass, field
 
 from vsim.engines.llvm.host import cooperative, driver
 from vsim.engines.llvm.ir.emitter import GROUP, LAUNCH, THREAD
 from vsim.engines.llvm.ir.types import splat
-from vsim.engines.llvm.lower.checks.observers import LoweringObserver
 from vsim.engines.llvm.lower.recursion import Recursion
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import SHARED_SIZE, Key, is_shadow
@@ -30,15 +29,13 @@ class Slots:
     cleared: list[str] = field(default_factory=list)
 
 
-def assemble(
-    state: FunctionState, recursion: Recursion, observers: Sequence[LoweringObserver], unwritten: Set[Key]
-) -> str:
+def assemble(state: FunctionState, recursion: Recursion, unwritten: Set[Key]) -> str:
     """The text of a function that was emitted. A kernel without barriers is the loop over its threads, too.
 
     Args:
         unwritten: registers that are read before they are written: they begin with zeros.
     """
-    b, slots = state.b, _slots(state, recursion, observers, unwritten)
+    b, slots = state.b, _slots(state, recursion, unwritten)
     code = [*b.preheaders[THREAD], *b.lines, *state.cold]
     if state.is_coroutine and state.module.takes_turns:
         return _waiting_function(state, slots, code)
@@ -70,9 +67,7 @@ def _waiting_function(state: FunctionState, slots: Slots, code: list[str]) -> st
     return "\n".join([signature, "entry:", *slots.made, begin, *slots.cleared, suspend, *entrance, *code, "}"])
 
 
-def _slots(
-    state: FunctionState, recursion: Recursion, observers: Sequence[LoweringObserver], unwritten: Set[Key]
-) -> Slots:
+def _slots(state: FunctionState, recursion: Recursion, unwritten: Set[Key]) -> Slots:
     slots = Slots()
     for key, size in state.storage.own_slots():
         name = state.storage.slot(key)
@@ -92,9 +87,9 @@ def _slots(
         slots.cleared += buffer.cleared()
     slots.made += state.prefetcher.inductions.made()
     slots.cleared += state.prefetcher.inductions.cleared()
-    for made, cleared in (recursion.declaration(), *(observer.slots() for observer in observers)):
-        slots.made += made
-        slots.cleared += cleared
+    made, cleared = recursion.declaration()
+    slots.made += made
+    slots.cleared += cleared
     if state.b.scratch_bytes:
         slots.made.append(f"  %scratch = alloca [{state.b.scratch_bytes} x i8], align 64")
     return slots

@@ -29,7 +29,7 @@ def stack_address(b: Builder) -> str:
 
 
 class LoweredCall(NamedTuple):
-    """A call that is lowered: of a function, or of those that an address may mean."""
+    """A call that is lowered: of one function, or, where it is None, of any function at an address."""
 
     function: Function | None
 

@@ -100,13 +100,13 @@ class FunctionLowering:
             uses = self._emit({}, {}, lambda block: straight, keep=False)
             if self.refused:  # without what their preparation has emitted
                 uses = self._emit({}, {}, lambda block: straight, keep=False)
-            return assemble(state, self.flow.recursion, self.observers, uses[ENTRY].exposed)
+            return assemble(state, self.flow.recursion, uses[ENTRY].exposed)
         helpers = dict(state.module.helpers)
         uses = self._emit({}, None, lambda block: NOTHING_NEEDED, keep=True)
         use = storage_use(state, uses)
         found = self._settled(use, helpers)
         state.prefetcher.end()
-        return assemble(state, self.flow.recursion, self.observers, use.unwritten | found.slots(use.unwritten))
+        return assemble(state, self.flow.recursion, use.unwritten | found.slots(use.unwritten))
 
     def _settled(self, use: StorageUse, helpers: Mapping[str, str]) -> AffineRegisters:
         """Emit the function until its blocks keep the assumptions about registers, and accesses were analysed under
@@ -268,10 +268,8 @@ class FunctionLowering:
             if self.state.is_coroutine:
                 b.jump("exit")
             else:
-                self._tell_end()
                 b.emit("ret void")
         b.label("exit")
-        self._tell_end()
         if self.state.is_coroutine and not self.state.is_kernel:
             self.state.storage.carry_out()
         if self.state.is_coroutine:
@@ -281,7 +279,3 @@ class FunctionLowering:
         else:
             self.state.storage.carry_out()
             b.emit("ret void")
-
-    def _tell_end(self) -> None:
-        for observer in self.observers:
-            observer.leaves()

@@ -72,14 +72,14 @@ class FoundRecords(CompiledObserver):
             yield Record(*(int(v) for v in row))
 
     def launch_end(self, error: Exception | None) -> None:
-        """Tell the launch what was found."""
+        """Add the findings to those of the launch."""
         assert self.dispatch.findings is not None
         numbers = {id(f): n for n, f in enumerate(self.functions)}
         for r in self.records():
             site = Site(numbers[id(self.compiled[r.site >> 32])], r.site & 0xFFFF_FFFF)
             who = Who(r.group, r.thread, r.lane, r.epoch)
             code, other = code_of(r.code & KEYED - 1), r.other & _ALL_BITS
-            if self.undefined is not None and code == STORED:  # It depends on what is left at the end.
+            if self.undefined is not None and code == STORED:  # It depends on the end of the launch.
                 self.undefined.note(site, who)
                 continue
             if KINDS[code].other:

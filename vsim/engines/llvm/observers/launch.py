@@ -1,4 +1,4 @@
-"""The observers of one launch of compiled code: memory that the code fills, and what is made of it at the end."""
+"""The observers of one launch of compiled code: memory that the code fills, and its evaluation at the end."""
 
 from __future__ import annotations
 
@@ -65,10 +65,6 @@ def observe(dispatch: Dispatch, plan: LaunchPlan, slots: Words, besides: Compile
 
 def _observers(dispatch: Dispatch) -> Iterator[CompiledObserver]:
     """Those that a launch itself asks for."""
-    if dispatch.coverage is not None:
-        from vsim.engines.llvm.observers.coverage import ExecutedBlocks
-
-        yield ExecutedBlocks(dispatch)
     if dispatch.tells_runs:
         from vsim.engines.llvm.observers.coverage import RunCounts
 

@@ -349,7 +349,7 @@ class _Again:
             SimulationError: memory that it had is gone.
         """
         end = self.changed.put_back()
-        dispatch = replace(self.dispatch, findings=Findings(Checking(frozenset(checks))), coverage=None, observers=())
+        dispatch = replace(self.dispatch, findings=Findings(Checking(frozenset(checks))), observers=())
         run = RaceRun(dispatch, units, window)
         try:
             self.once(dispatch, run)

@@ -1,4 +1,4 @@
-"""The observers that launches ask for by their options: trace, coverage and checks."""
+"""The observers that launches ask for by their options: trace and checks."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ from collections.abc import Iterator
 
 from vsim.checks.selection import CALLS, DIVERGENCE, GUARD, RACE, UNDEFINED
 from vsim.launch.dispatch import Dispatch
-from vsim.observe.coverage import Coverage
 from vsim.observe.observer import Observer
 
 
 def observers_of(dispatch: Dispatch) -> list[Observer]:
-    """What watches a launch: its caller's observers, and those of its coverage, its trace and its checks."""
+    """What watches a launch: its own observers, and those of its trace and its checks."""
     found = list(dispatch.observers)
-    if dispatch.coverage is not None:
-        found.append(Coverage(dispatch.image, dispatch.coverage))
     if dispatch.trace is not None:
         from vsim.engines.numpy.observers.trace import TraceObserver
 

@@ -13,7 +13,7 @@ from vsim.observe.observer import Event, Observer
 
 
 class ArgumentsObserver(Observer):
-    """Looks at what a batch accesses by address."""
+    """Compares the accesses of a batch by address with the arguments."""
 
     def __init__(self, findings: BatchFindings) -> None:
         self.findings, self.memory = findings, findings.dispatch.memory

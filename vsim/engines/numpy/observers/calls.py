@@ -25,7 +25,7 @@ class KeptRegisters(NamedTuple):
 
 
 class CallsObserver(Observer):
-    """Looks at what is kept around the calls of a batch."""
+    """Compares registers before and behind the calls of a batch, and watches the stack pointer."""
 
     running: Running
     private_address: int
@@ -35,7 +35,7 @@ class CallsObserver(Observer):
     def __init__(self, findings: BatchFindings) -> None:
         self.findings, self.stack_size = findings, findings.dispatch.private_size
         self.kept = WeakKeyDictionary[Activation, KeptRegisters]()
-        """What functions that are active must leave as it was."""
+        """By active function the registers that it must keep."""
 
     def prepare(self, engine: BatchExecution) -> None:
         self.running, self.private_address = engine.running, engine.private_address
@@ -45,14 +45,14 @@ class CallsObserver(Observer):
         self.blocks[:] = 0
 
     def call(self, event: Event, frame: Activation) -> None:
-        """Note what a function must keep."""
+        """Note the registers that a function must keep."""
         if not frame.is_subroutine:
             self.running.carry_out()
             threads = self.running.threads
             self.kept[frame] = KeptRegisters(event, {r.number: threads.predefined(r.number).copy() for r in KEPT})
 
     def returned(self, frame: Activation, rows: Bools) -> None:
-        """Report what is not as it was."""
+        """Report registers that have changed."""
         kept, threads = self.kept.get(frame), self.running.threads
         if kept is None:
             return

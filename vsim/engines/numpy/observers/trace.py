@@ -76,7 +76,7 @@ class Note:
     chosen: Bools
     """The chosen lanes of all threads."""
     outer: Note | None
-    """That of the step within which this one runs: a loop of few threads runs in a step of its own."""
+    """The note of the step within which this one runs: a loop of few threads runs within its branch."""
     reads: list[Item] = field(default_factory=list)
     writes: list[Item] = field(default_factory=list)
     mask: Array | None = None
@@ -104,6 +104,9 @@ class TraceObserver(Observer):
         """That of the step which runs, if one of its threads is chosen."""
         self.functions: dict[int, tuple[list[Span], Bools]] = {}
         self.shown: dict[tuple[int, int], Shown] = {}
+
+    def launch_begin(self, launch: Dispatch) -> None:
+        self.trace.begin(launch.kernel.name, launch.simd, launch.nd_range)
 
     def watches(self, launch: Dispatch, group: Group) -> bool:
         return self.trace.is_about(launch, group)

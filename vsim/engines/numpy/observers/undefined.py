@@ -78,7 +78,7 @@ class UndefinedObserver(Observer):
         return UndefinedMachine(machine, BatchShadows(self, inner.prepared, inner))
 
     def threads_begin(self, event: Event) -> None:
-        """Nothing that threads have is defined but what they are given."""
+        """Only the inputs of threads are defined."""
         self.check.begin()
         for number, data in self.predefined.items():
             data[:] = _start_of(number)

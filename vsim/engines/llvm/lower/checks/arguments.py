@@ -10,14 +10,14 @@ from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.arguments import ARGUMENTS
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.lower.checks.findings import FindingExits
-from vsim.engines.llvm.lower.checks.observers import LoweredAccess, LoweringObserver
+from vsim.engines.llvm.lower.checks.observers import LoweredAccess
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.part import mask_bits
 from vsim.memory.memory import SLM_ADDRESS_MASK
-from vsim.observe.observer import Event
+from vsim.observe.observer import Event, Observer
 
 
-class ArgumentChecks(LoweringObserver):
+class ArgumentChecks(Observer):
     """What is looked at behind the accesses of one function."""
 
     def __init__(self, state: FunctionState, findings: FindingExits) -> None:

@@ -8,13 +8,12 @@ from visakit.language import types
 from vsim.checks.kept_registers import KEPT, MISPLACED_STACK, STACK_POINTER, KeptRegister, moves_stack
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.lower.checks.findings import Details, FindingExits
-from vsim.engines.llvm.lower.checks.observers import LoweringObserver
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import VARIABLE
-from vsim.observe.observer import Event, Frame
+from vsim.observe.observer import Event, Frame, Observer
 
 
-class CallChecks(LoweringObserver):
+class CallChecks(Observer):
     """What is looked at around the calls of one function."""
 
     def __init__(self, state: FunctionState, findings: FindingExits) -> None:
@@ -28,7 +27,7 @@ class CallChecks(LoweringObserver):
         self.kept = [self._load(register) for register in KEPT]
 
     def returned(self, frame: Frame, rows: str) -> None:
-        """Report what is not as it was."""
+        """Report registers that have changed."""
         b = self.state.b
         for register, old in zip(KEPT, self.kept, strict=True):
             new = self._load(register)

@@ -9,13 +9,12 @@ from vsim.checks.findings import Site
 from vsim.checks.lanes import BLOCK_OFF, code_of_lanes_left, lane_of_block
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.lower.checks.findings import Details, FindingExits
-from vsim.engines.llvm.lower.checks.observers import LoweringObserver
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
-from vsim.observe.observer import Event
+from vsim.observe.observer import Event, Observer
 
 
-class DivergenceChecks(LoweringObserver):
+class DivergenceChecks(Observer):
     """Looks for lanes and threads that an instruction leaves out."""
 
     def __init__(self, state: FunctionState, masks: Masks, findings: FindingExits) -> None:

@@ -1,4 +1,6 @@
-"""The observers of a function that is lowered: each emits code at the events that it wants, and nobody else does."""
+"""The observers of a function that is lowered: each emits code at the events that it wants, when an instruction is
+lowered.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,6 @@ from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.observe.observer import Observer
 
 
-class LoweringObserver(Observer):
-    """An observer that emits code."""
-
-    def slots(self) -> tuple[list[str], list[str]]:
-        """Lines that make the stack slots that its code uses, and those that clear them for each thread."""
-        return [], []
-
-    def leaves(self) -> None:
-        """The code of the function ends here."""
-
-
 class LoweredAccess(NamedTuple):
     """An access of lanes to memory: ``size`` bytes each."""
 
@@ -36,15 +27,9 @@ class LoweredAccess(NamedTuple):
     writes: bool
 
 
-def observers_of(
-    state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits
-) -> list[LoweringObserver]:
+def observers_of(state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits) -> list[Observer]:
     """The observers of a launch, for one of its functions."""
-    dispatch, found = state.dispatch, list[LoweringObserver]()
-    if dispatch.coverage is not None:
-        from vsim.engines.llvm.lower.checks.coverage import CoverageMarks
-
-        found.append(CoverageMarks(state))
+    dispatch, found = state.dispatch, list[Observer]()
     if dispatch.tells_runs:
         from vsim.engines.llvm.lower.checks.coverage import BlockCounters
 
@@ -54,13 +39,13 @@ def observers_of(
     return found
 
 
-def _checks(state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits) -> list[LoweringObserver]:
+def _checks(state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits) -> list[Observer]:
     from vsim.engines.llvm.lower.checks.arguments import ArgumentChecks
     from vsim.engines.llvm.lower.checks.calls import CallChecks
     from vsim.engines.llvm.lower.checks.divergence import DivergenceChecks
     from vsim.engines.llvm.lower.checks.race import RaceChecks
 
-    checks, found = state.dispatch.checks, list[LoweringObserver]()
+    checks, found = state.dispatch.checks, list[Observer]()
     if checks & {RACE, RECORDING}:
         found.append(RaceChecks(state, findings))
     if state.dispatch.watches_undefined:

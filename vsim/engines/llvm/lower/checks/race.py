@@ -22,7 +22,6 @@ from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.intrinsics import masked_read
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.lower.checks.findings import FindingExits
-from vsim.engines.llvm.lower.checks.observers import LoweringObserver
 from vsim.engines.llvm.lower.checks.race_ids import RaceIds
 from vsim.engines.llvm.lower.checks.race_words import RaceWords, Test
 from vsim.engines.llvm.lower.state import FunctionState
@@ -30,7 +29,7 @@ from vsim.engines.llvm.memory.part import LanePart, mask_bits
 from vsim.engines.llvm.memory.scalarised import Offsets
 from vsim.engines.llvm.memory.scatter import OutOfLineAccess
 from vsim.engines.llvm.memory.watch import OnlyRead
-from vsim.observe.observer import Event
+from vsim.observe.observer import Event, Observer
 from vsim.semantics.core import unsigned_of
 from vsim.semantics.messages import meaning
 
@@ -60,7 +59,7 @@ class _Lanes:
     lost: Callable[[], Value] | None = None
 
 
-class RaceChecks(LoweringObserver):
+class RaceChecks(Observer):
     """The accesses of one function; see :class:`vsim.engines.llvm.memory.watch.AccessWatch`."""
 
     out_of_line: OutOfLineAccess

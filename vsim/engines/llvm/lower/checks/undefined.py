@@ -21,7 +21,6 @@ from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.checks.findings import Details, FindingExits
-from vsim.engines.llvm.lower.checks.observers import LoweringObserver
 from vsim.engines.llvm.lower.faults import FaultExits
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.operands import Operands, Read, Write, elements
@@ -29,6 +28,7 @@ from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import UNDEFINED_BITS, UNDEFINED_LANES
 from vsim.engines.llvm.memory.access import MemoryAccess
 from vsim.engines.llvm.memory.space import MemorySpace
+from vsim.observe.observer import Observer
 from vsim.semantics.algebra import Lanes, Machine
 from vsim.semantics.core import unsigned_of
 
@@ -172,7 +172,7 @@ class CompiledShadows:
         return number_of(site_of(state.dispatch.image.module.all_functions, state.function, state.at.pc))
 
 
-class UndefinedChecks(LoweringObserver):
+class UndefinedChecks(Observer):
     """Runs the semantics of one function on values with shadows."""
 
     def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits) -> None:
