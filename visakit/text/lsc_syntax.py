@@ -99,6 +99,10 @@ class NullSyntax(OperandSyntax, forms="@null"):
     optional = True
     what = "%null"
 
+    @classmethod
+    def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
+        return cls(form.removeprefix("@"))
+
     def accepts(self, at: Placed) -> bool:
         return at.text == self.what
 
