@@ -172,8 +172,9 @@ def small_float(bits):
 # -- instructions with what they work on -----------------------------------------------------------------------
 
 SIGNED_ONLY, SAME_SIGN = {"asr"}, {"div", "mod", "mulh", "bfe", "asr", "shr", "fbh"}
-NO_MODIFIERS = {*SHIFTS, "bfe", "bfi", "bfrev", "lzd", "fbl", "fbh", "cbit", "bfn", "div", "mod", "mulh", "avg"}
-BITWISE = ("and", "or", "xor", "not")
+PLAIN_SOURCES = {*SHIFTS, "div", "mod", "mulh", "avg"}
+"""Instructions whose sources are drawn without the modifiers that the table allows."""
+MODIFIERS = {"signs": ARITHMETIC_MODIFIERS, "complement": BITWISE_MODIFIERS, "": ("",)}
 
 
 @dataclass(repr=False)
@@ -285,7 +286,7 @@ def lanewise(draw, name, number):
         results = set(INTEGERS)
     results = sorted(results & possible)
     size = draw(st.sampled_from([1, 4, 8, 16]))
-    modifiers = BITWISE_MODIFIERS if name in BITWISE else ("",) if name in NO_MODIFIERS else ARITHMETIC_MODIFIERS
+    modifiers = ("",) if name in PLAIN_SOURCES else MODIFIERS[form.modifiers]
     count = sum(1 for f in instruction_set().by_mnemonic[name][0].fields if f.kind == "s")
     periodic = name in ("sin", "cos")
     operands = [draw(sources(f"S{number}_{k}", family, size, modifiers, not periodic)) for k in range(count)]

@@ -30,7 +30,7 @@ class Checks:
         """A function that has been read: its labels, scopes, instructions and inputs."""
         self._labels(parser)
         function = parser.function
-        if parser.binder.names.depth > 1:
+        if parser.binder.names.depth > 1 and parser.scopes_known:
             message = f"a scope of '{function.name}' is not closed"
             self.source.report(Problem("V007", message, "close it with }"), parser.line)
         self._rules(function, parser.platform.name if parser.platform else "")

@@ -45,6 +45,8 @@ class FunctionParser:
         """Instructions by their lines, as long as names mean the same: equal lines, as in unrolled loops, share fields,
         so that whoever checks or encodes these need do it once."""
         self.label_lines: dict[int, int] = {}
+        self.scopes_known = True
+        """Whether every line with braces could be read."""
         self.subroutine = ""
         """The subroutine that has just begun; a label of its name may follow, which says the same once more."""
 

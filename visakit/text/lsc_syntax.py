@@ -101,7 +101,7 @@ class NullSyntax(OperandSyntax, forms="@null"):
 
     @classmethod
     def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
-        return cls(name or "null")
+        return cls(form.removeprefix("@"))
 
     def accepts(self, at: Placed) -> bool:
         return at.text == self.what

@@ -117,6 +117,8 @@ class ModuleParser:
         except Problem as problem:
             self.source.report(problem, number)
             self._recover(line)
+            if self.current is not None and ("{" in line or "}" in line):
+                self.current.scopes_known = False
             return
         text = line if len(statements) == 1 else ""
         for statement in statements:
@@ -264,7 +266,8 @@ def _scope(parser: FunctionParser, statement: ScopeStatement) -> None:
         names.open()
         return
     if names.depth == 1:
-        raise Problem("V007", "this closes a scope that was not opened")
+        unopened = Problem if parser.scopes_known else FollowUp
+        raise unopened("V007", "this closes a scope that was not opened")
     names.close()
     parser.forget()
 

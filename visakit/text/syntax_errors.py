@@ -21,7 +21,7 @@ _OPERATORS = frozenset(
 _END = "the end of the line"
 _EXPECTED = {
     "$END": _END, "LBRACE": "{NoMask}", "NAME": "a name", "INTEGER": "a number", "FLOAT": "a number",
-    "STRING": "a string", "SUFFIX": "a suffix", "DATA": "a data size",
+    "STRING": "a string", "SUFFIX": "a suffix",
     "RPAR": "')'", "RSQB": "']'", "MORETHAN": "'>'", "LESSTHAN": "a region", "COMMA": "','", "SEMICOLON": "';'",
     "COLON": "':'", "EQUAL": "'='",
     "_ATTACHED": "'('", "LPAR": "'('", "LSQB": "'['", "RBRACE": "'}'", "NOT": "'!'",
@@ -41,7 +41,7 @@ _GROUPS: tuple[tuple[frozenset[str], frozenset[str], tuple[str, ...]], ...] = (
     ),
     (
         frozenset({"NAME", "INTEGER", "STRING", "AMPERSAND", "LPAR", "INDIRECT"}),
-        frozenset({"NAME", "INTEGER", "FLOAT", "STRING", "LPAR", "NOT", "LSQB"}),
+        frozenset({"NAME", "INTEGER", "FLOAT", "STRING", "LPAR", "NOT", "LSQB", "DATA"}),
         ("an operand",),
     ),
     (frozenset({"STAR", "SLASH"}), frozenset({"LESSTHAN", "MORETHAN"}), ("an operator",)),
@@ -74,7 +74,23 @@ def problem_of(error: Unexpected, line: str) -> Problem:
             sign = line[name.column - 1]
             hint = f"a modifier stands in parentheses: ({sign}){name.text}(0,0)<1;1,0>"
         return Problem("V020", f"'{name.text}' is not a number", hint, name)
-    return _unreadable(error, line, in_directive, at)
+    return _misplaced(error, line, in_directive) or _unreadable(error, line, in_directive, at)
+
+
+def _misplaced(error: Unexpected, line: str, in_directive: bool) -> Problem | None:
+    """What to say of a brace or a dot before the place, or of letters in a number."""
+    previous, column = error.before[-1] if error.before else ("", 0)
+    if previous == "RBRACE" and "RBRACE" in error.expected and error.text:
+        return Problem(
+            "V001", "'}' cannot stand here", "it closes a scope at the end of a line", Placed(0, "}", column)
+        )
+    if previous == "DOT":
+        hint = "a suffix or a number follows its dot without a blank"
+        return Problem("V001", "'.' cannot stand alone", hint, Placed(0, ".", column))
+    if not error.is_token and error.text.isdigit() and (word := re.match(r"[\w.]+", line[error.column :])):
+        hint = "numbers are 16, 0x10 and 1.5" + ("" if in_directive else ", with a type behind a colon: 16:ud")
+        return Problem("V001", f"'{word[0]}' is not a number", hint, Placed(0, word[0], error.column))
+    return None
 
 
 def _unreadable(error: Unexpected, line: str, in_directive: bool, at: Placed) -> Problem:
