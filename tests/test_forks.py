@@ -112,5 +112,11 @@ def test_properties_are_computed_in_the_child():
 
 
 def test_in_llvm_within_the_forking_thread():
-    with in_llvm():
-        assert in_child(lambda: True)
+    work = in_llvm()
+
+    def leaves():
+        work.__exit__(None, None, None)
+        return True
+
+    with work:
+        assert in_child(leaves)

@@ -80,8 +80,12 @@ def _before_fork() -> None:
     _others_leave()
 
 
+def _in_child() -> None:
+    """The others' threads are not there."""
+    mine = [thread for thread in _WORK.threads if thread == threading.get_ident()]
+    _WORK.__init__()  # type: ignore[misc]
+    _WORK.threads = mine
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_WORK.changed.release,
-        after_in_child=_WORK.__init__,  # type: ignore[misc] # The others' threads are not there.
-    )  # fmt: skip
+    os.register_at_fork(before=_before_fork, after_in_parent=_WORK.changed.release, after_in_child=_in_child)
