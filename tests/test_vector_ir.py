@@ -44,6 +44,7 @@ CASES = {
     "rotate": (X, np.zeros_like(X), X[X & 15], 1, 1),
     "interleave": (PARTS[:2], np.zeros((16, 2), "u4"), np.stack([PARTS[:2].reshape(16, 2).sum(1, dtype="u4"), PARTS[:2].reshape(16, 2)[:, 0]], 1), 1, 1),
     "collatz": (PARTS[0] + 1, np.zeros(16, "u4"), np.array([steps(int(n)) for n in PARTS[0] + 1], "u4"), 1, 1),
+    "diverge": (PARTS[0] + 1, np.zeros(16, "u4"), np.array([steps(int(n)) or 3 for n in PARTS[0] + 1], "u4"), 1, 1),
     "power": (replaced(X, 0, 5), np.zeros_like(X), replaced(X, 0, 5) ** np.uint32(5), 1, 1),
     "choose": (replaced(X, 0, 4), np.zeros_like(X), replaced(X, 0, 4) * np.uint32(2), 1, 1),
     "choose by an odd number": (replaced(X, 0, 7), np.zeros_like(X), replaced(X, 0, 7) ** np.uint32(2), 1, 1),

@@ -17,6 +17,8 @@ declare i32 @llvm.genx.rdregioni.i32.v16i32.i16(<16 x i32>, i32, i32, i32, i16, 
 declare <16 x i32> @llvm.genx.rdregioni.v16i32.v16i32.v16i16(<16 x i32>, i32, i32, i32, <16 x i16>, i32)
 declare <32 x i32> @llvm.genx.wrregioni.v32i32.v16i32.i16.i1(<32 x i32>, <16 x i32>, i32, i32, i32, i16, i32, i1)
 declare <16 x i32> @llvm.genx.wrregioni.v16i32.i32.i16.i1(<16 x i32>, i32, i32, i32, i32, i16, i32, i1)
+declare { <32 x i1>, <16 x i1>, i1 } @llvm.genx.simdcf.goto.v32i1.v16i1(<32 x i1>, <16 x i1>, <16 x i1>)
+declare { <32 x i1>, i1 } @llvm.genx.simdcf.join.v32i1.v16i1(<32 x i1>, <16 x i1>)
 declare i1 @llvm.genx.any.v16i1(<16 x i1>)
 declare void @llvm.genx.svm.scatter.v16i1.v16i64.v16i32(<16 x i1>, i32, <16 x i64>, <16 x i32>)
 declare <16 x i32> @llvm.genx.svm.atomic.add.v16i32.v16i1.v16i64(<16 x i1>, <16 x i64>, <16 x i32>, <16 x i32>)
@@ -256,38 +258,72 @@ define dllexport spir_kernel void @bits(i64 %in, i64 %out) #0 {
   ret void
 }
 
+; steps of Collatz until 1, one at least, under an execution mask that goto narrows and join restores
+define dllexport spir_kernel void @diverge(i64 %in, i64 %out) #0 {
+entry:
+  %x0 = call <16 x i32> @llvm.genx.svm.block.ld.unaligned.v16i32.i64(i64 %in)
+  br label %loop
+loop:
+  %em = phi <32 x i1> [ <i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, %entry ], [ %em1, %loop ]
+  %rm = phi <16 x i1> [ zeroinitializer, %entry ], [ %rm1, %loop ]
+  %x = phi <16 x i32> [ %x0, %entry ], [ %x1, %loop ]
+  %n = phi <16 x i32> [ zeroinitializer, %entry ], [ %n1, %loop ]
+  %run = shufflevector <32 x i1> %em, <32 x i1> undef, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %bit = and <16 x i32> %x, <i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1>
+  %odd = icmp ne <16 x i32> %bit, zeroinitializer
+  %half = lshr <16 x i32> %x, <i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1>
+  %three = mul <16 x i32> %x, <i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3>
+  %up = add <16 x i32> %three, <i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1>
+  %next = select <16 x i1> %odd, <16 x i32> %up, <16 x i32> %half
+  %more = add <16 x i32> %n, <i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1>
+  %x1 = select <16 x i1> %run, <16 x i32> %next, <16 x i32> %x
+  %n1 = select <16 x i1> %run, <16 x i32> %more, <16 x i32> %n
+  %stays = icmp ugt <16 x i32> %x1, <i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1>
+  %goto = call { <32 x i1>, <16 x i1>, i1 } @llvm.genx.simdcf.goto.v32i1.v16i1(<32 x i1> %em, <16 x i1> %rm, <16 x i1> %stays)
+  %em1 = extractvalue { <32 x i1>, <16 x i1>, i1 } %goto, 0
+  %rm1 = extractvalue { <32 x i1>, <16 x i1>, i1 } %goto, 1
+  %none = extractvalue { <32 x i1>, <16 x i1>, i1 } %goto, 2
+  br i1 %none, label %done, label %loop
+done:
+  %join = call { <32 x i1>, i1 } @llvm.genx.simdcf.join.v32i1.v16i1(<32 x i1> %em1, <16 x i1> %rm1)
+  call void @llvm.genx.svm.block.st.i64.v16i32(i64 %out, <16 x i32> %n1)
+  ret void
+}
+
 attributes #0 = { noinline nounwind "CMGenxMain" "oclrt"="1" }
 attributes #1 = { noinline nounwind "CMStackCall" }
-!genx.kernels = !{!0, !1, !2, !3, !4, !5, !6, !7, !8, !9, !10, !11, !12, !13}
-!genx.kernel.internal = !{!14, !15, !16, !17, !18, !19, !20, !21, !22, !23, !24, !25, !26, !27}
-!0 = !{void (i64, i64)* @saxpy, !"saxpy", !28, i32 0, i32 0, !29, !30, i32 0}
-!1 = !{void (i64, i64)* @rotate, !"rotate", !28, i32 0, i32 0, !29, !30, i32 0}
-!2 = !{void (i64, i64)* @interleave, !"interleave", !28, i32 0, i32 0, !29, !30, i32 0}
-!3 = !{void (i64, i64)* @collatz, !"collatz", !28, i32 0, i32 0, !29, !30, i32 0}
-!4 = !{void (i64, i64)* @power, !"power", !28, i32 0, i32 0, !29, !30, i32 0}
-!5 = !{void (i64, i64)* @choose, !"choose", !28, i32 0, i32 0, !29, !30, i32 0}
-!6 = !{void (i64, i64)* @scatter, !"scatter", !28, i32 0, i32 0, !29, !30, i32 0}
-!7 = !{void (i64, i64)* @share, !"share", !28, i32 256, i32 0, !29, !30, i32 0}
-!8 = !{void (i64, i64)* @count, !"count", !28, i32 0, i32 0, !29, !30, i32 0}
-!9 = !{void (i64, i64)* @halves, !"halves", !28, i32 0, i32 0, !29, !30, i32 0}
-!10 = !{void (i64, i64)* @sum, !"sum", !28, i32 0, i32 0, !29, !30, i32 0}
-!11 = !{void (i64, i64)* @digits, !"digits", !28, i32 0, i32 0, !29, !30, i32 0}
-!12 = !{void (i64, i64)* @wide, !"wide", !28, i32 0, i32 0, !29, !30, i32 0}
-!13 = !{void (i64, i64)* @bits, !"bits", !28, i32 0, i32 0, !29, !30, i32 0}
-!14 = !{void (i64, i64)* @saxpy, null, null, null, null}
-!15 = !{void (i64, i64)* @rotate, null, null, null, null}
-!16 = !{void (i64, i64)* @interleave, null, null, null, null}
-!17 = !{void (i64, i64)* @collatz, null, null, null, null}
-!18 = !{void (i64, i64)* @power, null, null, null, null}
-!19 = !{void (i64, i64)* @choose, null, null, null, null}
-!20 = !{void (i64, i64)* @scatter, null, null, null, null}
-!21 = !{void (i64, i64)* @share, null, null, null, null}
-!22 = !{void (i64, i64)* @count, null, null, null, null}
-!23 = !{void (i64, i64)* @halves, null, null, null, null}
-!24 = !{void (i64, i64)* @sum, null, null, null, null}
-!25 = !{void (i64, i64)* @digits, null, null, null, null}
-!26 = !{void (i64, i64)* @wide, null, null, null, null}
-!27 = !{void (i64, i64)* @bits, null, null, null, null}
-!28 = !{i32 0, i32 0}
-!29 = !{i32 0, i32 0}
-!30 = !{!"svmptr_t", !"svmptr_t"}
+!genx.kernels = !{!0, !1, !2, !3, !4, !5, !6, !7, !8, !9, !10, !11, !12, !13, !14}
+!genx.kernel.internal = !{!15, !16, !17, !18, !19, !20, !21, !22, !23, !24, !25, !26, !27, !28, !29}
+!0 = !{void (i64, i64)* @saxpy, !"saxpy", !30, i32 0, i32 0, !31, !32, i32 0}
+!1 = !{void (i64, i64)* @rotate, !"rotate", !30, i32 0, i32 0, !31, !32, i32 0}
+!2 = !{void (i64, i64)* @interleave, !"interleave", !30, i32 0, i32 0, !31, !32, i32 0}
+!3 = !{void (i64, i64)* @collatz, !"collatz", !30, i32 0, i32 0, !31, !32, i32 0}
+!4 = !{void (i64, i64)* @power, !"power", !30, i32 0, i32 0, !31, !32, i32 0}
+!5 = !{void (i64, i64)* @choose, !"choose", !30, i32 0, i32 0, !31, !32, i32 0}
+!6 = !{void (i64, i64)* @scatter, !"scatter", !30, i32 0, i32 0, !31, !32, i32 0}
+!7 = !{void (i64, i64)* @share, !"share", !30, i32 256, i32 0, !31, !32, i32 0}
+!8 = !{void (i64, i64)* @count, !"count", !30, i32 0, i32 0, !31, !32, i32 0}
+!9 = !{void (i64, i64)* @halves, !"halves", !30, i32 0, i32 0, !31, !32, i32 0}
+!10 = !{void (i64, i64)* @sum, !"sum", !30, i32 0, i32 0, !31, !32, i32 0}
+!11 = !{void (i64, i64)* @digits, !"digits", !30, i32 0, i32 0, !31, !32, i32 0}
+!12 = !{void (i64, i64)* @wide, !"wide", !30, i32 0, i32 0, !31, !32, i32 0}
+!13 = !{void (i64, i64)* @bits, !"bits", !30, i32 0, i32 0, !31, !32, i32 0}
+!14 = !{void (i64, i64)* @diverge, !"diverge", !30, i32 0, i32 0, !31, !32, i32 0}
+!15 = !{void (i64, i64)* @saxpy, null, null, null, null}
+!16 = !{void (i64, i64)* @rotate, null, null, null, null}
+!17 = !{void (i64, i64)* @interleave, null, null, null, null}
+!18 = !{void (i64, i64)* @collatz, null, null, null, null}
+!19 = !{void (i64, i64)* @power, null, null, null, null}
+!20 = !{void (i64, i64)* @choose, null, null, null, null}
+!21 = !{void (i64, i64)* @scatter, null, null, null, null}
+!22 = !{void (i64, i64)* @share, null, null, null, null}
+!23 = !{void (i64, i64)* @count, null, null, null, null}
+!24 = !{void (i64, i64)* @halves, null, null, null, null}
+!25 = !{void (i64, i64)* @sum, null, null, null, null}
+!26 = !{void (i64, i64)* @digits, null, null, null, null}
+!27 = !{void (i64, i64)* @wide, null, null, null, null}
+!28 = !{void (i64, i64)* @bits, null, null, null, null}
+!29 = !{void (i64, i64)* @diverge, null, null, null, null}
+!30 = !{i32 0, i32 0}
+!31 = !{i32 0, i32 0}
+!32 = !{!"svmptr_t", !"svmptr_t"}
