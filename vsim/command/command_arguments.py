@@ -336,11 +336,11 @@ def _elements(texts: Sequence[str], type_name: str) -> ScalarArgument:
         return ScalarArgument(scalar_bytes(values, usual, "--arg"), numbers=values)
     if not type_name and not all(element.type for element in elements):
         raise UsageError(f"some elements of '[{','.join(texts):.80}]' have a type and others none; write [1,2]:TYPE")
-    data = b""
+    data, types = b"", {element.type or type_name for element in elements}
     for element in elements:
         added = scalar_bytes(element.value, element.type or type_name, "--arg")
         data += bytes(-len(data) % len(added)) + added
-    return ScalarArgument(data)
+    return ScalarArgument(data, type=types.pop() if len(types) == 1 else "")
 
 
 def _array_file(path: str, take: Take) -> Argument:
@@ -377,7 +377,5 @@ def _read_number(text: str) -> _Number:
 def _number(text: str, wanted: str) -> ScalarArgument:
     found = _read_number(text)
     if not found.type and wanted and isinstance(found.value, float) and SCALAR_TYPES[wanted][0] != "f":
-        raise UsageError(
-            f"the kernel takes a whole number, of type {wanted}, found '{text}'; {text}:f32 passes its bits"
-        )
-    return ScalarArgument(scalar_bytes(found.value, found.type or wanted or found.usual, "--arg"))
+        raise UsageError(f"the kernel takes a whole number, of type {wanted}, found '{text}'")
+    return ScalarArgument(scalar_bytes(found.value, found.type or wanted or found.usual, "--arg"), type=found.type)

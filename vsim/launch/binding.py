@@ -15,6 +15,7 @@ from visakit.language.program import Input
 from visakit.objects.payload import round_up
 from visakit.objects.ze_info import KernelInfo, PayloadField
 from vsim.launch.arguments import POINTER_BYTES, URB, ArgumentReader, Arguments
+from vsim.launch.element_types import check_scalar
 from vsim.launch.launch import (
     Argument,
     BufferArgument,
@@ -164,7 +165,10 @@ class _FieldBinder:
 
     def by_value(self, at: int, field: PayloadField) -> None:
         """A scalar, vector or structure, or a piece of one; a structure may come without the padding at its end."""
-        data, pieces = self.reader.read(field.argument, ScalarArgument).data, self.signature.fields[field.argument]
+        argument, pieces = self.reader.read(field.argument, ScalarArgument), self.signature.fields[field.argument]
+        if argument.type:
+            check_scalar(self.signature, field.argument, argument)
+        data = argument.data
         given, start = len(data), field.source_offset
         is_whole = len(pieces) == 1
         end = max(piece.source_offset + piece.size for piece in pieces)

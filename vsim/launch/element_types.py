@@ -8,7 +8,7 @@ import numpy as np
 
 from visakit.diagnostics import Diagnostic, LaunchError, Span
 from vsim.launch.arrays import Array, DType
-from vsim.launch.launch import SCALAR_TYPES, BufferArgument
+from vsim.launch.launch import SCALAR_TYPES, BufferArgument, ScalarArgument
 from vsim.launch.signature import KernelSignature
 
 _WORDS = {code: word for word, code in reversed(SCALAR_TYPES.items())}
@@ -70,3 +70,27 @@ def check_elements(signature: KernelSignature, index: int, argument: BufferArgum
             )
     if argument.contents == "elements":
         known.add(given)
+
+
+_VALUE = re.compile(r"([a-z]+)\d*(?:;\d+)?")
+
+
+def check_scalar(signature: KernelSignature, index: int, argument: ScalarArgument) -> None:
+    """Hold the type of a scalar's or vector's numbers against the type that the kernel declares.
+
+    Both are floats, or both are whole numbers, of one size. Whole numbers take bits of floats from launch files.
+
+    Raises:
+        LaunchError: S003, the numbers are of another kind or size.
+    """
+    match = _VALUE.fullmatch(signature.argument_types.get(index, ""))
+    if match is None or match[1] not in SCALAR_TYPES:
+        return
+    wanted, given = np.dtype(SCALAR_TYPES[match[1]]), np.dtype(SCALAR_TYPES[argument.type])
+    takes_kind = (wanted.kind == "f") == (given.kind == "f") or (argument.is_bits and wanted.kind != "f")
+    if takes_kind and wanted.itemsize == given.itemsize:
+        return
+    what = f"kernel '{signature.name}': {signature.describe(index)} is {match[0].partition(';')[0]}"
+    message = f"{what}, and the value has type {argument.type}"
+    hint = f"give the type {_WORDS[wanted.str[1:]]}, or none"
+    raise LaunchError(Diagnostic("S003", message, Span("<launch>", 0), hint))

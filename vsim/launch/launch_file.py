@@ -290,7 +290,7 @@ class LaunchFile(LaunchEntries):
         if "type" in item:
             type_name = self.text(item, "type", "", where)
             where = f"{where}, {'scalar' if type_name in SCALAR_TYPES else 'type'}"
-            return ScalarArgument(scalar_bytes(numbers, type_name, where))
+            return ScalarArgument(scalar_bytes(numbers, type_name, where), type=type_name, is_bits=True)
         is_real = any(isinstance(n, float) for n in (numbers if isinstance(numbers, list) else [numbers]))
         return ScalarArgument(scalar_bytes(numbers, "f32" if is_real else "i32", f"{where}, scalar"), numbers=numbers)
 
