@@ -79,13 +79,7 @@ class RaceObserver(Observer):
             own = positions if part.lanes is None else positions[part.lanes]
             rows, lanes = np.divmod(own, access.shape[1])
             addresses = self._addresses(space, part, rows)
-            lost, kinds = np.zeros(own.size, bool), np.full(own.size, kind)
-            if access.only_read is not None:
-                looks = access.per_lane(access.only_read)
-                kinds[looks if part.lanes is None else looks[part.lanes]] = ATOMIC_READ
-            if access.values is not None:
-                mine = [access.per_lane(v) for v in access.values]
-                lost = _lost(rows, part.offsets, mine if part.lanes is None else [m[part.lanes] for m in mine])
+            lost, kinds = _outcome(access, part, rows, kind)
             if access.shape[0] == 1:  # the same access by all threads
                 everybody = np.flatnonzero(self.engine.running.activation.active_rows)
                 rows, lanes = np.repeat(everybody, own.size), np.tile(lanes, everybody.size)
@@ -204,6 +198,17 @@ class RaceObserver(Observer):
     def _event(self, rows: Array, kind: int, **columns: Array | int) -> None:
         sequence = self.log.begin()
         self.log.add(rows.size, **self._who(rows), sequence=sequence, lane=NO_LANE, kind=kind, **columns)
+
+
+def _outcome(access: MessageAccess, part: BufferPart, rows: Array, kind: int) -> tuple[Bools, Array]:
+    """The lanes of a part of an access that have lost their stores (:func:`_lost`), and the kind of access of each."""
+    lanes = slice(None) if part.lanes is None else part.lanes
+    lost, kinds = np.zeros(rows.size, bool), np.full(rows.size, kind)
+    if access.only_read is not None:
+        kinds[access.per_lane(access.only_read)[lanes]] = ATOMIC_READ
+    if access.values is not None:
+        lost = _lost(rows, part.offsets, [access.per_lane(v)[lanes] for v in access.values])
+    return lost, kinds
 
 
 def _lost(rows: Array, offsets: Array, values: list[Array]) -> Bools:
