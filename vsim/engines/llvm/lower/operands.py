@@ -35,10 +35,9 @@ from vsim.engines.llvm.lower.storage import ADDRESS, PREDICATE, VARIABLE, Key, f
 from vsim.engines.llvm.memory.access import MemoryAccess
 from vsim.engines.llvm.memory.part import first_active
 from vsim.engines.llvm.memory.space import MemorySpace
+from vsim.semantics.core import unsigned_of
 from vsim.semantics.operands import indirect_elements, packed_elements
 from vsim.semantics.registers import operand_type
-
-_UNSIGNED = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 
 LARGEST_SPREAD = 32
 """Bytes of a register up to which dwords are inserted into gaps directly. Beyond it LLVM's code generator, on
@@ -197,7 +196,7 @@ class Operands:
             read = registers.read(key, words.low, count, words.type, running, self.masks.first_lane())
             if read.facts.interleaved is None:
                 part = read >> b.const(words.shift, words.type) if words.shift else read
-                return b.bitcast(b.cast(part, _UNSIGNED[data_type.size]), data_type)
+                return b.bitcast(b.cast(part, unsigned_of(data_type.size)), data_type)
         low, wide, numbers = self._window(key, low, index, data_type)
         whole = b.broadcast(registers.read(key, low, wide, data_type), wide)
         return b.lanes(whole, numbers)
@@ -205,12 +204,12 @@ class Operands:
     def _words(self, key: Key, low: int, index: Elements, data_type: DataType) -> Words | None:
         """The words in which elements with gaps lie: shifts of such are cheaper than picks among all bytes."""
         size = index.step * data_type.size
-        if index.step < 2 or size not in _UNSIGNED or size > types.UD.size:
+        if index.step < 2 or size not in (1, 2, 4):
             return None
         first = low - low % size
         if first + len(index.numbers) * size > self.state.storage.size(key):
             return None
-        return Words(_UNSIGNED[size], first, 8 * (low - first))
+        return Words(unsigned_of(size), first, 8 * (low - first))
 
     def write(self, key: Key, low: int, index: Elements, value: Value, mask: Mask) -> None:
         """Write elements of a register under a mask."""
@@ -235,7 +234,7 @@ class Operands:
         """Words with an element of each replaced."""
         b, t, size = self.state.b, words.type, value.type.size
         kept = b.const(~(((1 << 8 * size) - 1) << words.shift), t)
-        element = b.cast(b.bitcast(value, _UNSIGNED[size]), t)
+        element = b.cast(b.bitcast(value, unsigned_of(size)), t)
         old = self.state.registers.read(key, words.low, count, t)
         return (old & kept) | (element << b.const(words.shift, t) if words.shift else element)
 
@@ -277,8 +276,7 @@ class Operands:
         own = types.UW if t is types.BF else t
         value = op.bits & ((1 << 8 * t.size) - 1)
         if t.is_float and t is not types.BF:
-            as_integer = {2: types.UW, 4: types.UD, 8: types.UQ}[t.size]
-            number = literal(value, as_integer)
+            number = literal(value, unsigned_of(t.size))
             return Value(b, t, 1, f"bitcast (i{8 * t.size} {number} to {ir_type(t, 1)})")
         return b.const(value, own)
 

@@ -12,17 +12,16 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from visakit.language import types
-from visakit.language.types import DataType
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.types import ir_type
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.part import LanePart, mask_bits
 from vsim.engines.llvm.memory.vector import deinterleaved, interleaved
 from vsim.engines.llvm.support.helpers import lanes_inside_function
+from vsim.semantics.core import unsigned_of
 
 Offsets = Value | Sequence[int]
 """An offset for each lane: a vector (ud or uq), or constants."""
-_WORDS: dict[int, DataType] = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 
 
 LEAST_WHOLE = 4
@@ -47,7 +46,7 @@ class ScalarisedAccess:
             found = [b.load(part.element, part.lanes, b.offset(result, k * row), 1) for k in range(part.count)]
             return _where(b, vector, deinterleaved(b, found))
         for k, count in _words(part):
-            word = _WORDS[part.element.size * count]
+            word = unsigned_of(part.element.size * count)
             result = self._call("load", word.size, part, self.b.offset(pointer, k * part.element.size), offsets)
             values += _elements(part, self.b.load(word, part.lanes, result, 64), count, vector)
         return values
@@ -122,7 +121,7 @@ def load_lanes(part: LanePart, pointer: str, offsets: Offsets, vector: Value | N
         return _where(b, vector, deinterleaved(b, [b.concat(row) for row in _rows(each, lanes // part.count)]))
     values: list[Value] = []
     for k, count in _words(part):
-        word = _WORDS[element.size * count]
+        word = unsigned_of(element.size * count)
         base, vector_type, text = b.offset(pointer, k * element.size), ir_type(word, lanes), "poison"
         for i in range(lanes):
             value = b.load(word, 1, place(b, base, offsets, i), 1)
@@ -198,6 +197,6 @@ def _words(part: LanePart) -> Iterator[tuple[int, int]]:
     """Elements of each lane that are loaded as one word: number of the first, and how many."""
     k = 0
     while k < part.count:
-        count = 2 if k + 1 < part.count and 2 * part.element.size in _WORDS else 1
+        count = 2 if k + 1 < part.count and 2 * part.element.size <= types.UQ.size else 1
         yield k, count
         k += count

@@ -64,8 +64,8 @@ MAXIMUM_STREAMS = 4
 PREFETCH_DISTANCE = 64
 """Distance of the prefetched cache line beyond the buffer, in bytes: processors follow few streams by themselves."""
 _LANES = (8, 16, 32)
-_PARTS = {1: types.UB, 2: types.UW, 4: types.UD}
-"""Types of elements that have buffers, by their bytes."""
+_SIZES = (1, 2, 4)
+"""Bytes of the elements that have buffers."""
 
 
 class FillSource(NamedTuple):
@@ -307,7 +307,7 @@ def _filler(name: str, index: types.DataType, size: int, lanes: int) -> str:
     and fills the buffer with rows of elements of a size.
     """
     declarations: dict[str, str] = {}
-    b, element, row = Builder(declarations), _PARTS[size], lanes * size
+    b, element, row = Builder(declarations), unsigned_of(size), lanes * size
     b.begin("entry")
     b.declare("llvm.prefetch.p0", "void", "ptr, i32, i32, i32")
 
@@ -422,7 +422,7 @@ class StreamPrefetcher:
         which the first emission cannot tell.
         """
         pc, element, index = self.at(), part.element, part.offset.type
-        if pc not in self.read_only_loops or part.count > 1 or element.size not in _PARTS or part.lanes not in _LANES:
+        if pc not in self.read_only_loops or part.count > 1 or element.size not in _SIZES or part.lanes not in _LANES:
             return None
         space, is_first = part.space, self.emissions == 1
         always_there = space.is_flat or is_first or space.pointer in self.b.levels

@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from visakit.language import types
-from visakit.language.types import DataType
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.interleaved import Interleaved
@@ -24,13 +22,14 @@ from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
 from vsim.engines.llvm.memory.scatter import OutOfLineAccess
 from vsim.engines.llvm.memory.vector import load_row, store_masked, whole_or_masked
 from vsim.engines.llvm.memory.watch import AccessWatch
+from vsim.semantics.core import unsigned_of
 
 LARGEST_PICK = 4
-"""So many elements lie from lane to lane at most where vectors are loaded and lanes picked of them."""
+"""Largest distance of lanes, in elements, at which whole vectors are loaded and lanes are picked."""
 
 
-_UNITS: dict[int, DataType] = {1: types.UB, 2: types.UW, 4: types.UD}
-"""What lies between the beginnings of two lanes' elements that overlap, by its bytes."""
+_UNITS = (1, 2, 4)
+"""Distances in bytes between overlapping elements of lanes that are loaded as rows of units of that size."""
 
 
 class StridedAccess:
@@ -74,7 +73,7 @@ class StridedAccess:
         """Elements that begin so near to each other that they overlap: put together of rows of what lies between the
         beginnings of two, so that who looks at that much of each element finds a row.
         """
-        b, lanes, unit = self.b, part.lanes, _UNITS[stride]
+        b, lanes, unit = self.b, part.lanes, unsigned_of(stride)
         count = part.element.size // stride
 
         def inside() -> list[Value]:
