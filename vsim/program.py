@@ -10,7 +10,6 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, TypedDict
 
@@ -283,7 +282,7 @@ class Program:
         Args:
             held: the memory of mapped arrays, which must stay.
         """
-        why = ""
+        why, stopped = "", None
         if dispatch.trace is not None:
             why = "the launch is traced"
         elif engine == "auto" or engine == "llvm":
@@ -294,15 +293,8 @@ class Program:
                 try:
                     native.run(dispatch, threads, max_seconds, held, _overtake if engine == "auto" else None)
                     return "llvm", ""
-                except RecordedFault as fault:
-                    from vsim.engines.numpy.fault_registers import recorded_registers
-
-                    found = recorded_registers(dispatch, fault.function, fault.number, fault.values, fault.lane)
-                    raise SimulationError(replace(fault.diagnostics[0], registers=found)) from None
-                except RefusedInstruction as refused:
-                    from vsim.engines.numpy.engine import refusal
-
-                    raise refusal(dispatch, refused.function, refused.number) from None
+                except (RecordedFault, RefusedInstruction) as stop:
+                    stopped = stop
                 except Overtaken:
                     return "numpy", "it ended before native code was made"
                 except Unsupported as problem:
@@ -311,6 +303,10 @@ class Program:
             raise LaunchError(
                 Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}")
             )
+        if stopped is not None:  # Here, as errors go through pickle with the exceptions that they were raised in.
+            from vsim.engines.stopped import error_of
+
+            raise error_of(dispatch, stopped)
         from vsim.engines.numpy.engine import run as run_numpy
 
         if dispatch.trace is not None:
