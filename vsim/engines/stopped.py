@@ -1,4 +1,4 @@
-"""The errors of launches that compiled code has stopped, with what the reference engine knows of the instruction."""
+"""Errors of launches that compiled code has stopped; the reference engine adds the facts about the instruction."""
 
 from __future__ import annotations
 
