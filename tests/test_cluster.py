@@ -99,7 +99,14 @@ def test_errors_come_back_whole(cluster_of):
         SimulationError, match=r"outside 'OUT', which has 512 bytes, at offset 512 .* work-item \(128, 0, 0\)"
     ) as caught:
         cluster.run(ticket_launch(np.zeros(128, "u4")))
-    assert caught.value.diagnostics[0].code == "S030"
+    found = caught.value.diagnostics[0]
+    assert found.code == "S030" and [r.value for r in found.registers][1:] == ["128"]
+
+
+def test_refused_instructions_come_back_whole(cluster_of):
+    cluster = cluster_of(build_text(COPY.replace("OLD(0,0)<1> X(0,0)<1;1,0>", "OLD(0,0)<1> X(0,4)<1;1,0>")))
+    with pytest.raises(SimulationError, match=r"\[S020\]"):
+        cluster.run(ticket_launch(np.zeros(256, "u4")))
 
 
 def test_launches_that_share_nothing_run_side_by_side(cluster_of):

@@ -67,7 +67,7 @@ class Diagnostic:
     hint: str = ""
     labels: tuple[Label, ...] = ()
     severity: str = "error"
-    registers: tuple[RegisterValue, ...] = ()
+    registers: tuple[RegisterValue, ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         return render_gnu(self)

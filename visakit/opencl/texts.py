@@ -35,7 +35,7 @@ class ProgramTexts:
     Args:
         name: what messages call the program.
         platform: of the device.
-        source: OpenCL C or SPIR-V; None where there is none.
+        source: OpenCL C or SPIR-V; None for a program of a binary.
         binary: the zebin.
     """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError
@@ -62,7 +61,7 @@ class EngineSelector:
             LaunchError: S002, there is no such engine.
             SimulationError: the kernel did something without a defined result, or the engine cannot be loaded.
         """
-        why = ""
+        why, stopped = "", None
         if dispatch.trace is not None:
             why = "the launch is traced"
         elif engine == "auto" or engine == "llvm":
@@ -73,15 +72,8 @@ class EngineSelector:
                 try:
                     native.run(dispatch, threads, max_seconds, held, _overtake if engine == "auto" else None)
                     return "llvm", ""
-                except RecordedFault as fault:
-                    from vsim.engines.numpy.fault_registers import recorded_registers
-
-                    registers = recorded_registers(dispatch, fault.function, fault.number, fault.values, fault.lane)
-                    raise SimulationError(replace(fault.diagnostics[0], registers=registers)) from None
-                except RefusedInstruction as refused:
-                    from vsim.engines.numpy.engine import refusal
-
-                    raise refusal(dispatch, refused.function, refused.number) from None
+                except (RecordedFault, RefusedInstruction) as stop:
+                    stopped = stop
                 except Overtaken:
                     return "numpy", "it ended before native code was made"
                 except Unsupported as problem:
@@ -90,6 +82,10 @@ class EngineSelector:
             raise LaunchError(
                 Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}")
             )
+        if stopped is not None:  # Here, as errors go through pickle with the exceptions that they were raised in.
+            from vsim.engines.stopped import error_of
+
+            raise error_of(dispatch, stopped)
         self._run_reference(dispatch, max_seconds)
         return "numpy", why
 

@@ -46,11 +46,8 @@ class _SourceMachine(NumpyMachine):
     def __init__(self, prepared: PreparedFunction, batch: BatchExecution) -> None:
         super().__init__(prepared, batch)
         self.sources: list[Source] = []
-        self.running, self.execution, self.printer = (
-            batch.running,
-            execution_of(prepared.instruction),
-            FunctionPrinter(prepared.function),
-        )
+        self.running, self.printer = batch.running, FunctionPrinter(prepared.function)
+        self.execution = execution_of(prepared.instruction)
         self.plain_reader, self.plain_raw_reader = self.reader, self.raw_reader
         self.reader, self.raw_reader = self._reader, self._raw_reader
 
@@ -85,8 +82,8 @@ def read_registers(
     for source in machine.sources:
         elements = source.read()
         own = elements[row if len(elements) > 1 else 0]
-        element = own[0 if source.is_scalar else lane]
-        values.append(int(element.view(f"u{element.itemsize}")))
+        at = 0 if source.is_scalar else lane
+        values.append(int(own[at].view(f"u{own.itemsize}")) if at < own.size else None)
     return _registers(machine, values, lane + first_lane(machine.prepared.instruction))
 
 

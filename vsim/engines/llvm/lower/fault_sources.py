@@ -1,8 +1,8 @@
 """What an instruction reads of registers, for the records of its faults.
 
-The semantics ask the machine for readers of the sources in an order of their own, which is the same in both engines. So
-a source is known by its number, and the reference engine says later which register it is
-(:mod:`vsim.engines.numpy.fault_registers`). A fault exit takes the faulting lane's bits of the values that were read.
+The semantics ask both engines for readers of the sources in the same order, so a source is a number; the reference
+engine gives its name later (:mod:`vsim.engines.numpy.fault_registers`). A fault exit records the bits of the sources in
+the faulting lane.
 """
 
 from __future__ import annotations
