@@ -57,15 +57,9 @@ def problem_of(error: Unexpected, line: str) -> Problem:
     at = Placed(0, error.text or " ", error.column)
     if error.reason:
         return Problem("V001", error.reason, at=at)
-    if not error.before and error.text.startswith("."):
-        word = line[error.column :].split()[0]
-        hint = DIRECTIVES_ELSEWHERE.get(word.lower()) or did_you_mean(word, _directives())
-        return Problem("V003", f"'{word}' is not a directive", hint, Placed(0, word, error.column))
     in_directive = bool(error.before) and error.before[0][0] in _WITH_SETTINGS
-    if error.expected <= {"$END", "RBRACE"} and line.lstrip().startswith(".") and error.before[-1][0] != "RBRACE":
-        return Problem("V049", f"'{error.text}' is one argument too many", at=at)
-    if error.expected == {"EQUAL"} and in_directive:
-        return _no_value(error, line)
+    if (problem := _in_directive(error, line, in_directive, at)) is not None:
+        return problem
     region = _open_region(error.before)
     if region is not None and ">" in line[error.column :] and not error.text.startswith(">"):
         return _bad_region(line, region, error.column)
@@ -76,6 +70,19 @@ def problem_of(error: Unexpected, line: str) -> Problem:
             hint = f"a modifier stands in parentheses: ({sign}){name.text}(0,0)<1;1,0>"
         return Problem("V020", f"'{name.text}' is not a number", hint, name)
     return _misplaced(error, line, in_directive) or _unreadable(error, line, in_directive, at)
+
+
+def _in_directive(error: Unexpected, line: str, has_settings: bool, at: Placed) -> Problem | None:
+    """What to say of a word that is no directive, an argument too many or a setting without a value."""
+    if not error.before and error.text.startswith("."):
+        word = line[error.column :].split()[0]
+        hint = DIRECTIVES_ELSEWHERE.get(word.lower()) or did_you_mean(word, _directives())
+        return Problem("V003", f"'{word}' is not a directive", hint, Placed(0, word, error.column))
+    if error.expected <= {"$END", "RBRACE"} and line.lstrip().startswith(".") and error.before[-1][0] != "RBRACE":
+        return Problem("V049", f"'{error.text}' is one argument too many", at=at)
+    if error.expected == {"EQUAL"} and has_settings:
+        return _no_value(error, line)
+    return None
 
 
 def _misplaced(error: Unexpected, line: str, in_directive: bool) -> Problem | None:
