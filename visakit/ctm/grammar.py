@@ -15,7 +15,7 @@ from visakit.text.grammar import Grammar, Unexpected
 
 TITLES = {
     "LABEL": "a label", "NAME": "a name", "INTEGER": "a whole number", "DECIMAL": "a number",
-    "CHANNELS": "channels out of r, g, b, a, 0, h and 1", "OPERATION": "an operation", "FETCH": "a fetch",
+    "CHANNELS": "a dot and channels out of r, g, b, a, 0, h and 1", "OPERATION": "an operation", "FETCH": "a fetch",
     "COMPARISON": ".eq, .lt, .ge or .ne", "MODE": "full or partial",
     "R": "a register", "C": "a float constant", "I": "an integer constant", "B": "a boolean constant",
     "O": "an output", "T": "an input such as t0", "P": "a predicate", "FILE": "a register",

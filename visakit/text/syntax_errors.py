@@ -57,14 +57,9 @@ def problem_of(error: Unexpected, line: str) -> Problem:
     at = Placed(0, error.text or " ", error.column)
     if error.reason:
         return Problem("V001", error.reason, at=at)
-    if not error.before and error.text.startswith("."):
-        hint = DIRECTIVES_ELSEWHERE.get(error.text.lower()) or did_you_mean(error.text, _directives())
-        return Problem("V003", f"'{error.text}' is not a directive", hint, at)
     in_directive = bool(error.before) and error.before[0][0] in _WITH_SETTINGS
-    if error.expected == {"$END"} and line.lstrip().startswith("."):
-        return Problem("V049", f"'{error.text}' is one argument too many", at=at)
-    if error.expected == {"EQUAL"} and in_directive:
-        return _no_value(error, line)
+    if (problem := _in_directive(error, line, in_directive, at)) is not None:
+        return problem
     region = _open_region(error.before)
     if region is not None and ">" in line[error.column :] and not error.text.startswith(">"):
         return _bad_region(line, region, error.column)
@@ -77,6 +72,19 @@ def problem_of(error: Unexpected, line: str) -> Problem:
     return _misplaced(error, line, in_directive) or _unreadable(error, line, in_directive, at)
 
 
+def _in_directive(error: Unexpected, line: str, has_settings: bool, at: Placed) -> Problem | None:
+    """What to say of a word that is no directive, an argument too many or a setting without a value."""
+    if not error.before and error.text.startswith("."):
+        word = line[error.column :].split()[0]
+        hint = DIRECTIVES_ELSEWHERE.get(word.lower()) or did_you_mean(word, _directives())
+        return Problem("V003", f"'{word}' is not a directive", hint, Placed(0, word, error.column))
+    if error.expected <= {"$END", "RBRACE"} and line.lstrip().startswith(".") and error.before[-1][0] != "RBRACE":
+        return Problem("V049", f"'{error.text}' is one argument too many", at=at)
+    if error.expected == {"EQUAL"} and has_settings:
+        return _no_value(error, line)
+    return None
+
+
 def _misplaced(error: Unexpected, line: str, in_directive: bool) -> Problem | None:
     """What to say of a brace or a dot before the place, or of letters in a number."""
     previous, column = error.before[-1] if error.before else ("", 0)
@@ -84,12 +92,16 @@ def _misplaced(error: Unexpected, line: str, in_directive: bool) -> Problem | No
         return Problem(
             "V001", "'}' cannot stand here", "it closes a scope at the end of a line", Placed(0, "}", column)
         )
+    if not error.is_token and (number := re.match(r"\d[\w.]*", line[error.column :])):
+        word = number[0]
+        at = Placed(0, word, error.column)
+        if previous != "DOT" and "INTEGER" not in error.expected:
+            return Problem("V001", f"'{word}' cannot stand here", expected_text(error.expected, in_directive), at)
+        hint = "numbers are 16, 0x10 and 1.5" + ("" if in_directive else ", with a type behind a colon: 16:ud")
+        return Problem("V001", f"'{word}' is not a number", hint, at)
     if previous == "DOT":
         hint = "a suffix or a number follows its dot without a blank"
         return Problem("V001", "'.' cannot stand alone", hint, Placed(0, ".", column))
-    if not error.is_token and error.text.isdigit() and (word := re.match(r"[\w.]+", line[error.column :])):
-        hint = "numbers are 16, 0x10 and 1.5" + ("" if in_directive else ", with a type behind a colon: 16:ud")
-        return Problem("V001", f"'{word[0]}' is not a number", hint, Placed(0, word[0], error.column))
     return None
 
 
