@@ -81,14 +81,7 @@ class SourceFiles:
         lines = self._lines.get(file)
         if lines is None:
             text = self.texts.get(file)
-            lines = self._lines[file] = (
-                self._lines_of(file)
-                if text is None
-                else text.split(
-                    "\
-"
-                )
-            )
+            lines = self._lines[file] = self._lines_of(file) if text is None else text.split("\n")
         return lines
 
     def _lines_of(self, file: str) -> list[str] | str:

@@ -216,6 +216,7 @@ def kernel_signature(image: LinkedImage, tree: Tree, wanted: str) -> KernelSigna
     known = None if image.summaries is None or image.is_read else image.summaries.get(kernel.name)
     if known is None:  # Only kernels without refused instructions are known.
         _check_refused(image, kernel)
+    _check_inputs(image, kernel)
     try:
         info = kernel_info(tree, kernel.name, kernel.simd_size)
         names, types = declared_arguments(tree, kernel.name)
@@ -250,6 +251,17 @@ def _find_kernel(image: LinkedImage, wanted: str) -> Function:
         f"there is no kernel '{wanted}' in the image" if wanted else "no kernel is named, and the image has several"
     )
     raise LaunchError(Diagnostic("S011", message if kernels else "the image has no kernel", Span(image.file, 0), hint))
+
+
+def _check_inputs(image: LinkedImage, kernel: Function) -> None:
+    """A launch writes arguments into their inputs, and needs what ``%r0`` has."""
+    for i in kernel.inputs:
+        if i.size and i.offset < image.grf_size:
+            message = (
+                f"kernel '{kernel.name}': an input begins at byte {i.offset}, in '%r0', which has ids of the group"
+            )
+            hint = f"write offset={image.grf_size} or more"
+            raise LaunchError(Diagnostic("S010", message, Span(image.file, i.line), hint))
 
 
 def _check_refused(image: LinkedImage, kernel: Function) -> None:
