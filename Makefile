@@ -10,7 +10,7 @@
 # make site    builds the documentation site in build/site; a link that leads nowhere is an error
 # make man     writes the manual pages in man out of the help of the commands
 # make fuzz    compares the engines with each other and with models on thousands of generated programs, and reads and executes
-#              mutated inputs of every kind (tests/fuzzing), FUZZ_SECONDS together, from seed FUZZ_FIRST on, FUZZ_JOBS at a time
+#              mutated inputs of every kind (tests/fuzz), FUZZ_SECONDS together, from seed FUZZ_FIRST on, FUZZ_JOBS at a time
 # make pairs   programs with one defect each and their mended twins, under the checks, in all widths and orders on both engines
 # make constraints  writes the newest versions of what .venv has into constraints.txt; then make test
 # make guard   all tests with native code that also checks each access by its address (docs/safety.md)
@@ -41,7 +41,7 @@ test: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 	@echo "the tests take about five minutes on two idle processors"
 	$(BIN)/python -m slipcover -m pytest -n 2 --dist worksteal
-	$(BIN)/python tests/package_coverage.py .coverage.json
+	$(BIN)/python tests/support/package_coverage.py .coverage.json
 
 bless: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --bless tests/golden
@@ -83,14 +83,14 @@ FUZZ_FIRST ?= 0
 FUZZ_JOBS ?= 2
 
 fuzz: $(STAMP)
-	$(BIN)/python tests/fuzzing --share $(FUZZ_SECONDS) --first $(FUZZ_FIRST) --jobs $(FUZZ_JOBS) --json fuzz.json
-	FUZZ_EXAMPLES=5000 $(BIN)/python -m pytest -n 2 tests/test_engines.py tests/test_assembler.py tests/test_link_many.py
-	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/test_values.py tests/test_memory_values.py tests/test_image_values.py tests/test_flow_values.py tests/test_rows.py \
-	  tests/test_address_values.py tests/test_narrow_values.py tests/test_lanes.py tests/test_lane_masks.py tests/test_waiting.py tests/test_ndrange.py tests/test_run.py
+	$(BIN)/python tests/fuzz --share $(FUZZ_SECONDS) --first $(FUZZ_FIRST) --jobs $(FUZZ_JOBS) --json fuzz.json
+	FUZZ_EXAMPLES=5000 $(BIN)/python -m pytest -n 2 tests/semantics/test_engines.py tests/text/test_assembler.py tests/link/test_link_many.py
+	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/semantics/test_values.py tests/semantics/test_memory_values.py tests/semantics/test_image_values.py tests/semantics/test_flow_values.py tests/memory/test_rows.py \
+	  tests/semantics/test_address_values.py tests/semantics/test_narrow_values.py tests/memory/test_lane_patterns.py tests/semantics/test_lane_masks.py tests/launch/test_waiting.py tests/launch/test_ndrange.py tests/launch/test_run.py
 
 pairs: $(STAMP)
-	FUZZ_EXAMPLES=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_check_orders.py tests/test_undefined.py tests/test_call_checks.py \
-	  tests/test_race_programs.py tests/test_item_races.py tests/test_order_programs.py tests/test_check_programs.py tests/test_divergence.py tests/test_argument_guard.py
+	FUZZ_EXAMPLES=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/checks/test_check_orders.py tests/checks/test_undefined.py tests/checks/test_call_checks.py \
+	  tests/checks/test_race_programs.py tests/checks/test_item_races.py tests/checks/test_order_programs.py tests/checks/test_check_programs.py tests/checks/test_divergence.py tests/checks/test_argument_accesses.py
 
 guard: $(STAMP)
 	VISAKIT_GUARD=1 $(BIN)/python -m pytest -n 2 --dist worksteal

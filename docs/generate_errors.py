@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from golden_files import Golden, read  # noqa: E402
+from support.golden_files import Golden, read  # noqa: E402
 
 PAGE = ROOT / "docs" / "errors.md"
 GOLDENS = ROOT / "tests" / "golden"

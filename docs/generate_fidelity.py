@@ -14,9 +14,8 @@ PATH = Path(__file__).resolve().parent / "fidelity.md"
 sys.path.insert(0, str(PATH.parent))
 sys.path.insert(0, str(PATH.parent.parent / "tests"))
 
-import forms  # noqa: E402
-import scalar  # noqa: E402
 from folding import folded  # noqa: E402
+from support import forms, scalar  # noqa: E402
 
 HEAD = """# What the simulator executes, and how exactly
 
@@ -63,7 +62,7 @@ to order: a yes may be a false alarm, a no is certain.
 ORACLE = """## Tests against the oracle
 
 Random forms of these instructions run on both engines against a model in Python's integers and fractions
-(`tests/forms.py`, `tests/scalar.py`): registers and numbers, all source modifiers, modes of `%cr0` that are known at
+(`tests/support/forms.py`, `tests/support/scalar.py`): registers and numbers, all source modifiers, modes of `%cr0` that are known at
 compile time and modes that are not, denormals kept and not. The table lists the drawn forms: the types whose results are
 rounded in every mode, or saturated, and the types of sources that are mixed, or hold NaN, infinities, zeros of both signs,
 denormals and the ends of their range. It is made from the drawn forms. {approximate} are compared to one unit in the last

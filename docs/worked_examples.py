@@ -16,8 +16,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from probe import Probe
-from scalar import DTYPES
+from support.probe import Probe
+from support.scalar import DTYPES
 from worked_operations import ALU, MESSAGES, SCENES
 from worked_pictures import PICTURES
 from worked_records import (

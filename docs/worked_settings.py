@@ -8,8 +8,8 @@ import textwrap
 from collections.abc import Sequence
 
 import numpy as np
-from probe import Probe
-from scalar import DTYPES, FLOATS, decode, encode, wrap
+from support.probe import Probe
+from support.scalar import DTYPES, FLOATS, decode, encode, wrap
 from worked_records import BFLOAT, HELPERS, UNSIGNED, Example, Setting
 
 from vsim.launch.launch import ImageArgument

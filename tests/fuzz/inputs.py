@@ -12,8 +12,7 @@ import atheris
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 with atheris.instrument_imports(include=["vasm", "vlink", "vsim", "visakit"]):
-    from test_fuzzed import TARGETS
-
+    from fuzz.test_fuzzed import TARGETS
     from visakit import VisaError
 
 if __name__ == "__main__":

@@ -1,0 +1,50 @@
+"""OpenCL programs that order groups and threads by hand: nothing is reported of them, and the mistake in their twins is found.
+
+``tests/data/checks/order.cl`` is the source: barriers of the grid, locks, tickets, scans that look back, one that makes and others that use.
+"""
+
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+from support.programs import DATA, packed_program
+
+FOLDER = DATA / "checks"
+EXPECTED = {
+    name: words.split()
+    for words, name in re.findall(
+        r"^// ([^\n]*K00[^\n]*)\nKERNEL\((\w+)", (FOLDER / "order.cl").read_text(), re.MULTILINE
+    )
+}
+"""By kernel the code of what is found, and words in front of it that the source explains."""
+IMAGES = ("old.tgllp", "new.bmg")
+
+
+def codes(image, kind, kernel, engine):
+    arguments = [np.arange(1024, dtype=np.uint32) % 5, *(np.zeros(1024, np.uint32) for _ in range(2))]
+    result = packed_program(f"order.{image}.{kind}").launch(
+        kernel, 128, 32, arguments, engine=engine, check="race", show_printf=False
+    )
+    assert result.engine == engine
+    return sorted({f.code for f in result.findings})
+
+
+def engines(kernel):
+    """Native code, which takes time to make, for those that wait for each other."""
+    return ["numpy", *(["llvm"] if "turns:" in EXPECTED[kernel] else [])]
+
+
+ALL = [(k, i, e) for k, i in product(sorted(EXPECTED), IMAGES) for e in engines(k)]
+
+
+def test_there_are_enough_of_them():
+    assert len(EXPECTED) >= 25
+
+
+@pytest.mark.parametrize(("kernel", "image", "engine"), ALL)
+def test_hand_made_order_is_seen_and_a_mistake_in_it_found(kernel, image, engine):
+    words = EXPECTED[kernel]
+    wanted = [] if "lsc:" in words and image.startswith("old") else words[-1:]
+    assert codes(image, "race", kernel, engine) == wanted
+    assert codes(image, "mended", kernel, engine) == []

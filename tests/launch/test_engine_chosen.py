@@ -1,0 +1,123 @@
+"""Which engine runs a launch: native code, but for what is documented (U002), and never another in silence."""
+
+import json
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from support.programs import build_text
+from support.strategies import ENGINES
+
+from visakit import SimulationError, VisaWarning
+from vlink.linker import Linker, LinkOptions
+from vsim.program import Program
+
+KERNEL = """.version 4.1
+.kernel "k"
+.decl OUT v_type=G type=uq num_elts=1
+.decl LANE v_type=G type=uw num_elts=8 align=GRF
+.decl AT v_type=G type=uq num_elts=8 align=GRF
+.decl X v_type=G type=ud num_elts=8 align=GRF
+.decl Y v_type=G type=ud num_elts=8 align=GRF
+.decl A v_type=A num_elts=8
+.decl P1 v_type=P num_elts=8
+.decl T6 v_type=T num_elts=1
+.input OUT offset=64 size=8
+.kernel_attr SimdSize=8
+mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+mov (M1, 8) X(0,0)<1> LANE(0,0)<1;1,0>
+cmp.lt (M1, 8) P1 X(0,0)<1;1,0> LIMIT:ud
+mul (M1, 8) AT(0,0)<1> LANE(0,0)<1;1,0> 4:uw
+add (M1, 8) AT(0,0)<1> AT(0,0)<1;1,0> OUT(0,0)<0;1,0>
+svm_scatter.4.1 (M1, 8) AT.0 X.0
+(!P1) goto (M1, 8) over
+LINE
+over:
+add (M1, 8) X(0,0)<1> X(0,0)<1;1,0> 1:ud
+svm_scatter.4.1 (M1, 8) AT.0 X.0
+ret (M1, 1)
+"""
+REFUSED = {
+    "region": ("mov (M1, 8) X(0,0)<1> Y(4,0)<1;1,0>", "a region reaches byte 160 of 'Y', which has fewer in 'mov"),
+    "message": ("svm_gather.4.4 (M1, 8) AT.0 X.0", "a message reaches byte 64 of 'X'"),
+    "address": ("addr_add (M1, 8) A(1)<8> &X 0:uw", "an operand reaches element 8 of 'A', which has 8"),
+    "symbol": ("faddr nobody X(0,0)<1>", "'nobody' is not defined in 'faddr"),
+    "function": ("fcall (M1, 8) nobody 0 0", "function 'nobody' is not defined by 'fcall"),
+    "image": ("gather4_typed.R (M1, 8) T6 X.0 X.0 %null.0 %null.0 Y.0", "surface 0 is used as an image, but is none,"),
+    "bindless": (
+        "gather_scaled.4 (M1, 8) %bss 0:ud X.0 Y.0",
+        "outside 'surface 0', which has 0 bytes, at offset 0",
+    ),
+}
+
+
+def program(line, limit):
+    linker = Linker(LinkOptions(platform="tgllp", allow_undefined=True))
+    from vasm.assembler import assemble_text
+    from visakit.objects.image import read_image
+
+    text = KERNEL.replace("LINE", line).replace("LIMIT", str(limit))
+    linker.add_bytes(assemble_text(text, "t.visaasm", "tgllp").object_bytes(debug=True), "t.o")
+    return Program(read_image(linker.run().image.to_bytes(), "t.bin"))
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_cannot_be_executed_is_a_fault_when_it_is(kind):
+    """Not before: what comes first is done, and where nobody comes to it nothing is wrong. Both engines say the same."""
+    line, message = REFUSED[kind]
+    found = []
+    for engine in ENGINES:
+        out = np.full(8, 99, "u4")
+        assert program(line, 0).launch("k", 8, 8, [out], engine=engine).engine == engine
+        assert (out == np.arange(1, 9)).all()
+        with pytest.raises(SimulationError) as caught:
+            program(line, 4).launch("k", 8, 8, [out], engine=engine)
+        assert (out == np.arange(8)).all()
+        found.append(str(caught.value))
+    assert message in found[0] and found[0] == found[1]
+
+
+TANGLED = """.version 4.1
+.kernel "k"
+.decl X v_type=G type=ud num_elts=8 align=GRF
+.decl P1 v_type=P num_elts=8
+.kernel_attr SimdSize=8
+call (M1, 8) first
+call (M1, 8) second
+ret (M1, 8)
+first:
+cmp.lt (M1, 8) P1 X(0,0)<1;1,0> 3:ud
+(P1) goto (M1, 8) second
+ret (M1, 8)
+second:
+add (M1, 8) X(0,0)<1> X(0,0)<1;1,0> 1:ud
+ret (M1, 8)
+"""
+WHY = "jumps between subroutines: lanes wait, and come back, where the text has their subroutine"
+
+
+def test_another_engine_than_the_one_asked_for_is_a_warning():
+    found = Program(build_text(TANGLED))
+    with pytest.warns(VisaWarning, match=rf"'k' runs on the numpy engine: {WHY} \[U002\]") as caught:
+        result = found.launch("k", 8, 8, [], engine="llvm")
+    assert (result.engine, result.engine_reason) == ("numpy", WHY) and caught[0].filename == __file__
+    for engine, reason in (("auto", WHY), ("numpy", "")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = found.launch("k", 8, 8, [], engine=engine)
+        assert (result.engine, result.engine_reason) == ("numpy", reason)
+    assert Program(build_text(TANGLED.replace("(P1) goto", "//"))).launch("k", 8, 8, []).engine_reason == ""
+
+
+def test_the_command_says_what_ran(tmp_path):
+    image = tmp_path / "k.bin"
+    image.write_bytes(build_text(TANGLED).to_bytes())
+    command = [sys.executable, "-m", "vsim", str(image), "--global-size", "8", "--json"]
+    for options, warned in (([], False), (["--engine", "llvm"], True)):
+        done = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
+        (row,) = json.loads(done.stdout)["launches"]
+        assert (row["engine"], row["engine_reason"]) == ("numpy", WHY)
+        said = [(d["code"], d["message"]) for d in json.loads(done.stderr)] if done.stderr else []
+        assert said == ([("U002", f"'k' runs on the numpy engine: {WHY}")] if warned else [])

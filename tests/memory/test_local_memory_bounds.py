@@ -1,0 +1,124 @@
+"""Places in local memory that are inside whatever the launch is, and local ids of rows that begin at 0."""
+
+import numpy as np
+import pytest
+from support.programs import build_text
+from support.strategies import ENGINES
+
+from visakit import SimulationError
+from vsim.engines.llvm.ir.ranges import Ranges
+from vsim.engines.llvm.pipeline import translate
+from vsim.engines.llvm.plan import row_of
+from vsim.launch.launch import Launch
+from vsim.program import Program
+
+KERNEL = """.version 4.1
+.kernel "k"
+.decl X v_type=G type=uw num_elts=16 align=GRF
+.decl Y v_type=G type=uw num_elts=16 align=GRF
+.decl OUT v_type=G type=uq num_elts=1
+.decl AT v_type=G type=uq num_elts=16 align=GRF
+.decl N v_type=G type=ud num_elts=16 align=GRF
+.decl A v_type=G type=ud num_elts=16 align=GRF
+.decl B v_type=G type=ud num_elts=16 align=GRF
+.input X offset=32 size=32
+.input Y offset=64 size=32
+.input OUT offset=128 size=8
+.kernel_attr SimdSize=16
+.kernel_attr SLMSize=1
+mad (M1, 16) N(0,0)<1> Y(0,0)<1;1,0> {width}:uw X(0,0)<1;1,0>
+shl (M1, 16) B(0,0)<1> N(0,0)<1;1,0> 2:ud
+scatter_scaled.4 (M1, 16) %slm {to}:ud B.0 N.0
+barrier
+shl (M1, 16) A(0,0)<1> X(0,0)<1;1,0> 2:ud
+gather_scaled.4 (M1, 16) %slm {first}:ud A.0 A.0
+add (M1, 16) AT(0,0)<1> B(0,0)<1;1,0> OUT(0,0)<0;1,0>
+svm_scatter.4.1 (M1, 16) AT.0 A.0
+ret (M1, 1)
+"""
+INFO = """version: '1.20'
+kernels:
+  - name: k
+    execution_env: {{simd_size: 16, grf_count: 128, slm_size: 1024, barrier_count: 1{required}}}
+    payload_arguments:
+      - {{arg_type: arg_bypointer, offset: 0, size: 8, arg_index: 0, addrmode: stateless, addrspace: global}}
+    per_thread_payload_arguments:
+      - {{arg_type: local_id, offset: 0, size: 96}}
+"""
+
+
+def program(width=16, first=0, required="", to=0):
+    """Work-items leave their numbers in rows of local memory, and get those of a row from a byte on."""
+    text = KERNEL.format(width=width, first=first, to=to)
+    return Program(build_text(text, info=INFO.format(required=required)))
+
+
+REQUIRED = ", required_work_group_size: [16, 16, 1]"
+
+
+def lowered(size, **options):
+    given = program(**options)
+    dispatch = given.bind(Launch("k", size, size, args=given.convert("k", [np.zeros(256, "u4")])))
+    return translate(dispatch, True, row_of(dispatch)).text
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_groups_of_other_shapes_have_code_of_their_own(engine):
+    """Rows of 16 begin at 0, those of 32 do not: one program runs both, and both again."""
+    given = program(32)
+    for width in (16, 32, 16, 32):
+        found = np.zeros((8, 32), "u4")
+        given.launch("k", (width, 8), (width, 8), [found.reshape(-1)], engine=engine)
+        assert (found[:, :width] == np.arange(width)).all() and not found[:, width:].any()
+
+
+def test_what_is_known_to_be_inside_is_not_checked():
+    """Rows at constant places; with a required group the places of all its work-items."""
+
+    def checks(**options):
+        return lowered((16, 16), **options).count(", !prof !1")
+
+    assert checks(first=960) < checks(first=964)
+    assert checks(first=960, required=REQUIRED) < checks(first=960)
+    assert checks(first=960, required=REQUIRED) < checks(first=960, required=REQUIRED, to=4)
+
+
+@pytest.mark.parametrize("required", ["", REQUIRED])
+@pytest.mark.parametrize("places", [{"first": 964}, {"to": 4}, {"first": 2048}])
+def test_what_is_not_inside_is_a_fault(required, places):
+    said = []
+    for engine in ENGINES:
+        with pytest.raises(SimulationError) as problem:
+            program(required=required, **places).launch("k", (16, 16), (16, 16), [np.zeros(256, "u4")], engine=engine)
+        said.append(str(problem.value))
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("zext i16 %x to i32", 100),
+        ("add nuw i32 %x, 28", 128),
+        ("mul i32 %x, %y", 700),
+        ("shl i32 %x, 3", 800),
+        ("lshr i32 %x, 3", 12),
+        ("and i32 %z, 63", 63),
+        ("and i32 %x, %z", 100),
+        ("or i32 %x, %y", 127),
+        ("trunc i64 %x to i8", 100),
+        ("add i8 %x, %x", 200),
+        ("mul i8 %x, %y", None),
+        ("add i32 %x, -1", None),
+        ("add i32 %x, %z", None),
+        ("shl i32 %x, %y", None),
+        ("shl i32 %x, 26", None),
+        ("sub i32 %x, %y", None),
+        ("or i32 %x, %z", None),
+        ("add <4 x i32> %x, %y", None),
+    ],
+)
+def test_what_scalars_are_at_most(text, most):
+    ranges = Ranges()
+    ranges.most |= {"%x": 100, "%y": 7}
+    ranges.note("%found", text)
+    assert ranges.of("%found") == most

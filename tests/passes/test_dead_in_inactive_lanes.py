@@ -1,0 +1,119 @@
+"""Registers of which the lanes that left a loop read nothing any more: the others may overwrite them, unless they look at other lanes."""
+
+import numpy as np
+import pytest
+from support.probe import LANES, Probe
+from support.programs import build_text
+from support.strategies import ENGINES
+
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import Launch
+from vsim.program import Program
+
+ROUNDS = [5, 1, 3, 2, 9, 4, 1, 6, 2, 7, 3, 8, 1, 5, 2, 4]
+"""How often each lane goes through the loop."""
+
+LOOKS = {
+    "at itself": ("mov (M1, 16) SEEN(0,0)<1> V(0,0)<1;1,0>", lambda v, lane: v[lane]),
+    "at one lane": ("mov (M1, 16) SEEN(0,0)<1> V(0,3)<0;1,0>", lambda v, lane: v[3]),
+    "at words": ("mov (M1, 16) SEEN(0,0)<1> WORDS(0,0)<1;1,0>", lambda v, lane: v.view("u2")[lane]),
+    "in pairs": ("mov (M1, 16) SEEN(0,0)<1> V(0,0)<2;2,0>", lambda v, lane: v[lane // 2 * 2]),
+    "at the other half": ("mov (M1, 8) SEEN(0,0)<1> V(1,0)<1;1,0>", lambda v, lane: v[lane + 8] if lane < 8 else 0),
+    "at the next lane": ("mov (M1, 8) SEEN(0,0)<1> V(0,1)<1;1,0>", lambda v, lane: v[lane + 1] if lane < 8 else 0),
+    "without a mask": ("mov (M1_NM, 16) SEEN(0,0)<1> V(0,0)<1;1,0>", None),
+}
+
+
+def model(look):
+    """What the lanes have seen at last. Without a function all lanes see themselves, whether they run or not."""
+    v, seen, left = np.zeros(LANES, "u4"), np.zeros(LANES, "u4"), np.array(ROUNDS)
+    while (running := left > 0).any():
+        v[running] += 1
+        for lane in np.flatnonzero(running) if look else ():
+            seen[lane] = look(v, lane) or seen[lane]
+        left -= running
+    return (seen if look else v).tolist()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", LOOKS)
+def test_what_lanes_see_of_those_that_left(kind, engine):
+    line, look = LOOKS[kind]
+    probe = Probe()
+    probe.fill(SEEN=("ud", [0] * LANES), N=("d", ROUNDS))
+    probe.declarations += [
+        ".decl V v_type=G type=ud num_elts=16 align=GRF",
+        ".decl WORDS v_type=G type=uw num_elts=32 alias=<V, 0>",
+        ".decl AGAIN v_type=P num_elts=16",
+    ]
+    probe.lines += [
+        "mov (M1, 16) V(0,0)<1> 0:ud",
+        "ROUND:",
+        "add (M1, 16) V(0,0)<1> V(0,0)<1;1,0> 1:ud",
+        line,
+        "add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> -1:d",
+        "cmp.gt (M1, 16) AGAIN N(0,0)<1;1,0> 0:d",
+        "(AGAIN) goto (M1, 16) ROUND",
+    ]
+    assert probe.run(engine)["SEEN"][:LANES].tolist() == model(look)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_lanes_that_left_an_inner_loop_keep_what_they_read_later(engine):
+    """V is what each lane has when it comes out; W is begun anew in each round of the outer loop, and so private in the inner."""
+    probe = Probe()
+    probe.fill(TOTAL=("ud", [0] * LANES), N=("d", ROUNDS))
+    probe.declarations += [f".decl {name} v_type=G type=ud num_elts=16 align=GRF" for name in ("V", "W", "M")]
+    probe.declarations += [".decl INNER v_type=P num_elts=16", ".decl OUTER v_type=P num_elts=16"]
+    probe.lines += [
+        "mov (M1, 16) V(0,0)<1> 1:ud",
+        "ROUND:",
+        "mov (M1, 16) W(0,0)<1> 3:ud",
+        "mov (M1, 16) M(0,0)<1> N(0,0)<1;1,0>",
+        "STEP:",
+        "mul (M1, 16) V(0,0)<1> V(0,0)<1;1,0> W(0,0)<1;1,0>",
+        "add (M1, 16) W(0,0)<1> W(0,0)<1;1,0> 2:ud",
+        "add (M1, 16) M(0,0)<1> M(0,0)<1;1,0> -1:d",
+        "cmp.gt (M1, 16) INNER M(0,0)<1;1,0> 0:d",
+        "(INNER) goto (M1, 16) STEP",
+        "add (M1, 16) TOTAL(0,0)<1> TOTAL(0,0)<1;1,0> V(0,0)<1;1,0>",
+        "add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> -1:d",
+        "cmp.gt (M1, 16) OUTER N(0,0)<1;1,0> 0:d",
+        "(OUTER) goto (M1, 16) ROUND",
+    ]
+    expected = []
+    for rounds in ROUNDS:
+        v, total = 1, 0
+        for n in range(rounds, 0, -1):
+            for step in range(n):
+                v = v * (3 + 2 * step) % 2**32
+            total = (total + v) % 2**32
+        expected.append(total)
+    assert probe.run(engine)["TOTAL"][:LANES].tolist() == expected
+
+
+def test_values_that_nobody_reads_any_more_are_not_merged():
+    """The IR of a loop of which only the counter is read afterwards selects nothing but the counter."""
+    text = """.version 4.1
+.kernel "k"
+.decl OUT v_type=G type=uq num_elts=1
+.decl X v_type=G type=f num_elts=16 align=GRF
+.decl N v_type=G type=d num_elts=16 align=GRF
+.decl P1 v_type=P num_elts=16
+.input OUT offset=64 size=8
+.kernel_attr SimdSize=16
+mov (M1, 16) X(0,0)<1> 0x3f000000:f
+mov (M1, 16) N(0,0)<1> 0x0:d
+ROUND:
+mul (M1, 16) X(0,0)<1> X(0,0)<1;1,0> X(0,0)<1;1,0>
+add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> 0x1:d
+cmp.gt (M1, 16) P1 X(0,0)<1;1,0> 0x3c000000:f
+(P1) goto (M1, 16) ROUND
+svm_block_st (4) OUT(0,0)<0;1,0> N.0
+ret (M1, 1)
+"""
+    program = Program(build_text(text))
+    dispatch = program.bind(Launch("k", (16,), (16,), args=[np.zeros(16, "i4")]))
+    ir = translate(dispatch, full=True).text
+    selects = [line for line in ir.splitlines() if " = select <16 x i1>" in line]
+    assert {("x i32" in line, "x float" in line) for line in selects} == {(True, False)}

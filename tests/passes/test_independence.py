@@ -1,0 +1,161 @@
+"""Kernels whose work-items may run in any lane of their group, and where lanes that lie down columns go along rows."""
+
+import re
+
+import numpy as np
+import pytest
+from ordinary import DEVICES, KERNELS
+from support.programs import build
+
+import visakit
+from visakit.diagnostics import SimulationError
+from vsim.analysis.independence import is_independent
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import Launch
+from vsim.program import Program
+
+GUARD = "cmp.lt (M1, 16) P1 X(0,0)<1;1,0> N(0,0)<0;1,0>\n(!P1) goto (M1, 16) OUT"
+STORE = "mov (M1, 16) TO(0,0)<1> A(0,0)<1;1,0>\nlsc_store.ugm (M1, 16) flat[TO]:a64 A:d32"
+LOOP = """mov (M1_NM, 1) S(0,0)<1> 0x0:ud
+AGAIN:
+add (M1, 16) A(0,0)<1> A(0,0)<1;1,0> S(0,0)<0;1,0>
+add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> 0x1:ud
+cmp.lt (M1{mask}, 16) P2 S(0,0)<0;1,0> {limit}
+(P2) goto (M1, 16) AGAIN"""
+WHILE = LOOP.format(mask="_NM", limit="0x8:ud")
+DIVERGENT = LOOP.format(mask="", limit="X(0,0)<1;1,0>")
+AFTER = "add (M1, 16) A(0,0)<1> A(0,0)<1;1,0> S(0,0)<0;1,0>"
+
+
+def arms(one, other):
+    return f"""cmp.lt (M1, 16) P1 X(0,0)<1;1,0> N(0,0)<0;1,0>
+(P1) goto (M1, 16) ELSE
+{one}
+goto (M1, 16) OUT
+ELSE:
+{other}"""
+
+
+LOOP_AROUND = """mov (M1_NM, 1) S(0,0)<1> 0x0:ud
+mov (M1_NM, 1) B(0,0)<1> 0x0:ud
+OUTER:
+{inner}
+add (M1_NM, 1) B(0,0)<1> B(0,0)<0;1,0> 0x1:ud
+cmp.lt (M1_NM, 16) P2 B(0,0)<0;1,0> 0x8:ud
+(P2) goto (M1, 16) OUTER
+"""
+READ = "mov (M1, 16) A(0,0)<1> S(0,0)<0;1,0>"
+SKIPPED = f"""cmp.lt (M1, 16) P1 X(0,0)<1;1,0> B(0,0)<0;1,0>
+(P1) goto (M1, 16) SKIP
+{{arm}}
+{READ}
+SKIP:"""
+COUNTED = "add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> 0x1:ud"
+INNER = f"""INNER:
+{COUNTED}
+add (M1, 16) A(0,0)<1> A(0,0)<1;1,0> S(0,0)<0;1,0>
+cmp.lt (M1, 16) P1 A(0,0)<1;1,0> X(0,0)<1;1,0>
+(P1) goto (M1, 16) INNER"""
+
+INDEPENDENT = {
+    "computing": "mul (M1, 16) A(0,0)<1> X(0,0)<1;1,0> N(0,0)<0;1,0>",
+    "half of the lanes": "mov (M1, 8) A(0,0)<1> X(0,0)<1;1,0>\nmov (M3, 8) A(0,8)<1> X(0,8)<1;1,0>",
+    "a guard": f"{GUARD}\n{STORE}",
+    "a loop behind a guard": f"{GUARD}\n{WHILE}\n{STORE}",
+    "a loop of other lengths": f"{DIVERGENT}\n{STORE}",
+    "arms": arms("mov (M1, 16) A(0,0)<1> 0x1:ud", "mov (M1, 16) A(0,0)<1> 0x2:ud"),
+    "a scalar of one arm": arms(f"{WHILE}", STORE),
+    "an arm in a loop": LOOP_AROUND.format(inner=SKIPPED.format(arm=f"mov (M1_NM, 1) S(0,0)<1> 0x0:ud\n{COUNTED}"))
+    + STORE,
+    "a loop in an arm in a loop": LOOP_AROUND.format(
+        inner=SKIPPED.format(arm=f"mov (M1_NM, 1) S(0,0)<1> 0x0:ud\n{INNER.replace('P1', 'P3')}").replace(READ, "")
+    ),
+    "a loop of other lengths in a loop": LOOP_AROUND.format(inner=f"mov (M1_NM, 1) S(0,0)<1> 0x0:ud\n{INNER}"),
+    "a block": "lsc_load.ugm (M1_NM, 1) B:d32x8t flat[WHERE]:a64\nadd (M1, 16) A(0,0)<1> X(0,0)<1;1,0> B(0,3)<0;1,0>",
+    "the group": "add (M1, 16) A(0,0)<1> X(0,0)<1;1,0> %r0(0,1)<0;1,0>",
+    "two elements a lane": "mov (M1, 16) TO(0,0)<1> X(0,0)<1;1,0>\nlsc_load.ugm (M1, 16) PAIR:d32x2 flat[TO]:a64\n"
+    "add (M1, 16) A(0,0)<1> PAIR(0,0)<1;1,0> PAIR(1,0)<1;1,0>",
+}
+DEPENDENT = {
+    "a neighbour": "mov (M1, 16) A(0,0)<1> X(0,0)<1;1,0>\nmov (M1, 8) A(0,0)<1> A(0,1)<1;1,0>",
+    "one lane's": "mov (M1, 16) A(0,0)<1> X(0,0)<0;1,0>",
+    "a scalar of a lane": "mov (M1_NM, 1) S(0,0)<1> X(0,0)<0;1,0>",
+    "numbers of lanes": "mov (M1, 8) A(0,0)<1> 0x76543210:v",
+    "the thread": "mov (M1_NM, 1) S(0,0)<1> %r0(0,2)<0;1,0>",
+    "an atomic": "lsc_atomic_iadd.ugm (M1, 16) A:d32 flat[TO]:a64 A %null",
+    "a barrier": "barrier",
+    "local memory": "lsc_store.slm (M1, 16) flat[A]:a32 A:d32",
+    "a block of lanes": "lsc_load.ugm (M1_NM, 1) A:d32x8t flat[WHERE]:a64\nadd (M1, 8) A(0,0)<1> A(0,0)<1;1,0> 0x1:ud",
+    "any lane": "cmp.lt (M1, 16) P1 X(0,0)<1;1,0> N(0,0)<0;1,0>\n(P1.any) jmp (M1, 1) OUT",
+    "bits of lanes": "cmp.lt (M1, 16) P1 X(0,0)<1;1,0> N(0,0)<0;1,0>\nmov (M1_NM, 1) S(0,0)<1> P1",
+    "the count of the longest loop": f"{DIVERGENT}\n{AFTER}\n{STORE}",
+    "a scalar of the other arm": arms("mov (M1_NM, 1) S(0,0)<1> 0x1:ud", AFTER),
+    "lanes of the other arm": arms("mov (M1_NM, 16) A(0,0)<1> 0x1:ud", STORE),
+    "a store of lanes that are elsewhere": arms("lsc_store.ugm (M1_NM, 16) flat[TO]:a64 A:d32", STORE),
+    "rounding in one arm": arms("mov (M1_NM, 1) %cr0(0,0)<1> 0x4c0:ud", STORE),
+    "how often others were in an arm": LOOP_AROUND.format(inner=SKIPPED.format(arm=COUNTED)) + STORE,
+    "how often others ran a loop": LOOP_AROUND.format(inner=INNER) + STORE,
+    "what lane 0 stores": arms("lsc_store.ugm (M1, 1) flat[WHERE]:a64 S:d32", STORE),
+    "bits of upper lanes": "cmp.lt (M3, 8) P1 X(0,8)<1;1,0> N(0,0)<0;1,0>\nmov (M1_NM, 1) S(0,0)<1> P1",
+    "what lane 0 does": arms("mov (M1, 1) S(0,0)<1> 0x1:ud", STORE),
+    "another part of a pair": "mov (M1, 16) TO(0,0)<1> X(0,0)<1;1,0>\nlsc_load.ugm (M1, 16) PAIR:d32x2 flat[TO]:a64\n"
+    "add (M1, 16) A(0,0)<1> PAIR(0,0)<1;1,0> PAIR(0,8)<1;1,0>",
+    "an address of registers": "mov (M1_NM, 1) AT(0)<1> &A\nmov (M1, 16) A(0,0)<1> r[AT(0),0]<1;1,0>:ud",
+}
+
+
+def is_free(body):
+    text = f""".version 4.1
+.kernel "k"
+.decl X v_type=G type=uw num_elts=32 align=GRF
+.decl N v_type=G type=ud num_elts=1
+.decl S v_type=G type=ud num_elts=1
+.decl A v_type=G type=ud num_elts=16 align=GRF
+.decl B v_type=G type=ud num_elts=8 align=GRF
+.decl PAIR v_type=G type=ud num_elts=32 align=GRF
+.decl TO v_type=G type=uq num_elts=16 align=GRF
+.decl WHERE v_type=G type=uq num_elts=1
+.decl P1 v_type=P num_elts=16
+.decl P2 v_type=P num_elts=16
+.decl P3 v_type=P num_elts=16
+.decl AT v_type=A num_elts=1
+.input X offset=64 size=64
+.input N offset=128 size=4
+.input WHERE offset=136 size=8
+.kernel_attr SimdSize=16
+{body}
+OUT:
+ret (M1, 1)
+"""
+    (kernel,) = visakit.read_module(visakit.assemble(text, platform="pvc")).kernels
+    return is_independent(kernel, 64, 16, range(64, 128), 64)
+
+
+@pytest.mark.parametrize("name", INDEPENDENT)
+def test_independent(name):
+    assert is_free(INDEPENDENT[name])
+
+
+@pytest.mark.parametrize("name", DEPENDENT)
+def test_dependent(name):
+    assert not is_free(DEPENDENT[name])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_lanes_turn_where_rows_lie_along_y(device):
+    """And faults name the work-item that was there."""
+    work = KERNELS["gaussian"].work(16)
+    program = Program(build(KERNELS["gaussian"].folder / device, device))
+    dispatch = program.bind(
+        Launch("gaussian", work.global_size, work.local_size, args=program.convert("gaussian", work.args))
+    )
+    assert translate(dispatch, True, 16, 16).transposed
+    assert not translate(dispatch, True, 16).transposed
+    m, a, n, t = work.args
+    found = []
+    for engine in ("llvm", "numpy"):
+        short = np.array(a).reshape(-1)[: int(n) * int(n) - 1].copy()
+        with pytest.raises(SimulationError) as error:
+            program.launch("gaussian", work.global_size, work.local_size, [m, short, n, t], engine=engine)
+        found.append(re.search(r"lane \d+, work-item .*", str(error.value))[0])
+    assert found[0] == found[1], found

@@ -1,0 +1,283 @@
+"""Loops that wait for their own results: several threads of a group run at once as long as they go the same way."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.programs import build_text
+from support.strategies import ENGINES, effort
+
+from visakit import SimulationError
+from vsim.engines.llvm.passes import unroll_and_jam
+from vsim.engines.llvm.passes.blocks import bits_of, blocks_of, innermost_loops, postdominators, reaching, result_type
+from vsim.engines.llvm.passes.recurrence import loop_cost
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import Launch
+from vsim.launch.threads import threads_in_flight
+from vsim.program import Program
+
+LANES = 16
+HEAD = """.version 4.1
+.kernel "k"
+.decl ROUNDS v_type=G type=uq num_elts=1
+.decl TABLE v_type=G type=uq num_elts=1
+.decl OUT v_type=G type=uq num_elts=1
+.decl LANE v_type=G type=uw num_elts=16 align=GRF
+.decl X v_type=G type=ud num_elts=16 align=GRF
+.decl N v_type=G type=d num_elts=16 align=GRF
+.decl A v_type=G type=ud num_elts=16 align=GRF
+.decl B v_type=G type=ud num_elts=16 align=GRF
+.decl C v_type=G type=ud num_elts=16 align=GRF
+.decl S v_type=G type=d num_elts=1
+.decl AT v_type=G type=uq num_elts=16 align=GRF
+.decl P1 v_type=P num_elts=16
+.decl P2 v_type=P num_elts=16
+.input ROUNDS offset=64 size=8
+.input TABLE offset=72 size=8
+.input OUT offset=80 size=8
+.kernel_attr SimdSize=16
+mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+add (M1, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
+mad (M1, 16) X(0,0)<1> %thread_x(0,0)<0;1,0> 16:uw LANE(0,0)<1;1,0>
+shl (M1, 16) B(0,0)<1> X(0,0)<1;1,0> 2:ud
+add (M1, 16) AT(0,0)<1> B(0,0)<1;1,0> ROUNDS(0,0)<0;1,0>
+svm_gather.4.1 (M1, 16) AT.0 N.0
+mov (M1, 16) A(0,0)<1> X(0,0)<1;1,0>
+"""
+TAIL = """
+shl (M1, 16) B(0,0)<1> X(0,0)<1;1,0> 2:ud
+add (M1, 16) AT(0,0)<1> B(0,0)<1;1,0> OUT(0,0)<0;1,0>
+svm_scatter.4.1 (M1, 16) AT.0 A.0
+ret (M1, 1)
+"""
+STEP = "mad (M1, 16) A(0,0)<1> A(0,0)<1;1,0> A(0,0)<1;1,0> X(0,0)<1;1,0>"
+STEPS = "\n".join([STEP] * 8)
+COUNT = """add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> -1:d
+cmp.gt (M1, 16) P1 N(0,0)<1;1,0> 0:d
+(P1) goto (M1, 16) again"""
+WAYS = """and (M1, 16) B(0,0)<1> A(0,0)<1;1,0> 1:ud
+cmp.ne (M1, 16) P2 B(0,0)<1;1,0> 0:ud
+(P2) goto (M1, 16) odd
+shr (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 1:ud
+goto (M1, 16) joined
+odd:
+mad (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 3:uw X(0,0)<1;1,0>
+joined:"""
+LOOKUP = """shl (M1, 16) B(0,0)<1> X(0,0)<1;1,0> 2:ud
+add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 1:ud
+add (M1, 16) AT(0,0)<1> B(0,0)<1;1,0> TABLE(0,0)<0;1,0>
+svm_gather.4.1 (M1, 16) AT.0 B.0
+xor (M1, 16) A(0,0)<1> A(0,0)<1;1,0> B(0,0)<1;1,0>"""
+LOOPS = {
+    "chain": f"again:\n{STEP}\n{COUNT}",
+    "two ways in it": f"again:\n{WAYS}\n{STEP}\n{COUNT}",
+    "a table": f"mov (M1, 16) C(0,0)<1> X(0,0)<1;1,0>\nagain:\n{LOOKUP}\n{STEPS}\n{COUNT}\nmov (M1, 16) X(0,0)<1> C(0,0)<1;1,0>",
+    "left in the middle": f"""again:
+{STEP}
+cmp.eq (M1, 16) P2 N(0,0)<1;1,0> 3:d
+(P2) goto (M1, 16) out
+{STEP}
+{COUNT}
+out:""",
+    "only for some": f"""cmp.lt (M1, 16) P2 N(0,0)<1;1,0> 4:d
+(P2) goto (M1, 16) out
+again:
+{STEP}
+{COUNT}
+out:""",
+    "a scalar jump": f"""mov (M1_NM, 1) S(0,0)<1> N(0,0)<0;1,0>
+again:
+{STEP}
+add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> -1:d
+cmp.gt (M1_NM, 1) P2 S(0,0)<0;1,0> 0:d
+(P2) jmp (M1, 1) again""",
+    "a loop around it": f"""mov (M1_NM, 1) S(0,0)<1> 3:d
+outer:
+add (M1, 16) N(0,0)<1> X(0,0)<1;1,0> S(0,0)<0;1,0>
+and (M1, 16) N(0,0)<1> N(0,0)<1;1,0> 7:d
+again:
+{STEP}
+{COUNT}
+{WAYS}
+add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> -1:d
+cmp.gt (M1_NM, 1) P2 S(0,0)<0;1,0> 0:d
+(P2) jmp (M1, 1) outer""",
+    "one behind another": f"again:\n{STEP}\n{COUNT}\nadd (M1, 16) N(0,0)<1> X(0,0)<1;1,0> 2:d\n"
+    + f"again:\n{WAYS}\n{COUNT}".replace("again", "second").replace("odd", "odd2").replace("joined", "joined2"),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def four_threads():
+    """Run at once whatever it takes to compile them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unroll_and_jam, "LINES_OF_FOUR", 10_000)
+        yield
+
+
+def program(loop, lanes=LANES):
+    text = HEAD + LOOPS[loop] + TAIL
+    if lanes == 8:
+        text = text.replace("add (M1, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw\n", "").replace("(M1, 16)", "(M1, 8)")
+        text = text.replace("num_elts=16", "num_elts=8").replace("SimdSize=16", "SimdSize=8").replace(" 16:uw", " 8:uw")
+    return Program(build_text(text))
+
+
+def outcome(loop, rounds, engine, table=128, lanes=LANES):
+    """What a loop leaves, or its fault."""
+    out = np.zeros(rounds.size, "u4")
+    arguments = [rounds, np.arange(table, dtype="u4"), out]
+    try:
+        program(loop, lanes).launch("k", (rounds.size,), (rounds.size,), arguments, engine=engine)
+    except SimulationError as problem:
+        return str(problem)
+    return out.tolist()
+
+
+def dispatch_of(loop, threads):
+    """A launch of one group."""
+    given, items = program(loop), (threads * LANES,)
+    arguments = given.convert("k", [np.zeros(items, "i4"), np.zeros(64, "u4"), np.zeros(items, "u4")])
+    return given.bind(Launch("k", items, items, args=arguments))
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_several_threads_are_compiled(loop, monkeypatch):
+    """At once, for each of these loops: two, and four where processors have registers for what these hold."""
+    monkeypatch.setattr("vsim.engines.llvm.pipeline.unroll_and_jam", lambda text, *_: text)
+    plain = translate(dispatch_of(loop, 2), full=True).text
+    assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.unroll_and_jam(plain, 512, 2, 50)
+    most = 2 if loop == "a table" else 4  # of which two do enough between the steps of their chains
+    assert f"%t.step = select i1 %t.all, i64 {most}, i64 1" in unroll_and_jam.unroll_and_jam(plain, 512, 4, 50)
+    assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.unroll_and_jam(plain, 256, 4, 50)
+    monkeypatch.setattr(unroll_and_jam, "LINES_OF_FOUR", 0)
+    assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.unroll_and_jam(
+        plain, 512, 4, 10
+    )  # Else compiling takes long.
+
+
+def test_threads_of_a_group():
+    """One thread has none beside it; of three or five, too few would be left for four at once."""
+    found = [threads_in_flight(dispatch_of("chain", n)) for n in (1, 2, 3, 4, 5, 8, 9, 17)]
+    assert found == [1, 2, 2, 4, 2, 4, 2, 4]
+    assert "%t.step" not in translate(dispatch_of("chain", 1), full=True).text
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@effort(12, 0.5, shrink=False)
+@given(
+    st.sampled_from([1, 2, 3, 4, 8, 17]),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([1, 3, 12]),
+    st.sampled_from([8, LANES]),
+)
+def test_threads_that_go_on_for_other_times(loop, threads, seed, most, lanes):
+    """Some lanes leave a loop early; then one of the threads does, any of them, or several at once."""
+    rounds = np.random.default_rng(seed).integers(0, most + 1, threads * lanes).astype("i4")
+    found = [outcome(loop, rounds, engine, lanes=lanes) for engine in ENGINES]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("thread", range(4))
+@pytest.mark.parametrize("threads", [4, 6])
+def test_a_fault_of_one_of_several_threads(thread, threads):
+    """Is that of its lane and work-item, whichever of them it is, together with the others or alone."""
+    rounds = np.full(threads * LANES, 2, "i4")
+    rounds[thread * LANES + 5] = 400  # which comes to the table's end
+    found = [outcome("a table", rounds, engine, table=threads * LANES + 16) for engine in ENGINES]
+    assert found[0] == found[1] and "lane 5" in found[0]
+
+
+def test_what_must_stay_in_order_is_left_alone(monkeypatch):
+    """Kernels without a loop that waits, with atomics, or with more lines than are worth three copies."""
+    dispatch = dispatch_of("chain", 2)
+    monkeypatch.setattr("vsim.engines.llvm.pipeline.unroll_and_jam", lambda text, *_: text)
+    plain = translate(dispatch, full=True).text
+    assert unroll_and_jam.unroll_and_jam(plain, 512, 2, 50) != plain
+    assert unroll_and_jam.unroll_and_jam(plain, 32, 2, 50) == plain  # of which a thread holds too many in the loop
+    for line in "fence seq_cst", "switch i32 0, label %next [ ]", "\n".join(["; many"] * unroll_and_jam.MAXIMUM_LINES):
+        other = plain.replace("block0:", f"block0:\n  {line}")
+        assert unroll_and_jam.unroll_and_jam(other, 512, 2, 50) == other
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("add nuw i32 %a, 1", "i32"),
+        ("fmul <16 x float> %a, %b", "<16 x float>"),
+        ("load <8 x i64>, ptr %p, align 8", "<8 x i64>"),
+        ("zext <4 x i1> %a to <4 x i32>", "<4 x i32>"),
+        ("icmp ne i16 %a, 0", "i1"),
+        ("fcmp olt <16 x float> %a, %b", "<16 x i1>"),
+        ("select <8 x i1> %m, <8 x half> %a, <8 x half> %b", "<8 x half>"),
+        ("shufflevector <4 x i8> %a, <4 x i8> %b, <2 x i32> <i32 0, i32 5>", "<2 x i8>"),
+        ("extractelement <4 x ptr> %a, i64 0", "ptr"),
+        ("insertelement <4 x i32> poison, i32 %a, i64 0", "<4 x i32>"),
+        ("call { <4 x i32>, i1 } @llvm.f(i32 %a)", "{ <4 x i32>, i1 }"),
+        ("extractvalue { <4 x i32>, i1 } %a, 1", "i1"),
+        ("getelementptr i8, ptr %a, i64 %b", "ptr"),
+        ("landingpad { ptr }", None),
+    ],
+)
+def test_result_types(text, kind):
+    assert result_type(text) == kind
+
+
+def test_bits():
+    assert [bits_of(kind) for kind in ("i1", "ptr", "<16 x float>", "<3 x i1>")] == [1, 64, 512, 3]
+
+
+NESTED = """begin:
+  br label %outer
+outer:
+  br i1 %a, label %inner, label %odd
+inner:
+  br i1 %b, label %inner, label %joined, !prof !2
+odd:
+  br i1 %c, label %fault, label %joined, !prof !1
+joined:
+  %x = phi i32 [ 1, %inner ], [ 2, %odd ]
+  br i1 %d, label %outer, label %exit
+fault:
+  ret void
+exit:
+  br label %next""".splitlines()
+
+
+def test_blocks():
+    blocks = blocks_of(NESTED)
+    assert blocks["joined"].phis == {"%x": ("i32", {"inner": "1", "odd": "2"})}
+    assert blocks["joined"].before == ["inner", "odd"]
+    assert [blocks[b].likely_successors() for b in ("inner", "odd", "joined")] == [
+        ["inner"],
+        ["joined"],
+        ["outer", "exit"],
+    ]
+    fatal = blocks.keys() - reaching(blocks, "next")
+    assert fatal == {"fault"}
+    behind = postdominators(blocks, "next", fatal)
+    assert behind == {
+        "begin": "outer",
+        "outer": "joined",
+        "inner": "joined",
+        "odd": "joined",
+        "joined": "exit",
+        "exit": "next",
+    }
+    assert innermost_loops({n: b.successors() for n, b in blocks.items()}) == {"inner": ["inner"]}
+    assert blocks_of(["begin:", "  unreachable"]) is None
+
+
+def test_bounds_of_a_loop():
+    """A product that needs the one before waits for it; a sum of products that do not need each other hardly does."""
+    load, store = "  %x = load <16 x float>, ptr %s, align 64", "  store <16 x float> %y, ptr %s, align 64"
+    chain = [load, *(f"  %{b} = fmul <16 x float> %{a}, %{a}" for a, b in ("xa", "ab", "by")), store]
+    found = loop_cost(chain, {"%s"}, 512)
+    assert found == (12, 1.5, 1)
+    assert loop_cost(chain, {"%s"}, 256) == (12, 3, 2)
+    free = [f"  %f{n} = fmul <16 x float> %p{n}, %p{n}" for n in range(8)]
+    free += [f"  %p{n} = load <16 x float>, ptr %q{n}, align 4" for n in range(8)]
+    assert loop_cost([load, *free[8:], *free[:8], "  %y = fadd <16 x float> %x, %f0", store], {"%s"}, 512)[:2] == (
+        4,
+        8.5,
+    )

@@ -1,0 +1,227 @@
+"""Transcendental functions of floats against numpy's of long doubles: rounded once, or as good as that."""
+
+import re
+
+import numpy as np
+import pytest
+from support.programs import COPY, build_text
+
+from visakit.language.types import HF, F
+from vsim.engines.llvm import target
+from vsim.engines.llvm.ir import rounded
+from vsim.engines.llvm.pipeline import translate
+from vsim.engines.numpy import algebra as numpy_algebra
+from vsim.engines.numpy.algebra import DTYPES, NumpyAlgebra, fma_double
+from vsim.launch.launch import Launch
+from vsim.program import Program
+from vsim.semantics import mathematics
+
+KEEP = "or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud\n"
+"""As compilers begin kernels: all denormals are kept."""
+CASES = {
+    "exp": (mathematics.exp, np.exp2, [(-150, 129), (-1, 1)]),
+    "log": (mathematics.log, np.log2, [(1e-40, 2), (0.9, 1.1), (1, 3e38)]),
+    "sin": (mathematics.sin, np.sin, [(-10, 10), (-1e5, 1e5)]),
+    "cos": (mathematics.cos, np.cos, [(-10, 10), (-1e5, 1e5)]),
+    "pow": (mathematics.pow_, np.power, [(0.01, 20)]),
+}
+WORST = 0.501
+"""Units in the last place."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_floats_are_rounded_once(name):
+    function, exact, ranges = CASES[name]
+    random, algebra = np.random.default_rng(1), NumpyAlgebra()
+    for low, high in ranges:
+        arguments = [random.uniform(low, high, (1, 20_000)).astype("f4")]
+        if name == "pow":
+            arguments.append(random.uniform(-25, 25, (1, 20_000)).astype("f4"))
+        with np.errstate(all="ignore"):
+            found = function(algebra, F, *arguments)
+            wanted = exact(*(x.astype(np.longdouble) for x in arguments))
+            rounded = wanted.astype("f4")
+        finite = np.isfinite(rounded)
+        assert (found[~finite] == rounded[~finite]).all()
+        unit = np.spacing(np.abs(rounded[finite])).astype(np.longdouble)
+        assert (np.abs(found[finite] - wanted[finite]) / unit).max() < WORST
+
+
+class Fused(NumpyAlgebra):
+    """Fuses all products and sums that may be fused."""
+
+    def rounded_once(self, compute, data_type, *operands):
+        return compute(self, fma_double, *operands).astype(DTYPES[data_type])
+
+
+@pytest.mark.parametrize("change", [numpy_algebra.LARGEST_CHANGE, 2.0**-25], ids=["few", "many"])
+@pytest.mark.parametrize("name", CASES)
+def test_products_and_sums_may_be_rounded_where_that_makes_no_difference(name, change, monkeypatch):
+    monkeypatch.setattr(numpy_algebra, "LARGEST_CHANGE", change)
+    function, _, ranges = CASES[name]
+    random = np.random.default_rng(4)
+    arguments = [np.concatenate([random.uniform(*r, (1, 4000)) for r in ranges], axis=1).astype("f4")]
+    if name == "pow":
+        arguments.append(random.uniform(-25, 25, arguments[0].shape).astype("f4"))
+    arguments[0][0, :6] = np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-44
+    with np.errstate(all="ignore"):
+        found, wanted = (function(a, F, *arguments).view("u4") for a in (NumpyAlgebra(), Fused()))
+    assert (found == wanted).all()
+
+
+def test_what_could_be_another_number_is_computed_again():
+    """x * y + z is a little above the middle between 1 and the next float, and that middle if the product is rounded."""
+    x, y, z = (np.array([[v]]) for v in (1 + 2.0**-26, 3 - 3 * 2.0**-26, -2 + 2.0**-24 + 2.0**-50))
+    found = NumpyAlgebra().rounded_once(lambda a, fused, *operands: fused(*operands), F, x, y, z)
+    assert (x * y + z).astype("f4") == 1
+    assert found == np.float32(1 + 2.0**-23)
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
+def test_every_half_is_rounded_once(name):
+    function, exact, _ = CASES[name]
+    halves = np.arange(1 << 16, dtype=np.uint16).view("f2")[None, :]
+    with np.errstate(all="ignore"):
+        found, wanted = function(NumpyAlgebra(), HF, halves), exact(halves.astype("f8")).astype("f2")
+    assert ((found == wanted) | (np.isnan(found) & np.isnan(wanted))).all()
+
+
+@pytest.mark.parametrize("algebra", [NumpyAlgebra(), NumpyAlgebra(exact=False)], ids=["exact", "manual"])
+def test_whole_powers_and_their_logarithms_are_exact(algebra):
+    numbers = np.arange(-149, 128, dtype="f4")[None, :]
+    powers = np.ldexp(np.float32(1), numbers.astype(int)).astype("f4")
+    with np.errstate(all="ignore"):
+        assert (mathematics.exp(algebra, F, numbers) == powers).all()
+        assert (mathematics.log(algebra, F, powers) == numbers).all()
+
+
+@pytest.mark.parametrize("data_type", [F, HF], ids=str)
+def test_sines_of_what_has_none_and_of_the_smallest(data_type):
+    dtype = "f4" if data_type is F else "f2"
+    some = np.array([[np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-7, -1e-7]], dtype)
+    with np.errstate(invalid="ignore"):
+        sines, cosines = (function(NumpyAlgebra(), data_type, some) for function in (mathematics.sin, mathematics.cos))
+    assert np.isnan(sines[0, :3]).all() and np.isnan(cosines[0, :3]).all()
+    assert (sines[0, 3:] == some[0, 3:]).all() and (np.signbit(sines) == np.signbit(some))[0, 3:].all()
+    assert (cosines[0, 3:] == 1).all()
+    assert (np.abs(mathematics.cos(NumpyAlgebra(), F, np.array([[3e38, -1e30, 2.0**31, 1e9]], "f4"))) <= 1).all()
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
+def test_approximations_are_close_enough(name):
+    """As docs/fidelity.md says; neither rounded once, nor that of other types."""
+    function, exact, ranges = CASES[name]
+    random, approximate = np.random.default_rng(2), NumpyAlgebra(exact=False)
+    for low, high in ranges:
+        x = random.uniform(low, high, (1, 50_000)).astype("f4")
+        with np.errstate(all="ignore"):
+            found, wanted = function(approximate, F, x), exact(x.astype(np.longdouble))
+            rounded = wanted.astype("f4")
+        finite = np.isfinite(rounded)
+        assert (found[~finite] == rounded[~finite]).all() and (found != rounded).any()
+        error = np.abs(found - wanted)[finite]
+        if name in ("sin", "cos"):
+            assert error.max() < 2**-22
+        else:
+            assert (error / np.spacing(np.abs(rounded[finite])).astype(np.longdouble)).max() < 3
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
+def test_approximations_of_what_is_special(name):
+    function, _, _ = CASES[name]
+    for data_type, dtype in ((F, "f4"), (HF, "f2")):
+        special = np.array([[np.inf, -np.inf, np.nan, 0.0, -0.0, -1.0, 1.0, 1e-7, 6e4]], dtype)
+        with np.errstate(all="ignore"):
+            found, wanted = (function(NumpyAlgebra(e), data_type, special) for e in (False, True))
+        assert found.dtype == wanted.dtype
+        assert np.isclose(found, wanted, rtol=2e-3 if data_type is HF else 1e-5, atol=2**-22, equal_nan=True).all()
+        assert (np.signbit(found) == np.signbit(wanted))[~np.isnan(wanted)].all()
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
+@pytest.mark.parametrize("data_type", ["f", "hf"])
+def test_engines_agree_on_approximations(name, data_type):
+    """On bits of every kind; and what changes the exactness between two launches changes the result."""
+    program, bits, dtype = _program_and_bits(name, data_type)
+    found = {}
+    for approximate in (False, True, False):
+        program.image.approximate = approximate
+        for engine in ("llvm", "numpy"):
+            found[engine, approximate] = _launched(program, bits, engine).view(dtype)
+    for approximate in (False, True):
+        one, other = found["llvm", approximate], found["numpy", approximate]
+        assert _same(one, other)
+    assert data_type == "hf" or (found["llvm", True] != found["llvm", False])[~np.isnan(one)].any()
+
+
+@pytest.mark.parametrize("change", [rounded.LARGEST_CHANGE, 2.0**-25], ids=["few", "many"])
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
+@pytest.mark.parametrize("data_type", ["f", "hf"])
+def test_processors_without_fused_products_compute_the_same(name, data_type, change, monkeypatch):
+    """Where few lanes are computed again, and where many are."""
+    if "x86-64-v2" not in target.possible():
+        pytest.skip("this machine cannot stand for x86-64-v2")
+    monkeypatch.setenv(target.VARIABLE, "x86-64-v2")
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    monkeypatch.setattr(rounded, "LARGEST_CHANGE", change)
+    program, bits, dtype = _program_and_bits(name, data_type)
+    one, other = (_launched(program, bits, engine).view(dtype) for engine in ("llvm", "numpy"))
+    assert _same(one, other)
+
+
+@pytest.mark.parametrize("rounding", ["rndz", "rndd", "rndu", "rnde"])
+def test_powers_of_whole_numbers_need_no_polynomial(rounding):
+    """Native code knows that they are whole: e**x is a product of two powers for compilers, and one of them is."""
+    program, bits, dtype = _program_and_bits("exp", "f", f"{rounding} (M1_NM, 8) Y(0,0)<1> Y(0,0)<1;1,0>\n")
+    bits[:1000] = np.random.default_rng(4).uniform(-200, 200, 1000).astype(dtype).view(bits.dtype)
+    for approximate in (False, True):
+        program.image.approximate = approximate
+        one, other = (_launched(program, bits, engine).view(dtype) for engine in ("llvm", "numpy"))
+        assert _same(one, other)
+        dispatch = program.bind(Launch("copy", (64,), (64,), args=[bits, np.zeros_like(bits)]))
+        assert not re.search(r"double|@llvm\.fma", translate(dispatch, full=True).text)
+
+
+@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos", "rsqrt"])
+def test_a_narrower_destination_gets_the_result_converted(name, engine):
+    """Functions of f execute in f, and f is what becomes hf, as docs/fidelity.md says."""
+    found = {}
+    for dst, lines in {
+        "f": [f"{name} (M1_NM, 8) Y(0,0)<1> Y(0,0)<1;1,0>"],
+        "hf": [f"{name} (M1_NM, 8) H(0,0)<2> Y(0,0)<1;1,0>"],
+    }.items():
+        aliases = ".decl Y v_type=G type=f num_elts=8 align=GRF alias=<X,0>\n"
+        aliases += ".decl H v_type=G type=hf num_elts=16 align=GRF alias=<X,0>\n.decl BASE"
+        text = COPY.replace(".decl BASE", aliases).replace("MIDDLE", "\n".join([KEEP.strip(), *lines]))
+        numbers = np.random.default_rng(5).uniform(0.01, 10, 1 << 12).astype("f4")
+        found[dst] = _launched(Program(build_text(text)), numbers.view("u4"), engine)
+    halves = found["hf"].view("f2")[::2]
+    assert (halves == found["f"].view("f4").astype("f2")).all()
+
+
+def _same(one, other):
+    """Whether two arrays have the same bits, or NaN."""
+    bits = f"u{one.itemsize}"
+    return ((one.view(bits) == other.view(bits)) | (np.isnan(one) & np.isnan(other))).all()
+
+
+def _launched(program, bits, engine):
+    out = np.zeros(bits.nbytes // 4, "u4")
+    program.launch("copy", out.size, 64, [bits.view("u4"), out], engine=engine)
+    return out
+
+
+def _program_and_bits(name, data_type, before=""):
+    """A program that keeps denormals and computes a function, behind other lines, what of, and its type."""
+    lanes = 8 if data_type == "f" else 16
+    alias = f".decl Y v_type=G type={data_type} num_elts={lanes} align=GRF alias=<X,0>\n.decl BASE"
+    text = COPY.replace(".decl BASE", alias).replace(
+        "MIDDLE", f"{KEEP}{before}{name} (M1_NM, {lanes}) Y(0,0)<1> Y(0,0)<1;1,0>"
+    )
+    program = Program(build_text(text))
+    random = np.random.default_rng(3)
+    dtype = "f4" if data_type == "f" else "f2"
+    bits = random.integers(0, 1 << 8 * np.dtype(dtype).itemsize, 1 << 14, "u4").astype(f"u{np.dtype(dtype).itemsize}")
+    bits[: 1 << 13] = random.uniform(-100, 100, 1 << 13).astype(dtype).view(bits.dtype)
+    return program, bits, dtype

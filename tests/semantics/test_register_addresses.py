@@ -1,0 +1,40 @@
+"""Addresses of registers that no lane needs: loops of compilers over what lanes have in common read the element of the first lane
+that is left, and in a half of a thread without work-items there is none.
+"""
+
+import numpy as np
+import pytest
+from support.programs import build_text
+from support.strategies import ENGINES
+
+import visakit
+from vsim.program import Program
+
+TEXT = """\
+.version 4.1
+.kernel "k"
+.decl OUT v_type=G type=uq num_elts=1
+.decl X v_type=G type=ud num_elts=32 align=GRF
+.decl AT v_type=G type=uw num_elts=1
+.decl GOT v_type=G type=ud num_elts=1
+.decl A0 v_type=A num_elts=1
+.input OUT offset=64 size=8
+.kernel_attr SimdSize=32
+mov (M1_NM, 16) X(0,0)<1> 7:ud
+mov (M5_NM, 16) X(2,0)<1> 9:ud
+mov (M1_NM, 1) AT(0,0)<1> 0xfffc:uw
+addr_add (M5_NM, 1) A0(0)<1> &X AT(0,0)<0;1,0>
+mov (M5_NM, 1) GOT(0,0)<1> r[A0(0),0]<0;1,0>:ud
+mov (M5, 16) X(0,0)<1> GOT(0,0)<0;1,0>
+svm_block_st (4) OUT(0,0)<0;1,0> X.0
+ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_element_that_no_lane_needs_may_lie_anywhere(engine):
+    found = np.zeros(16, "u4")
+    Program(build_text(TEXT, "tgllp")).launch("k", 16, 16, [found], engine=engine)
+    assert found.tolist() == [7] * 16
+    with pytest.raises(visakit.SimulationError, match=r"lies outside the registers"):
+        Program(build_text(TEXT, "tgllp")).launch("k", 17, 17, [found], engine=engine)

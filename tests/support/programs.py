@@ -1,0 +1,118 @@
+"""Building and running programs in process."""
+
+from __future__ import annotations
+
+import lzma
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vasm.assembler import assemble_text
+from visakit.objects.image import LinkedImage, read_image
+from vlink.linker import Linker, LinkOptions
+from vsim.launch.launch import BufferArgument, ImageArgument, compare, parse_launch
+from vsim.program import Program
+
+TESTS = Path(__file__).parent.parent
+ROOT = TESTS.parent
+DATA = TESTS / "data"
+SHARED = ROOT.parent / "shared" / "corpus"
+
+HEAD = """.version 4.1
+.kernel "t"
+.decl VD v_type=G type=d num_elts=64 align=GRF
+.decl VF v_type=G type=f num_elts=64 align=GRF
+.decl VUD v_type=G type=ud num_elts=64 align=GRF
+.decl P1 v_type=P num_elts=16
+.decl T6 v_type=T num_elts=1
+"""
+"""The beginning of a small kernel: variables of a few kinds to make mistakes with."""
+
+needs_corpus = pytest.mark.skipif(not SHARED.exists(), reason="the shared corpus is not beside the repository")
+
+
+def short_id(value: object) -> str:
+    """The name of a parameter in that of its test, which goes from process to process: the beginning of its text."""
+    return repr(value)[:40]
+
+
+def build(folder: Path, platform: str) -> LinkedImage:
+    """Assemble all texts of a folder and link them, through bytes as the commands do."""
+    linker = Linker(LinkOptions(platform=platform))
+    for text in sorted(folder.glob("*.visaasm")):
+        if ".inline." not in text.name:
+            linker.add_bytes(assemble_text(text.read_text(), str(text), platform).object_bytes(debug=True), text.name)
+    info = folder / "kernel.zebin"
+    info = info if info.exists() else folder / "ze_info.yaml"
+    if info.exists():
+        linker.add_info(info.read_bytes(), str(info))
+    return read_image(linker.run().image.to_bytes(), folder.name)
+
+
+@cache
+def packed_program(name: str) -> Program:
+    """The image of a name in ``checks``, which is packed there, as a program."""
+    data = (DATA / "checks" / f"{name}.image.xz").read_bytes()
+    return Program(read_image(lzma.decompress(data), f"{name}.image"))
+
+
+def build_text(text: str, platform: str = "tgllp", info: str = "") -> LinkedImage:
+    """An image of one text, and perhaps of ze_info."""
+    linker = Linker(LinkOptions(platform=platform))
+    linker.add_bytes(assemble_text(text, "test.visaasm", platform).object_bytes(debug=True), "test.o")
+    if info:
+        linker.add_info(info.encode(), "ze_info.yaml")
+    return read_image(linker.run().image.to_bytes(), "test.bin")
+
+
+def run_case(folder: Path, launch: Path, platform: str, engine: str) -> tuple[list[np.ndarray], list[str]]:
+    """Run all launches of a case; every buffer afterwards, and what differs from the expected results."""
+    program = Program(build(folder, platform))
+    file = parse_launch(launch.read_text(), str(launch.parent), str(launch))
+    arrays, wrong = [], []
+    for index in range(len(file)):
+        one = file.launch(index)
+        program.run(one, engine=engine)
+        for argument in one.args:
+            if isinstance(argument, (BufferArgument, ImageArgument)):
+                arrays.append(argument.array.copy())
+                if argument.expect is not None and (
+                    difference := compare(argument.array, argument.expect, argument.rtol, argument.atol)
+                ):
+                    wrong.append(f"launch {index}: {difference}")
+    return arrays, wrong
+
+
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Bit for bit, but any NaN equals any NaN."""
+    if a.dtype.kind == "f":
+        return bool((((a == b) & (np.signbit(a) == np.signbit(b))) | ((a != a) & (b != b))).all())
+    return bool((a == b).all())
+
+
+COPY = """.version 4.1
+.kernel "copy"
+.decl IN v_type=G type=uq num_elts=1
+.decl OUT v_type=G type=uq num_elts=1
+.decl LANE v_type=G type=uw num_elts=8 align=GRF
+.decl OFFSET v_type=G type=uq num_elts=8 align=GRF
+.decl ADDRESS v_type=G type=uq num_elts=8 align=GRF
+.decl X v_type=G type=ud num_elts=8 align=GRF
+.decl BASE v_type=G type=ud num_elts=1
+.decl P1 v_type=P num_elts=8
+.input IN offset=64 size=8
+.input OUT offset=72 size=8
+.kernel_attr SimdSize=8
+mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+mul (M1_NM, 1) BASE(0,0)<1> %thread_x(0,0)<0;1,0> 8:uw
+add (M1, 8) X(0,0)<1> BASE(0,0)<0;1,0> LANE(0,0)<1;1,0>
+shl (M1, 8) OFFSET(0,0)<1> X(0,0)<1;1,0> 2:ud
+add (M1, 8) ADDRESS(0,0)<1> OFFSET(0,0)<1;1,0> IN(0,0)<0;1,0>
+svm_gather.4.1 (M1, 8) ADDRESS.0 X.0
+MIDDLE
+add (M1, 8) ADDRESS(0,0)<1> OFFSET(0,0)<1;1,0> OUT(0,0)<0;1,0>
+svm_scatter.4.1 (M1, 8) ADDRESS.0 X.0
+ret (M1, 1)
+"""

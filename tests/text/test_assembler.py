@@ -1,0 +1,151 @@
+"""Laws of the assembler: caches change nothing, text and bytes go round, and the real assembler accepts what ours accepts."""
+
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import assume, given
+from support.programs import HEAD, SHARED, needs_corpus
+from support.strategies import FUZZ, GOLDEN, edited_texts, effort, modules
+
+import visakit
+from visakit import AssemblyError
+from visakit.binary import read_module, write_module
+from visakit.diagnostics import Collector
+from visakit.language.platforms import find
+from visakit.text.parser import module_parser, parse_module
+from visakit.text.printer import print_module
+
+CASES = sorted(SHARED.glob("cases/*/*/*.visaasm")) if SHARED.exists() else []
+pytestmark = pytest.mark.filterwarnings("ignore::visakit.VisaWarning")
+
+
+def assembled(text, platform=None, caches=True):
+    """The bytes and what was said, without ever raising."""
+    collector = Collector(50, frozenset())
+    module = module_parser(text, "x", find(platform) if platform else None, collector, caches).run()
+    return (None if collector.error_count else write_module(module)), collector.items
+
+
+def same_both_ways(text, platform=None):
+    fast, said = assembled(text, platform)
+    slow, also_said = assembled(text, platform, caches=False)
+    assert fast == slow and said == also_said
+    return fast
+
+
+def goes_round(data):
+    text = print_module(read_module(data, "x"))
+    assert visakit.assemble(text) == data
+    assert print_module(read_module(data, "x")) == text
+
+
+@pytest.mark.parametrize("body", ["{ mov (M1, 8\n}", "{\nmov (M1, 8 }"])
+def test_braces_of_a_line_that_cannot_be_read_are_no_errors_of_their_own(body):
+    _, said = assembled(HEAD + body + "\nret (M1, 1)\n", None)
+    assert [d.code for d in said] == ["V001"]
+
+
+def test_equal_operands_mean_what_names_mean_where_they_stand():
+    uses = [f"{name} (M1, 8) VD(0,0)<1> X(0,0)<1;1,0> 1:d" for name in ("add", "mul", "min", "max", "add")]
+    declared = ".decl X v_type=G type=d num_elts=8"
+    text = HEAD + "\n".join(
+        [declared, uses[0], "{", uses[1], declared, uses[2], "}", uses[3], uses[4], "ret (M1, 1)\n"]
+    )
+    assert same_both_ways(text)
+    found = [i.args["src0"].var for i in parse_module(text).kernels[0].instructions[:5]]
+    assert found[0] == found[1] == found[3] == found[4] != found[2]
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
+def test_both_ways_on_golden_texts(path):
+    assert same_both_ways(path.read_text())
+
+
+@needs_corpus
+def test_both_ways_on_compiled_kernels():
+    for path in CASES[:: 9 if FUZZ else 27]:
+        assert same_both_ways(path.read_text(), path.parent.name), path
+
+
+@effort(30)
+@given(edited_texts())
+def test_edited_texts(text):
+    data = same_both_ways(text)
+    assume(data is not None)
+    goes_round(data)
+
+
+@effort(25)
+@given(modules())
+def test_generated_texts(text):
+    data = same_both_ways(text)
+    assert data is not None
+    goes_round(data)
+
+
+REAL = shutil.which("GenX_IR")
+
+
+def real_accepts(text, folder, platform):
+    """Whether GenX_IR takes a text for a platform, its semantic checks included."""
+    (folder / "t.visaasm").write_text(text)
+    names = {"skl": "SKL", "tgllp": "TGLLP", "xehp": "XeHP_SDV", "dg2": "DG2", "pvc": "PVC", "pvcxt": "PVCXT"}
+    command = [REAL, "t.visaasm", "-platform", names[platform], "-stopafter", "CFG", "-outputCisaBinaryName", "t.isa"]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=20)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+NEWER = {"bdpas", "dnscl", "lfsr", "shfl_idx4", "sigm", "tanh", "srnd_bytes", "types_bfloat", "invm", "raw_sendg",
+         "lsc_atomic_bf", "lsc_apndctr", "lsc_with_bases", "lsc_block2d_payload", "lsc_xe3p", "sampler_xe2", "sampler_handles"}  # fmt: skip
+"""Instructions that Debian 12's assembler does not know."""
+
+
+@pytest.mark.skipif(REAL is None, reason="GenX_IR is not installed")
+def test_the_real_assembler_accepts_the_golden_texts_too(tmp_path):
+    """Ours takes all of them; the real one takes each on some platform."""
+    refused = [
+        p.stem
+        for p in GOLDEN[::4]
+        if p.stem.split(".")[0] not in NEWER
+        and not any(real_accepts(p.read_text(), tmp_path, n) for n in ("skl", "tgllp", "xehp", "pvc", "pvcxt", "dg2"))
+    ]
+    assert refused == []
+
+
+DIFFERENT = {
+    # line: (ours accepts, the real one accepts, why)
+    "mov (M1, 8) VD(0,0)<1> 0x1ffff:uw": (False, True, "the immediate does not fit; the real one cuts it"),
+    "mov (M1, 8) VD(0,0)<1> 4294967296:d": (False, True, "the immediate does not fit; the real one stores 0"),
+    "mov (M1, 8) VF(0,0)<1> 1.5e3:f": (True, False, "the manual's spelling of a float"),
+    "(P1) min (M1, 8) VD(0,0)<1> VD(1,0)<1;1,0> VD(2,0)<1;1,0>": (False, True, "the real one drops the predicate"),
+    "mov (8) VD(0,0)<1> VD(1,0)<1;1,0> {NoMask}": (True, False, "the manual's spelling of a mask"),
+    "MOV (M1, 8) VD(0,0)<1> VD(1,0)<1;1,0>": (True, False, "mnemonics in any case"),
+    "mov (M1, 8) VD(0,0)<1> VD(1,0)<0;4,1>": (True, True, "a warning here"),
+    "add (M1, 8) VD(0,0)<1> VD(1,0)<1;1,0> VD(2,0)<1;1,0>": (True, True, ""),
+    "add (M1, 8) VF(0,0)<1> VF(1,0)<1;1,0> VD(2,0)<1;1,0>": (False, False, ""),
+    "frc (M1, 8) VD(0,0)<1> VD(1,0)<1;1,0>": (False, False, ""),
+    "and (M1, 8) VD(0,0)<1> (-)VD(1,0)<1;1,0> VD(2,0)<1;1,0>": (False, False, ""),
+    "mov (M1, 8) VD(300,0)<1> VD(1,0)<1;1,0>": (False, True, "the real one cuts the row to 8 bits"),
+    "bogus (M1, 8) VD(0,0)<1> VD(1,0)<1;1,0>": (False, False, ""),
+    "mov (M1, 8) NOPE(0,0)<1> VD(1,0)<1;1,0>": (False, False, ""),
+    "mov (M1, 8) VD(0,0)<1>": (False, False, ""),
+    "goto (M1, 8) NOWHERE": (False, False, ""),
+}
+
+
+@pytest.mark.parametrize("line", DIFFERENT)
+def test_where_we_differ_from_the_real_assembler(line, tmp_path):
+    text = HEAD + line + "\nret (M1, 1)\n"
+    ours, real, _ = DIFFERENT[line]
+    assert (assembled(text, "skl")[0] is not None) == ours
+    if REAL:
+        assert real_accepts(text, tmp_path, "skl") == real
+
+
+def test_an_error_is_raised_without_a_collector():
+    with pytest.raises(AssemblyError):
+        visakit.assemble(HEAD + "bogus\n")
