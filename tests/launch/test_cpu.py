@@ -14,7 +14,7 @@ from support.waiting import text
 from visakit import UsageError
 from vsim.engines.llvm import target
 from vsim.engines.llvm.host import native
-from vsim.engines.llvm.host.workarounds import with_pairs_apart
+from vsim.engines.llvm.host.workarounds import with_split_pairs
 from vsim.launch.launch import BufferArgument
 from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
@@ -204,6 +204,6 @@ def test_pairs_are_narrowed_by_their_places(name):
     """LLVM numbers values without a name, and a number takes no suffix."""
     narrowing = f"{name} = trunc nuw <2 x i32> %pair to <2 x i16>"
     text = f"define <2 x i16> @f(<2 x i32> %pair) {{\n  {narrowing}\n  ret <2 x i16> {name}\n}}\n"
-    text = with_pairs_apart(text)
+    text = with_split_pairs(text)
     binding.parse_assembly(text).verify()
     assert "trunc" not in text

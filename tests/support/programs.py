@@ -12,7 +12,8 @@ import pytest
 from vasm.assembler import assemble_text
 from visakit.objects.image import LinkedImage, read_image
 from vlink.linker import Linker, LinkOptions
-from vsim.launch.launch import BufferArgument, ImageArgument, compare, parse_launch
+from vsim.launch.launch import BufferArgument, ImageArgument, compare
+from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
 
 TESTS = Path(__file__).parent.parent
