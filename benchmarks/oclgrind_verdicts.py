@@ -49,7 +49,7 @@ def _number(text: str) -> float:
     return int(text, 16) if "x" in text else float(text)
 
 
-class GivenLaunch(NamedTuple):
+class Given(NamedTuple):
     """An argument of a ``.sim`` file: the text in its brackets, and its numbers."""
 
     words: dict[str, str]
@@ -84,7 +84,7 @@ class Test(NamedTuple):
     options: str
     kernel: str
     sizes: tuple[tuple[int, ...], tuple[int, ...]]
-    given: list[GivenLaunch]
+    given: list[Given]
 
     @property
     def name(self) -> str:
@@ -109,7 +109,7 @@ def read(path: Path) -> Test:
     given = []
     for words, numbers in re.findall(r"<([^>]*)>([^<]*)", rest):
         pairs = dict(word.split("=", 1) if "=" in word else (word, "") for word in words.split())
-        given.append(GivenLaunch(pairs, numbers.split()))
+        given.append(Given(pairs, numbers.split()))
     sizes = tuple(int(n) for n in lines[2].split()), tuple(int(n) for n in lines[3].split())
     return Test(path, path.parent / lines[0], " ".join(options), lines[1], sizes, given)
 
