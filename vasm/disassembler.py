@@ -21,7 +21,7 @@ MAXIMUM_STEM = 200
 """Characters of a kernel's name that the name of its file has; file systems have room for 255."""
 
 
-class Selection(NamedTuple):
+class Printed(NamedTuple):
     """What of a file is shown, and how.
 
     Attributes:
@@ -48,7 +48,7 @@ class Disassembly(NamedTuple):
     names: list[str]
 
 
-def disassemble_files(paths: Sequence[str], selection: Selection) -> tuple[bytes, list[Diagnostic]]:
+def disassemble_files(paths: Sequence[str], selection: Printed) -> tuple[bytes, list[Diagnostic]]:
     """The texts of files one behind the other, with the name of each in front if there are several.
 
     A file that cannot be read does not stop the others.
@@ -89,7 +89,7 @@ def _shown(path: str) -> str:
     return "<stdin>" if path == "-" else path
 
 
-def disassemble_file(path: str, selection: Selection) -> Disassembly:
+def disassemble_file(path: str, selection: Printed) -> Disassembly:
     """Text of an object, an image or a bare module. Texts of a zebin are shown as the compiler wrote them.
 
     A source is compiled; the compiler's warnings join the damage.
@@ -128,7 +128,7 @@ def disassemble_file(path: str, selection: Selection) -> Disassembly:
     return Disassembly(_module_text(module, lines, folders, selection), damage, names)
 
 
-def _compiled(data: bytes, name: str, selection: Selection) -> tuple[bytes, list[Diagnostic]]:
+def _compiled(data: bytes, name: str, selection: Printed) -> tuple[bytes, list[Diagnostic]]:
     """The compiler's program binary of a source, and its warnings; other files unchanged.
 
     Raises:
@@ -158,7 +158,7 @@ def _module_and_lines(data: bytes, name: str, damage: list[Diagnostic] | None) -
     return module, read_lines(contents, name) if damage is None else {}
 
 
-def _module_text(module: Module, lines: Lines, folders: Sequence[str], selection: Selection) -> str:
+def _module_text(module: Module, lines: Lines, folders: Sequence[str], selection: Printed) -> str:
     """The text of the kernels and functions that are wanted; empty if a module has none of them."""
     if selection.kernels:
         kernels, functions = (
@@ -176,7 +176,7 @@ def _module_text(module: Module, lines: Lines, folders: Sequence[str], selection
     return print_module(module, strict=not selection.keep_going)
 
 
-def split_file(path: str, directory: str, selection: Selection) -> list[Diagnostic]:
+def split_file(path: str, directory: str, selection: Printed) -> list[Diagnostic]:
     """Write each text of a zebin, or of a compiled source, into its own file, and the ze_info.
 
     Returns:

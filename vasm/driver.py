@@ -82,9 +82,9 @@ def _assemble_file(file: str, options: AssemblyOptions) -> list[Diagnostic]:
         from visakit.text.reader import line_reader
 
         if options.inline:
-            from vasm.inline import InlineText, Source, own_snippet
+            from vasm.inline import InlineText, StatementSource, own_snippet
 
-            inline = InlineText(own_snippet(text), Source(text, file))
+            inline = InlineText(own_snippet(text), StatementSource(text, file))
             assembly = inline.assemble(options.platform, options.max_errors, options.silent)
         else:
             assembly = assemble_text(text, file, options.platform, options.max_errors, options.silent)

@@ -106,7 +106,7 @@ def _described(text: str) -> dict[str, Operand]:
     return found
 
 
-class Source:
+class StatementSource:
     """A file with inline assembly; ``file`` is what messages call it."""
 
     def __init__(self, text: str, file: str) -> None:
@@ -123,7 +123,7 @@ class Source:
 class InlineText:
     """A snippet of a source as the text of a kernel."""
 
-    def __init__(self, snippet: Snippet, source: Source) -> None:
+    def __init__(self, snippet: Snippet, source: StatementSource) -> None:
         self.source, self.start = source, snippet.start
         self._unknown = {_variable(n) for n, o in enumerate(snippet.operands) if not o.type and o.constant is None}
         head = [".version 4.1", '.kernel "inline"']

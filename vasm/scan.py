@@ -18,7 +18,7 @@ from itertools import accumulate
 from typing import NamedTuple, TypeGuard
 
 from vasm.assembler import assemble_text
-from vasm.inline import UNKNOWN_CONSTANT, Character, InlineText, Operand, Snippet, Source, declared_names
+from vasm.inline import UNKNOWN_CONSTANT, Character, InlineText, Operand, Snippet, StatementSource, declared_names
 from visakit.diagnostics import AssemblyError, Diagnostic, VisaError
 from visakit.files import read_text
 from visakit.isa import instruction_set
@@ -81,7 +81,7 @@ def scan_files(files: Sequence[str], platform: str | None = None, max_errors: in
 
 def _scan_file(file: str, platform: str | None, max_errors: int) -> Scan:
     try:
-        source = Source(read_text(file), file)
+        source = StatementSource(read_text(file), file)
         snippets = list(snippets_of(source.text, file))
     except VisaError as error:
         return Scan(error.diagnostics, 0, 0)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from vasm.annotation import Annotations
-from vasm.disassembler import Selection, disassemble_files, split_file
+from vasm.disassembler import Printed, disassemble_files, split_file
 from visakit.commands.command import (
     DEVICE_HELP,
     ErrorFormat,
@@ -72,9 +72,9 @@ def app(
 ) -> int:
     """Disassemble to text that assembles to the same bytes; of a source, show what Intel's compiler makes of it."""
     check_outputs([output], files)
-    selection = Selection(kernels or (), Annotations(offsets, show_bytes, source), keep_going, platform, build_options)
+    selection = Printed(kernels or (), Annotations(offsets, show_bytes, source), keep_going, platform, build_options)
     if split is not None:
-        alone = Selection(platform=platform, build_options=build_options)
+        alone = Printed(platform=platform, build_options=build_options)
         if output != "-" or selection != alone or len(files) > 1:
             takes = "it takes --platform and --build-options alone"
             raise UsageError(f"--split writes each text of one zebin to a file; {takes}")

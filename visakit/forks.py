@@ -7,7 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 Value = TypeVar("Value")
 Lock = TypeVar("Lock")
@@ -24,7 +24,7 @@ def free_in_child(lock: Lock) -> Lock:
 class cached_property(functools.cached_property[Value]):
     """The class of the library, whose lock (before Python 3.12) a fork's child finds free."""
 
-    def __init__(self, func: Callable[[Any], Value]) -> None:  # of objects of any class
+    def __init__(self, func: Callable[..., Value]) -> None:
         super().__init__(func)
         if (lock := getattr(self, "lock", None)) is not None:
             free_in_child(lock)

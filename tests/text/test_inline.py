@@ -2,7 +2,7 @@
 
 import pytest
 
-from vasm.inline import InlineText, Source, own_snippet
+from vasm.inline import InlineText, StatementSource, own_snippet
 from vasm.scan import scan_files, snippets_of
 
 MOVE = "mov (M1, 16) %0(0,0)<1> %1(0,0)<1;1,0>"
@@ -59,6 +59,6 @@ def test_names_of_other_statements_are_known(tmp_path):
 
 def test_undescribed_operands_are_dwords():
     source = f"// %1: f[16]\n{MOVE}"
-    text = InlineText(own_snippet(source), Source(source, "k.visaasm"))
+    text = InlineText(own_snippet(source), StatementSource(source, "k.visaasm"))
     variables = text.assemble(None).module.kernels[0].variables
     assert [(v.type.name, v.elements) for v in variables] == [("ud", 4096), ("f", 16)]

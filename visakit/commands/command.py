@@ -12,7 +12,7 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
 from typer.core import TyperArgument, TyperOption
@@ -257,9 +257,10 @@ def _version(context: typer.Context, wanted: bool) -> None:
         raise typer.Exit
 
 
-def option(name: str, metavar: str | None, help: str, panel: str, **more: Any) -> OptionInfo:  # Any: as Typer
+def option(name: str, metavar: str | None, help: str, panel: str, **more: object) -> OptionInfo:
     """An option with a value, shown in a panel of the help; ``more`` are other parameters of ``typer.Option``."""
-    made: OptionInfo = typer.Option(name, metavar=metavar, help=help, rich_help_panel=panel, **more)
+    more |= {"metavar": metavar, "help": help, "rich_help_panel": panel}
+    made: OptionInfo = typer.Option(name, **more)  # type: ignore[call-overload] # Typer checks them.
     return made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 from visakit.ctm.syntax import Extent, SourceLine
 from visakit.ctm.table import OPERATIONS, SHORTHANDS, TEX_OPS
@@ -34,10 +34,9 @@ class LineSyntaxError(Exception):
         super().__init__(message)
 
 
-# Any: nodes of many classes, each of which has an extent.
-def _placed(node: Any, text: str, column: int) -> object:
+def _placed(node: object, text: str, column: int) -> object:
     """A node with its extent."""
-    return replace(node, extent=Extent(column, column + len(text)))
+    return replace(node, extent=Extent(column, column + len(text)))  # type: ignore[type-var] # All have one.
 
 
 class LineGrammar(Grammar[object]):

@@ -12,7 +12,7 @@ from visakit.isa.enums import (
     LSC_ORDERS,
     LSC_SFIDS,
 )
-from visakit.isa.record import Access, Details, InstructionDesc, Memory, Payload, form
+from visakit.isa.record import Access, Details, InstructionDesc, MemoryKind, Payload, form
 from visakit.isa.suffixes import Choice, Flag, Hint
 from visakit.language.platforms import since
 
@@ -55,7 +55,7 @@ def _untyped(
     layout: str = f"{_HEAD} {_ADDRESS} {_DATA} B:=elems {_PAYLOAD}", /, **more: Unpack[Details],
 ) -> InstructionDesc:  # fmt: skip
     usual: Details = {
-        "access": access, "text": text, "fixed": {"subop": subop}, "memory": Memory.OPERAND,
+        "access": access, "text": text, "fixed": {"subop": subop}, "memory": MemoryKind.OPERAND,
         "suffixes": _UNTYPED_SUFFIXES, "platforms": since("dg2"),
     }  # fmt: skip
     own: Details = {**usual, **more, "rules": _rules(layout, more.get("rules", ""))}
@@ -67,7 +67,7 @@ def _typed(
     layout: str = f"{_TYPED_HEAD} w:dst {_PLACE} r:r I?moved&1:r_offset r:lod r:src1 r:src2", /, **more: Unpack[Details],
 ) -> InstructionDesc:  # fmt: skip
     usual: Details = {
-        "access": access, "text": text, "fixed": {"subop": subop}, "memory": Memory.IMAGE, "semantics": f"typed_{name}",
+        "access": access, "text": text, "fixed": {"subop": subop}, "memory": MemoryKind.IMAGE, "semantics": f"typed_{name}",
         "suffixes": _TYPED_SUFFIXES, "platforms": since("dg2"),
     }  # fmt: skip
     own: Details = {**usual, **more, "rules": _rules(layout, more.get("rules", ""))}

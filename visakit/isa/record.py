@@ -113,7 +113,7 @@ class Flow(enum.Enum):
         return self in (Flow.BARRIER, Flow.SIGNAL, Flow.NAMED_BARRIER)
 
 
-class Memory(enum.Enum):
+class MemoryKind(enum.Enum):
     """What a message goes to; ``OPERAND``: an operand says whether that is flat memory, a surface or local memory."""
 
     NONE = enum.auto()
@@ -221,7 +221,7 @@ class InstructionDesc:
     aliases: tuple[str, ...] = ()
     rules: frozenset[Rule] = frozenset()
     flow: Flow = Flow.NEXT
-    memory: Memory = Memory.NONE
+    memory: MemoryKind = MemoryKind.NONE
     access: Access = Access.NONE
     writes_predicate: bool = False
     """Whether the predicate of the instruction is a result."""
@@ -407,7 +407,7 @@ class Details(TypedDict, total=False):
     semantics: str
     rules: str
     flow: Flow
-    memory: Memory
+    memory: MemoryKind
     access: Access
     writes_predicate: bool
     implied: tuple[tuple[str, int], ...]

@@ -1,7 +1,7 @@
 """Sampler, render-target and URB messages."""
 
 from visakit.isa.enums import SAMPLE_FORMATS, TARGET_BITS
-from visakit.isa.record import Access, InstructionDesc, Memory, form
+from visakit.isa.record import Access, InstructionDesc, MemoryKind, form
 from visakit.isa.suffixes import CHANNELS, Choice, Flag, TargetFlags
 from visakit.language.platforms import ALL, since
 
@@ -22,7 +22,7 @@ def _sample(opcode: int, name: str, subop: int, summary: str, platforms: frozens
     channels = _MASK if opcode != 0x6F else _ONE
     sampler = "" if opcode == 0x6E else _state("S", "sampler")
     text = "(exec) offsets " + ("@sampler " if sampler else "") + "@surface dst params*"
-    return form(opcode, name, f"{_HEAD} {sampler} {_state('T', 'surface')} {_TAIL}", summary, category=_CATEGORY, memory=Memory.IMAGE, access=Access.LOAD, text=text,
+    return form(opcode, name, f"{_HEAD} {sampler} {_state('T', 'surface')} {_TAIL}", summary, category=_CATEGORY, memory=MemoryKind.IMAGE, access=Access.LOAD, text=text,
                 suffixes=(*_OPTIONS, channels), fixed={"subop": subop}, operands="offsets:uw dst:hf,f,w,uw,d,ud", sizes=(8, 16, 32), limits={"params": (1, 15)}, platforms=platforms)
 
 
@@ -32,15 +32,15 @@ _PACKED = "with offsets of each pixel in one parameter"
 
 
 FORMS = (
-    form(0x40, "sample", "B:channel_mask.4+simd16.1 S:sampler T:surface r:u r:v r:r w:dst", "Sample an image (media form).", category=_CATEGORY, memory=Memory.IMAGE, access=Access.LOAD,
+    form(0x40, "sample", "B:channel_mask.4+simd16.1 S:sampler T:surface r:u r:v r:r w:dst", "Sample an image (media form).", category=_CATEGORY, memory=MemoryKind.IMAGE, access=Access.LOAD,
          suffixes=(_MASK,), text="(simd) sampler surface u v r dst"),
     form(0x41, "sample_unorm", "B:channel_mask.4+format.4 S:sampler T:surface s:u s:v s:du s:dv w:dst", "Sample a block of pixels as normalised words.",
-         category=_CATEGORY, memory=Memory.IMAGE, access=Access.LOAD, suffixes=(_MASK, Choice("format", SAMPLE_FORMATS)),
+         category=_CATEGORY, memory=MemoryKind.IMAGE, access=Access.LOAD, suffixes=(_MASK, Choice("format", SAMPLE_FORMATS)),
          operands="u:f v:f du:f dv:f dst:uw", beyond="dst:ud"),
-    form(0x42, "load", "B:channel_mask.4+simd16.1 T:surface r:u r:v r:r w:dst", "Read image elements (media form).", category=_CATEGORY, memory=Memory.IMAGE, access=Access.LOAD,
+    form(0x42, "load", "B:channel_mask.4+simd16.1 T:surface r:u r:v r:r w:dst", "Read image elements (media form).", category=_CATEGORY, memory=MemoryKind.IMAGE, access=Access.LOAD,
          suffixes=(_MASK,), text="(simd) surface u v r dst"),
     form(0x43, "avs", "B:channel_mask S:sampler T:surface s:u s:v s:du s:dv s:u2d s:group_id s:vertical_block B:format s:v2d B:mode s:ief w:dst",
-         "Adaptive video scaling.", category=_CATEGORY, memory=Memory.IMAGE, access=Access.LOAD, suffixes=(_MASK,),
+         "Adaptive video scaling.", category=_CATEGORY, memory=MemoryKind.IMAGE, access=Access.LOAD, suffixes=(_MASK,),
          text="surface sampler u v du dv u2d group_id vertical_block =format v2d =mode ief dst",
          operands="u:f v:f du:f dv:f u2d:f group_id:ud vertical_block:ud v2d:f ief:ub", platforms=ALL - since("tgllp")),
     form(0x44, "va", "", "Video analytics (no public encoding).", category=_CATEGORY),
@@ -88,15 +88,15 @@ FORMS = (
     _sample(0x6F, "sample4_po_i", 47, f"Gather at the level of detail that a sample would read, {_PACKED}.", _XE2),
     _sample(0x6F, "sample4_po_i_c", 53, f"Gather with comparison at the level that a sample would read, {_PACKED}.", _XE2),
     _sample(0x6F, "sample4_po_l_c", 55, f"Gather with comparison at a given level of detail, {_PACKED}.", _XE2),
-    form(0x70, "resinfo", f"{_INFO} r:lod w:dst", "Size of an image.", category=_CATEGORY, memory=Memory.IMAGE, suffixes=(_MASK,), fixed={"subop": 10}, text="(exec) @surface lod dst",
+    form(0x70, "resinfo", f"{_INFO} r:lod w:dst", "Size of an image.", category=_CATEGORY, memory=MemoryKind.IMAGE, suffixes=(_MASK,), fixed={"subop": 10}, text="(exec) @surface lod dst",
          operands="lod:ud dst:ud", beyond="lod:f", sizes=(8, 16, 32)),
-    form(0x70, "sampleinfo", f"{_INFO} w:dst", "Sample count of an image.", category=_CATEGORY, memory=Memory.IMAGE, suffixes=(_MASK,), fixed={"subop": 11}, text="(exec) @surface dst",
+    form(0x70, "sampleinfo", f"{_INFO} w:dst", "Sample count of an image.", category=_CATEGORY, memory=MemoryKind.IMAGE, suffixes=(_MASK,), fixed={"subop": 11}, text="(exec) @surface dst",
          operands="dst:ud", sizes=(8, 16, 32)),
     form(0x71, "rt_write_3d", "ec pr H:mode T:surface r:header s?mode&2048:sample_index s?mode&256:cps_counter s?mode&4:target_index r!:outputs",
-         "Write pixels to a render target.", category=_CATEGORY, memory=Memory.IMAGE, access=Access.STORE, suffixes=(TargetFlags(TARGET_BITS),),
+         "Write pixels to a render target.", category=_CATEGORY, memory=MemoryKind.IMAGE, access=Access.STORE, suffixes=(TargetFlags(TARGET_BITS),),
          text="(exec) surface header sample_index? cps_counter? target_index? outputs*",
          operands="target_index:ub", sizes=(8, 16), limits={"target_index": (0, 7)}),
     form(0x72, "urb_write_3d", "ec pr B:num_out r:channel_mask H:global_offset r:handle r:per_slot_offset r:data", "Write vertex data to the URB.",
-         category=_CATEGORY, memory=Memory.URB, access=Access.STORE, text="(exec) num_out global_offset channel_mask handle per_slot_offset data",
+         category=_CATEGORY, memory=MemoryKind.URB, access=Access.STORE, text="(exec) num_out global_offset channel_mask handle per_slot_offset data",
          operands="channel_mask:ud handle:ud per_slot_offset:ud data:ud,d,f", sizes=(8,), limits={"num_out": (1, 8), "global_offset": (0, 2047)}),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from visakit.isa.record import Access, Flow, Memory
+from visakit.isa.record import Access, Flow, MemoryKind
 from visakit.language.operands import General, Immediate, Raw
 from visakit.language.program import Instruction
 from vsim.analysis.control_flow import ControlFlow
@@ -25,7 +25,7 @@ def only_reads_memory(instruction: Instruction) -> bool:
     desc = instruction.desc
     if desc.flow not in _WITHIN or desc.semantics in RAW_MESSAGES:
         return False
-    silent = desc.access is Access.NONE and desc.memory is Memory.NONE and desc.category not in _MESSAGES
+    silent = desc.access is Access.NONE and desc.memory is MemoryKind.NONE and desc.category not in _MESSAGES
     return desc.access is Access.LOAD or silent
 
 

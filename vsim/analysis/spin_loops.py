@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from visakit.isa.record import Access, Flow, Memory
+from visakit.isa.record import Access, Flow, MemoryKind
 from visakit.language.operands import Address, General, Indirect, Predicate, PredicateControl, Raw
 from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import ControlFlow, control_flow
@@ -136,4 +136,4 @@ def _only_reads(instruction: Instruction) -> bool:
     desc = instruction.desc
     if desc.semantics in RAW_MESSAGES or any(isinstance(a, Indirect) for a in instruction.args.values()):
         return False
-    return desc.access in _READING or (desc.access is Access.NONE and desc.memory is Memory.NONE)
+    return desc.access in _READING or (desc.access is Access.NONE and desc.memory is MemoryKind.NONE)

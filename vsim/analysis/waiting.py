@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from visakit.isa.record import Access, Flow, Memory
+from visakit.isa.record import Access, Flow, MemoryKind
 from visakit.language.program import Function, Instruction
 from visakit.objects.image import LinkedImage
 from vsim.analysis.reachability import reachable
@@ -14,7 +14,7 @@ from vsim.semantics.refused import RAW_MESSAGES
 def touches_memory(instruction: Instruction) -> bool:
     """Whether an instruction reads or writes memory that other threads can access."""
     desc = instruction.desc
-    return desc.memory is not Memory.NONE or desc.access is not Access.NONE or desc.semantics in RAW_MESSAGES
+    return desc.memory is not MemoryKind.NONE or desc.access is not Access.NONE or desc.semantics in RAW_MESSAGES
 
 
 def group_barriers(function: Function) -> list[int]:

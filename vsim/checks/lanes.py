@@ -5,7 +5,7 @@ diverged (manual: chapter 3, "Mixing Uniform and Divergent Control Flow"; RET; L
 from __future__ import annotations
 
 from visakit.isa.enums import LSC_ORDERS
-from visakit.isa.record import Flow, Memory
+from visakit.isa.record import Flow, MemoryKind
 from visakit.language.operands import Execution
 from visakit.language.program import Instruction
 
@@ -33,7 +33,7 @@ def lane_of_block(instruction: Instruction) -> int | None:
     execution: Execution | None = args.get("exec")
     if execution is None or execution.size != 1 or execution.no_mask or args.get("pred") is not None:
         return None
-    if instruction.desc.memory is Memory.NONE:
+    if instruction.desc.memory is MemoryKind.NONE:
         return None
     is_block = args.get("order") == LSC_ORDERS["t"] or "blocks" in args
     return execution.offset if is_block else None

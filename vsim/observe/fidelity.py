@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from visakit.isa.record import Access, Flow, InstructionDesc, Memory
+from visakit.isa.record import Access, Flow, InstructionDesc, MemoryKind
 from visakit.language.operands import Address, General, Immediate, Indirect, Predicate, Raw, State
 from visakit.language.program import FIRST_VARIABLE, Function, Instruction
 from vsim.analysis.atomics import is_local
@@ -102,7 +102,7 @@ class _Cells:
             found.writes += cells[-1:]
         elif _decides_flow(desc):
             found.branch += cells
-        elif desc.memory is not Memory.NONE and name not in _DATA:
+        elif desc.memory is not MemoryKind.NONE and name not in _DATA:
             found.address += cells
             found.reads += cells
         else:

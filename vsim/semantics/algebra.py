@@ -20,7 +20,7 @@ numpy's. The LLVM engine runs it once, while it emits code: ``x()`` emits the lo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from visakit.language.operands import Execution, General, PredicateControl, Raw, VectorOperand
 from visakit.language.program import Function, Instruction
@@ -28,15 +28,16 @@ from visakit.language.types import DataType
 from vsim.memory.images import ImageKind
 from vsim.memory.memory import SamplerState
 
-# Each of these four is opaque: an array in one engine, a value of the IR in the other, and no type says "never both".
-# Type parameters would say it, and bury the semantics.
-Lanes = Any
+# The engines have different classes for these: an array in one engine, a value of the IR in the other. Type parameters
+# would tell them apart, and bury the semantics.
+Opaque: TypeAlias = Any
+Lanes: TypeAlias = Opaque
 """A lane value: an array of threads by lanes, or a value of the IR."""
-Mask = Any
+Mask: TypeAlias = Opaque
 """A lane value of booleans, or True for "all lanes"."""
-Space = Any
+Space: TypeAlias = Opaque
 """An address space: memory that an engine has looked up, or how to address it."""
-ImageReference = Any
+ImageReference: TypeAlias = Opaque
 """An image that is not looked up yet: which one it is may differ between threads."""
 
 Read = Callable[[], Lanes]

@@ -35,7 +35,7 @@ from vsim.semantics.core import (
     type_of_source,
     unsigned_of,
 )  # fmt: skip
-from vsim.semantics.rounded import ADD, DIV, FMA, INV, MUL, SQRT, Operation, in_mode_of, rounded_step
+from vsim.semantics.rounded import ADD, DIV, FMA, INV, MUL, SQRT, RoundedOp, in_mode_of, rounded_step
 from vsim.semantics.wide import Wide, is_negative, is_wide, magnitude, plus, saturated_step, times, wide_source
 
 # -- sums and products -----------------------------------------------------------------------------------------
@@ -440,7 +440,7 @@ def sad2(m: Machine, instruction: Instruction) -> Step:
 # -- results that need more than the execution type has ---------------------------------------------------------
 
 
-def _rounded(op: Operation, *names: str) -> None:
+def _rounded(op: RoundedOp, *names: str) -> None:
     """Floats are rounded once, in the mode of %cr0."""
     override_when(lambda m, instruction: rounded_step(m, instruction, op), *names)
 

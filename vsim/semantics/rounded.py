@@ -44,7 +44,7 @@ Signs = Callable[..., Lanes]
 """Of bits of the operands: bits whose highest is set if a sum of theirs that is zero is -0 when rounded down."""
 
 
-class Operation(NamedTuple):
+class RoundedOp(NamedTuple):
     """How an operation is computed."""
 
     primitive: str
@@ -56,16 +56,21 @@ class Operation(NamedTuple):
     """It divides one by its operand."""
 
 
-ADD = Operation("fadd", sum_with_error, two_sum, operator.or_)
-MUL = Operation("fmul", product_with_error, narrow_product)
-FMA = Operation("fma", fused_with_error, narrow_fused, lambda x, y, z: (x ^ y) | z)
-DIV = Operation("fdiv", quotient_with_error, narrow_quotient)
-INV = Operation("fdiv", reciprocal_with_error, narrow_reciprocal, of_one=True)
-SQRT = Operation("sqrt", root_with_error, narrow_root)
+ADD = RoundedOp("fadd", sum_with_error, two_sum, operator.or_)
+MUL = RoundedOp("fmul", product_with_error, narrow_product)
+FMA = RoundedOp("fma", fused_with_error, narrow_fused, lambda x, y, z: (x ^ y) | z)
+DIV = RoundedOp("fdiv", quotient_with_error, narrow_quotient)
+INV = RoundedOp("fdiv", reciprocal_with_error, narrow_reciprocal, of_one=True)
+SQRT = RoundedOp("sqrt", root_with_error, narrow_root)
 
 
 def compute(
-    a: Algebra, op: Operation, t: DataType, target: DataType, rounding: Rounding | None, operands: Sequence[Lanes]
+    a: Algebra,
+    op: RoundedOp,
+    t: DataType,
+    target: DataType,
+    rounding: Rounding | None,
+    operands: Sequence[Lanes],
 ) -> Lanes:
     """The result of an operation on lanes of the execution type, rounded once to another type.
 
@@ -95,7 +100,7 @@ def _zeros_rounded_down(a: Algebra, near: Lanes, error: Lanes, signs: Lanes, rou
     return a.select(negative, a.const(-0.0, DF), near)
 
 
-def in_mode_of(m: Machine, t: DataType, op: Operation, nearest: Callable[..., Lanes]) -> Callable[..., Lanes]:
+def in_mode_of(m: Machine, t: DataType, op: RoundedOp, nearest: Callable[..., Lanes]) -> Callable[..., Lanes]:
     """An operation on lanes of a type, with results of that type, in the rounding mode of the moment.
 
     Args:
@@ -109,7 +114,7 @@ def in_mode_of(m: Machine, t: DataType, op: Operation, nearest: Callable[..., La
     return result
 
 
-def rounded_step(m: Machine, instruction: Instruction, op: Operation) -> Step | None:
+def rounded_step(m: Machine, instruction: Instruction, op: RoundedOp) -> Step | None:
     """An instruction on floats that is one operation, where the algebra's own would not round it as it should: in
     another mode than the nearest, or to a narrower type.
     """

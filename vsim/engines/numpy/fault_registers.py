@@ -31,7 +31,7 @@ from vsim.semantics.memory import execution_of
 from vsim.semantics.operands import is_lane_source
 
 
-class Source(NamedTuple):
+class SourceRegister(NamedTuple):
     """A register that an instruction reads, as elements of a type: one for each lane, or one for all."""
 
     name: str
@@ -45,7 +45,7 @@ class _SourceMachine(NumpyMachine):
 
     def __init__(self, prepared: PreparedFunction, batch: BatchExecution) -> None:
         super().__init__(prepared, batch)
-        self.sources: list[Source] = []
+        self.sources: list[SourceRegister] = []
         self.running, self.printer = batch.running, FunctionPrinter(prepared.function)
         self.execution = execution_of(prepared.instruction)
         self.plain_reader, self.plain_raw_reader = self.reader, self.raw_reader
@@ -54,14 +54,14 @@ class _SourceMachine(NumpyMachine):
     def _reader(self, op: VectorOperand, count: int, by_lane: bool = True) -> Read:
         read = self.plain_reader(op, count, by_lane)
         if is_lane_source(op, count, by_lane, self.execution):
-            self.sources.append(Source(operand_name(self.printer, op), self.type_of(op), count == 1, read))
+            self.sources.append(SourceRegister(operand_name(self.printer, op), self.type_of(op), count == 1, read))
         return read
 
     def _raw_reader(self, op: Raw, offset: int, count: int, data_type: DataType, by_lane: bool = False) -> Read:
         read = self.plain_raw_reader(op, offset, count, data_type, by_lane)
         if is_lane_source(op, count, by_lane, self.execution):
             shown_as = raw_type(self.printer, op, data_type) or data_type
-            self.sources.append(Source(raw_name(self.printer, op, offset), shown_as, count == 1, read))
+            self.sources.append(SourceRegister(raw_name(self.printer, op, offset), shown_as, count == 1, read))
         return read
 
 

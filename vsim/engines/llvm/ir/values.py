@@ -8,7 +8,7 @@ which for addresses of proved accesses is nowhere, and again where no earlier us
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from visakit.language import types
 from visakit.language.types import DataType
@@ -93,9 +93,9 @@ class Value:
         """The same under a type with the same LLVM type."""
         return Value(self.builder, data_type, self.lanes, self.text, self.constant, self.facts.of_address())
 
-    def with_facts(self, **changes: Any) -> Value:  # Any, as the fields of Facts have types of their own.
+    def with_facts(self, **changes: object) -> Value:
         """The same with other facts: fields of :class:`Facts`."""
-        facts = self.facts._replace(**changes)
+        facts = self.facts._replace(**changes)  # type: ignore[arg-type] # The types are those of the fields.
         return Value(self.builder, self.type, self.lanes, self.text, self.constant, facts)
 
     def emitted(self) -> Value:
@@ -296,8 +296,8 @@ class Rematerialized(Value):
         found.name = self.name
         return found
 
-    def with_facts(self, **changes: Any) -> Value:
-        facts = self.facts._replace(**changes)
+    def with_facts(self, **changes: object) -> Value:
+        facts = self.facts._replace(**changes)  # type: ignore[arg-type] # The types are those of the fields.
         found = Rematerialized(self.builder, self.type, self.lanes, self.expression, self.depth, facts)
         found.key, found.name = self.key, self.name
         return found

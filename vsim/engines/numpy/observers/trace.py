@@ -103,7 +103,7 @@ class TraceObserver(Observer):
         self.note: Note | None = None
         """That of the step which runs, if one of its threads is chosen."""
         self.functions: dict[int, tuple[list[Span], Bools]] = {}
-        self.shown: dict[tuple[int, int], Shown] = {}
+        self.shown: dict[tuple[int, int], ShownStep] = {}
 
     def launch_begin(self, launch: Dispatch) -> None:
         self.trace.begin(launch.kernel.name, launch.simd, launch.nd_range)
@@ -143,12 +143,12 @@ class TraceObserver(Observer):
         for n, row in enumerate(note.rows):
             self._write(row, shown, _Line(self.dispatch, note, n, execution), note.chosen[row])
 
-    def _shown(self, event: Event) -> Shown:
+    def _shown(self, event: Event) -> ShownStep:
         function, number = event.function, event.number
         found = self.shown.get((id(function), number))
         if found is None:
             text, places = FunctionPrinter(function).instruction(event.instruction), self.functions[id(function)][0]
-            found = self.shown[id(function), number] = Shown(function.name, number, text, places[number])
+            found = self.shown[id(function), number] = ShownStep(function.name, number, text, places[number])
         return found
 
     def fault(self, event: Event, error: SimulationError) -> None:
@@ -158,7 +158,7 @@ class TraceObserver(Observer):
         """The note of an instruction that executes; None if it gets no line."""
         return self.note if self.note is not None and self.note.event is event else None
 
-    def _write(self, row: int, shown: Shown, line: _Line, chosen: Bools) -> None:
+    def _write(self, row: int, shown: ShownStep, line: _Line, chosen: Bools) -> None:
         """A line for a thread, if lanes of it are chosen in which the instruction takes effect, and touch the memory
         that is chosen.
         """
@@ -211,7 +211,7 @@ class TraceObserver(Observer):
         (note.writes if access.writes else note.reads).append(MessageNote(space, surfaces, address, mask, access.size))
 
 
-class Shown(NamedTuple):
+class ShownStep(NamedTuple):
     """An instruction, as each line about it shows it."""
 
     function: str

@@ -7,7 +7,7 @@ from functools import partial
 from visakit.language import types
 from vsim.checks.kept_registers import KEPT, MISPLACED_STACK, STACK_POINTER, KeptRegister, moves_stack
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.lower.checks.findings import Details, FindingExits
+from vsim.engines.llvm.lower.checks.findings import FindingExits, Observed
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import VARIABLE
 from vsim.observe.observer import Event, Frame, Observer
@@ -35,7 +35,7 @@ class CallChecks(Observer):
             unequal = b.assign(f"icmp ne <{lanes} x i32> {old}, {new}")
             bits = b.assign(f"bitcast <{lanes} x i1> {unequal} to i{lanes}")
             differs = b.assign(f"icmp ne i{lanes} {bits}, 0")
-            self.findings.report_if(differs, register.code, partial(Details, address=str(register.number)))
+            self.findings.report_if(differs, register.code, partial(Observed, address=str(register.number)))
 
     def _load(self, register: KeptRegister) -> str:
         pointer = self.state.storage.pointer_to_shared(register.number)
@@ -58,4 +58,4 @@ class CallChecks(Observer):
         start = b.assign(f"mul i64 {b.assign(f'sub i64 {block}, 1')}, {self.stack_size}")
         used = b.assign(f"sub i64 {offset}, {start}")
         outside = b.assign(f"icmp ugt i64 {used}, {self.stack_size}")
-        self.findings.report_if(outside, MISPLACED_STACK, lambda: Details(address=str(STACK_POINTER), other=used))
+        self.findings.report_if(outside, MISPLACED_STACK, lambda: Observed(address=str(STACK_POINTER), other=used))

@@ -8,7 +8,7 @@ from vsim.analysis.waiting import group_barriers
 from vsim.checks.findings import Site
 from vsim.checks.lanes import BLOCK_OFF, code_of_lanes_left, lane_of_block
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.lower.checks.findings import Details, FindingExits
+from vsim.engines.llvm.lower.checks.findings import FindingExits, Observed
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.observe.observer import Event, Observer
@@ -41,13 +41,13 @@ class DivergenceChecks(Observer):
         if taken is not None:
             found = b.assign(f"and i1 {found}, {taken}")
 
-        def details() -> Details:
+        def details() -> Observed:
             number = state.module.number(state.function)
             other = str(Site(number, points[-1]).number)
             for point, lanes in list(zip(points, bits, strict=True))[-2::-1]:
                 here = b.assign(f"icmp ne i64 {lanes}, 0")
                 other = b.assign(f"select i1 {here}, i64 {Site(number, point).number}, i64 {other}")
-            return Details(self.findings.first_lane(left), other=other)
+            return Observed(self.findings.first_lane(left), other=other)
 
         self.findings.report_if(found, code, details)
 
@@ -69,7 +69,7 @@ class DivergenceChecks(Observer):
         own = b.assign(f"and i64 {b.assign(f'lshr i64 {bits}, {lane}')}, 1")
         off = b.assign(f"icmp eq i64 {own}, 0")
         some = b.assign(f"icmp ne i64 {bits}, 0")
-        self.findings.report_if(b.assign(f"and i1 {off}, {some}"), BLOCK_OFF, lambda: Details(str(lane)))
+        self.findings.report_if(b.assign(f"and i1 {off}, {some}"), BLOCK_OFF, lambda: Observed(str(lane)))
 
     # -- barriers ------------------------------------------------------------------------------------------
 
@@ -89,4 +89,4 @@ class DivergenceChecks(Observer):
             f"and i64 {self.masks.work_item_bits()}, {b.assign(f'xor i64 {self.masks.bits(running)}, -1')}"
         )
         some = b.assign(f"icmp ne i64 {absent}, 0")
-        self.findings.report_if(some, "K021", lambda: Details(self.findings.first_lane(absent)))
+        self.findings.report_if(some, "K021", lambda: Observed(self.findings.first_lane(absent)))

@@ -14,7 +14,7 @@ from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.lower.state import FunctionState
 
 
-class Details(NamedTuple):
+class Observed(NamedTuple):
     """What a finding's record says of its first instance, as i64: texts of constants or SSA names.
 
     Attributes:
@@ -35,7 +35,7 @@ class FindingExits:
     def __init__(self, state: FunctionState) -> None:
         self.state = state
 
-    def report_if(self, condition: str, code: str, details: Callable[[], Details] = Details) -> None:
+    def report_if(self, condition: str, code: str, details: Callable[[], Observed] = Observed) -> None:
         """Record a finding at the instruction that is lowered if a condition (i1) holds, and go on in any case.
 
         Args:
@@ -52,7 +52,7 @@ class FindingExits:
         b.lines = hot
         b.label(behind, before)
 
-    def report(self, code: str, details: Details) -> None:
+    def report(self, code: str, details: Observed) -> None:
         """Record a finding at the instruction that is lowered, whoever comes here."""
         self._record(code, details)
 
@@ -78,7 +78,7 @@ class FindingExits:
         b.declare("llvm.ctpop.i64", "i64", "i64")
         return b.assign(f"call i64 @llvm.ctpop.i64(i64 {bits})")
 
-    def _record(self, code: str, details: Details) -> None:
+    def _record(self, code: str, details: Observed) -> None:
         state, b = self.state, self.state.b
         site = (state.module.number(state.function) << 32) + state.at.pc
         values = (

@@ -20,7 +20,7 @@ from vsim.checks.undefined_memory import number_of
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.checks.findings import Details, FindingExits
+from vsim.engines.llvm.lower.checks.findings import FindingExits, Observed
 from vsim.engines.llvm.lower.faults import FaultExits
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.operands import Operands, Read, Write, elements
@@ -154,14 +154,14 @@ class CompiledShadows:
         b = self.state.b
         condition = b.any(lanes)
 
-        def details() -> Details:
+        def details() -> Observed:
             execution = self.state.at.execution
             first = 0 if execution is None else execution.offset
             if lanes.lanes == 1:
-                return Details(str(first))
+                return Observed(str(first))
             bits = b.assign(f"zext i{lanes.lanes} {b.packed(lanes)} to i64") if lanes.lanes < 64 else b.packed(lanes)
             lane = self.findings.first_lane(bits)
-            return Details(b.assign(f"add i64 {lane}, {first}") if first else lane)
+            return Observed(b.assign(f"add i64 {lane}, {first}") if first else lane)
 
         self.findings.report_if(condition, code, details)
 
