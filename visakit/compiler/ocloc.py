@@ -137,11 +137,11 @@ def _run(driver: str, path: str, data: bytes, device: str, options: str, max_sec
     with tempfile.TemporaryDirectory(prefix="visakit-") as folder:
         language = source_language(path, data) or "cl"
         is_vector = vector.is_vector(language, data) or vector.OPTION in options.split()
-        if language == "ll":
-            language, data = _as_bitcode(path, data, folder)
-        words = _words(path, language, device, vector.options(options) if is_vector else options)
-        Path(folder, words[2]).write_bytes(data)
         try:
+            if language == "ll":
+                language, data = _as_bitcode(path, data, folder, max_seconds)
+            words = _words(path, language, device, vector.options(options) if is_vector else options)
+            Path(folder, words[2]).write_bytes(data)
             if max_seconds is None:
                 code, output = SERVICE.run(driver, words, folder)
             else:
@@ -164,7 +164,7 @@ def _run(driver: str, path: str, data: bytes, device: str, options: str, max_sec
         )
 
 
-def _as_bitcode(path: str, text: bytes, folder: str) -> tuple[SourceLanguage, bytes]:
+def _as_bitcode(path: str, text: bytes, folder: str, max_seconds: float | None) -> tuple[SourceLanguage, bytes]:
     """A text of LLVM IR as bitcode; the text where no ``llvm-as`` is installed, as the driver may take it.
 
     Raises:
@@ -172,7 +172,7 @@ def _as_bitcode(path: str, text: bytes, folder: str) -> tuple[SourceLanguage, by
     """
     file = Path(folder, "source.ll")
     file.write_bytes(text)
-    made, output = vector.bitcode(file)
+    made, output = vector.bitcode(file, max_seconds)
     if made is not None:
         return "bc", made
     if errors := [d for d in said(output.replace("source.ll", path), path) if d.severity == "error"]:

@@ -7,8 +7,6 @@ puts no vISA into program binaries. So its texts come from the files that it wri
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
 import struct
 import subprocess
@@ -21,11 +19,13 @@ from visakit.objects.zebin import with_texts
 OPTION = "-vc-codegen"
 FOLDER = "texts"
 """Where the vector compiler writes its texts, in the folder where the driver runs."""
-_MARKS = (b"genx.kernels", b"CMGenxMain", b"VCFunction", b"VCNamedBarrierCount")
+_MARKS = (b"genx.kernels", b"CMGenxMain", b"VCFunction")
 """Names of metadata and of attributes that entry points of the vector compiler have."""
 _CAPABILITY, _VECTOR_COMPUTE = 17, 5617
 """SPIR-V: the instruction OpCapability, and VectorComputeINTEL of SPV_INTEL_vector_compute."""
-_ASSEMBLER = re.compile(r"llvm-as(?:-(\d{1,3}))?")
+_HEAD_BYTES = 4096
+"""Where a module of SPIR-V has its capabilities."""
+_ASSEMBLERS = (*(f"llvm-as-{version}" for version in range(11, 40)), "llvm-as")
 
 
 def is_vector(language: SourceLanguage, data: bytes) -> bool:
@@ -39,7 +39,8 @@ def is_vector(language: SourceLanguage, data: bytes) -> bool:
 
 def _capabilities(data: bytes) -> Iterator[int]:
     """The capabilities that a module of SPIR-V declares, which stand behind its header of five words."""
-    words = struct.unpack(f"<{len(data) // 4}I", data[: len(data) // 4 * 4]) if data.startswith(SPIRV) else ()
+    head = data[: min(len(data), _HEAD_BYTES) // 4 * 4] if data.startswith(SPIRV) else b""
+    words = struct.unpack(f"<{len(head) // 4}I", head)
     at = 5
     while at + 1 < len(words) and words[at] & 0xFFFF == _CAPABILITY:
         yield words[at + 1]
@@ -77,29 +78,23 @@ def with_its_texts(zebin: bytes, folder: str) -> bytes:
     return with_texts(zebin, "program", found) if found else zebin
 
 
-def bitcode(text: Path) -> tuple[bytes | None, str]:
+def bitcode(text: Path, max_seconds: float | None) -> tuple[bytes | None, str]:
     """The bitcode of a text of LLVM IR, by the oldest ``llvm-as`` here that reads it: older bitcode is read by all.
 
     Returns:
         None where no ``llvm-as`` is here, or where none reads the text; the errors of the oldest.
+
+    Raises:
+        TimeoutExpired: one took longer.
     """
     said = ""
-    for assembler in _assemblers():
+    for assembler in filter(shutil.which, _ASSEMBLERS):
         made = text.with_suffix(".bc")
-        command = [assembler, text.name, "-o", made.name]
-        done = subprocess.run(command, cwd=text.parent, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        done = subprocess.run(
+            [assembler, text.name, "-o", made.name], cwd=text.parent, stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=max_seconds, check=False,
+        )  # fmt: skip
         if not done.returncode:
             return made.read_bytes(), ""
         said = said or done.stderr.decode("utf-8", "replace").replace(f"{assembler}: ", "")
     return None, said
-
-
-def _assemblers() -> list[str]:
-    """The ``llvm-as`` of the search path, those that name their version first, in its order."""
-    found: dict[str, int] = {}
-    for folder in os.get_exec_path():
-        for name in os.listdir(folder) if os.path.isdir(folder) else ():
-            match = _ASSEMBLER.fullmatch(name)
-            if match and shutil.which(name):
-                found[name] = int(match[1] or 1000)
-    return sorted(found, key=lambda name: found[name])

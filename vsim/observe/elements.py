@@ -6,7 +6,6 @@ from visakit.isa.enums import LSC_ADDRESS_SIZES
 from visakit.isa.record import Access
 from visakit.language.operands import Indirect, Raw
 from visakit.language.program import Function, Instruction
-from vsim.semantics.memory import data_of
 from vsim.semantics.messages import meaning
 from vsim.semantics.operands import indirect_elements
 
@@ -25,7 +24,7 @@ def element_of(function: Function, instruction: Instruction, lane: int, grf_size
     Args:
         lane: counted within the instruction.
     """
-    if not function.is_cm:
+    if not function.is_cm or lane < 0:
         return ""
     instruction = meaning(instruction, grf_size)
     args, execution = instruction.args, instruction.args.get("exec")
@@ -37,9 +36,9 @@ def element_of(function: Function, instruction: Instruction, lane: int, grf_size
     name = next((n for n in each if isinstance(args.get(n), Raw)), "")
     if name and each[name] and execution is not None and lane < execution.size:
         return _element(function, args[name], each[name] * lane)
-    if instruction.desc.access in (Access.LOAD, Access.STORE) and not name:
-        return _element(function, data_of(instruction), _BLOCK_BYTES * lane)
-    return ""
+    data = {Access.LOAD: ("dst",), Access.STORE: ("src", "src1")}.get(instruction.desc.access, ())
+    raw = next((args[n] for n in data if isinstance(args.get(n), Raw)), None)
+    return "" if name or raw is None else _element(function, raw, _BLOCK_BYTES * lane)
 
 
 def _element(function: Function, raw: Raw, byte: int) -> str:
