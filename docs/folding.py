@@ -9,13 +9,29 @@ WIDTH = 120
 
 
 def folded(page: str) -> str:
-    """The page with long lines of its paragraphs and lists in several lines."""
-    out, code = [], False
+    """The page with paragraphs and list items that have long lines folded anew."""
+    out: list[str] = []
+    code, paragraph = False, list[str]()
+
+    def end() -> None:
+        if any(len(line) > WIDTH for line in paragraph):
+            indent = " " * len(re.match(r"\s*(?:[*-] )?", paragraph[0])[0])  # type: ignore[index]
+            text = " ".join([paragraph[0], *(line.strip() for line in paragraph[1:])])
+            out.extend(
+                textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+            )
+        else:
+            out.extend(paragraph)
+        paragraph.clear()
+
     for line in page.split("\n"):
         code ^= line.startswith("```")
-        if code or len(line) <= WIDTH or line.startswith("|"):
+        if code or not line.strip() or line.startswith(("|", "```", "#", "<")):
+            end()
             out.append(line)
             continue
-        indent = " " * len(re.match(r"\s*(?:[*-] )?", line)[0])  # type: ignore[index]
-        out += textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        if re.match(r"\s*[*-] ", line):
+            end()
+        paragraph.append(line)
+    end()
     return "\n".join(out)
