@@ -228,7 +228,7 @@ class Interrupter:
                 raise KeyboardInterrupt
         return self
 
-    def run(self, pool: workers.Pool, run: workers.Run) -> bool:
+    def run(self, pool: workers.WorkerPools, run: workers.Run) -> bool:
         """Run it with the interrupts; whether one came."""
         before = sys.gettrace()
         sys.settrace(self)
@@ -266,7 +266,7 @@ class Work:
 @pytest.mark.parametrize("second", [None, 1, 7, 40])
 def test_an_interrupt_anywhere_leaves_the_pool_as_it_was(monkeypatch: pytest.MonkeyPatch, second: int | None) -> None:
     monkeypatch.setattr(workers, "STACK_BYTES", 1 << 20)
-    pool = workers.Pool()
+    pool = workers.WorkerPools()
     came, step = True, 0
     while came:
         step += 1
@@ -279,11 +279,11 @@ def test_an_interrupt_anywhere_leaves_the_pool_as_it_was(monkeypatch: pytest.Mon
         work = Work()
         assert pool.run(work.run, None) and work.run.over and not work.running
     assert step > 50
-    assert [hired.members.size for hired, _ in pool.crews] == [2]
+    assert [hired.members.size for hired, _ in pool.pools] == [2]
 
 
 def test_runs_at_the_same_time_have_threads_of_their_own() -> None:
-    pool, late, soon = workers.Pool(), Work(20), Work()
+    pool, late, soon = workers.WorkerPools(), Work(20), Work()
     other = threading.Thread(target=pool.run, args=(late.run, None))
     other.start()
     while len(late.running) < 2:
@@ -292,7 +292,7 @@ def test_runs_at_the_same_time_have_threads_of_their_own() -> None:
     late.stopped.set()
     other.join()
     assert not pool.run(Work(20).run, 0.01)  # it stops them
-    assert len(pool.crews) == 2 and not any(works_at for _, works_at in pool.crews)
+    assert len(pool.pools) == 2 and not any(works_at for _, works_at in pool.pools)
 
 
 def _program(text: str) -> Program:

@@ -99,9 +99,10 @@ class TestEngine:
     def test_ctrl_c(self, engine, body):
         """An endless kernel in a process of its own, which gets the signal once it runs."""
         code = f"""
-import signal, numpy as np, test_run, vsim.program as p
+import signal, numpy as np, vsim.program as p
+from support.programs import COPY, build_text
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which may have been told to ignore it
-program = p.Program(test_run.build_text(test_run.COPY.replace("MIDDLE", "L:\\n{body}jmp (M1, 1) L"), "xehp"))
+program = p.Program(build_text(COPY.replace("MIDDLE", "L:\\n{body}jmp (M1, 1) L"), "xehp"))
 print("begins", flush=True)
 try:
     program.launch("copy", 8, 8, [np.zeros(64, "u4"), np.zeros(64, "u4")], engine="{engine}")

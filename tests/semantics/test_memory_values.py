@@ -371,7 +371,7 @@ def test_raw_messages_have_room_for_the_blocks_of_their_payload(engine):
         ("raw_sends.14.1.0.1 (M1, 1) 0xe:ud 0x2000403:ud", "in flat memory"),
         ("raw_sends.15.1.0.1 (M1, 1) X(0,0)<0;1,0> 0x2000403:ud", "extended descriptor is not a constant"),
         ("raw_sends.15.1.0.1 (M1, 1) 0xf:ud 0x2008283:ud", "transposed or in VNNI form"),
-        ("raw_sends.15.1.0.1 (M1, 1) 0xf:ud 0x2008407:ud", "stored as they are"),
+        ("raw_sends.15.1.0.1 (M1, 1) 0xf:ud 0x2008407:ud", "stored unchanged"),
     ],
 )
 def test_raw_blocks_without_an_instruction(message, reason):

@@ -457,7 +457,7 @@ def test_images(name, platform, engine):
     image = ImageArgument(pixels.copy(), "rgba_u8" if is_bytes else "rgba_f32")
     out = np.zeros((4, 4, 4), "u1") if is_bytes else np.zeros((4, 4, 4), "f4")
     arguments = [BufferArgument(out), image, *([SamplerArgument(False, "clamp_edge")] if name == "texels" else [])]
-    Program(build_text(text_for(name, platform), platform)).run(Launch("k", (1,), (1,), args=arguments), engine)
+    Program(build_text(text_for(name, platform), platform)).run(Launch("k", (1,), (1,), args=arguments), engine=engine)
     if is_bytes:
         pixels[2:6, 4:8] = ~pixels[2:6, 4:8]
         np.testing.assert_array_equal(out, pixels[2:6, 4:8])

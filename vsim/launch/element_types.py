@@ -78,7 +78,8 @@ _VALUE = re.compile(r"([a-z]+)\d*(?:;\d+)?")
 def check_scalar(signature: KernelSignature, index: int, argument: ScalarArgument) -> None:
     """Hold the type of a scalar's or vector's numbers against the type that the kernel declares.
 
-    Both are floats, or both are whole numbers, of one size. Whole numbers take bits of floats from launch files.
+    Both are floats, or both are whole numbers, of one size. In launch files whole numbers take the bits of floats, and
+    floats those of unsigned numbers, as ``--make-launch`` writes NaNs.
 
     Raises:
         LaunchError: S003, the numbers are of another kind or size.
@@ -87,7 +88,8 @@ def check_scalar(signature: KernelSignature, index: int, argument: ScalarArgumen
     if match is None or match[1] not in SCALAR_TYPES:
         return
     wanted, given = np.dtype(SCALAR_TYPES[match[1]]), np.dtype(SCALAR_TYPES[argument.type])
-    takes_kind = (wanted.kind == "f") == (given.kind == "f") or (argument.is_bits and wanted.kind != "f")
+    takes_bits = argument.is_bits and (wanted.kind != "f" or given.kind == "u")
+    takes_kind = (wanted.kind == "f") == (given.kind == "f") or takes_bits
     if takes_kind and wanted.itemsize == given.itemsize:
         return
     what = f"kernel '{signature.name}': {signature.describe(index)} is {match[0].partition(';')[0]}"

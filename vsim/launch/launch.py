@@ -82,15 +82,15 @@ class ScalarArgument:
 
     ``reach`` is the size in bytes of the memory at an address; 0 for an unknown size, or no address.
     ``numbers`` are the numbers of a launch file without a type: they get the type that the kernel declares. ``type`` is
-    the type that the launch gives with its numbers; empty for bytes. ``is_bits``: a parameter that is a whole number
-    takes the bits of a float.
+    the type that the launch gives with its numbers; empty for bytes. ``is_bits``: whole numbers take the bits
+    of floats, and floats those of unsigned numbers.
     """
 
     data: bytes
     reach: int = 0
     numbers: object = None
-    type: str = ""
-    is_bits: bool = False
+    type: str = field(default="", compare=False)
+    is_bits: bool = field(default=False, compare=False)
 
 
 @dataclass
