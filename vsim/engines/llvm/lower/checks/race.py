@@ -426,8 +426,8 @@ class RaceChecks(Observer):
         """The same of lanes with addresses of the space."""
         call = self.out_of_line.call
         there = [
-            self.b.load(part.element, part.lanes, call("load", part, column, vector, [], True, more), 64)
-            for column, more in part.elements_at(offset)
+            self.b.load(part.element, part.lanes, call("load", part, column, vector, [], rare=True), 64)
+            for column, _ in part.elements_at(offset)  # The store has checked all of them.
         ]
         return self._differ(there, values, vector, part.lanes)
 
