@@ -41,14 +41,11 @@ class LanePart:
         known = self.offset.facts.affine
         return known is not None and 1 < self.offset.lanes == known.row and known.stride == self.size
 
-    def elements_at(self, offset: Value) -> Iterator[tuple[Value, int]]:
-        """Offsets of the first, second, ... elements of all lanes, and the bytes behind each
-        that are checked with it.
-        """
+    def elements_at(self, offset: Value) -> Iterator[Value]:
+        """Offsets of the first, second, ... elements of all lanes."""
         b = offset.builder
         for k in range(self.count):
-            step = b.const(k * self.element.size, offset.type)
-            yield (offset + step if k else offset), 0 if k else (self.count - 1) * self.element.size
+            yield offset + b.const(k * self.element.size, offset.type) if k else offset
 
 
 def rows(offset: Value, mask: Mask, length: int) -> Iterator[tuple[Value, Mask, int]]:

@@ -165,12 +165,12 @@ class HardwareGather:
         assert vector
         return [
             masked_read(self.b, "gather", part.element, self._pointers(part, column), 4, vector)
-            for column, _ in part.elements_at(offset)
+            for column in part.elements_at(offset)
         ]
 
     def store(self, part: LanePart, offset: Value, values: list[Value], vector: Value | None, rare: bool) -> None:
         assert vector
-        for value, (column, _) in zip(values, part.elements_at(offset), strict=True):
+        for value, column in zip(values, part.elements_at(offset), strict=True):
             masked_write(self.b, "scatter", value, self._pointers(part, column), 4, vector)
 
     def _pointers(self, part: LanePart, offset: Value) -> str:

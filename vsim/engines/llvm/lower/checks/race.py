@@ -427,7 +427,7 @@ class RaceChecks(Observer):
         call = self.out_of_line.call
         there = [
             self.b.load(part.element, part.lanes, call("load", part, column, vector, [], rare=True), 64)
-            for column, _ in part.elements_at(offset)  # The store has checked all of them.
+            for column in part.elements_at(offset)  # The store has checked all of them.
         ]
         return self._differ(there, values, vector, part.lanes)
 
