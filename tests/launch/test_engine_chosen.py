@@ -1,5 +1,6 @@
 """Which engine runs a launch: native code, but for what is documented (U002), and never another in silence."""
 
+import io
 import json
 import subprocess
 import sys
@@ -10,8 +11,9 @@ import pytest
 from support.programs import build_text
 from support.strategies import ENGINES
 
-from visakit import SimulationError, VisaWarning
+from visakit import LaunchError, SimulationError, VisaWarning
 from vlink.linker import Linker, LinkOptions
+from vsim.observe.trace import Trace
 from vsim.program import Program
 
 KERNEL = """.version 4.1
@@ -121,3 +123,9 @@ def test_the_command_says_what_ran(tmp_path):
         assert (row["engine"], row["engine_reason"]) == ("numpy", WHY)
         said = [(d["code"], d["message"]) for d in json.loads(done.stderr)] if done.stderr else []
         assert said == ([("U002", f"'k' runs on the numpy engine: {WHY}")] if warned else [])
+
+
+def test_an_unknown_engine_is_refused_with_a_trace_too():
+    program = Program(build_text('.version 4.1\n.kernel "k"\n.kernel_attr SimdSize=8\nret (M1, 1)\n'))
+    with pytest.raises(LaunchError, match="no engine 'fast'"):
+        program.launch("k", 8, 8, engine="fast", trace=Trace(io.StringIO()))

@@ -62,6 +62,10 @@ class EngineSelector:
             SimulationError: the kernel did something without a defined result, or the engine cannot be loaded.
         """
         why, stopped = "", None
+        if engine not in ENGINES:
+            raise LaunchError(
+                Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}")
+            )
         if dispatch.trace is not None:
             why = "the launch is traced"
         elif engine == "auto" or engine == "llvm":
@@ -78,10 +82,6 @@ class EngineSelector:
                     return "numpy", "it ended before native code was made"
                 except Unsupported as problem:
                     why = _replacement(engine, dispatch, problem)
-        elif engine not in ENGINES:
-            raise LaunchError(
-                Diagnostic("S002", f"there is no engine '{engine}'", None, f"engines are {', '.join(ENGINES)}")
-            )
         if stopped is not None:  # Here, as errors go through pickle with the exceptions that they were raised in.
             from vsim.engines.stopped import error_of
 

@@ -13,8 +13,9 @@ below the width. Integers wrap around. Comparisons give a *mask*, a lane value o
     step = lambda: write(x() + y(), mask())
 
 The numpy engine runs the step each time the instruction executes: ``x()`` is an array of threads by lanes, ``+`` is
-numpy's. The LLVM engine runs it once, while it emits code: ``x()`` emits the loads of a vector, ``+`` an ``add``, and
-``write`` a store of the lanes in the mask. The order of the calls is therefore the order of the instructions in the IR.
+numpy's. The LLVM engine runs it at each emission of the code: ``x()`` emits the loads of a vector, ``+`` an ``add``,
+and ``write`` a store of the lanes in the mask. The order of the calls is therefore the order of the instructions in the
+IR.
 """
 
 from __future__ import annotations
@@ -174,9 +175,9 @@ class Machine(Protocol):
     """What an engine offers beside the algebra while it prepares one function: operands, masks, memory and control
     flow.
 
-    The semantics call ``reader``, ``writer``, ``mask`` and their kin once for each instruction, and what these give
-    each time it executes (an engine that translates does both once). An engine may emit code in either call, so that
-    the order matters in both.
+    The semantics call ``reader``, ``writer``, ``mask`` and their kin once for each instruction, and the functions that
+    these return each time it executes. An engine that translates does both at each emission, and may emit code in
+    either call, so that the order matters in both.
     """
 
     function: Function

@@ -1,7 +1,7 @@
 """Launch plans: everything of a launch that its arguments do not change, made once for a kernel and an ND-range.
 
-Groups at the rim of an ND-range may be smaller. Every combination of dimensions in which a group is partial is a
-variant has a separate payload, table of local ids and sizes. There are eight at most; most launches need one.
+Groups at the rim of an ND-range may be smaller. Every combination of dimensions in which a group is partial
+has a separate payload, table of local ids and sizes. There are eight at most; most launches need one.
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ class MemorySpace:
     surface's, for faults; ``address_mask`` gives the relevant bits of an address. With ``checked_elsewhere`` the code
     of the access has proved that addresses are inside. ``writable`` is the size for writes: 0 where the memory
     is read-only, less than the size where there are zeros behind its end; None where that is the same. In launches that
-    are checked for undefined values ``shadow_memory`` and ``origins`` are the first bytes of the memory's shadow and of
-    the table of writers of undefined bytes. Where accesses outside arguments are looked for, ``address`` is the
-    first byte of a surface has in the flat space. ``least`` bytes the memory has at least, whatever its size is. With
-    ``zeros_beyond`` all bytes are read of which the first is inside; those behind the end of its memory are zeros.
+    are checked for undefined values ``undefined`` and ``origins`` are the first bytes of the memory's shadow and of
+    the table of writers of undefined bytes. Where accesses outside arguments are checked, ``address`` is
+    the address of a surface's first byte in the flat space. ``least`` is the least size of the memory in any launch.
+    With ``zeros_beyond`` an access may begin inside and end beyond the memory: the bytes beyond are zeros.
     """
 
     kind: int
