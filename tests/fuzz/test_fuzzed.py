@@ -282,6 +282,7 @@ def test_engines_that_disagree_are_found():
 
         outcomes = [launches.Outcome("", "", {0: np.zeros(4, "u1")}), launches.Outcome("", "", {0: np.ones(4, "u1")})]
         patch.setattr(launches, "run_on", lambda *_: outcomes.pop())
+        patch.setattr(launches, "_races", lambda *_: False)
         e.compare = {"0": (4, [("<u1", 0, 4)])}
         with pytest.raises(Finding, match="record 0, <u1 0 at 0: llvm 1, numpy 0"):
             execute(e.to_bytes())
