@@ -9,11 +9,14 @@ the process. So gaps that are too far from the one for large parts are filled wh
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from ctypes import CDLL, c_int, c_long, c_size_t, c_void_p
 from functools import cache
 from typing import NamedTuple
+
+from visakit.forks import free_in_child
 
 REACH = 1 << 30
 """How far parts may be from each other, with half of what distances reach left for their sizes."""
@@ -24,6 +27,8 @@ _NOT_FOR_US = ("[stack]", "[vdso]", "[vvar", "[vsyscall]")
 
 
 _ASIDE: list[int] = []
+_PLACING = free_in_child(threading.RLock())
+"""Held while gaps are filled: another thread's code would find some of them filled, and others free again."""
 
 
 class Gap(NamedTuple):
@@ -45,13 +50,14 @@ def _libc() -> CDLL:
 @contextmanager
 def near_each_other(size: int) -> Iterator[None]:
     """While it lasts, parts of so many bytes together come to lie near each other, wherever there is room."""
-    gaps = _gaps() if _mapped() > REACH else []
-    filled = [gap for gap in distant_gaps(gaps, 2 * size + (1 << 20)) if _fill(gap)]
-    try:
-        yield
-    finally:
-        for gap in filled:
-            _libc().munmap(gap.start, gap.end - gap.start)
+    with _PLACING:
+        gaps = _gaps() if _mapped() > REACH else []
+        filled = [gap for gap in distant_gaps(gaps, 2 * size + (1 << 20)) if _fill(gap)]
+        try:
+            yield
+        finally:
+            for gap in filled:
+                _libc().munmap(gap.start, gap.end - gap.start)
 
 
 def set_aside(size: int) -> None:
