@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from visakit.binary import write_module
-from visakit.commands.collector import paused_collection
+from visakit.collector import paused_collection
 from visakit.diagnostics import QUIET, AssemblyError, Collector, Diagnostic, UsageError
 from visakit.language.calls import calls_of
 from visakit.language.platforms import find

@@ -7,7 +7,7 @@ from visakit.start import start
 
 
 def _load() -> Callable[[], None]:
-    from visakit.commands.collector import collect_rarely
+    from visakit.collector import collect_rarely
 
     collect_rarely()  # Before Typer and the rest are loaded.
     from visakit.cli import choose

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from visakit.commands.collector import paused_collection
+from visakit.collector import paused_collection
 from visakit.commands.command import (
     ErrorFormat,
     Explain,

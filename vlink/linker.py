@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 
-from visakit.commands.collector import paused_collection
+from visakit.collector import paused_collection
 from visakit.diagnostics import Diagnostic, Label, LinkError, Span, UsageError, VisaError, did_you_mean
 from visakit.files import read_bytes
 from visakit.language.platforms import PLATFORMS, find

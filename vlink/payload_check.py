@@ -34,7 +34,7 @@ def check_payloads(
 
 
 def _difference(kernel: Function, info: ProgramInfo, platform: str, grf_size: int) -> str:
-    """The difference of a text to ze_info; empty if there is none, or ze_info does not describe the kernel."""
+    """The difference of a text to ze_info; empty if they agree, or ze_info does not describe the kernel."""
     try:
         description = kernel_info(info.tree, kernel.name, 0)
     except ValueError:  # reported by the reader of ze_info

@@ -21,7 +21,7 @@ from visakit.usage import check_platform, check_text, exclude, warn
 from vsim.engines.selector import EngineSelector
 from vsim.launch.arrays import Array
 from vsim.launch.binding import bind
-from vsim.launch.dispatch import Dispatch, not_executed, with_values
+from vsim.launch.dispatch import Dispatch, Groups, not_executed, with_values
 from vsim.launch.launch import Argument, Launch, array_problem, nd_sizes
 from vsim.launch.ndrange import NdRange, payload_template, range_of
 from vsim.launch.options import LaunchOptions, check_limits, check_options, checked_observers, schedule_of
@@ -32,7 +32,6 @@ from vsim.sources.programs import linked, loaded
 
 if TYPE_CHECKING:
     from vsim.checks.selection import Wanted
-    from vsim.command.progress import Groups
     from vsim.kernel import Kernel
     from vsim.launch.conversion import ArgumentConverter
     from vsim.launch.last_launch import LastLaunch

@@ -17,15 +17,14 @@ from types import FrameType
 
 import numpy as np
 import pytest
-from support.programs import DATA, build, build_text
+from support.programs import DATA, build, build_text, eventually
 
 import vasm
 import visakit
 import vlink
 import vsim
 from vasm.inline import own_snippet
-from visakit import LaunchError, SimulationError
-from visakit.commands import collector
+from visakit import LaunchError, SimulationError, collector
 from visakit.language.program import Function
 from visakit.objects.image import LinkedImage
 from vsim.command.command_arguments import argument_value, sizes
@@ -103,11 +102,9 @@ def test_arrays_are_mapped_as_long_as_they_live(image: LinkedImage, engine: str)
     gone = weakref.ref(node)
     surface = next(iter(result.dispatch.surfaces.values()), None)
     del node
-    for _ in range(1000):  # A worker thread lets go of the launch after it has said that it is done.
-        if gone() is None:
-            break
-        time.sleep(0.01)
-    assert gone() is None
+    assert eventually(
+        lambda: gone() is None
+    )  # A worker thread lets go of the launch after it has said that it is done.
     assert surface is None or surface.data.size in (0, out.nbytes)
     assert max(memory.slots) < 0x100 + RESTING_SLOTS + 8
 

@@ -15,9 +15,10 @@ from vasm.vdis_cli import app as vdis
 from visakit import waiting
 from visakit.commands import command
 from vsim.command import progress
-from vsim.command.progress import DELAY, Groups, ProgressWatch, watch_on_terminal
+from vsim.command.progress import DELAY, ProgressWatch, watch_on_terminal
 from vsim.command.session import Results, Session
 from vsim.engines.llvm.host.workers import POOL
+from vsim.launch.dispatch import Groups
 
 ZEBIN = DATA / "zebins" / "xelp.bin"
 

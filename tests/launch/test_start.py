@@ -65,7 +65,7 @@ def started(folder, tool, loaded, comes, way):
     ("tool", "loaded", "way"),
     [
         ("vasm", "visakit.commands.command", "module"), ("vasm", "typer", "script"), ("vdis", "visakit.diagnostics", "script"), ("vdis", "vasm.disassembler", "module"),
-        ("vlink", "vlink.linker", "script"), ("vsim", "numpy", "module"), ("vsim", "visakit.commands.collector", "script"), ("visakit", "visakit.cli", "module"),
+        ("vlink", "vlink.linker", "script"), ("vsim", "numpy", "module"), ("vsim", "visakit.collector", "script"), ("visakit", "visakit.cli", "module"),
         ("visakit", "visakit.doctor", "script"),
     ],
 )  # fmt: skip

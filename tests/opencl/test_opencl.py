@@ -5,14 +5,13 @@ import gc
 import io
 import re
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from support.opencl_host import Host, Session, only_device, sizes, text
-from support.programs import DATA
+from support.programs import DATA, eventually
 
 from visakit.cli import APPS, choose
 from visakit.commands.command import exit_code
@@ -478,11 +477,7 @@ def test_commands_wait_for_what_the_program_completes(session):
     assert host.status("clSetUserEventStatus", int(event[0]), cl.CL_COMPLETE) == cl.CL_INVALID_EVENT
     # Nobody need wait: the thread of the queue does it.
     host.clEnqueueFillBuffer(queue, target, out, 1, 0, 4, 0, None, event)
-    for _ in range(1000):
-        if session.event_status(int(event[0])) == cl.CL_COMPLETE:
-            break
-        time.sleep(0.01)
-    assert session.event_status(int(event[0])) == cl.CL_COMPLETE
+    assert eventually(lambda: session.event_status(int(event[0])) == cl.CL_COMPLETE)
 
 
 def test_out_of_order_queues_go_on_and_barriers_hold():
@@ -520,11 +515,12 @@ def test_what_nobody_holds_goes_and_says_so(session):
     host.clSetUserEventStatus(mine, cl.CL_COMPLETE)
     host.clWaitForEvents(1, sizes(event))
     host.clFinish(session.queue)
-    for _ in range(500):  # The queue's thread may be about to let it go.
+
+    def is_called():  # The queue's thread may be about to let it go.
         gc.collect()
-        if calls:
-            break
-        time.sleep(0.01)
+        return bool(calls)
+
+    assert eventually(is_called)
     assert calls == [1, 0]
     given = (1, None, sizes(1), None, 0, None, None)
     assert host.status("clEnqueueNDRangeKernel", session.queue, kernel, *given) == cl.CL_INVALID_KERNEL_ARGS

@@ -5,13 +5,13 @@ import gc
 import math
 import struct
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.ocloc import needs_ocloc
 from support.opencl_host import Session, only_device, sizes, text
+from support.programs import eventually
 from support.strategies import FUZZ
 from test_opencl import XELP, function_address
 
@@ -303,11 +303,8 @@ def test_memory_that_is_freed_too_early_stays_until_queued_commands_are_over(ses
     assert ctypes.string_at(place, 4) == bytes(4)
     host.clSetUserEventStatus(mine, cl.CL_COMPLETE)
     host.clFinish(session.queue)
-    for _ in range(1000):  # The thread of the queue gives the memory back after it lets this one go.
-        if f"{place:x}-" not in Path("/proc/self/maps").read_text():
-            break
-        time.sleep(0.01)
-    assert f"{place:x}-" not in Path("/proc/self/maps").read_text()
+    # The thread of the queue gives the memory back after it lets this one go.
+    assert eventually(lambda: f"{place:x}-" not in Path("/proc/self/maps").read_text())
 
 
 def test_svm_is_at_the_same_address_for_all(session):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import lzma
+import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -84,6 +86,15 @@ def run_case(folder: Path, launch: Path, platform: str, engine: str) -> tuple[li
                 ):
                     wrong.append(f"launch {index}: {difference}")
     return arrays, wrong
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Whether a condition becomes true soon, by the work of another thread."""
+    for _ in range(1000):
+        if condition():
+            return True
+        time.sleep(0.01)
+    return condition()
 
 
 def same(a: np.ndarray, b: np.ndarray) -> bool:

@@ -70,8 +70,8 @@ def read_module(
 
 
 def read_postponed(data: bytes, name: str, lines: Mapping[str, Sequence[int]] | None = None) -> Module:
-    """A module that is known to be whole, of which functions remember their bytes and are read when somebody looks at
-    them; instructions not before somebody looks at these.
+    """A validated module. Functions keep their bytes, and are read on first use; instructions are decoded on their
+    first use.
 
     Args:
         lines: the source lines of the first instructions of functions, by name.
@@ -91,7 +91,7 @@ def read_postponed(data: bytes, name: str, lines: Mapping[str, Sequence[int]] | 
 
 
 def _read_body(r: Reader, offset: int, size: int, lines: Sequence[int], function: Function) -> None:
-    """Read a postponed function; its instructions when somebody looks at them."""
+    """Read the declarations of a postponed function; its instructions are decoded on their first use."""
     for name, empty in BODY.items():
         setattr(function, name, empty())
     _FunctionReader(r, offset, size, lines=lines).read(function, lazy=True)

@@ -11,7 +11,7 @@ from visakit.language.operands import SURFACE, Address, General, Indirect, Predi
 from visakit.language.program import AliasCircle, Function, Instruction
 
 THREAD_X, IMPLICIT_POINTER = 1, 18
-"""The numbers of the predefined variables that count threads, and of those that point to implicit arguments."""
+"""The predefined variables that count threads, and that point to implicit arguments, by number."""
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from visakit.commands.collector import paused_collection
+from visakit.collector import paused_collection
 from visakit.diagnostics import UsageError
 from visakit.language.program import MAXIMUM_PREDICATES, Attribute, Declared, Function, Instruction, Module, Variable
 

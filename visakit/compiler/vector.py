@@ -1,8 +1,8 @@
 """Sources for the vector compiler, the half of Intel's compiler that CM, ESIMD and ISPC go through.
 
-The compiler's driver takes it with one option; nothing in the source says so to the driver. Here a module tells by what
-front ends mark its entry points with: kernels in metadata, attributes of functions, a capability of SPIR-V. This half
-puts no vISA into program binaries. So its texts come from the files that it writes for its authors (IGC's debug keys).
+The compiler's driver selects it by an option alone. Here the entry points of a module select it: front ends mark them
+by kernels in metadata, attributes of functions, or a capability of SPIR-V. The vector compiler puts no vISA into
+program binaries, so its texts come from its debug dumps (IGC's debug keys).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from visakit.objects.zebin import with_texts
 
 OPTION = "-vc-codegen"
 FOLDER = "texts"
-"""Where the vector compiler writes its texts, in the folder where the driver runs."""
+"""The folder for the texts of the vector compiler, in the driver's working directory."""
 _MARKS = (b"genx.kernels", b"CMGenxMain", b"VCFunction")
 """Names of metadata and of attributes that entry points of the vector compiler have."""
 _CAPABILITY, _VECTOR_COMPUTE = 17, 5617
@@ -38,7 +38,7 @@ def is_vector(language: SourceLanguage, data: bytes) -> bool:
 
 
 def _capabilities(data: bytes) -> Iterator[int]:
-    """The capabilities that a module of SPIR-V declares, which stand behind its header of five words."""
+    """The capabilities that a module of SPIR-V declares after its header of five words."""
     head = data[: min(len(data), _HEAD_BYTES) // 4 * 4] if data.startswith(SPIRV) else b""
     words = struct.unpack(f"<{len(head) // 4}I", head)
     at = 5
@@ -48,7 +48,7 @@ def _capabilities(data: bytes) -> Iterator[int]:
 
 
 def _in_bits(data: bytes, words: Sequence[bytes]) -> bool:
-    """Whether a stream of bits has one of some words, at any bit.
+    """Whether a stream of bits contains one of some words, at any bit.
 
     LLVM's bitcode has characters of 8 bits, or of 6 bits (VBR6: five bits each, and whether more follow).
     """
@@ -66,7 +66,7 @@ def _in_bits(data: bytes, words: Sequence[bytes]) -> bool:
 
 
 def options(given: str) -> str:
-    """Build options that have the vector compiler work, and leave its texts in :data:`FOLDER`."""
+    """Build options that select the vector compiler, and a dump of its texts into :data:`FOLDER`."""
     own = "" if OPTION in given.split() else f" {OPTION}"
     return f"{given}{own} -igc_opts 'ShaderDumpEnable=1,DumpToCustomDir={FOLDER}'".strip()
 

@@ -1,4 +1,4 @@
-"""Lines of CTM text to syntax nodes: the grammar, and what it expected where a line is something else."""
+"""Lines of CTM text to syntax nodes: the grammar, and its expectations at an error."""
 
 from __future__ import annotations
 

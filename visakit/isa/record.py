@@ -391,7 +391,7 @@ def types_by_operand(text: str) -> TypesOf:
 
 
 class Details(TypedDict, total=False):
-    """The keywords of :func:`form` beside the category: all that a record can say of its own.
+    """The keywords of :func:`form` beside the category.
 
     ``operands``, ``beyond`` and ``pairs`` are written as :func:`types_by_operand` reads them. Without ``text`` the
     operands of the text have the binary order; ``semantics`` names the function of the effect, usually the mnemonic.

@@ -112,7 +112,7 @@ def of_product(family: int) -> Platform | None:
 
 
 def of_core(family: int) -> Platform | None:
-    """The platform of devices of a family of cores; None if it is none of them, or several."""
+    """The platform of devices of a family of cores; None for an unknown family, or one of several platforms."""
     return PLATFORMS.get(_CORES.get(family, ""))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from visakit.diagnostics import Diagnostic, FormatError, Span
 
 Tree = dict[str, Any]
-"""A mapping as YAML or JSON give it: what a key holds is known only when it is read."""
+"""A mapping of YAML or JSON: values have any type until they are read."""
 
 
 class Lines:
@@ -23,5 +23,5 @@ class Lines:
 
 
 def not_yaml(message: str, name: str, line: int = 0, column: int = 1) -> FormatError:
-    """The error that a text is not what a compiler writes."""
+    """The error of a text that no compiler writes."""
     return FormatError(Diagnostic("C020", f"ze_info is not YAML: {message}", Span(name, line, column)))

@@ -24,16 +24,16 @@ from visakit.opencl.settings import kept_texts
 
 _NO_NAME, _LONGEST = re.compile(r"[^\w.-]+"), 100
 _WRITTEN: dict[str, int] = {}
-"""Hashes of what files were written with."""
+"""Hashes of the contents of written files."""
 _KNOWN: WeakValueDictionary[str, ProgramTexts] = WeakValueDictionary()
-"""The texts of programs by what messages call these."""
+"""The texts of programs by their names in messages."""
 
 
 class ProgramTexts:
     """The texts of a program for a device.
 
     Args:
-        name: what messages call the program.
+        name: the program's name in messages.
         platform: of the device.
         source: OpenCL C or SPIR-V; None for a program of a binary.
         binary: the zebin.
@@ -50,7 +50,7 @@ class ProgramTexts:
 
     @cached_property
     def _files(self) -> Mapping[str, tuple[str, bytes]]:
-        """Name of a file, and its contents, by what messages call a text."""
+        """Name of a file, and its contents, by the text's name in messages."""
         from visakit.objects.zebin import find_zebin, read_zebin, text_name
 
         found: dict[str, tuple[str, bytes]] = {}
@@ -71,7 +71,7 @@ class ProgramTexts:
         return {name: data.decode("utf-8", "replace") for name, (_, data) in self._files.items()}
 
     def contents(self) -> Mapping[str, str]:
-        """The texts, by what messages call them."""
+        """The texts, by their names in messages."""
         return self._contents
 
     def path(self, name: str) -> str | None:
@@ -127,7 +127,7 @@ def _written(file: str, data: bytes) -> str | None:
 
 @cache
 def _folder() -> str:
-    """Where texts go."""
+    """The folder for texts."""
     kept = kept_texts()
     if not kept:
         return tempfile.mkdtemp(prefix="visakit-texts-")

@@ -1,5 +1,5 @@
 """The manual's rules for calls and returns (chapter 3, "Subroutine and Function Calls"; chapter 6, FCALL, IFCALL,
-CALL, FRET), without those that need the callee (:mod:`visakit.language.calls`).
+CALL, FRET), without rules that need the callee (:mod:`visakit.language.calls`).
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ class Binder:
     # -- vector operands -----------------------------------------------------------------------------------
 
     def operand(self, at: Placed, destination: bool) -> VectorOperand:
-        """A vector operand; equal texts are one operand, so that whoever checks or encodes it need do it once."""
+        """A vector operand; equal texts are one operand, which is checked and encoded once."""
         key = (at.text, destination)
         found = self._operands.get(key)
         if found is None:
@@ -236,7 +236,7 @@ class Binder:
         raise Problem("V012", f"'{text}' {_NOT_HERE}", self._hint_for_operand(node, text, destination))
 
     def _hint_for_operand(self, node: syntax.Node, text: str, destination: bool) -> str:
-        """What to write for an operand that is none; empty where the instruction's form says more."""
+        """A hint for a text that is not an operand; empty where the instruction's form has a better one."""
         if isinstance(node, (int, syntax.NumberNode)):
             return "numbers have their type behind them: 5:d, 5:uw, 1.5:f"
         element = _ELEMENT.fullmatch(text)

@@ -43,7 +43,7 @@ class FunctionParser:
         self.binder = Binder(function, platform, grf_size, remember)
         self.equal: dict[str, Instruction] = {}
         """Instructions by their lines, as long as names mean the same: equal lines, as in unrolled loops, share fields,
-        so that whoever checks or encodes these need do it once."""
+        which are checked and encoded once."""
         self.label_lines: dict[int, int] = {}
         self.scopes_known = True
         """Whether every line with braces could be read."""

@@ -34,7 +34,7 @@ def resolve(
     """Instruction, fields set by suffixes, and whether ``.sat`` was given, of words such as svm_atomic, add, 64.
 
     Of several forms that take these suffixes it is the one with as many operands as the line has, or the first. Hints
-    name what the platform has.
+    name those of the platform.
 
     Raises:
         Problem: there is no such instruction, or it does not take these suffixes.
@@ -69,7 +69,7 @@ def resolve(
 
 def elsewhere(table: InstructionSet, word: str, platform: str) -> str:
     """The instructions that a platform has for the purpose of a word of another language, or of another platform's
-    instruction; an empty text if there are none. Without a platform it names those of all.
+    instruction; empty without any. Without a platform it names those of all platforms.
     """
     from visakit.isa.elsewhere import FAMILIES
 

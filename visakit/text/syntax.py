@@ -242,7 +242,7 @@ class InstructionStatement(NamedTuple):
 
     @property
     def head(self) -> Placed:
-        """The place of errors without one of their own."""
+        """The place of errors about the whole line."""
         return self.opcode
 
 

@@ -182,9 +182,9 @@ def _converged(
 ) -> frozenset[int]:
     """Blocks of the main part that all lanes run together: the greatest fixed point, from all on.
 
-    A uniform branch keeps lanes together only if they were so before it; lanes that end while others go on never come
-    back. A branch that ran before has made every waiting lane wait. So, if all lanes were together in all blocks found
-    up to some moment, they are together in the next block, too, and loops need no proof of their own.
+    A uniform branch keeps lanes together only if they were so before it; lanes that end while others continue never
+    come back. A branch that ran before has made every waiting lane wait. So, if all lanes were together in all blocks
+    found up to some moment, they are together in the next block, too, and loops need no separate proof.
     """
     ends = [n for n, i in enumerate(flow.function.instructions) if i.desc.flow.ends_lanes and n < flow.main_end]
     converged = {s for s in flow.starts if s < flow.main_end}

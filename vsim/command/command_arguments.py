@@ -295,8 +295,8 @@ _NUMBER = r"(-?(?:(0[xX][0-9a-fA-F]+|\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|i
 
 
 def argument_value(text: str, wanted: str = "", take: Take = no_limit) -> Argument:
-    """What a value means: a number (``5``, ``2.5f``, ``7:u64``), the elements of a vector or structure
-    (``[1,2,3,4]:f32``, ``[1:i32,2.5]``, each with a type of its own or that of all, laid out as in C), ``FILE.npy``,
+    """The argument of a value: a number (``5``, ``2.5f``, ``7:u64``), the elements of a vector or structure
+    (``[1,2,3,4]:f32``, ``[1:i32,2.5]``, each with its type or the type of all, laid out as in C), ``FILE.npy``,
     ``null``, ``zeros:N:TYPE`` (also ``ones``, ``iota`` and ``random``, :mod:`vsim.launch.generated_arrays`) or
     ``local:BYTES``.
 
@@ -323,9 +323,9 @@ def argument_value(text: str, wanted: str = "", take: Take = no_limit) -> Argume
 
 
 def _elements(texts: Sequence[str], type_name: str) -> ScalarArgument:
-    """A vector or structure: each element begins at a multiple of its size; the end is as they are.
+    """A vector or structure: each element begins at a multiple of its size, without padding at the end.
 
-    Where nobody says a type, the kernel's own counts, as in launch files.
+    Numbers without a type get the kernel's types, as in launch files.
     """
     if len(texts) > MAXIMUM_ELEMENTS:
         raise UsageError(f"a vector or structure has at most {MAXIMUM_ELEMENTS} elements, found {len(texts)}")

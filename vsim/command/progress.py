@@ -15,23 +15,18 @@ from visakit.waiting import is_terminal
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from vsim.launch.dispatch import Groups
+
 DELAY = 1.0
 """Seconds that a launch takes before the bar appears."""
 INTERVAL = 0.2
 
 
-class Groups(NamedTuple):
-    """Groups of a launch that have begun, and all of them."""
-
-    begun: int
-    total: int
-
-
 class HasGroups(Protocol):
-    """What has launches."""
+    """A program with launches."""
 
     def groups(self) -> Groups | None:
-        """How far the launch is that runs now; None if none does, or nothing is known."""
+        """Progress of the running launch; None if no launch runs, or its progress is unknown."""
 
 
 class Shown(NamedTuple):

@@ -10,10 +10,9 @@ from visakit.objects.image import LinkedImage
 from visakit.usage import warn
 from vsim.engines.llvm import InvalidCode, Overtaken, RecordedFault, RefusedInstruction, Unsupported
 from vsim.launch.arrays import Array
-from vsim.launch.dispatch import Dispatch
+from vsim.launch.dispatch import Dispatch, Groups
 
 if TYPE_CHECKING:  # An engine is loaded by its first launch.
-    from vsim.command.progress import Groups
     from vsim.engines.llvm.engine import Engine
 
 ENGINES = ("auto", "llvm", "numpy")
@@ -98,8 +97,6 @@ class EngineSelector:
             self._batch = None
 
     def _begun(self, begun: int, count: int) -> None:
-        from vsim.command.progress import Groups
-
         self._batch = Groups(begun, count)
 
     def _load_native(self, engine: str) -> Engine | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import prod
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,13 @@ PRIVATE_MEMORY = "private memory"
 """The name of the block that holds it."""
 Executed = dict[int, Bools]
 """By number of a function, which of its instructions executed."""
+
+
+class Groups(NamedTuple):
+    """Progress of a launch: groups that have begun, and all of them."""
+
+    begun: int
+    total: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,13 +20,18 @@ def our_type(word: str) -> str:
     return word if word in SCALAR_TYPES else _WORDS.get(word, word)
 
 
-_POINTER = re.compile(r"([a-z]+)\d*\*(?:;\d+)?")
+_DECLARED = re.compile(r"([a-z]+)\d*(\*?)(?:;\d+)?")
 
 
-def pointed_type(declared: str) -> DType | None:
-    """The type of the numbers that ``float4*`` (in ze_info ``float4*;8``) leads to; None for structures and others."""
-    match = _POINTER.fullmatch(declared)
-    return np.dtype(SCALAR_TYPES[match[1]]) if match is not None and match[1] in SCALAR_TYPES else None
+def pointed_type(declared: str, pointer: str = "*") -> DType | None:
+    """The type of the numbers that ``float4*`` (in ze_info ``float4*;8``) leads to; None for structures and others.
+
+    Args:
+        pointer: empty for the numbers of a value, ``float4``.
+    """
+    match = _DECLARED.fullmatch(declared)
+    code = SCALAR_TYPES.get(match[1]) if match is not None and match[2] == pointer else None
+    return None if code is None else np.dtype(code)
 
 
 def as_elements(array: Array, declared: str) -> Array:
@@ -51,28 +56,17 @@ def check_elements(signature: KernelSignature, index: int, argument: BufferArgum
     known = signature.element_types.setdefault(index, set())
     if argument.contents == "bytes" or given in known:
         return
-    declared = signature.argument_types.get(index, "")
-    wanted = pointed_type(declared)
+    wanted = pointed_type(signature.argument_types.get(index, ""))
     if wanted is not None and given.kind != "V" and (argument.contents == "elements" or wanted.kind == "f"):
         is_float = given.kind in "fc"
         size = given.itemsize // 2 if given.kind == "c" else given.itemsize
         if is_float != (wanted.kind == "f") or size != wanted.itemsize:
-            code = wanted.str[1:]
-            what = f"kernel '{signature.name}': {signature.describe(index)} is {declared.partition(';')[0]}"
-            raise LaunchError(
-                Diagnostic(
-                    "S003",
-                    f"{what}, and the array has elements of type {given}",
-                    Span("<launch>", 0),
-                    f"give elements of {_WORDS[code]}, such as zeros:64:{_WORDS[code]}; in Python pass "
-                    f"array.view('{code}') if that is what its bytes are, else array.astype('{code}')",
-                )
-            )
+            code, word = wanted.str[1:], _WORDS[wanted.str[1:]]
+            hint = f"give elements of {word}, such as zeros:64:{word}; in Python pass array.view('{code}') "
+            hint += f"if that is what its bytes are, else array.astype('{code}')"
+            raise _mismatch(signature, index, f"the array has elements of type {given}", hint)
     if argument.contents == "elements":
         known.add(given)
-
-
-_VALUE = re.compile(r"([a-z]+)\d*(?:;\d+)?")
 
 
 def check_scalar(signature: KernelSignature, index: int, argument: ScalarArgument) -> None:
@@ -84,15 +78,18 @@ def check_scalar(signature: KernelSignature, index: int, argument: ScalarArgumen
     Raises:
         LaunchError: S003, the numbers are of another kind or size.
     """
-    match = _VALUE.fullmatch(signature.argument_types.get(index, ""))
-    if match is None or match[1] not in SCALAR_TYPES:
+    wanted, given = pointed_type(signature.argument_types.get(index, ""), ""), np.dtype(SCALAR_TYPES[argument.type])
+    if wanted is None:
         return
-    wanted, given = np.dtype(SCALAR_TYPES[match[1]]), np.dtype(SCALAR_TYPES[argument.type])
     takes_bits = argument.is_bits and (wanted.kind != "f" or given.kind == "u")
     takes_kind = (wanted.kind == "f") == (given.kind == "f") or takes_bits
-    if takes_kind and wanted.itemsize == given.itemsize:
-        return
-    what = f"kernel '{signature.name}': {signature.describe(index)} is {match[0].partition(';')[0]}"
-    message = f"{what}, and the value has type {argument.type}"
-    hint = f"give the type {_WORDS[wanted.str[1:]]}, or none"
-    raise LaunchError(Diagnostic("S003", message, Span("<launch>", 0), hint))
+    if not takes_kind or wanted.itemsize != given.itemsize:
+        hint = f"give the type {_WORDS[wanted.str[1:]]}, or none"
+        raise _mismatch(signature, index, f"the value has type {argument.type}", hint)
+
+
+def _mismatch(signature: KernelSignature, index: int, found: str, hint: str) -> LaunchError:
+    """The error of an argument whose type is not the declared one."""
+    declared = signature.argument_types[index].partition(";")[0]
+    message = f"kernel '{signature.name}': {signature.describe(index)} is {declared}, and {found}"
+    return LaunchError(Diagnostic("S003", message, Span("<launch>", 0), hint))

@@ -11,15 +11,15 @@ from vsim.semantics.operands import indirect_elements
 
 _ADDRESS_BYTES = {LSC_ADDRESS_SIZES[name]: size for name, size in (("a16", 2), ("a32", 4), ("a64", 8))}
 _BLOCK_BYTES = 4
-"""What a lane stands for where a message has one address."""
+"""Bytes of a lane where a message has one address."""
 
 
 def element_of(function: Function, instruction: Instruction, lane: int, grf_size: int) -> str:
-    """Which element of which variable a lane of an instruction goes by, as "element 5 of 'A', "; empty where lanes are
-    work-items, or nothing tells.
+    """The element that belongs to a lane of an instruction, as "element 5 of 'A', "; empty where lanes are work-items,
+    or the element is unknown.
 
     It is the element with the address, of a variable or of an address variable; of a message with one address the
-    element that is loaded or stored.
+    loaded or stored element.
 
     Args:
         lane: counted within the instruction.

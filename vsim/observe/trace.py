@@ -1,7 +1,7 @@
-"""Traces: a line for each instruction that threads execute, with what it read and wrote.
+"""Traces: a line for each instruction that threads execute, with the values that it read and wrote.
 
-The lines go out while the program runs, so that a trace takes no memory. What a line says comes from the reference
-engine, which shows what the semantics read and write (:mod:`vsim.engines.numpy.observers.trace`).
+The lines go out while the program runs, so that a trace takes no memory. The reference engine gives their contents, the
+reads and writes of the semantics (:mod:`vsim.engines.numpy.observers.trace`).
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def _write_as(m: Machine, write: Write, register: DataType, value: Lanes, mask: 
 def _payload(
     m: Machine, instruction: Instruction, memory: DataType, register: DataType, parts: int
 ) -> tuple[list[Read], list[Write]]:
-    """Readers (as the memory type) of the parts of what is stored, or writers (from it) of what is loaded."""
+    """Readers (as the memory type) of the parts of stored data, or writers (from it) of loaded data."""
     raw, count = data_of(instruction), instruction.args["exec"].size
     places = [k * stride(m, count, register.size) for k in range(parts)]
     if is_store(instruction):

@@ -56,7 +56,7 @@ def is_lane_source(op: VectorOperand | Raw, count: int, by_lane: bool, execution
     """Whether an operand of so many elements is a register of which each lane has one, or all lanes the same one.
 
     Args:
-        by_lane: what the reader of a raw operand was told.
+        by_lane: whether the reader of a raw operand reads by lane.
     """
     is_register = isinstance(op, Address) or (isinstance(op, General | Raw) and op.var != 0)
     is_of_lanes = by_lane or not isinstance(op, Raw)

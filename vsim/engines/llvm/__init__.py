@@ -33,7 +33,7 @@ class RecordedFault(SimulationError):
     registers these are.
 
     Attributes:
-        values: bits of each source in the lane; None for those that are not known.
+        values: bits of each source in the lane; None for an unknown one.
     """
 
     def __init__(self, diagnostic: Diagnostic, function: Function, number: int, values: list[int | None], lane: int):

@@ -62,7 +62,7 @@ class FaultRecord(NamedTuple):
     group_z: int
 
     def sources(self) -> list[int | None]:
-        """The bits of each source of the instruction in the lane; None for those that are not known."""
+        """The bits of each source of the instruction in the lane; None for an unknown one."""
         first = FAULT_FIELDS.index("source0")
         values = self[first : first + FAULT_SOURCES]
         strides = [self.given >> stride_bit(n) & LARGEST_STRIDE for n in range(FAULT_SOURCES)]

@@ -34,11 +34,10 @@ from vsim.engines.llvm.plan import (
 )
 from vsim.launch import threads
 from vsim.launch.arrays import Array, Bytes
-from vsim.launch.dispatch import Dispatch
+from vsim.launch.dispatch import Dispatch, Groups
 from vsim.launch.ndrange import Group
 
 if TYPE_CHECKING:
-    from vsim.command.progress import Groups
     from vsim.engines.llvm.observers.launch import CompiledObserver
     from vsim.engines.llvm.observers.race_runs import SavedMemory
     from vsim.observe.observer import Observer
@@ -163,8 +162,6 @@ class Engine:
         run = self.unfinished
         if run is None:
             return None
-        from vsim.command.progress import Groups  # for who watches a launch
-
         dispatch, plan = run.keep[:2]
         first, end = dispatch.part or (0, dispatch.group_count)
         return Groups(min(int(plan.context[cx.NEXT_GROUP // 8]), end) - first, end - first)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from visakit.commands.collector import paused_collection
+from visakit.collector import paused_collection
 from visakit.language.program import Function
 from vsim.analysis.independence import is_independent
 from vsim.analysis.reachability import reachable

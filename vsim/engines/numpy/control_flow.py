@@ -69,7 +69,7 @@ class BatchControlFlow:
         spin_branches: frozenset[int] = frozenset(),
         observers: Sequence[Observer] = (),
     ) -> None:
-        """``spin_branches``: those that lead back where threads wait for what others write."""
+        """``spin_branches``: backward branches of loops that wait for writes of other threads."""
         self.prepared, self.running, self.scheduler = prepared, running, scheduler
         self.simd, self.may_narrow, self.spin_branches = simd, may_narrow, spin_branches
         self.skips = listeners(observers, Observer.skips)

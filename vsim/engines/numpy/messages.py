@@ -98,7 +98,7 @@ class BatchMessages:
         self._refuse((needed > given) & mask, needed, lambda shown: length_difference(shown, given), instruction)
 
     def _refuse(self, wrong: Bools, found: Array, text: Callable[[int], str], instruction: Instruction) -> None:
-        """A fault of the first lane of a mask, with a text about what was found there."""
+        """A fault of the first lane of a mask, with a text."""
         for row, lane in zip(*np.nonzero(wrong), strict=True):
             shown = int(np.broadcast_to(found, wrong.shape)[row, lane])
             raise self.faults.at(int(row), int(lane), text(shown), instruction)

@@ -75,7 +75,7 @@ def _others_leave() -> None:
 
 
 def _before_fork() -> None:
-    """Have no other thread at work in LLVM while this one forks: it holds locks that nobody would open in the child."""
+    """Keep other threads out of LLVM while this one forks: the child would find the locks of LLVM closed for ever."""
     _WORK.changed.acquire()
     _others_leave()
 

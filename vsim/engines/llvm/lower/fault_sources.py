@@ -36,8 +36,9 @@ class NotedSources:
         self.execution: Execution | None = None
 
     def begin(self, instruction: Instruction) -> None:
-        """An instruction is prepared."""
-        is_noted = touches_memory(instruction) or instruction.desc.flow.calls_function
+        """Prepare an instruction. Kernels with barriers note nothing: their coroutines would keep sources in frames."""
+        has_sources = touches_memory(instruction) or instruction.desc.flow.calls_function
+        is_noted = has_sources and not self.state.dispatch.has_barrier
         self.count = 0 if is_noted else cx.FAULT_SOURCES
         self.execution = execution_of(instruction) if is_noted else None
 

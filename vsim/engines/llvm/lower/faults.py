@@ -48,7 +48,7 @@ class FaultExits:
         lane, step, count, address = where()
         place = (str(kind), str(self.state.at.pc), lane, str(step), str(count), address, number, size)
         sources = NOT_KNOWN
-        if kind in _OF_ONE_LANE and not self.state.dispatch.has_barrier:  # Coroutines would keep them in frames.
+        if kind in _OF_ONE_LANE:
             sources = recorded(self.state, lane, lambda: self._first_outside(lane, size, step, address), bool(step))
         record = (*place, *sources)
         self.exits.append((record, b.jump("faults")))

@@ -1,1 +1,1 @@
-"""Launches that somebody watches: the runs of the race check, shadow memory of undefined values, the sanitizer."""
+"""Observers of compiled code, on the host: runs of the race check, shadow memory, findings, counts, the sanitizer."""

@@ -17,21 +17,21 @@ _EVENTS = {"launch_begin", "launch_end", "ran"}
 
 
 class CompiledObserver(Observer):
-    """What the host does for an observer for which the kernel's code was compiled."""
+    """The host's half of an observer that the kernel's code was compiled for."""
 
     def prepare(self, engine: LaunchPlan) -> None:
-        """Put what compiled code finds in place, in the context of a plan."""
+        """Put the memory of compiled code in place, in the context of a plan."""
 
     def ranges(self) -> list[Range]:
-        """What the code touches for it: for code that checks itself."""
+        """The memory that the code accesses for it: for sanitized code."""
         return []
 
 
 def refuse_events(observers: Sequence[Observer]) -> None:
-    """See that compiled code has the events that observers want.
+    """Refuse observers of events that compiled code lacks.
 
     Raises:
-        Unsupported: it does not.
+        Unsupported: an observer wants another event.
     """
     for observer in observers:
         for name, event in vars(Observer).items():
@@ -40,8 +40,8 @@ def refuse_events(observers: Sequence[Observer]) -> None:
 
 
 def observe(dispatch: Dispatch, plan: LaunchPlan, slots: Words, besides: CompiledObserver | None) -> list[Observer]:
-    """Begin the observation of a launch: what its code finds is in place. Gives the observers in the order in which
-    they are told of the end, the caller's last.
+    """Begin the observation of a launch: prepare the memory of its observers, and return them in the order of
+    ``launch_end``, the caller's last.
 
     Args:
         slots: the table of slots of the address space.
@@ -64,7 +64,7 @@ def observe(dispatch: Dispatch, plan: LaunchPlan, slots: Words, besides: Compile
 
 
 def _observers(dispatch: Dispatch) -> Iterator[CompiledObserver]:
-    """Those that a launch itself asks for."""
+    """The observers that the options of a launch need."""
     if dispatch.tells_runs:
         from vsim.engines.llvm.observers.coverage import RunCounts
 

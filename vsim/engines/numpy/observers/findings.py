@@ -38,11 +38,11 @@ class BatchFindings(Observer):
         other: Array | int = 0,
         is_by_lane: bool = True,
     ) -> None:
-        """Something was found in some lanes (threads x lanes) at an instruction; nothing if there are none.
+        """Report a finding in lanes (threads x lanes) of an instruction; nothing for no lanes.
 
         Args:
             address, other: numbers for each lane, or one for all; see :mod:`vsim.checks.kinds`.
-            is_by_lane: whether lanes are those of the thread; else they are parts of what it does as a whole.
+            is_by_lane: whether lanes are the thread's; else they are parts of an action of the whole thread.
         """
         rows, columns = np.nonzero(lanes)
         if not rows.size:

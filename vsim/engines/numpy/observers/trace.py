@@ -1,7 +1,7 @@
 """What the instructions of chosen threads read and write, as lines of a trace.
 
-Readers and writers of instructions tell what goes through them (``observed_machine.py``), and it is noted here. So a
-line shows what the semantics did, and nothing is said twice about an instruction.
+Readers and writers of instructions report their values (``observed_machine.py``), and these are noted here. So a line
+shows the effect of the semantics, and no instruction is described twice.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Checks in compiled code: what is emitted beside instructions where a launch is watched."""
+"""Checks in compiled code: observers that emit code beside instructions of watched launches."""
