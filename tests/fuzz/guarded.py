@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 from collections.abc import Callable
 
@@ -44,7 +45,7 @@ class Guarded:
         start = int(whole.__array_interface__["data"][0])
         if _MPROTECT is not None:
             for page in (start, start + PAGE + room):
-                if _MPROTECT(page, PAGE, _PROT_NONE):
+                if _MPROTECT(page, PAGE, _PROT_NONE) and ctypes.get_errno() != errno.ENOMEM:  # The limit of mappings.
                     raise OSError(ctypes.get_errno(), "mprotect")
         offset = PAGE + ((room - size) // align * align if at_end else 0)
         self.data: Bytes = whole[offset : offset + size]

@@ -121,15 +121,22 @@ def _unpacked(text: object) -> bytes:
 # -- images ------------------------------------------------------------------------------------------------------------
 
 
-def image_of(e: Execution) -> LinkedImage:
+class DiffersFromModel(Finding):
+    """Both engines agree on something else than the model."""
+
+
+def image_of(e: Execution, options: str = "") -> LinkedImage:
     """Assemble and link, through bytes as the commands do.
+
+    Args:
+        options: of the compiler of a source.
 
     Raises:
         VisaError: something is not accepted.
     """
     linker = Linker(LinkOptions(platform=e.platform))
     if e.source:
-        linker.add_bytes(compile_source("x.cl", e.text.encode(), e.platform, "", None).zebin, "x.zebin")
+        linker.add_bytes(compile_source("x.cl", e.text.encode(), e.platform, options, None).zebin, "x.zebin")
     elif e.isa:
         linker.add_bytes(_unpacked(e.isa), "x.isa")
     else:
@@ -274,7 +281,8 @@ def _as_expected(e: Execution, engine: str, found: Outcome) -> None:
         wanted = np.frombuffer(_unpacked(expected), np.uint8)
         wrong = np.flatnonzero(found.arrays[int(number)].view(np.uint8) != wanted)
         if wrong.size:
-            raise Finding(f"argument {number} on {engine}: {wrong.size} bytes are wrong, the first is {wrong[0]}")
+            said = f"argument {number} on {engine}: {wrong.size} bytes are wrong, the first is {wrong[0]}"
+            raise DiffersFromModel(said)
 
 
 def _run_launch(e: Execution, image: LinkedImage, programs: dict[str, Program]) -> str:
@@ -315,7 +323,8 @@ def execute(data: bytes) -> str:
     """Execute a file on both engines.
 
     Returns:
-        accepted, faulted (or another error of a launch), races (its results depend on the order), or slow.
+        accepted, faulted (or another error of a launch), races (its results depend on the order), slow, or miscompiled
+        (of a source, the model agrees with what the compiler makes of it without optimisations alone).
 
     Raises:
         VisaError: the program is refused.
@@ -323,15 +332,24 @@ def execute(data: bytes) -> str:
     """
     e = Execution.of(data)
     with _made_for(e.cpu):
-        image = image_of(e)
-        programs, endings = _programs(image), []
-        for number, launch in enumerate(e.launches()):
-            if launch.schedule == TURNS:  # whose plans keep large stacks
-                programs = _programs(image)
-            try:
-                endings.append(_run_launch(launch, image, programs))
-            except Finding as finding:
-                raise Finding(f"launch {number}: {finding}" if e.more else str(finding)) from None
+        try:
+            return _run_launches(e, image_of(e))
+        except DiffersFromModel:
+            if not e.source or _run_launches(e, image_of(e, "-cl-opt-disable")) != "accepted":
+                raise
+            return "miscompiled"
+
+
+def _run_launches(e: Execution, image: LinkedImage) -> str:
+    """Run the launches of a file; how they ended."""
+    programs, endings = _programs(image), []
+    for number, launch in enumerate(e.launches()):
+        if launch.schedule == TURNS:  # whose plans keep large stacks
+            programs = _programs(image)
+        try:
+            endings.append(_run_launch(launch, image, programs))
+        except Finding as finding:
+            raise type(finding)(f"launch {number}: {finding}" if e.more else str(finding)) from None
     return next((ending for ending in ("slow", "faulted", "races") if ending in endings), "accepted")
 
 
