@@ -77,6 +77,8 @@ FLAT_WRITTEN, SURFACE_WRITTEN = 12, 13
 """Those of writes in a launch with read-only arrays."""
 ACCESSES = frozenset({FLAT, SURFACE, LOCAL, SCRATCH, FLAT_WRITTEN, SURFACE_WRITTEN})
 """Those of accesses to memory."""
+OF_ONE_LANE = ACCESSES | {CALL, CALL_SIZES}
+"""Those that name the lane whose registers they show."""
 REFUSED, UNDEFINED = 14, 15
 """An instruction that cannot be executed; a call of a function that is not there."""
 BINDLESS_NUMBER = 1 << 32

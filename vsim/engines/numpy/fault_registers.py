@@ -30,6 +30,9 @@ from vsim.semantics import SEMANTICS
 from vsim.semantics.memory import execution_of
 from vsim.semantics.operands import is_lane_source
 
+NOT_RECORDED = "?"
+"""The value of a register that native code did not record."""
+
 
 class SourceRegister(NamedTuple):
     """A register that an instruction reads, as elements of a type: one for each lane, or one for all."""
@@ -93,11 +96,11 @@ def recorded_registers(
     """The registers that an instruction reads, out of the fast engine's record of a fault.
 
     Args:
-        values: the bits of its sources, in the order of the semantics; None for one that is not known.
+        values: the bits of its sources, in the order of the semantics; None for one that was not recorded.
         lane: of the thread.
     """
     machine = _sources_of(dispatch, function, number)
-    return () if machine is None else _registers(machine, values, lane)
+    return () if machine is None else _registers(machine, values, lane, NOT_RECORDED)
 
 
 def _sources_of(dispatch: Dispatch, function: Function, number: int) -> _SourceMachine | None:
@@ -117,10 +120,15 @@ def _sources_of(dispatch: Dispatch, function: Function, number: int) -> _SourceM
     return machine
 
 
-def _registers(machine: _SourceMachine, values: Sequence[int | None], lane: int) -> tuple[RegisterValue, ...]:
+def _registers(
+    machine: _SourceMachine, values: Sequence[int | None], lane: int, missing: str = ""
+) -> tuple[RegisterValue, ...]:
     """The predicate of an instruction and its sources with their bits.
 
     The lane executes, so it has the bit that its predicate asks for; of a block it may be another one.
+
+    Args:
+        missing: shown for sources whose bits are None; they are left out if this is empty.
     """
     function, execution, found = machine.function, machine.execution, list[RegisterValue]()
     predicate: PredicateControl | None = machine.prepared.instruction.args.get("pred")
@@ -133,4 +141,6 @@ def _registers(machine: _SourceMachine, values: Sequence[int | None], lane: int)
             dtype = DTYPES[source.type]
             number = np.array(bits, np.uint64).astype(f"u{dtype.itemsize}").view(dtype)[()]
             found.append(RegisterValue(source.name, str(source.type), lane, shown_number(number)))
+        elif missing:
+            found.append(RegisterValue(source.name, str(source.type), lane, missing))
     return tuple(found)

@@ -80,7 +80,7 @@ def fault(
         registers = address_register(function, instruction, record.lane, record.address)
     message = _what(dispatch, record, function, instruction) + tail
     found = Diagnostic("S030", message, span, hint, labels, registers=registers)
-    if not record.given & ((1 << cx.FAULT_SOURCES) - 1):
+    if record.kind not in cx.OF_ONE_LANE:
         return SimulationError(found)
     return RecordedFault(found, function, number, record.sources(), lane)
 

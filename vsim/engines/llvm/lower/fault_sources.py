@@ -36,9 +36,8 @@ class NotedSources:
         self.execution: Execution | None = None
 
     def begin(self, instruction: Instruction) -> None:
-        """Prepare an instruction. Kernels with barriers note nothing: their coroutines would keep sources in frames."""
-        has_sources = touches_memory(instruction) or instruction.desc.flow.calls_function
-        is_noted = has_sources and not self.state.dispatch.has_barrier
+        """Prepare an instruction."""
+        is_noted = touches_memory(instruction) or instruction.desc.flow.calls_function
         self.count = 0 if is_noted else cx.FAULT_SOURCES
         self.execution = execution_of(instruction) if is_noted else None
 
@@ -67,36 +66,43 @@ def recorded(state: FunctionState, first: str, lane: Callable[[], str | None], i
     """What a fault exit records of the sources: which are given, and their bits in a lane.
 
     Of lanes at constant distances, as addresses often have, the first one is recorded with the distance: no code looks
-    for the lane.
+    for the lane. Kernels with barriers pay for vectors: their coroutines do so also with lanes that may have wrapped
+    around on the way to a wider type, if they did not, and record no other vector where a row of lanes is outside.
 
     Args:
         first: the lane (i64), or the first one of a row.
         lane: emits the lane; None if it is not known.
         is_row: one of several lanes that follow each other is outside.
     """
-    b, given, fields = state.b, 0, NOT_KNOWN[1:]
+    b, given, fields = state.b, state.b.const(0, types.UQ), NOT_KNOWN[1:]
     for number, value in state.at.sources.items():
-        element, stride = _lane_zero(value, int(first) if is_row and first.isdecimal() else None)
+        element, stride = _lane_zero(value, int(first) if is_row and first.isdecimal() else None, state.is_coroutine)
+        bits = b.const(1 << number | stride << cx.stride_bit(number), types.UQ)
         if element is None:
-            at = lane()
+            at = None if is_row and state.is_coroutine else lane()
             if at is None:
                 continue
             element = b.lane(value, at)
+        elif value.facts.affine and (holds := value.facts.affine.holds()) != "true":
+            bits = b.value(types.UQ, 1, f"select i1 {holds}, {bits.typed}, i64 0")
         fields[number] = b.cast(b.bitcast(element, _UNSIGNED[element.type.size]), types.UQ).text
-        given |= 1 << number | stride << cx.stride_bit(number)
-    return [str(given), *fields]
+        given = given | bits
+    return [given.text, *fields]
 
 
-def _lane_zero(value: Value, row_begin: int | None) -> tuple[Value | None, int]:
+def _lane_zero(value: Value, row_begin: int | None, may_assume: bool) -> tuple[Value | None, int]:
     """What lane 0 of a value is, if other lanes follow from it, and how far they are apart; None if they do not.
 
     Args:
         row_begin: the first one of the lanes that may be asked for, if they are one row.
+        may_assume: that the lanes did not wrap around on the way to a wider type.
     """
     if value.lanes == 1:
         return value, 0
     known = value.facts.affine
-    if known is None or known.assumptions or known.steps or not 0 <= known.stride <= cx.LARGEST_STRIDE:
+    if known is None or known.steps or not 0 <= known.stride <= cx.LARGEST_STRIDE:
+        return None, 0
+    if known.masks if may_assume else known.assumptions:
         return None, 0
     if known.row >= value.lanes:
         return known.first_lane, known.stride

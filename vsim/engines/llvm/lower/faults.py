@@ -17,9 +17,6 @@ from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.bounds import Where
 from vsim.engines.llvm.support.helpers import first_outside_function
 
-_OF_ONE_LANE = cx.ACCESSES | {cx.CALL, cx.CALL_SIZES}
-"""Faults that name the lane whose registers they show."""
-
 
 class FaultExits:
     """The fault exits of one function."""
@@ -48,7 +45,7 @@ class FaultExits:
         lane, step, count, address = where()
         place = (str(kind), str(self.state.at.pc), lane, str(step), str(count), address, number, size)
         sources = NOT_KNOWN
-        if kind in _OF_ONE_LANE:
+        if kind in cx.OF_ONE_LANE:
             sources = recorded(self.state, lane, lambda: self._first_outside(lane, size, step, address), bool(step))
         record = (*place, *sources)
         self.exits.append((record, b.jump("faults")))
