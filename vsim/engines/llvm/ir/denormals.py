@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from vsim.engines.llvm.ir.builder import Builder
 
 _WORDS = {types.F: types.UD, types.DF: types.UQ, types.HF: types.UW}
-_SMALLEST = {types.F: 0x00800000, types.DF: 1 << 52, types.HF: 0x0400}
-"""The bits of the smallest number that is no denormal."""
+_EXPONENTS = {types.F: 0x7F800000, types.DF: 0x7FF << 52, types.HF: 0x7C00}
+"""The bits that are zeros in denormals and zeros alone."""
 _ONES = {types.F: 0x3F800000, types.DF: 0x3FF << 52}
 
 
@@ -65,11 +65,12 @@ def like(b: Builder, x: Value, found: Value) -> Value:
 
 
 def _selected(b: Builder, x: Value) -> Value:
-    """Zeros of the same sign where the bits are those of a denormal."""
+    """Zeros of the same sign where the bits are those of a denormal, or of a zero."""
     word = _WORDS[x.type]
     bits = b.bitcast(x, word)
     sign = bits & b.const(1 << (word.bits - 1), word)
-    found = b.select((bits ^ sign) < b.const(_SMALLEST[x.type], word), b.bitcast(sign, x.type), x)
+    exponent = bits & b.const(_EXPONENTS[x.type], word)
+    found = b.select(exponent == b.const(0, word), b.bitcast(sign, x.type), x)
     return found.with_facts(denormal=found)
 
 
