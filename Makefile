@@ -72,6 +72,7 @@ CPU ?= native
 bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyopencl intel-opencl-rt intel-cmplr-lib-rt
 	$(BIN)/python benchmarks/run.py --cpu $(CPU)
+	$(BIN)/python benchmarks/vector.py --cpu $(CPU)
 
 compile-time: $(STAMP)
 	$(BIN)/python benchmarks/compile_time.py corpus --cpu $(CPU)

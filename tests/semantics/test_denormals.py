@@ -6,7 +6,10 @@ from support.programs import build_text
 from support.strategies import ENGINES
 
 import vsim
+from visakit import SimulationError
 from visakit.language.platforms import find
+from vsim.analysis.denormals import takes_zeros
+from vsim.analysis.reachability import reachable
 
 TINY = {"f": ("f4", 1e-39), "hf": ("f2", 1e-6), "df": ("f8", 1e-310)}
 BITS = {"f": 0x80, "hf": 0x400, "df": 0x40}
@@ -56,3 +59,57 @@ def test_denormals_where_cr0_is_never_written(platform, t, engine):
     for target in ("cm", "3d"):
         assert tripled(t, target, platform, engine) == (False, True, True, "zeros")
         assert tripled(t, target, platform, engine, keep) == (True, False, True, "")
+
+
+CHAIN = "mul (M1, 16) Y(0,0)<1> X(0,0)<1;1,0> 0x3f000000:f"
+
+
+@pytest.mark.parametrize(
+    ("line", "takes"),
+    [
+        (CHAIN, True),
+        ("exp (M1, 16) Y(0,0)<1> X(0,0)<1;1,0>", True),
+        ("mov (M1, 16) D(0,0)<1> X(0,0)<1;1,0>", False),
+        ("add (M1, 16) B(0,0)<1> X(0,0)<1;1,0> X(0,0)<1;1,0>", False),
+        ("lrp (M1, 16) Y(0,0)<1> X(0,0)<1;1,0> X(0,0)<1;1,0> X(0,0)<1;1,0>", False),
+        ("lsc_atomic_fadd.ugm (M1, 16) Y:d32 flat[A]:a64 X %null", False),
+        ("lsc_atomic_iadd.ugm (M1, 16) Y:d32 flat[A]:a64 X %null", True),
+        ("dpas.bf.bf.8.1 (M1, 16) Y.0 %null.0 D.0 W(0,0)", False),
+        ("dpas.s8.s8.8.1 (M1, 16) N.0 %null.0 D.0 W(0,0)", True),
+    ],
+)
+def test_which_instructions_let_the_processor_take_zeros(line, takes):
+    """Not those that meet denormals which are kept: of results before a conversion, of intermediate results, in memory."""
+    declared = {"X": "f", "Y": "f", "D": "df", "W": "ud", "N": "d", "A": "uq", "B": "bf"}
+    text = "\n".join(f".decl {n} v_type=G type={t} num_elts=128 align=GRF" for n, t in declared.items())
+    image = build_text(f'.version 4.1\n.kernel "k"\n{text}\n{line}\nret (M1, 1)\n', "pvc")
+    assert takes_zeros(reachable(image, image.module.kernels[0]), image.grf_size) == takes
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_the_processor_takes_zeros_only_while_a_kernel_runs(wrong):
+    """In the thread of the caller, which runs short launches, and in workers; after a fault, too."""
+    text = f"""
+.version 4.1
+.kernel "k"
+.decl OUT v_type=G type=uq num_elts=1 align=qword
+.decl X v_type=G type=f num_elts=16 align=GRF
+.decl Y v_type=G type=f num_elts=16 align=GRF
+.input OUT offset=64 size=8
+.kernel_attr Target="cm"
+svm_block_ld (4) OUT(0,0)<0;1,0> X.0
+{CHAIN}
+{"add (M1, 1) OUT(0,0)<1> OUT(0,0)<0;1,0> 0x100000:ud" if wrong else ""}
+svm_block_st (4) OUT(0,0)<0;1,0> Y.0
+ret (M1, 1)
+"""
+    program = vsim.load(build_text(text, "pvc"))
+    for groups in (1, 64):
+        x = np.full(16, 1e-39, "f4")
+        if wrong:
+            with pytest.raises(SimulationError):
+                program.launch("k", groups, 1, [x], engine="llvm")
+        else:
+            program.launch("k", groups, 1, [x], engine="llvm", threads=1)
+            assert not x.any()
+        assert np.full(16, 1e-39, "f4").sum() > 1e-38

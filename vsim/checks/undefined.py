@@ -379,9 +379,9 @@ class UndefinedMachine:
         found = self.inner.rounding()
         return found if found is None or isinstance(found, int) else self._defined(found)
 
-    def denormals(self, data_type: DataType) -> Tracked | None:
+    def denormals(self, data_type: DataType) -> Tracked | Mask | None:
         found = self.inner.denormals(data_type)
-        return None if found is None else self._defined(found)
+        return None if found is None else self._plain_mask(found)
 
     def thread_mask(self) -> Tracked | Mask:
         return self._plain_mask(self.inner.thread_mask())
