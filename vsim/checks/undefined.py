@@ -496,6 +496,15 @@ class UndefinedMachine:
         self._report(ADDRESS, self._undefined(needed), mask)
         self.inner.require_length(needed.value, given, mask if mask is True else mask.value, instruction)
 
+    def decoded(self, instruction: Instruction, prepare: Callable[[int], Step]) -> Step:
+        read, send = self.reader(instruction.args["desc"], 1), self.inner.decoded(instruction, prepare)
+
+        def step() -> object:
+            self._report(ADDRESS, self._undefined(read()), True)
+            return send()
+
+        return step
+
     # -- images, which count as defined --------------------------------------------------------------------
 
     def pixel(self, execution: Execution) -> Callable[[], list[Tracked]]:

@@ -255,6 +255,11 @@ class Machine(Protocol):
     def cannot(self, text: str, instruction: Instruction | None = None) -> Exception:
         """The error that an instruction cannot be executed: by default the one which is being prepared."""
 
+    def decoded(self, instruction: Instruction, prepare: Callable[[int], Step]) -> Step:
+        """Sends a raw message by the step that ``prepare`` makes for the value of its descriptor, in the threads that
+        have this value.
+        """
+
     # -- memory --------------------------------------------------------------------------------------------
 
     def flat(self) -> Space:

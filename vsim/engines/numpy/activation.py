@@ -12,6 +12,8 @@ exact for structured and unstructured flow alike::
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -71,6 +73,14 @@ class Activation:
         self.running, self.active, self._parts = True, lanes, {}
         rows = self.active_rows
         self.threads = True if rows.all() else rows[:, None]
+
+    @contextlib.contextmanager
+    def only(self, rows: Bools) -> Iterator[None]:
+        """For a while the running lanes are those of some threads (threads x 1)."""
+        active = self.active
+        self._run(active & rows)
+        yield
+        self._run(active)
 
     @property
     def function(self) -> Function:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -43,6 +43,7 @@ class NumpyMachine:
     def __init__(self, prepared: PreparedFunction, batch: BatchExecution) -> None:
         dispatch, running, scheduler = batch.dispatch, batch.running, batch.scheduler
         self.prepared, self.function, self.grf_size = prepared, prepared.function, dispatch.grf_size
+        self.running = running
         self.algebra = NumpyAlgebra(dispatch.exact)
         self.faults = faults = Faults(prepared.function, dispatch, running)
 
@@ -91,6 +92,23 @@ class NumpyMachine:
     def cannot(self, text: str, instruction: Instruction | None = None) -> SimulationError:
         """The error that an instruction cannot be executed: by default the one which is being prepared."""
         return self.faults.cannot(text, instruction or self.prepared.instruction)
+
+    def decoded(self, instruction: Instruction, prepare: Callable[[int], Step]) -> Step:
+        """Sends a raw message by the step for the value of its descriptor, in the threads that have this value."""
+        running, prepared, number = self.running, self.prepared, self.prepared.here
+        read, steps = self.reader(instruction.args["desc"], 1), dict[int, Step]()
+
+        def step() -> None:
+            activation = running.activation
+            values = np.broadcast_to(read(), (running.threads.count, 1))
+            for value in np.unique(values[activation.active_rows]).tolist():
+                if value not in steps:
+                    with prepared.again(number):
+                        steps[value] = prepare(value)
+                with activation.only(values == value):
+                    steps[value]()
+
+        return step
 
 
 class Refused:
