@@ -31,7 +31,7 @@ from visakit.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageE
 from visakit.file_kinds import HEAD_BYTES, kind_of
 from visakit.files import make_directory, open_regular
 from visakit.language.platforms import PLATFORMS, find
-from visakit.opencl.settings import (
+from visakit.runtime.settings import (
     CHECK_LIMIT_SETTING,
     CHECK_SETTING,
     ENGINE_SETTING,
@@ -50,7 +50,7 @@ EXECUTION, INSTALLATION = "Execution", "Installation"
 
 def _device(value: str) -> str:
     """A platform with simulated devices."""
-    from visakit.opencl.models import MODELS
+    from visakit.runtime.models import MODELS
 
     name = device_name(value)
     platform = find(name)
@@ -61,7 +61,7 @@ def _device(value: str) -> str:
 
 def _devices() -> list[tuple[str, str]]:
     """The platforms of which there are devices, and their titles."""
-    from visakit.opencl.models import MODELS
+    from visakit.runtime.models import MODELS
 
     return [(name, PLATFORMS[name].title) for name in MODELS]
 

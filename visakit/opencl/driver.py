@@ -11,13 +11,14 @@ import traceback
 from collections.abc import Callable
 from typing import TextIO
 
-from visakit.opencl import cl, host
 from visakit.opencl.calls import Call, load
-from visakit.opencl.context import say
-from visakit.opencl.errors import ClError, PartialSuccess, interrupted
-from visakit.opencl.interface import EntryPoint, served_points
-from visakit.opencl.objects import note_call, set_dispatch_table
-from visakit.opencl.settings import TRACE_SETTING
+from visakit.opencl.interface import served_points
+from visakit.runtime import cl, host
+from visakit.runtime.context import say
+from visakit.runtime.errors import CallError, PartialSuccess, interrupted
+from visakit.runtime.interface import EntryPoint
+from visakit.runtime.objects import note_call, set_dispatch_table
+from visakit.runtime.settings import TRACE_SETTING
 
 Export = Callable[..., int | None]
 """A function of the driver, as C calls it."""
@@ -46,7 +47,7 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
             note_call(name)
             try:
                 function(*given)
-            except ClError as problem:
+            except CallError as problem:
                 _LAST.reason = problem.reason
                 return problem.status
             except BaseException as error:
@@ -61,7 +62,7 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
             note_call(name)
             try:
                 return function(*given) or nothing
-            except ClError as problem:
+            except CallError as problem:
                 _LAST.reason = problem.reason
             except BaseException as error:
                 _mistake(name, error)
@@ -75,7 +76,7 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
             result = function(*given)
             host.write_u32(given[-1], cl.CL_SUCCESS)
             return result or 0
-        except ClError as problem:
+        except CallError as problem:
             _LAST.reason = problem.reason
             host.write_u32(given[-1], problem.status)
             return problem.handle if isinstance(problem, PartialSuccess) else 0

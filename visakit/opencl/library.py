@@ -17,7 +17,8 @@ from pathlib import Path
 
 from visakit import cache
 from visakit.diagnostics import Diagnostic, FileError
-from visakit.opencl.interface import C_TYPES, ERROR_PARAMETER, IN_C, EntryPoint, entry_points, served_points
+from visakit.opencl.interface import IN_C, entry_points, served_points
+from visakit.runtime.interface import C_TYPES, ERROR_PARAMETER, EntryPoint
 from visakit.waiting import waiting
 
 FOLDER = "opencl"
@@ -51,8 +52,8 @@ for folder in folders:
         site.addsitedir(folder)
 from {module} import ffi, lib
 from visakit.opencl.driver import connect
-from visakit.opencl.ending import watch
-from visakit.opencl.interface import in_python
+from visakit.runtime.ending import watch
+from visakit.runtime.interface import in_python
 define = lambda name, function: ffi.def_extern(name=in_python(name))(function)
 ffi.def_extern(name="visakit_greet")(lambda: None)
 connect(lib.visakit_dispatch(), define)

@@ -6,19 +6,19 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from visakit.opencl import cl, ending, host
 from visakit.opencl.calls import Call, entry
 from visakit.opencl.calls.contexts import give_event
-from visakit.opencl.context import Context
-from visakit.opencl.errors import ClError, require
-from visakit.opencl.events import Event, find_events
-from visakit.opencl.kernels import Kernel
-from visakit.opencl.memory import Buffer, Mapping, Memory
-from visakit.opencl.order import Turn
-from visakit.opencl.queue import Queue
 from visakit.opencl.ranges import read_range
-from visakit.opencl.rectangles import Rectangle, copy_rectangle, overlap
-from visakit.opencl.transfers import CommandAccesses
+from visakit.runtime import cl, ending, host
+from visakit.runtime.context import Context
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.events import Event, find_events
+from visakit.runtime.kernels import Kernel
+from visakit.runtime.memory import Buffer, Mapping, Memory
+from visakit.runtime.order import Turn
+from visakit.runtime.queue import Queue
+from visakit.runtime.rectangles import Rectangle, copy_rectangle, overlap
+from visakit.runtime.transfers import CommandAccesses
 from vsim.launch.arrays import Bytes
 
 FILL_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -71,7 +71,7 @@ def _submit(queue: Queue, submission: Submission, waits: Sequence[Event], event:
     """Add a command to a queue, hand its event out, and wait for a blocking command.
 
     Raises:
-        ClError: the blocking command failed.
+        CallError: the blocking command failed.
     """
     work, accesses = submission.work, submission.accesses
     if accesses is not None and queue.context.order is not None:
@@ -86,7 +86,7 @@ def _submit(queue: Queue, submission: Submission, waits: Sequence[Event], event:
         give_event(made, event)
         if status < 0:
             queue.failure = 0
-            raise ClError(status, "the command failed")
+            raise CallError(status, "the command failed")
     else:
         give_event(made, event)
 
@@ -340,4 +340,4 @@ def _run_kernel(queue: Queue, kernel: int, sizes: tuple[int, int, int, int], com
 @entry
 def clEnqueueNativeKernel(command_queue: int, *_: int) -> None:
     Queue.find(command_queue)
-    raise ClError(cl.CL_INVALID_OPERATION, "the device does not run functions of the host")
+    raise CallError(cl.CL_INVALID_OPERATION, "the device does not run functions of the host")

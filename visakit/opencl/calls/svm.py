@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from visakit.opencl import cl, host, info, svm
-from visakit.opencl.allocation import Shared
+from visakit.opencl import info
 from visakit.opencl.calls import entry
 from visakit.opencl.calls.enqueue import FILL_SIZES, Submission, check_map_flags, enqueues, fill, nothing
-from visakit.opencl.context import Context
-from visakit.opencl.errors import ClError, require
-from visakit.opencl.events import CHANGED
-from visakit.opencl.kernels import Kernel
-from visakit.opencl.queue import Queue
-from visakit.opencl.transfers import CommandAccesses, shared_part
+from visakit.runtime import cl, host, svm
+from visakit.runtime.allocation import Shared
+from visakit.runtime.context import Context
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.events import CHANGED
+from visakit.runtime.kernels import Kernel
+from visakit.runtime.queue import Queue
+from visakit.runtime.transfers import CommandAccesses, shared_part
 
 _SVM_FLAGS = cl.CL_MEM_READ_WRITE | cl.CL_MEM_WRITE_ONLY | cl.CL_MEM_READ_ONLY | cl.CL_MEM_SVM_FINE_GRAIN_BUFFER
 _INDIRECT = (
@@ -182,7 +183,7 @@ def _usm(context: int, device: int | None, properties: int, size: int, alignment
     require(0 < size <= largest, cl.CL_INVALID_BUFFER_SIZE, f"an allocation has 1 to {largest} bytes, found {size}")
     made = svm.allocate(context_object, size, alignment, kind, dict(given).get(cl.CL_MEM_ALLOC_FLAGS_INTEL, 0), chosen)
     if made is None:
-        raise ClError(cl.CL_OUT_OF_RESOURCES, "the system has no memory left")
+        raise CallError(cl.CL_OUT_OF_RESOURCES, "the system has no memory left")
     return made.address
 
 

@@ -6,28 +6,23 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
-from visakit.opencl import cl, host, info
-from visakit.opencl.context import Context
-from visakit.opencl.device import host_nanoseconds
-from visakit.opencl.errors import ClError, require
-from visakit.opencl.info import Answers
-from visakit.opencl.objects import ClObject
-from visakit.opencl.order import Turn
+from visakit.runtime import cl
+from visakit.runtime.context import Context
+from visakit.runtime.device import host_nanoseconds
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.objects import ApiObject
+from visakit.runtime.order import Turn
 
 CHANGED = threading.Condition()
 """Held while the status of an event changes; waiting threads wait on it."""
 RUNNING = threading.local()
 """``command``: whether the thread is running one."""
-_TIMES = (
-    cl.CL_PROFILING_COMMAND_QUEUED, cl.CL_PROFILING_COMMAND_SUBMIT, cl.CL_PROFILING_COMMAND_START,
-    cl.CL_PROFILING_COMMAND_END, cl.CL_PROFILING_COMMAND_COMPLETE,
-)  # fmt: skip
 _has_ended = False
 Callback = Callable[[int], None]
 """Is told the status."""
 
 
-class CommandQueue(ClObject):
+class CommandQueue(ApiObject):
     """A queue, as events see it."""
 
     @property
@@ -40,7 +35,7 @@ class CommandQueue(ClObject):
         raise NotImplementedError
 
 
-class Event(ClObject):
+class Event(ApiObject):
     """The state of a command.
 
     Attributes:
@@ -102,7 +97,7 @@ class Event(ClObject):
         destructors of the program in it, which free memory or release queues.
 
         Raises:
-            ClError: the process ends, and the command with it.
+            CallError: the process ends, and the command with it.
         """
         if getattr(RUNNING, "command", False):
             return
@@ -145,15 +140,15 @@ def find_events(address: int, count: int, context: Context | None = None) -> lis
     """The events of a wait list.
 
     Raises:
-        ClError: it is no such list, or an event is of another context.
+        CallError: it is no such list, or an event is of another context.
     """
     if not address and not count:
         return []
     require(address and count, cl.CL_INVALID_EVENT_WAIT_LIST, "a wait list and its length belong together")
     try:
         events = Event.find_all(address, count)
-    except ClError as problem:
-        raise ClError(cl.CL_INVALID_EVENT_WAIT_LIST, problem.reason) from None
+    except CallError as problem:
+        raise CallError(cl.CL_INVALID_EVENT_WAIT_LIST, problem.reason) from None
     contexts = {e.context for e in events} | ({context} if context else set())
     require(len(contexts) == 1, cl.CL_INVALID_CONTEXT, "events are of different contexts")
     return events
@@ -163,47 +158,15 @@ def wait_for(events: Iterable[Event]) -> None:
     """Wait for all events.
 
     Raises:
-        ClError: one of the commands failed.
+        CallError: one of the commands failed.
     """
     given = list(events)
     for event in given:
         event.wait()
     if any(event.status < 0 for event in given):
-        raise ClError(cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "a command that was waited for failed")
+        raise CallError(cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "a command that was waited for failed")
 
 
 def failed(events: Sequence[Event]) -> bool:
     """Whether one of them went wrong."""
     return any(event.status < 0 for event in events)
-
-
-def callback_of(event: Event, function: int, user_data: int) -> Callback:
-    """A callback of the program for an event, which stays alive until it is called."""
-
-    def tell(status: int) -> None:
-        event.seen()
-        host.call(function, "pip", event.handle, status, user_data or None)
-
-    return tell
-
-
-def profiling_time(event: Event, name: int) -> bytes:
-    """When a command came to a state.
-
-    Raises:
-        ClError: the queue has no profiling, or the command has not come so far.
-    """
-    queue = event.queue
-    is_noted = queue is not None and queue.is_profiling and event.is_over and event.status == cl.CL_COMPLETE
-    require(name in _TIMES, cl.CL_INVALID_VALUE, f"{name:#x} is no time of a command")
-    require(is_noted, cl.CL_PROFILING_INFO_NOT_AVAILABLE, "the queue notes no times, or the command is not complete")
-    return info.u64(event.times[min(_TIMES.index(name), 3)])
-
-
-EVENT_ANSWERS: Answers[Event] = {
-    cl.CL_EVENT_COMMAND_QUEUE: lambda e: info.handle(e.queue),
-    cl.CL_EVENT_CONTEXT: lambda e: info.handle(e.context),
-    cl.CL_EVENT_COMMAND_TYPE: lambda e: info.u32(e.command_type),
-    cl.CL_EVENT_COMMAND_EXECUTION_STATUS: lambda e: info.u32(e.seen()),
-    cl.CL_EVENT_REFERENCE_COUNT: lambda e: info.u32(e.references),
-}

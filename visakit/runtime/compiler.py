@@ -19,7 +19,7 @@ from visakit.compiler.process import SERVICE, identity, variables
 from visakit.diagnostics import Diagnostic, VisaError, printable, render
 from visakit.file_kinds import BITCODE, SPIRV
 from visakit.objects.zebin import OPTION
-from visakit.opencl.device import Device, compiler
+from visakit.runtime.device import Device, compiler
 
 ARGUMENT_INFORMATION = "-cl-kernel-arg-info"
 UNKNOWN_OPTIONS = "Unrecognized build options"

@@ -7,9 +7,9 @@ import mmap
 from dataclasses import dataclass, field
 from functools import cache
 
-from visakit.opencl import cl
-from visakit.opencl.objects import ClObject
-from visakit.opencl.order import Turn
+from visakit.runtime import cl
+from visakit.runtime.objects import ApiObject
+from visakit.runtime.order import Turn
 from vsim.memory.memory import PAGE, Buffer
 
 _FIXED = 0x100000
@@ -28,7 +28,7 @@ class Shared:
     buffer: Buffer
     kind: int
     flags: int
-    device: ClObject | None
+    device: ApiObject | None
     mapped: dict[int, list[Turn]] = field(default_factory=dict)
 
     @property

@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visakit.opencl import cl, host, info
-from visakit.opencl.context import Context
-from visakit.opencl.device import IMAGE_BUFFER, IMAGE_LAYERS, IMAGE_SIDE, VOLUME_SIDE
-from visakit.opencl.errors import ClError, require
-from visakit.opencl.info import Answers
-from visakit.opencl.memory import Buffer, Memory, check_flags, host_bytes
-from visakit.opencl.objects import ClObject
-from visakit.opencl.rectangles import Rectangle, copy_rectangle
+from visakit.runtime import cl, host
+from visakit.runtime.context import Context
+from visakit.runtime.device import IMAGE_BUFFER, IMAGE_LAYERS, IMAGE_SIDE, VOLUME_SIDE
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.memory import Buffer, Memory, check_flags, host_bytes
+from visakit.runtime.objects import ApiObject
+from visakit.runtime.rectangles import Rectangle, copy_rectangle
 from vsim.launch.arrays import Array, Bytes
 from vsim.launch.launch import ImageArgument, SamplerArgument
 from vsim.memory.images import ImageFormat
@@ -45,7 +44,7 @@ AXES = {
     cl.CL_MEM_OBJECT_IMAGE2D: 2, cl.CL_MEM_OBJECT_IMAGE2D_ARRAY: 3, cl.CL_MEM_OBJECT_IMAGE3D: 3,
 }  # fmt: skip
 """The kinds of images, and their axes; layers count as one."""
-_LAYERED = (cl.CL_MEM_OBJECT_IMAGE1D_ARRAY, cl.CL_MEM_OBJECT_IMAGE2D_ARRAY)
+LAYERED = (cl.CL_MEM_OBJECT_IMAGE1D_ARRAY, cl.CL_MEM_OBJECT_IMAGE2D_ARRAY)
 
 
 class Format(NamedTuple):
@@ -60,7 +59,7 @@ class Format(NamedTuple):
         """The format at an address.
 
         Raises:
-            ClError: images do not have this format here.
+            CallError: images do not have this format here.
         """
         require(address, cl.CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, "there is no format")
         order, element = struct.unpack("<II", host.read(address, 8))
@@ -128,7 +127,7 @@ class ImageShape(NamedTuple):
         """With ones for sizes that the kind does not have.
 
         Raises:
-            ClError: a size is invalid.
+            CallError: a size is invalid.
         """
         require(self.kind in AXES, cl.CL_INVALID_IMAGE_DESCRIPTOR, f"{self.kind:#x} is no kind of image")
         require(not self.mip_levels and not self.samples, cl.CL_INVALID_IMAGE_DESCRIPTOR, "mip maps are not there")
@@ -136,7 +135,7 @@ class ImageShape(NamedTuple):
         require(over or not self.memory, cl.CL_INVALID_OPERATION, "only images with one axis lie over buffers")
         volume, axes = self.kind == cl.CL_MEM_OBJECT_IMAGE3D, AXES[self.kind]
         side = IMAGE_BUFFER if over else VOLUME_SIDE if volume else IMAGE_SIDE
-        layered = self.kind in _LAYERED
+        layered = self.kind in LAYERED
         height = self.height if axes - layered > 1 else 1
         depth, layers = self.depth if volume else 1, self.layers if layered else 1
         for size, limit in ((self.width, side), (height, side), (depth, side), (layers, IMAGE_LAYERS)):
@@ -203,7 +202,7 @@ class Image(Memory):
         name, shape = self.format.simulated, self.shape
         counts = shape.region[AXES[shape.kind] - 1 :: -1]
         array: Array = self.data.view(name.dtype).reshape(*counts, name.channels)
-        return ImageArgument(array, str(name), shape.kind in _LAYERED)
+        return ImageArgument(array, str(name), shape.kind in LAYERED)
 
     def box(self, origin: Sequence[int], region: Sequence[int], row: int = 0, slice_: int = 0) -> Rectangle:
         """Texels as bytes; without pitches as in ``data``. The pitch of layers of rows is the slice pitch."""
@@ -219,7 +218,7 @@ class Image(Memory):
         """Texels in the program's memory, which begins with them; pitches of 0 mean no gaps.
 
         Raises:
-            ClError: a pitch is smaller than a row or slice.
+            CallError: a pitch is smaller than a row or slice.
         """
         texel = self.texel_bytes
         width = region[0] * texel
@@ -241,7 +240,7 @@ def create_image(
     """A new image.
 
     Raises:
-        ClError: flags, format, sizes or pointer are invalid, or no device has images.
+        CallError: flags, format, sizes or pointer are invalid, or no device has images.
     """
     require(any(d.model.has_images for d in context.devices), cl.CL_INVALID_OPERATION, "no device has images")
     whole = shape.checked()
@@ -259,8 +258,8 @@ def create_image(
     try:
         image = Image(context, flags, format, whole, host_bytes(size), host_ptr, given)
         outside = image.box((0, 0, 0), whole.region, whole.row_pitch, whole.slice_pitch)
-    except ClError as problem:
-        raise ClError(cl.CL_INVALID_IMAGE_DESCRIPTOR, problem.reason) from None
+    except CallError as problem:
+        raise CallError(cl.CL_INVALID_IMAGE_DESCRIPTOR, problem.reason) from None
     if host_ptr and image.host_ptr and image.shown is None:
         image.data = host.view(host_ptr, size)
     elif host_ptr:
@@ -273,8 +272,8 @@ def _over_buffer(context: Context, flags: int, format: Format, shape: ImageShape
     """An image over the memory of a buffer."""
     try:
         buffer = Buffer.find(shape.memory)
-    except ClError as problem:
-        raise ClError(cl.CL_INVALID_IMAGE_DESCRIPTOR, problem.reason) from None
+    except CallError as problem:
+        raise CallError(cl.CL_INVALID_IMAGE_DESCRIPTOR, problem.reason) from None
     require(not host_ptr, cl.CL_INVALID_HOST_PTR, "the memory is that of a buffer")
     size = shape.width * format.simulated.size
     require(size <= buffer.size, cl.CL_INVALID_IMAGE_SIZE, f"the buffer has {buffer.size} bytes, the image {size}")
@@ -286,25 +285,6 @@ def _over_buffer(context: Context, flags: int, format: Format, shape: ImageShape
     return image
 
 
-IMAGE_ANSWERS: Answers[Image] = {
-    cl.CL_IMAGE_FORMAT: lambda i: struct.pack("<II", i.format.order, i.format.element),
-    cl.CL_IMAGE_ELEMENT_SIZE: lambda i: info.u64(i.texel_bytes),
-    cl.CL_IMAGE_ROW_PITCH: lambda i: info.u64(i.row_pitch),
-    cl.CL_IMAGE_SLICE_PITCH: lambda i: info.u64(i.slice_pitch),
-    cl.CL_IMAGE_WIDTH: lambda i: info.u64(i.shape.width),
-    cl.CL_IMAGE_HEIGHT: lambda i: info.u64(i.shape.height if _has_height(i) else 0),
-    cl.CL_IMAGE_DEPTH: lambda i: info.u64(i.shape.depth if i.kind == cl.CL_MEM_OBJECT_IMAGE3D else 0),
-    cl.CL_IMAGE_ARRAY_SIZE: lambda i: info.u64(i.shape.layers if i.kind in _LAYERED else 0),
-    cl.CL_IMAGE_BUFFER: lambda i: info.handle(i.below),
-    cl.CL_IMAGE_NUM_MIP_LEVELS: lambda i: info.u32(0),
-    cl.CL_IMAGE_NUM_SAMPLES: lambda i: info.u32(0),
-}
-
-
-def _has_height(image: Image) -> bool:
-    return AXES[image.kind] - (image.kind in _LAYERED) > 1
-
-
 _ADDRESSING = {
     cl.CL_ADDRESS_NONE: "none", cl.CL_ADDRESS_CLAMP_TO_EDGE: "clamp_edge", cl.CL_ADDRESS_CLAMP: "clamp_border",
     cl.CL_ADDRESS_REPEAT: "repeat", cl.CL_ADDRESS_MIRRORED_REPEAT: "mirror",
@@ -312,7 +292,7 @@ _ADDRESSING = {
 _FILTERS = {cl.CL_FILTER_NEAREST: "nearest", cl.CL_FILTER_LINEAR: "linear"}
 
 
-class Sampler(ClObject):
+class Sampler(ApiObject):
     """How kernels read images."""
 
     invalid = cl.CL_INVALID_SAMPLER
@@ -333,13 +313,3 @@ class Sampler(ClObject):
     def argument(self) -> SamplerArgument:
         """The argument for a launch."""
         return SamplerArgument(bool(self.normalized), _ADDRESSING[self.addressing], _FILTERS[self.filter])
-
-
-SAMPLER_ANSWERS: Answers[Sampler] = {
-    cl.CL_SAMPLER_REFERENCE_COUNT: lambda s: info.u32(s.references),
-    cl.CL_SAMPLER_CONTEXT: lambda s: info.handle(s.context),
-    cl.CL_SAMPLER_NORMALIZED_COORDS: lambda s: info.u32(s.normalized),
-    cl.CL_SAMPLER_ADDRESSING_MODE: lambda s: info.u32(s.addressing),
-    cl.CL_SAMPLER_FILTER_MODE: lambda s: info.u32(s.filter),
-    cl.CL_SAMPLER_PROPERTIES: lambda s: s.given,
-}

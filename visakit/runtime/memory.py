@@ -10,15 +10,14 @@ import numpy as np
 
 from visakit.forks import free_in_child
 from visakit.objects.image import SLOT
-from visakit.opencl import cl, host, info, svm
-from visakit.opencl.allocation import readable
-from visakit.opencl.context import Context
-from visakit.opencl.errors import ClError, require
-from visakit.opencl.info import Answers
-from visakit.opencl.objects import ClObject, current_call
-from visakit.opencl.order import Turn
-from visakit.opencl.rectangles import Rectangle
-from visakit.opencl.settings import watches_undefined
+from visakit.runtime import cl, host, svm
+from visakit.runtime.allocation import readable
+from visakit.runtime.context import Context
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.objects import ApiObject, current_call
+from visakit.runtime.order import Turn
+from visakit.runtime.rectangles import Rectangle
+from visakit.runtime.settings import watches_undefined
 from vsim.launch.arrays import Bytes
 from vsim.memory.memory import UNDEFINED_BYTE
 
@@ -34,7 +33,7 @@ def check_flags(flags: int, host_ptr: int) -> int:
     """The flags of new memory, completed with the defaults.
 
     Raises:
-        ClError: they do not go together, or with the pointer.
+        CallError: they do not go together, or with the pointer.
     """
     use, alloc, copy = (
         flags & bit for bit in (cl.CL_MEM_USE_HOST_PTR, cl.CL_MEM_ALLOC_HOST_PTR, cl.CL_MEM_COPY_HOST_PTR)
@@ -61,7 +60,7 @@ class Mapping:
     turns: list[Turn] = field(default_factory=list)
 
 
-class Memory(ClObject):
+class Memory(ApiObject):
     """Base of buffers and images.
 
     Attributes:
@@ -127,7 +126,7 @@ class Memory(ClObject):
         """Forget a mapping once.
 
         Raises:
-            ClError: nothing is mapped there.
+            CallError: nothing is mapped there.
         """
         with self.lock:
             mapping = next((m for m in self.maps if m.pointer == pointer), None)
@@ -223,7 +222,7 @@ class Buffer(Memory):
         """Bytes of it.
 
         Raises:
-            ClError: they are outside of the memory.
+            CallError: they are outside of the memory.
         """
         inside = offset + size <= self.size
         require(size and inside, cl.CL_INVALID_VALUE, f"{what} of {size} bytes at {offset} is not in {self.size} bytes")
@@ -248,12 +247,12 @@ def host_bytes(size: int, room: int = 0) -> Bytes:
     """New memory, zero, at a multiple of the alignment; ``room`` bytes of zeros are there if these are more.
 
     Raises:
-        ClError: the system has none left.
+        CallError: the system has none left.
     """
     try:
         raw = np.zeros(max(size, room) + ALIGNMENT, np.uint8)
     except MemoryError:
-        raise ClError(cl.CL_MEM_OBJECT_ALLOCATION_FAILURE, f"the system has no {size} bytes left") from None
+        raise CallError(cl.CL_MEM_OBJECT_ALLOCATION_FAILURE, f"the system has no {size} bytes left") from None
     start = -int(raw.__array_interface__["data"][0]) % ALIGNMENT
     return raw[start : start + size]
 
@@ -262,7 +261,7 @@ def create_buffer(context: Context, flags: int, size: int, host_ptr: int, given:
     """A new buffer.
 
     Raises:
-        ClError: flags, size or pointer are invalid.
+        CallError: flags, size or pointer are invalid.
     """
     flags = check_flags(flags, host_ptr)
     largest = max(device.maximum_allocation for device in context.devices)
@@ -284,7 +283,7 @@ def create_sub_buffer(whole: Buffer, flags: int, origin: int, size: int) -> Buff
     """A part of a buffer as a buffer.
 
     Raises:
-        ClError: it exceeds the buffer, is not aligned, or has other access flags.
+        CallError: it exceeds the buffer, is not aligned, or has other access flags.
     """
     require(whole.parent is None, cl.CL_INVALID_MEM_OBJECT, "a part of a buffer has no parts")
     require(not flags & (_HOST_POINTER | ~_KNOWN), cl.CL_INVALID_VALUE, f"flags {flags:#x} are not for parts")
@@ -301,23 +300,3 @@ def create_sub_buffer(whole: Buffer, flags: int, origin: int, size: int) -> Buff
     require(not origin % ALIGNMENT, cl.CL_MISALIGNED_SUB_BUFFER_OFFSET, f"{origin} is no multiple of {ALIGNMENT}")
     host_ptr = whole.host_ptr + origin if whole.host_ptr else 0
     return Buffer(whole.context, flags, whole.data[origin : origin + size], host_ptr, whole=(whole, origin))
-
-
-MEMORY_ANSWERS: Answers[Memory] = {
-    cl.CL_MEM_TYPE: lambda m: info.u32(m.kind),
-    cl.CL_MEM_FLAGS: lambda m: info.u64(m.flags),
-    cl.CL_MEM_SIZE: lambda m: info.u64(m.size),
-    cl.CL_MEM_HOST_PTR: lambda m: info.u64(m.host_ptr),
-    cl.CL_MEM_MAP_COUNT: lambda m: info.u32(m.map_count),
-    cl.CL_MEM_REFERENCE_COUNT: lambda m: info.u32(m.references),
-    cl.CL_MEM_CONTEXT: lambda m: info.handle(m.context),
-    cl.CL_MEM_ASSOCIATED_MEMOBJECT: lambda m: info.handle(m.parent),
-    cl.CL_MEM_OFFSET: lambda m: info.u64(m.offset),
-    cl.CL_MEM_USES_SVM_POINTER: lambda m: info.u32(_uses_svm(m)),
-    cl.CL_MEM_PROPERTIES: lambda m: m.given,
-}
-
-
-def _uses_svm(memory: Memory) -> bool:
-    """Whether it was made over memory that kernels know by the same address."""
-    return isinstance(memory, Buffer) and bool(memory.host_ptr) and memory.address == memory.host_ptr

@@ -8,7 +8,7 @@ import threading
 from visakit.diagnostics import VisaError
 
 
-class ClError(Exception):
+class CallError(Exception):
     """A call that fails with a status of OpenCL, without an effect.
 
     Attributes:
@@ -21,7 +21,7 @@ class ClError(Exception):
         self.status, self.reason = status, reason
 
 
-class PartialSuccess(ClError):
+class PartialSuccess(CallError):
     """A call that gives an object and a status other than success, too.
 
     Attributes:
@@ -36,7 +36,7 @@ class PartialSuccess(ClError):
 def require(condition: object, status: int, reason: str = "") -> None:
     """Refuse a call unless a condition holds."""
     if not condition:
-        raise ClError(status, reason)
+        raise CallError(status, reason)
 
 
 def interrupted(interrupt: BaseException) -> None:

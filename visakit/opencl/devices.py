@@ -1,28 +1,27 @@
-"""The platform and its devices: one for each generation of GPUs that the program is to see."""
+"""The platform and its devices, as OpenCL describes them."""
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable
-from functools import cache
 
 import visakit
-from visakit.compiler.devices import compiler_driver, preferred_device
-from visakit.forks import cached_property
-from visakit.language.platforms import PLATFORMS, find
-from visakit.opencl import cl, info
-from visakit.opencl.errors import ClError
+from visakit.language.platforms import PLATFORMS
+from visakit.opencl import info
 from visakit.opencl.info import Answers, text, u32, u64
-from visakit.opencl.models import MODELS
-from visakit.opencl.objects import ClObject
-from visakit.opencl.settings import PLATFORM_SETTING
+from visakit.runtime import cl
+from visakit.runtime.device import (
+    IMAGE_BUFFER,
+    IMAGE_LAYERS,
+    IMAGE_SIDE,
+    VOLUME_SIDE,
+    Device,
+    Platform,
+    compiler,
+    platform,
+)
+from visakit.runtime.errors import CallError
 from vsim.command.driver import machine_memory
 
-MAXIMUM_ALLOCATION = 0xFFFF_0000
-"""Largest buffer in bytes: the size of a slot of the simulated address space."""
-IMAGE_SIDE, VOLUME_SIDE, IMAGE_LAYERS, IMAGE_BUFFER = 16384, 2048, 2048, 1 << 27
-"""Texels along an axis of an image, of one with depth; layers; texels of an image over a buffer."""
 ATOMIC_CAPABILITIES = (
     cl.CL_DEVICE_ATOMIC_ORDER_RELAXED | cl.CL_DEVICE_ATOMIC_ORDER_ACQ_REL | cl.CL_DEVICE_ATOMIC_ORDER_SEQ_CST
     | cl.CL_DEVICE_ATOMIC_SCOPE_WORK_ITEM | cl.CL_DEVICE_ATOMIC_SCOPE_WORK_GROUP | cl.CL_DEVICE_ATOMIC_SCOPE_DEVICE
@@ -33,6 +32,8 @@ _SINGLE = (
 )
 USM_CAPABILITIES = cl.CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL | cl.CL_UNIFIED_SHARED_MEMORY_CONCURRENT_ACCESS_INTEL
 FLOAT_CAPABILITIES = _SINGLE | cl.CL_FP_FMA
+
+
 Facts = Answers["Device"]
 
 
@@ -46,68 +47,10 @@ _EXTENSIONS = (
 )  # fmt: skip
 
 
-class Platform(ClObject):
-    """The only platform."""
-
-    invalid = cl.CL_INVALID_PLATFORM
-    title = "platform"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.devices = [Device(self, name) for name in _wanted_devices()]
-
-
-class Device(ClObject):
-    """A simulated GPU; ``name`` is the platform's, in the words of the tools."""
-
-    invalid = cl.CL_INVALID_DEVICE
-    title = "device"
-
-    def __init__(self, platform: Platform, name: str) -> None:
-        super().__init__()
-        self.platform_handle = platform.handle
-        self.name = name
-        self.model = MODELS[name]
-
-    def retain(self) -> None:
-        """Devices of a platform are not counted."""
-
-    def release(self) -> None:
-        """Devices of a platform are not counted."""
-
-    @property
-    def extensions(self) -> tuple[str, ...]:
-        """The extensions that work."""
-        double, images = ["cl_khr_fp64"], ["cl_khr_3d_image_writes", "cl_khr_depth_images"]
-        return (*_EXTENSIONS, *(double if self.model.has_double else []), *(images if self.model.has_images else []))
-
-    @cached_property
-    def maximum_allocation(self) -> int:
-        """Bytes of the largest buffer."""
-        return min(machine_memory() // 2, MAXIMUM_ALLOCATION)
-
-
-@cache
-def platform() -> Platform:
-    """The platform with its devices."""
-    return Platform()
-
-
-def compiler() -> str | None:
-    """The path of the compiler driver; None where it is not installed."""
-    return compiler_driver()
-
-
-def host_nanoseconds() -> int:
-    """The clock of all times that the driver gives."""
-    return time.perf_counter_ns()
-
-
-def _wanted_devices() -> list[str]:
-    """The names of the devices: those of the environment variable, else one that the compiler knows."""
-    wanted = os.environ.get(PLATFORM_SETTING, "")
-    names = [p.name for word in wanted.split(",") if (p := find(word.strip())) and p.name in MODELS]
-    return list(dict.fromkeys(names)) or [preferred_device()]
+def extensions(device: Device) -> tuple[str, ...]:
+    """The extensions that work."""
+    model, double, images = device.model, ["cl_khr_fp64"], ["cl_khr_3d_image_writes", "cl_khr_depth_images"]
+    return (*_EXTENSIONS, *(double if model.has_double else []), *(images if model.has_images else []))
 
 
 def _spirv_versions() -> tuple[tuple[int, int], ...]:
@@ -139,7 +82,11 @@ def _extension_versions(names: tuple[str, ...]) -> bytes:
 
 
 _VERSION_TEXT = f"OpenCL 3.0 visakit {visakit.__version__}"
+
+
 PLATFORM_EXTENSIONS = ("cl_khr_icd", "cl_khr_extended_versioning", "cl_khr_create_command_queue")
+
+
 PLATFORM_ANSWERS: Answers[Platform] = {
     cl.CL_PLATFORM_PROFILE: lambda p: text("FULL_PROFILE"),
     cl.CL_PLATFORM_VERSION: lambda p: text(_VERSION_TEXT),
@@ -180,8 +127,8 @@ _IDENTITY: Facts = {
     cl.CL_DEVICE_OPENCL_C_ALL_VERSIONS: lambda d: info.versioned(_c_versions(d)),
     cl.CL_DEVICE_OPENCL_C_FEATURES: lambda d: info.versioned(_features(d)),
     cl.CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED: lambda d: text(""),
-    cl.CL_DEVICE_EXTENSIONS: lambda d: text(" ".join(d.extensions)),
-    cl.CL_DEVICE_EXTENSIONS_WITH_VERSION: lambda d: _extension_versions(d.extensions),
+    cl.CL_DEVICE_EXTENSIONS: lambda d: text(" ".join(extensions(d))),
+    cl.CL_DEVICE_EXTENSIONS_WITH_VERSION: lambda d: _extension_versions(extensions(d)),
     cl.CL_DEVICE_PLATFORM: lambda d: u64(d.platform_handle),
     cl.CL_DEVICE_PARENT_DEVICE: _long(0),
     cl.CL_DEVICE_REFERENCE_COUNT: _number(1),
@@ -192,6 +139,8 @@ _IDENTITY: Facts = {
     cl.CL_DEVICE_ERROR_CORRECTION_SUPPORT: _number(0),
     cl.CL_DEVICE_PROFILING_TIMER_RESOLUTION: _long(1),
 }
+
+
 _HARDWARE: Facts = {
     cl.CL_DEVICE_IP_VERSION_INTEL: lambda d: u32(d.model.hardware.ip_number),
     cl.CL_DEVICE_ID_INTEL: lambda d: u32(d.model.hardware.device_id),
@@ -201,6 +150,8 @@ _HARDWARE: Facts = {
     cl.CL_DEVICE_NUM_THREADS_PER_EU_INTEL: lambda d: u32(d.model.hardware.threads),
     cl.CL_DEVICE_FEATURE_CAPABILITIES_INTEL: lambda d: u64(d.model.hardware.features),
 }
+
+
 _COMPILER: Facts = {
     cl.CL_DEVICE_COMPILER_AVAILABLE: lambda d: u32(compiler() is not None),
     cl.CL_DEVICE_LINKER_AVAILABLE: lambda d: u32(compiler() is not None),
@@ -209,6 +160,8 @@ _COMPILER: Facts = {
     cl.CL_DEVICE_IL_VERSION: lambda d: text(" ".join(f"SPIR-V_{a}.{b}" for a, b in _spirv_versions())),
     cl.CL_DEVICE_ILS_WITH_VERSION: lambda d: info.versioned([((*v, 0), "SPIR-V") for v in _spirv_versions()]),
 }
+
+
 _EXECUTION: Facts = {
     cl.CL_DEVICE_MAX_COMPUTE_UNITS: lambda d: u32(d.model.hardware.all_units),
     cl.CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS: _number(3),
@@ -244,6 +197,8 @@ _EXECUTION: Facts = {
     cl.CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS: _number(0),
     cl.CL_DEVICE_PIPE_MAX_PACKET_SIZE: _number(0),
 }
+
+
 _MEMORY: Facts = {
     cl.CL_DEVICE_GLOBAL_MEM_SIZE: lambda d: u64(machine_memory()),
     cl.CL_DEVICE_MAX_MEM_ALLOC_SIZE: lambda d: u64(d.maximum_allocation),
@@ -270,6 +225,8 @@ _MEMORY: Facts = {
     cl.CL_DEVICE_PREFERRED_GLOBAL_ATOMIC_ALIGNMENT: _number(0),
     cl.CL_DEVICE_PREFERRED_LOCAL_ATOMIC_ALIGNMENT: _number(0),
 }
+
+
 _NUMBERS: Facts = {
     cl.CL_DEVICE_SINGLE_FP_CONFIG: _long(FLOAT_CAPABILITIES | cl.CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT),
     cl.CL_DEVICE_HALF_FP_CONFIG: _long(FLOAT_CAPABILITIES),
@@ -289,6 +246,8 @@ _NUMBERS: Facts = {
     cl.CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE: lambda d: u32(d.model.has_double),
     cl.CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF: _number(8),
 }
+
+
 _IMAGES: Facts = {
     cl.CL_DEVICE_IMAGE_SUPPORT: _image(1, u32),
     cl.CL_DEVICE_MAX_READ_IMAGE_ARGS: _image(128, u32),
@@ -305,6 +264,8 @@ _IMAGES: Facts = {
     cl.CL_DEVICE_IMAGE_PITCH_ALIGNMENT: _number(0),
     cl.CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT: _number(0),
 }
+
+
 DEVICE_ANSWERS: Facts = {**_IDENTITY, **_HARDWARE, **_COMPILER, **_EXECUTION, **_MEMORY, **_NUMBERS, **_IMAGES}
 
 
@@ -312,15 +273,15 @@ def devices_of_type(wanted: int) -> list[Device]:
     """The devices that a type asks for.
 
     Raises:
-        ClError: no such type exists, or no device has it.
+        CallError: no such type exists, or no device has it.
     """
     known = cl.CL_DEVICE_TYPE_CPU | cl.CL_DEVICE_TYPE_GPU | cl.CL_DEVICE_TYPE_ACCELERATOR
     known |= cl.CL_DEVICE_TYPE_CUSTOM | cl.CL_DEVICE_TYPE_DEFAULT
     if wanted != cl.CL_DEVICE_TYPE_ALL and (not wanted or wanted & ~known):
-        raise ClError(cl.CL_INVALID_DEVICE_TYPE, f"{wanted:#x} is no type of devices")
+        raise CallError(cl.CL_INVALID_DEVICE_TYPE, f"{wanted:#x} is no type of devices")
     devices = platform().devices
     if wanted == cl.CL_DEVICE_TYPE_ALL or wanted & cl.CL_DEVICE_TYPE_GPU:
         return devices
     if wanted & cl.CL_DEVICE_TYPE_DEFAULT:
         return devices[:1]
-    raise ClError(cl.CL_DEVICE_NOT_FOUND, "all devices are GPUs")
+    raise CallError(cl.CL_DEVICE_NOT_FOUND, "all devices are GPUs")

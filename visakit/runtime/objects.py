@@ -16,11 +16,11 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Self
 
 from visakit.forks import free_in_child
-from visakit.opencl import cl, host
-from visakit.opencl.errors import ClError, require
+from visakit.runtime import cl, host
+from visakit.runtime.errors import CallError, require
 
-_ALIVE: weakref.WeakValueDictionary[int, ClObject] = weakref.WeakValueDictionary()
-_HELD: dict[int, ClObject] = {}
+_ALIVE: weakref.WeakValueDictionary[int, ApiObject] = weakref.WeakValueDictionary()
+_HELD: dict[int, ApiObject] = {}
 """Objects that the program holds. Other objects live as long as the driver refers to them."""
 _NUMBERS: dict[str, itertools.count[int]] = {}
 _CALL = threading.local()
@@ -64,7 +64,7 @@ def current_call() -> str:
     return str(getattr(_CALL, "name", "the driver"))
 
 
-class ClObject:
+class ApiObject:
     """Base of platforms, devices, contexts, queues, memory, samplers, programs, kernels and events.
 
     Attributes:
@@ -90,11 +90,11 @@ class ClObject:
         """The object of a handle.
 
         Raises:
-            ClError: it is no object of this class.
+            CallError: it is no object of this class.
         """
         item = _ALIVE.get(handle)
         if not isinstance(item, cls):
-            raise ClError(cls.invalid, f"{handle:#x} is no {cls.title}")
+            raise CallError(cls.invalid, f"{handle:#x} is no {cls.title}")
         return item
 
     @classmethod
@@ -119,11 +119,11 @@ class ClObject:
         weakref.finalize(self, function).atexit = False
 
 
-def give_handles(objects: Sequence[ClObject], count: int, target: int, count_ret: int) -> None:
+def give_handles(objects: Sequence[ApiObject], count: int, target: int, count_ret: int) -> None:
     """Write an array of handles and how many there are, as far as the program asks.
 
     Raises:
-        ClError: it asks for neither, or for an array without elements.
+        CallError: it asks for neither, or for an array without elements.
     """
     require(target or count_ret, cl.CL_INVALID_VALUE, "nothing is asked for")
     require(count or not target, cl.CL_INVALID_VALUE, "the array has no elements")

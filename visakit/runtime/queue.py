@@ -10,13 +10,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from visakit.opencl import cl, info
-from visakit.opencl.context import Context
-from visakit.opencl.device import Device
-from visakit.opencl.errors import ClError, interrupted
-from visakit.opencl.events import CHANGED, RUNNING, CommandQueue, Event, failed, has_ended
-from visakit.opencl.info import Answers
-from visakit.opencl.order import Turn
+from visakit.runtime import cl
+from visakit.runtime.context import Context
+from visakit.runtime.device import Device
+from visakit.runtime.errors import CallError, interrupted
+from visakit.runtime.events import CHANGED, RUNNING, CommandQueue, Event, failed, has_ended
+from visakit.runtime.order import Turn
 from vsim.engines.llvm.host import shutdown
 
 FAULT_SETTING = "VISAKIT_OPENCL_ON_FAULT"
@@ -28,7 +27,7 @@ class Command:
     """Something that a queue is to do.
 
     Attributes:
-        work: does it; raises :class:`ClError` with the status that the event is to have where it cannot be done.
+        work: does it; raises :class:`CallError` with the status that the event is to have where it cannot be done.
         waits: events that must be over before.
         is_barrier: whether later commands of the queue wait for it, and it waits for earlier ones.
     """
@@ -136,7 +135,7 @@ class Queue(CommandQueue):
         """Wait for all commands.
 
         Raises:
-            ClError: one of them failed, and the program was not told by this way so far.
+            CallError: one of them failed, and the program was not told by this way so far.
         """
         self.drain()
         if self.order is not None and self.context.order is not None:
@@ -144,7 +143,7 @@ class Queue(CommandQueue):
                 self.context.order.seen_all_of(self.order)
         if self.failure:
             status, self.failure = self.failure, 0
-            raise ClError(status, "a command of the queue failed")
+            raise CallError(status, "a command of the queue failed")
 
     def drain(self) -> None:
         """Wait for all commands, however they end."""
@@ -222,7 +221,7 @@ class Queue(CommandQueue):
         outer, RUNNING.command = getattr(RUNNING, "command", False), True
         try:
             command.work()
-        except ClError as problem:
+        except CallError as problem:
             return problem.status
         except shutdown.ProcessEndsError:
             return cl.CL_OUT_OF_RESOURCES
@@ -282,13 +281,3 @@ def _serve_one(reference: weakref.ref[Queue]) -> bool:
                 CHANGED.wait()
     queue.run(command)
     return True
-
-
-QUEUE_ANSWERS: Answers[Queue] = {
-    cl.CL_QUEUE_CONTEXT: lambda q: info.handle(q.context),
-    cl.CL_QUEUE_DEVICE: lambda q: info.handle(q.device),
-    cl.CL_QUEUE_REFERENCE_COUNT: lambda q: info.u32(q.references),
-    cl.CL_QUEUE_PROPERTIES: lambda q: info.u64(q.properties),
-    cl.CL_QUEUE_PROPERTIES_ARRAY: lambda q: q.given,
-    cl.CL_QUEUE_DEVICE_DEFAULT: lambda q: info.handle(None),
-}

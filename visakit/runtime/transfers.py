@@ -8,13 +8,13 @@ from typing import Protocol
 
 import numpy as np
 
-from visakit.opencl import cl
-from visakit.opencl.context import Context
-from visakit.opencl.objects import current_call
-from visakit.opencl.order import Turn
-from visakit.opencl.queue import Queue
-from visakit.opencl.rectangles import Rectangle
-from visakit.opencl.svm import find
+from visakit.runtime import cl
+from visakit.runtime.context import Context
+from visakit.runtime.objects import current_call
+from visakit.runtime.order import Turn
+from visakit.runtime.queue import Queue
+from visakit.runtime.rectangles import Rectangle
+from visakit.runtime.svm import find
 from vsim.checks.accesses import RECORD
 from vsim.checks.findings import MAPPED
 from vsim.checks.queued import LaunchAccesses, united

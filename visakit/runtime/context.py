@@ -8,19 +8,18 @@ import weakref
 from collections.abc import Sequence
 
 from visakit.diagnostics import Diagnostic, render
-from visakit.opencl import cl, host, info
-from visakit.opencl.allocation import Shared, free_all
-from visakit.opencl.device import Device, Platform, platform
-from visakit.opencl.errors import ClError, require
-from visakit.opencl.info import Answers
-from visakit.opencl.objects import ClObject
-from visakit.opencl.order import Order
-from visakit.opencl.settings import watches_races
-from visakit.opencl.texts import in_files
+from visakit.runtime import cl, host
+from visakit.runtime.allocation import Shared, free_all
+from visakit.runtime.device import Device
+from visakit.runtime.errors import require
+from visakit.runtime.objects import ApiObject
+from visakit.runtime.order import Order
+from visakit.runtime.settings import watches_races
+from visakit.runtime.texts import in_files
 from vsim.memory.memory import AddressSpace
 
 
-class Context(ClObject):
+class Context(ApiObject):
     """Devices whose queues share memory and programs.
 
     Attributes:
@@ -43,7 +42,7 @@ class Context(ClObject):
         self.space = AddressSpace()
         self.shared: dict[int, Shared] = {}
         self.allocations = 0
-        self.queues: weakref.WeakSet[ClObject] = weakref.WeakSet()
+        self.queues: weakref.WeakSet[ApiObject] = weakref.WeakSet()
         self.order = Order() if watches_races() else None
         shared = self.shared
         self.at_end(lambda: free_all(shared))
@@ -76,37 +75,3 @@ def say(message: str) -> None:
     with contextlib.suppress(OSError, ValueError):
         if sys.stderr is not None:
             print(message, file=sys.stderr, flush=True)
-
-
-def read_properties(address: int) -> bytes:
-    """The properties of a new context as they were given.
-
-    Raises:
-        ClError: a property is not known, or names another platform.
-    """
-    if not address:
-        return b""
-    pairs = host.properties(address)
-    names = [name for name, _ in pairs]
-    for name, value in pairs:
-        if name == cl.CL_CONTEXT_PLATFORM:
-            require(value == platform().handle, cl.CL_INVALID_PLATFORM, "the platform is another driver's")
-        elif name == cl.CL_CONTEXT_INTEROP_USER_SYNC:
-            require(value in (0, 1), cl.CL_INVALID_PROPERTY, f"{value:#x} is no truth value")
-        else:
-            raise ClError(cl.CL_INVALID_PROPERTY, f"{name:#x} is no property of contexts here")
-        require(names.count(name) == 1, cl.CL_INVALID_PROPERTY, "a property is given twice")
-    return host.pack_sizes([n for pair in pairs for n in pair] + [0])
-
-
-def find_platform(handle: int) -> Platform:
-    """The platform; null is it, too."""
-    return Platform.find(handle) if handle else platform()
-
-
-CONTEXT_ANSWERS: Answers[Context] = {
-    cl.CL_CONTEXT_REFERENCE_COUNT: lambda c: info.u32(c.references),
-    cl.CL_CONTEXT_NUM_DEVICES: lambda c: info.u32(len(c.devices)),
-    cl.CL_CONTEXT_DEVICES: lambda c: info.handles(c.devices),
-    cl.CL_CONTEXT_PROPERTIES: lambda c: c.properties,
-}

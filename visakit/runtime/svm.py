@@ -5,12 +5,12 @@ The simulated address of such memory is chosen as that of any buffer, and memory
 
 from __future__ import annotations
 
-from visakit.opencl import cl, host
-from visakit.opencl.allocation import Shared, map_memory, readable, unmap_memory
-from visakit.opencl.context import Context
-from visakit.opencl.device import Device
-from visakit.opencl.errors import require
-from visakit.opencl.objects import current_call
+from visakit.runtime import cl, host
+from visakit.runtime.allocation import Shared, map_memory, readable, unmap_memory
+from visakit.runtime.context import Context
+from visakit.runtime.device import Device
+from visakit.runtime.errors import require
+from visakit.runtime.objects import current_call
 
 _WORDS = {
     cl.CL_MEM_TYPE_UNKNOWN_INTEL: "SVM", cl.CL_MEM_TYPE_HOST_INTEL: "host", cl.CL_MEM_TYPE_DEVICE_INTEL: "device",

@@ -8,8 +8,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from visakit.opencl import cl
-from visakit.opencl.errors import ClError, require
+from visakit.runtime import cl
+from visakit.runtime.errors import CallError, require
 
 _HEADER_WORDS = 5
 _DECORATE, _SPEC_ID = 71, 1
@@ -30,7 +30,7 @@ def specialised(module: bytes, number: int, value: bytes) -> bytes:
     """The module with another value for the constant of a number.
 
     Raises:
-        ClError: there is no such constant, or it has another size.
+        CallError: there is no such constant, or it has another size.
     """
     require(len(module) % 4 == 0, cl.CL_INVALID_PROGRAM, "the module is damaged")
     words = struct.unpack(f"<{len(module) // 4}I", module)
@@ -55,5 +55,5 @@ def specialised(module: bytes, number: int, value: bytes) -> bytes:
             require(len(value) == 1, cl.CL_INVALID_VALUE, f"a truth value has a byte, found {len(value)}")
             changed[position] = words[position] & ~0xFFFF | (_TRUE if any(value) else _FALSE)
     if not is_known:
-        raise ClError(cl.CL_INVALID_SPEC_ID, f"the module has no specialisation constant {number}")
+        raise CallError(cl.CL_INVALID_SPEC_ID, f"the module has no specialisation constant {number}")
     return struct.pack(f"<{len(changed)}I", *changed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import weakref
 from collections.abc import Sequence
@@ -11,17 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.diagnostics import Label, SimulationError, Span, VisaError
 from visakit.objects.yaml_lines import Tree
-from visakit.opencl import cl, ending, host, info, svm
-from visakit.opencl.context import say
-from visakit.opencl.device import Device
-from visakit.opencl.errors import ClError, first_message, require
-from visakit.opencl.images import Image, Sampler
-from visakit.opencl.info import Answers
-from visakit.opencl.memory import Buffer, Memory
-from visakit.opencl.objects import ClObject
-from visakit.opencl.order import Turn
-from visakit.opencl.programs import Program
-from visakit.opencl.settings import checks, engine, is_checking, schedule, thread_count
+from visakit.runtime import cl, ending, host, svm
+from visakit.runtime.context import say
+from visakit.runtime.device import Device
+from visakit.runtime.errors import CallError, first_message, require
+from visakit.runtime.images import Image, Sampler
+from visakit.runtime.memory import Buffer, Memory
+from visakit.runtime.objects import ApiObject
+from visakit.runtime.order import Turn
+from visakit.runtime.programs import Program
+from visakit.runtime.settings import checks, engine, is_checking, schedule, thread_count
 from vsim.launch.last_launch import can_repeat, with_numbers
 from vsim.launch.launch import Argument, Launch, LocalArgument, ScalarArgument
 
@@ -48,7 +46,6 @@ _QUALIFIERS = {
     "volatile": cl.CL_KERNEL_ARG_TYPE_VOLATILE, "pipe": cl.CL_KERNEL_ARG_TYPE_PIPE,
 }  # fmt: skip
 
-_SHOWN_ATTRIBUTES = ("reqd_work_group_size", "work_group_size_hint", "vec_type_hint", "intel_reqd_sub_group_size")
 _IMAGE_KINDS = {
     "image1d": cl.CL_MEM_OBJECT_IMAGE1D, "image1d_buffer": cl.CL_MEM_OBJECT_IMAGE1D_BUFFER,
     "image1d_array": cl.CL_MEM_OBJECT_IMAGE1D_ARRAY, "image2d": cl.CL_MEM_OBJECT_IMAGE2D,
@@ -126,7 +123,7 @@ class HeldArgument:
     """An argument of a command: its value for a launch, and the object that must live until the kernel has run."""
 
     argument: Argument
-    held: ClObject | None = None
+    held: ApiObject | None = None
 
 
 class RepeatableLaunch(NamedTuple):
@@ -143,7 +140,7 @@ class Setting(NamedTuple):
     """An argument that was set. A kernel does not keep its objects alive: the program must, until it is enqueued."""
 
     argument: Argument
-    object: weakref.ref[ClObject] | None
+    object: weakref.ref[ApiObject] | None
 
     @classmethod
     def of(cls, given: HeldArgument) -> Setting:
@@ -154,14 +151,14 @@ class Setting(NamedTuple):
         """The argument for a command, which keeps the object.
 
         Raises:
-            ClError: the object was released.
+            CallError: the object was released.
         """
         held = self.object() if self.object is not None else None
         require(self.object is None or held is not None, cl.CL_INVALID_KERNEL_ARGS, "an argument was released")
         return HeldArgument(self.argument, held)
 
 
-class Kernel(ClObject):
+class Kernel(ApiObject):
     """A kernel with its arguments.
 
     Attributes:
@@ -195,7 +192,7 @@ class Kernel(ClObject):
         """Set an argument out of the program's memory.
 
         Raises:
-            ClError: there is no such argument, or its value is invalid.
+            CallError: there is no such argument, or its value is invalid.
         """
         parameter = self.parameter(index)
         if parameter.kind == "local":
@@ -228,7 +225,7 @@ class Kernel(ClObject):
         """Set an argument to an address in memory that the program shares with kernels.
 
         Raises:
-            ClError: there is no such argument, or no such memory.
+            CallError: there is no such argument, or no such memory.
         """
         parameter = self.parameter(index)
         require(parameter.kind == "buffer", cl.CL_INVALID_ARG_INDEX, f"argument {index} is no pointer")
@@ -255,7 +252,7 @@ class Kernel(ClObject):
         """The parameter of a number.
 
         Raises:
-            ClError: it has fewer.
+            CallError: it has fewer.
         """
         require(index < len(self.parameters), cl.CL_INVALID_ARG_INDEX, f"'{self.name}' has no argument {index}")
         return self.parameters[index]
@@ -264,7 +261,7 @@ class Kernel(ClObject):
         """All arguments.
 
         Raises:
-            ClError: one was not set.
+            CallError: one was not set.
         """
         missing = [n for n, setting in enumerate(self.arguments) if setting is None]
         require(not missing, cl.CL_INVALID_KERNEL_ARGS, f"arguments {missing} of '{self.name}' were not set")
@@ -282,7 +279,7 @@ class Kernel(ClObject):
             turn: the place of the command in the order of commands, if races of launches are checked.
 
         Raises:
-            ClError: the kernel did something without a defined result; the report is printed.
+            CallError: the kernel did something without a defined result; the report is printed.
         """
         try:
             program = self.loaded[device]
@@ -290,10 +287,10 @@ class Kernel(ClObject):
         except SimulationError as error:
             host.print_text(error.printf)
             self.report(error, given)
-            raise ClError(cl.CL_OUT_OF_RESOURCES, first_message(error)) from None
+            raise CallError(cl.CL_OUT_OF_RESOURCES, first_message(error)) from None
         except VisaError as error:
             self.report(error, given)
-            raise ClError(cl.CL_INVALID_KERNEL_ARGS, first_message(error)) from None
+            raise CallError(cl.CL_INVALID_KERNEL_ARGS, first_message(error)) from None
         if result.printed:
             host.print_text(result.printf)
         if diagnostics := result.diagnostics:
@@ -375,87 +372,13 @@ def _image_argument(parameter: KernelParameter, memory: Memory) -> HeldArgument:
     return HeldArgument(memory.argument, memory)
 
 
-def sub_group_answer(kernel: Kernel, device: Device, name: int, given: Sequence[int], room: int) -> bytes:
-    """An answer about sub-groups.
-
-    Args:
-        given: the local size or the number of sub-groups that the question is about.
-        room: dimensions of the local size that is asked for.
-
-    Raises:
-        ClError: it is no question that has an answer.
-    """
-    simd = kernel.signatures[device].simd
-    most = group_limit(kernel, device) // simd
-    items = math.prod(given)
-    ranges = (cl.CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, cl.CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE)
-    if name in ranges:
-        require(1 <= len(given) <= 3, cl.CL_INVALID_VALUE, "a local size has one to three dimensions")
-        return info.u64(min(simd, items) if name == ranges[0] else -(-items // simd))
-    if name == cl.CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT:
-        require(len(given) == 1, cl.CL_INVALID_VALUE, "the question is about one number of sub-groups")
-        fits = 0 < given[0] <= most
-        return info.sizes([given[0] * simd if fits else 0, *[int(fits)] * (max(room, 1) - 1)])
-    if name == cl.CL_KERNEL_MAX_NUM_SUB_GROUPS:
-        return info.u64(most)
-    if name == cl.CL_KERNEL_COMPILE_NUM_SUB_GROUPS:
-        return info.u64(0)
-    if name == cl.CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL:
-        return info.u64(_required_sub_group(kernel, device))
-    raise ClError(cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
-
-
-def _attributes(kernel: Kernel, device: Device) -> Tree:
+def attributes(kernel: Kernel, device: Device) -> Tree:
     """The attributes that the source gives the kernel."""
     entries = kernel.loaded[device].tree.get("kernels") or []
     assert isinstance(entries, list)
     own: Tree = next((e for e in entries if e.get("name") == kernel.name), {})
     attributes = own.get("user_attributes") or {}
     return attributes if isinstance(attributes, dict) else {}
-
-
-def _required_sub_group(kernel: Kernel, device: Device) -> int:
-    """The SIMD width that the source asks for; 0 where the compiler chose."""
-    size = _attributes(kernel, device).get("intel_reqd_sub_group_size", 0)
-    return int(size) if isinstance(size, int) else 0
-
-
-def _attribute_text(kernel: Kernel) -> str:
-    """The attributes as the source has them."""
-    device = next(iter(kernel.signatures))
-    words = []
-    for name, value in _attributes(kernel, device).items():
-        if name in _SHOWN_ATTRIBUTES:
-            shown = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-            words.append(f"{name}({shown})")
-    return " ".join(words)
-
-
-KERNEL_ANSWERS: Answers[Kernel] = {
-    cl.CL_KERNEL_FUNCTION_NAME: lambda k: info.text(k.name),
-    cl.CL_KERNEL_NUM_ARGS: lambda k: info.u32(len(k.parameters)),
-    cl.CL_KERNEL_REFERENCE_COUNT: lambda k: info.u32(k.references),
-    cl.CL_KERNEL_CONTEXT: lambda k: info.handle(k.program.context),
-    cl.CL_KERNEL_PROGRAM: lambda k: info.handle(k.program),
-    cl.CL_KERNEL_ATTRIBUTES: lambda k: info.text(_attribute_text(k)),
-}
-PARAMETER_ANSWERS: Answers[KernelParameter] = {
-    cl.CL_KERNEL_ARG_ADDRESS_QUALIFIER: lambda p: info.u32(p.address),
-    cl.CL_KERNEL_ARG_ACCESS_QUALIFIER: lambda p: info.u32(p.access),
-    cl.CL_KERNEL_ARG_TYPE_NAME: lambda p: info.text(p.type_name),
-    cl.CL_KERNEL_ARG_TYPE_QUALIFIER: lambda p: info.u64(p.qualifiers),
-    cl.CL_KERNEL_ARG_NAME: lambda p: info.text(p.name),
-}
-
-
-Asked = tuple[Kernel, Device]
-WORK_GROUP_ANSWERS: Answers[Asked] = {
-    cl.CL_KERNEL_WORK_GROUP_SIZE: lambda a: info.u64(group_limit(*a)),
-    cl.CL_KERNEL_COMPILE_WORK_GROUP_SIZE: lambda a: info.sizes(_three(a[0].signatures[a[1]].required_size)),
-    cl.CL_KERNEL_LOCAL_MEM_SIZE: lambda a: info.u64(local_bytes(*a)),
-    cl.CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE: lambda a: info.u64(a[0].signatures[a[1]].simd),
-    cl.CL_KERNEL_PRIVATE_MEM_SIZE: lambda a: info.u64(_private_bytes(a[0].signatures[a[1]])),
-}
 
 
 def group_limit(kernel: Kernel, device: Device) -> int:
@@ -469,9 +392,5 @@ def local_bytes(kernel: Kernel, device: Device) -> int:
     return kernel.signatures[device].slm_size + given
 
 
-def _three(size: Sequence[int] | None) -> list[int]:
-    return [*(size or (0, 0, 0)), 1, 1][:3]
-
-
-def _private_bytes(signature: KernelSignature) -> int:
+def private_bytes(signature: KernelSignature) -> int:
     return (signature.private_size + signature.scratch_size) // max(1, signature.simd)

@@ -12,8 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from visakit.opencl import cl
-from visakit.opencl.errors import require
+from visakit.runtime import cl
+from visakit.runtime.errors import require
 from vsim.launch.arrays import Bytes
 
 POINTER = 8
@@ -68,7 +68,7 @@ def read_sizes(address: int, count: int) -> tuple[int, ...]:
     """Numbers of eight bytes: sizes, pointers, handles.
 
     Raises:
-        ClError: there are more than any program has.
+        CallError: there are more than any program has.
     """
     require(count <= MAXIMUM_COUNT, cl.CL_INVALID_VALUE, f"an array has up to {MAXIMUM_COUNT} elements, found {count}")
     return struct.unpack(f"<{count}Q", ctypes.string_at(address, POINTER * count)) if count else ()

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from visakit.opencl import cl
-from visakit.opencl.errors import require
+from visakit.runtime import cl
+from visakit.runtime.errors import require
 from vsim.launch.arrays import Array, Bytes
 
 
@@ -32,7 +32,7 @@ class Rectangle(NamedTuple):
         """A box at an origin (bytes, row, slice); a pitch of 0 means no gaps.
 
         Raises:
-            ClError: a pitch is smaller than a row or slice.
+            CallError: a pitch is smaller than a row or slice.
         """
         width, height, depth = region
         require(not row or row >= width, cl.CL_INVALID_VALUE, f"rows of {width} bytes are {row} bytes apart")

@@ -20,7 +20,7 @@ from zlib import crc32
 from visakit.diagnostics import Diagnostic, Span, VisaError
 from visakit.file_kinds import source_language
 from visakit.files import make_directory, write_bytes
-from visakit.opencl.settings import kept_texts
+from visakit.runtime.settings import kept_texts
 
 _NO_NAME, _LONGEST = re.compile(r"[^\w.-]+"), 100
 _WRITTEN: dict[str, int] = {}

@@ -36,8 +36,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol
 
-from visakit.opencl import events
-from visakit.opencl.settings import engine
+from visakit.runtime import events
+from visakit.runtime.settings import engine
 from vsim.engines.llvm.host import shutdown
 
 

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from visakit.diagnostics import VisaError
 from visakit.forks import free_in_child
 from visakit.objects.image import DATA_BASE, SLOT
-from visakit.opencl import cl, info
-from visakit.opencl.compiler import Made, is_bitcode, is_spirv, linked, log_of, object_of, whole_program
-from visakit.opencl.context import Context
-from visakit.opencl.device import Device
-from visakit.opencl.errors import ClError, require
-from visakit.opencl.info import Answers
-from visakit.opencl.objects import ClObject
-from visakit.opencl.texts import ProgramTexts, keep_source
+from visakit.runtime import cl
+from visakit.runtime.compiler import Made, is_bitcode, is_spirv, linked, log_of, object_of, whole_program
+from visakit.runtime.context import Context
+from visakit.runtime.device import Device
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.objects import ApiObject
+from visakit.runtime.texts import ProgramTexts, keep_source
 
 if TYPE_CHECKING:
     from vsim.launch.signature import KernelSignature
@@ -49,7 +48,7 @@ class Build:
     kernels: list[str] = field(default_factory=list)
 
 
-class Program(ClObject):
+class Program(ApiObject):
     """A program of a context.
 
     Attributes:
@@ -87,7 +86,7 @@ class Program(ClObject):
         """Build it for devices.
 
         Raises:
-            ClError: it has kernels, cannot be built, or has errors, which the log then shows.
+            CallError: it has kernels, cannot be built, or has errors, which the log then shows.
         """
         self.check_changeable()
         keep_source(self.name, self.source)
@@ -103,11 +102,11 @@ class Program(ClObject):
         """Make objects of it for devices, which are linked later.
 
         Raises:
-            ClError: it has kernels, no source, or errors, which the log then shows.
+            CallError: it has kernels, no source, or errors, which the log then shows.
         """
         self.check_changeable()
         if self.source is None:
-            raise ClError(cl.CL_INVALID_OPERATION, "the program has no source")
+            raise CallError(cl.CL_INVALID_OPERATION, "the program has no source")
         for device in devices:
             if self.is_intermediate:
                 made = Made(self.source, "")
@@ -129,7 +128,7 @@ class Program(ClObject):
         """Make the compiler's result for a device the build.
 
         Raises:
-            ClError: with ``unknown_options``, the compiler does not know an option.
+            CallError: with ``unknown_options``, the compiler does not know an option.
         """
         status = cl.CL_BUILD_SUCCESS if made.data else cl.CL_BUILD_ERROR
         build = self.builds[device] = Build(status, options, made.log, made.data)
@@ -181,7 +180,7 @@ class Program(ClObject):
         """The programs that can run, by device; none where the source has no kernel.
 
         Raises:
-            ClError: it is built for no device.
+            CallError: it is built for no device.
         """
         built = cl.CL_BUILD_SUCCESS, cl.CL_PROGRAM_BINARY_TYPE_EXECUTABLE
         is_built = any((build.status, build.binary_type) == built for build in self.builds.values())
@@ -192,7 +191,7 @@ class Program(ClObject):
         """Requirements of a kernel for a launch, by device.
 
         Raises:
-            ClError: there is no such kernel, or it cannot run.
+            CallError: there is no such kernel, or it cannot run.
         """
         programs = self.executables()
         known = {name for device in programs for name in self.builds[device].kernels}
@@ -201,7 +200,7 @@ class Program(ClObject):
             return {device: program.signature(kernel) for device, program in programs.items()}
         except VisaError as error:
             self.context.report_all(error.diagnostics)
-            raise ClError(cl.CL_INVALID_KERNEL_DEFINITION, str(error)) from None
+            raise CallError(cl.CL_INVALID_KERNEL_DEFINITION, str(error)) from None
 
     def kernel_is_gone(self) -> None:
         """A kernel of it is held no more."""
@@ -239,7 +238,7 @@ def link(context: Context, devices: Sequence[Device], programs: Sequence[Program
     """A program of objects and libraries.
 
     Raises:
-        ClError: a program is invalid, or the compiler does not know an option.
+        CallError: a program is invalid, or the compiler does not know an option.
     """
     is_library = "-create-library" in options.split()
     kinds = (cl.CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT, cl.CL_PROGRAM_BINARY_TYPE_LIBRARY)
@@ -253,27 +252,3 @@ def link(context: Context, devices: Sequence[Device], programs: Sequence[Program
         kind = cl.CL_PROGRAM_BINARY_TYPE_LIBRARY if is_library else cl.CL_PROGRAM_BINARY_TYPE_EXECUTABLE
         made.take(device, options, result, kind, cl.CL_INVALID_LINKER_OPTIONS)
     return made
-
-
-PROGRAM_ANSWERS: Answers[Program] = {
-    cl.CL_PROGRAM_REFERENCE_COUNT: lambda p: info.u32(p.references),
-    cl.CL_PROGRAM_CONTEXT: lambda p: info.handle(p.context),
-    cl.CL_PROGRAM_NUM_DEVICES: lambda p: info.u32(len(p.builds)),
-    cl.CL_PROGRAM_DEVICES: lambda p: info.handles(list(p.builds)),
-    cl.CL_PROGRAM_SOURCE: lambda p: (b"" if p.is_intermediate else p.source or b"") + b"\0",
-    cl.CL_PROGRAM_IL: lambda p: (p.source or b"") if p.is_intermediate else b"",
-    cl.CL_PROGRAM_BINARY_SIZES: lambda p: info.sizes([len(b.binary) for b in p.builds.values()]),
-    cl.CL_PROGRAM_NUM_KERNELS: lambda p: info.u64(len(p.kernel_names())),
-    cl.CL_PROGRAM_KERNEL_NAMES: lambda p: info.text(";".join(p.kernel_names())),
-    cl.CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT: lambda p: info.u32(0),
-    cl.CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT: lambda p: info.u32(0),
-}
-BUILD_ANSWERS: Answers[Build] = {
-    cl.CL_PROGRAM_BUILD_STATUS: lambda b: info.u32(b.status),
-    cl.CL_PROGRAM_BUILD_OPTIONS: lambda b: info.text(b.options),
-    cl.CL_PROGRAM_BUILD_LOG: lambda b: info.text(b.log),
-    cl.CL_PROGRAM_BINARY_TYPE: lambda b: info.u32(b.binary_type),
-    cl.CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE: lambda b: info.u64(
-        sum(data.size for data in b.loaded.data) if b.loaded else 0
-    ),
-}
