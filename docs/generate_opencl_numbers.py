@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "visakit" / "runtime" / "cl.py"
-FOLDERS = ("visakit/runtime", "visakit/opencl", "tests")
+FOLDERS = ("visakit/runtime", "visakit/opencl", "visakit/levelzero", "tests")
 HEADERS = Path("/usr/include/CL")
 FILES = ("cl.h", "cl_ext.h", "cl_ext_intel.h", "cl_icd.h")
 _DEFINITION = re.compile(r"^#define (CL_\w+)[ \t]+(-?\w+|\(1 << \d+\))[ \t]*(?:/\*.*)?$", re.MULTILINE)

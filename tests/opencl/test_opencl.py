@@ -19,11 +19,11 @@ from visakit.diagnostics import FileError
 from visakit.objects.elf import read_elf
 from visakit.opencl import interface
 from visakit.opencl.calls import load
-from visakit.opencl.calls.enqueue import FILL_BLOCK
 from visakit.opencl.devices import DEVICE_ANSWERS
 from visakit.runtime import cl, device, kernels
 from visakit.runtime.queue import Queue
 from visakit.runtime.rectangles import Rectangle, overlap
+from visakit.runtime.transfers import FILL_BLOCK
 
 XELP = (DATA / "zebins" / "xelp.bin").read_bytes()
 NOTIFY = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
@@ -677,6 +677,7 @@ def test_wrong_words_are_wrong_usage(capsys, monkeypatch):
 
 def test_a_file_that_is_no_program(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("visakit.opencl.library.icd_folder", lambda: "")
+    monkeypatch.setattr("visakit.opencl.library.library_path", lambda: "")
     (tmp_path / "k.cl").write_text("kernel void k() {}")
     code, _, text = said(capsys, "exec", str(tmp_path / "k.cl"))
     assert (

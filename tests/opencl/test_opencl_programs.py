@@ -23,7 +23,7 @@ def missing(*, compiler=True):
     lacks = [row.what for row in doctor.findings() if row.is_needed and not row.found]
     if not any(Path(folder, "CL/cl.h").exists() for folder in ("/usr/include", "/usr/local/include")):
         lacks.append("headers of OpenCL")
-    if not doctor.loader():
+    if not doctor.loader("OpenCL"):
         lacks.append("an OpenCL loader")
     if compiler and shutil.which("ocloc") is None:
         lacks.append("ocloc")

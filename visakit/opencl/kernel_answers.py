@@ -10,9 +10,15 @@ from visakit.opencl.info import Answers
 from visakit.runtime import cl
 from visakit.runtime.device import Device
 from visakit.runtime.errors import CallError, require
-from visakit.runtime.kernels import Kernel, KernelParameter, attributes, group_limit, local_bytes, private_bytes
-
-_SHOWN_ATTRIBUTES = ("reqd_work_group_size", "work_group_size_hint", "vec_type_hint", "intel_reqd_sub_group_size")
+from visakit.runtime.kernels import (
+    Kernel,
+    KernelParameter,
+    attribute_text,
+    group_limit,
+    local_bytes,
+    private_bytes,
+    required_sub_group,
+)
 
 
 def sub_group_answer(kernel: Kernel, device: Device, name: int, given: Sequence[int], room: int) -> bytes:
@@ -41,25 +47,8 @@ def sub_group_answer(kernel: Kernel, device: Device, name: int, given: Sequence[
     if name == cl.CL_KERNEL_COMPILE_NUM_SUB_GROUPS:
         return info.u64(0)
     if name == cl.CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL:
-        return info.u64(_required_sub_group(kernel, device))
+        return info.u64(required_sub_group(kernel, device))
     raise CallError(cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
-
-
-def _required_sub_group(kernel: Kernel, device: Device) -> int:
-    """The SIMD width that the source asks for; 0 where the compiler chose."""
-    size = attributes(kernel, device).get("intel_reqd_sub_group_size", 0)
-    return int(size) if isinstance(size, int) else 0
-
-
-def _attribute_text(kernel: Kernel) -> str:
-    """The attributes as the source has them."""
-    device = next(iter(kernel.signatures))
-    words = []
-    for name, value in attributes(kernel, device).items():
-        if name in _SHOWN_ATTRIBUTES:
-            shown = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-            words.append(f"{name}({shown})")
-    return " ".join(words)
 
 
 KERNEL_ANSWERS: Answers[Kernel] = {
@@ -68,7 +57,7 @@ KERNEL_ANSWERS: Answers[Kernel] = {
     cl.CL_KERNEL_REFERENCE_COUNT: lambda k: info.u32(k.references),
     cl.CL_KERNEL_CONTEXT: lambda k: info.handle(k.program.context),
     cl.CL_KERNEL_PROGRAM: lambda k: info.handle(k.program),
-    cl.CL_KERNEL_ATTRIBUTES: lambda k: info.text(_attribute_text(k)),
+    cl.CL_KERNEL_ATTRIBUTES: lambda k: info.text(attribute_text(k)),
 }
 
 

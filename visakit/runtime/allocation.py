@@ -14,6 +14,8 @@ from vsim.memory.memory import PAGE, Buffer
 
 _FIXED = 0x100000
 """``MAP_FIXED_NOREPLACE``: there or not at all."""
+_REPLACE = 0x10
+"""``MAP_FIXED``: in the place of what is mapped there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,19 @@ def map_memory(address: int, size: int) -> bool:
     if mapped is not None and mapped != address and mapped != ctypes.c_void_p(-1).value:
         _system().unmap(mapped, size)  # An old system, which takes the address for a wish.
     return bool(mapped == address)
+
+
+def map_file(address: int, size: int, file: int, offset: int) -> bool:
+    """Whether a part of a file could be mapped over memory that is mapped at an address."""
+    flags = mmap.MAP_SHARED | _REPLACE
+    mapped = _system().map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, file, offset)
+    return bool(mapped == address)
+
+
+def map_zeros(address: int, size: int) -> bool:
+    """Whether zeros could be mapped over memory that is mapped at an address."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _REPLACE
+    return bool(_system().map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0) == address)
 
 
 def unmap_memory(address: int, size: int) -> None:

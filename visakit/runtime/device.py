@@ -29,19 +29,19 @@ class Platform(ApiObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self.devices = [Device(self, name) for name in _wanted_devices()]
+        self.devices = [Device(self, name, index) for index, name in enumerate(_wanted_devices())]
 
 
 class Device(ApiObject):
-    """A simulated GPU; ``name`` is the platform's, in the words of the tools."""
+    """A simulated GPU; ``name`` is the platform's, in the words of the tools, ``index`` its place among the devices."""
 
     invalid = cl.CL_INVALID_DEVICE
     title = "device"
 
-    def __init__(self, platform: Platform, name: str) -> None:
+    def __init__(self, platform: Platform, name: str, index: int = 0) -> None:
         super().__init__()
         self.platform_handle = platform.handle
-        self.name = name
+        self.name, self.index = name, index
         self.model = MODELS[name]
 
     def retain(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from visakit.runtime import cl
 from visakit.runtime.context import Context
@@ -22,6 +23,24 @@ Callback = Callable[[int], None]
 """Is told the status."""
 
 
+class Awaited(Protocol):
+    """Something that commands and the program wait for: an event.
+
+    Attributes:
+        turn: the place of the command that completes it in the order of commands; None if the program does.
+    """
+
+    turn: Turn | None
+
+    @property
+    def status(self) -> int:
+        """The status; negative if it went wrong."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing waits for it any more."""
+
+
 class CommandQueue(ApiObject):
     """A queue, as events see it."""
 
@@ -30,7 +49,7 @@ class CommandQueue(ApiObject):
         """Whether the program may ask for times."""
         raise NotImplementedError
 
-    def help_until(self, event: Event) -> None:
+    def help_until(self, event: Awaited) -> None:
         """Run ready commands in the caller's thread, until a command is over or another thread runs it."""
         raise NotImplementedError
 
@@ -118,6 +137,23 @@ class Event(ApiObject):
         return self.status
 
 
+def wait_within(awaited: Awaited, nanoseconds: int) -> bool:
+    """Wait for a time until something is over; whether it is. A thread that runs a command does not wait.
+
+    Raises:
+        CallError: the process ends.
+    """
+    end = host_nanoseconds() + nanoseconds
+    with CHANGED:
+        while not awaited.is_over:
+            require(not _has_ended, cl.CL_OUT_OF_RESOURCES, "the process ends")
+            left = end - host_nanoseconds()
+            if left <= 0 or getattr(RUNNING, "command", False):
+                return False
+            CHANGED.wait(min(left / 1e9, threading.TIMEOUT_MAX))
+    return True
+
+
 def let_go() -> None:
     """The process ends: waiting threads return, and no command begins."""
     global _has_ended
@@ -167,6 +203,6 @@ def wait_for(events: Iterable[Event]) -> None:
         raise CallError(cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "a command that was waited for failed")
 
 
-def failed(events: Sequence[Event]) -> bool:
+def failed(events: Sequence[Awaited]) -> bool:
     """Whether one of them went wrong."""
     return any(event.status < 0 for event in events)

@@ -62,7 +62,15 @@ class Format(NamedTuple):
             CallError: images do not have this format here.
         """
         require(address, cl.CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, "there is no format")
-        order, element = struct.unpack("<II", host.read(address, 8))
+        return cls.of(*struct.unpack("<II", host.read(address, 8)))
+
+    @classmethod
+    def of(cls, order: int, element: int) -> Format:
+        """The format of an order of components and a type.
+
+        Raises:
+            CallError: images do not have this format here.
+        """
         known = order in ORDERS and element in ELEMENTS
         require(known, cl.CL_IMAGE_FORMAT_NOT_SUPPORTED, f"order {order:#x}, type {element:#x}")
         name = ImageFormat(ORDERS[order], ELEMENTS[element])

@@ -394,3 +394,23 @@ def local_bytes(kernel: Kernel, device: Device) -> int:
 
 def private_bytes(signature: KernelSignature) -> int:
     return (signature.private_size + signature.scratch_size) // max(1, signature.simd)
+
+
+_SHOWN_ATTRIBUTES = ("reqd_work_group_size", "work_group_size_hint", "vec_type_hint", "intel_reqd_sub_group_size")
+
+
+def required_sub_group(kernel: Kernel, device: Device) -> int:
+    """The SIMD width that the source asks for; 0 where the compiler chose."""
+    size = attributes(kernel, device).get("intel_reqd_sub_group_size", 0)
+    return int(size) if isinstance(size, int) else 0
+
+
+def attribute_text(kernel: Kernel) -> str:
+    """The attributes as the source has them."""
+    device = next(iter(kernel.signatures))
+    words = []
+    for name, value in attributes(kernel, device).items():
+        if name in _SHOWN_ATTRIBUTES:
+            shown = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            words.append(f"{name}({shown})")
+    return " ".join(words)

@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from visakit.runtime import cl
+from visakit.runtime import cl, svm
 from visakit.runtime.context import Context
-from visakit.runtime.device import Device
+from visakit.runtime.device import Device, host_nanoseconds
 from visakit.runtime.errors import CallError, interrupted
-from visakit.runtime.events import CHANGED, RUNNING, CommandQueue, Event, failed, has_ended
+from visakit.runtime.events import CHANGED, RUNNING, Awaited, CommandQueue, Event, failed, has_ended, wait_within
 from visakit.runtime.order import Turn
 from vsim.engines.llvm.host import shutdown
 
@@ -34,7 +34,7 @@ class Command:
 
     event: Event
     work: Callable[[], None]
-    waits: Sequence[Event]
+    waits: Sequence[Awaited]
     is_barrier: bool = False
 
 
@@ -76,7 +76,7 @@ class Queue(CommandQueue):
         self,
         command_type: int,
         work: Callable[[], None],
-        waits: Sequence[Event],
+        waits: Sequence[Awaited],
         is_barrier: bool = False,
         is_last: bool = False,
         maps: bool = False,
@@ -138,6 +138,22 @@ class Queue(CommandQueue):
             CallError: one of them failed, and the program was not told by this way so far.
         """
         self.drain()
+        self._seen()
+
+    def finish_within(self, nanoseconds: int) -> bool:
+        """Wait for all commands for a time; whether they are over.
+
+        Raises:
+            CallError: one of them failed, and the program was not told by this way so far.
+        """
+        end = host_nanoseconds() + nanoseconds
+        if not all(wait_within(event, end - host_nanoseconds()) for event in self.pending()):
+            return False
+        self._seen()
+        return True
+
+    def _seen(self) -> None:
+        """The program sees the end of all commands."""
         if self.order is not None and self.context.order is not None:
             with CHANGED:
                 self.context.order.seen_all_of(self.order)
@@ -169,7 +185,7 @@ class Queue(CommandQueue):
         self.running, self.has_thread = None, False
         self.failure = cl.CL_OUT_OF_RESOURCES if lost else self.failure
 
-    def help_until(self, event: Event) -> None:
+    def help_until(self, event: Awaited) -> None:
         """Run ready commands in the caller's thread, until a command is over or another thread runs it."""
         while not event.is_over:
             with CHANGED:
@@ -242,6 +258,36 @@ _BUSY: set[Queue] = set()
 """Queues with commands, kept alive until their commands are over."""
 
 _QUEUES: weakref.WeakSet[Queue] = weakref.WeakSet()
+
+
+def live_queues() -> list[Queue]:
+    """All queues of the process."""
+    return list(_QUEUES)
+
+
+def free_when_done(context: Context, pointer: int) -> bool:
+    """Give an allocation back when all that is queued now is over, which may use it; whether there is one at the
+    address. The program knows it no more at once.
+    """
+    allocation = context.shared.pop(pointer, None)
+    if allocation is None:
+        return False
+    waits = [event for queue in list(context.queues) if isinstance(queue, Queue) for event in queue.pending()]
+    left = len(waits)
+
+    def one_is_over(_: int) -> None:
+        nonlocal left
+        with CHANGED:
+            left -= 1
+            is_last = not left
+        if is_last:
+            svm.give_back(context, allocation)
+
+    for event in waits:
+        event.when(cl.CL_COMPLETE, one_is_over)
+    if not waits:
+        svm.give_back(context, allocation)
+    return True
 
 
 def _forget_parent() -> None:

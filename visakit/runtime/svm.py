@@ -20,7 +20,7 @@ _WORDS = {
 _TRIES = 64
 _ADDRESSES = 1 << 47
 """Where addresses of a process end."""
-_LARGEST_ALIGNMENT = 1 << 16
+LARGEST_ALIGNMENT = 1 << 16
 """Where buffers begin in their slots."""
 
 
@@ -30,7 +30,7 @@ def allocate(
 ) -> Shared | None:  # fmt: skip
     """New memory, zero; None if the system has none left, or the alignment is invalid."""
     largest = max(d.maximum_allocation for d in context.devices)
-    if not 0 < size <= largest or alignment & (alignment - 1) or alignment > _LARGEST_ALIGNMENT:
+    if not 0 < size <= largest or alignment & (alignment - 1) or alignment > LARGEST_ALIGNMENT:
         return None
     room = readable(size)
     for _ in range(_TRIES):

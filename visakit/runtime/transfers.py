@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from visakit.runtime import cl
+from visakit.runtime import cl, host
 from visakit.runtime.context import Context
 from visakit.runtime.objects import current_call
 from visakit.runtime.order import Turn
@@ -18,6 +18,9 @@ from visakit.runtime.svm import find
 from vsim.checks.accesses import RECORD
 from vsim.checks.findings import MAPPED
 from vsim.checks.queued import LaunchAccesses, united
+from vsim.launch.arrays import Bytes
+
+FILL_BLOCK = 16 << 10
 
 
 class HostMemory(Protocol):
@@ -90,3 +93,21 @@ def shared_part(context: Context, pointer: int, size: int) -> Part | None:
     """Bytes that kernels know by the program's address; None for other memory of the program."""
     allocation = find(context, pointer)
     return None if allocation is None else (allocation.buffer, Rectangle.of_part(pointer - allocation.address, size))
+
+
+def nothing() -> None:
+    """The work of a command that only takes its turn."""
+
+
+def address_of(data: Bytes) -> int:
+    """The address of bytes."""
+    return int(data.__array_interface__["data"][0])
+
+
+def fill(data: Bytes, pattern: bytes) -> None:
+    """Fill memory with a repeated pattern, in blocks of many patterns; the last one may be cut."""
+    size = max(FILL_BLOCK // len(pattern), 1) * len(pattern)
+    block = host.repeated(host.as_array(pattern), size)
+    whole = data.size - data.size % size
+    data[:whole].reshape(-1, size)[:] = block
+    data[whole:] = block[: data.size - whole]

@@ -18,11 +18,9 @@ from visakit.runtime.memory import Buffer, Mapping, Memory
 from visakit.runtime.order import Turn
 from visakit.runtime.queue import Queue
 from visakit.runtime.rectangles import Rectangle, copy_rectangle, overlap
-from visakit.runtime.transfers import CommandAccesses
-from vsim.launch.arrays import Bytes
+from visakit.runtime.transfers import CommandAccesses, address_of, fill, nothing
 
 FILL_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
-FILL_BLOCK = 16 << 10
 _MIGRATION = cl.CL_MIGRATE_MEM_OBJECT_HOST | cl.CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
 _MAP = cl.CL_MAP_READ | cl.CL_MAP_WRITE | cl.CL_MAP_WRITE_INVALIDATE_REGION
 
@@ -91,10 +89,6 @@ def _submit(queue: Queue, submission: Submission, waits: Sequence[Event], event:
         give_event(made, event)
 
 
-def nothing() -> None:
-    """The work of a command that only takes its turn."""
-
-
 def own_buffer(context: Context, handle: int) -> Buffer:
     """A buffer of a context."""
     buffer = Memory.find(handle)
@@ -102,11 +96,6 @@ def own_buffer(context: Context, handle: int) -> Buffer:
     require(buffer.context is context, cl.CL_INVALID_CONTEXT, "the buffer is of another context")
     assert isinstance(buffer, Buffer)
     return buffer
-
-
-def address_of(data: Bytes) -> int:
-    """The address of bytes."""
-    return int(data.__array_interface__["data"][0])
 
 
 def _transfer(
@@ -173,14 +162,6 @@ def clEnqueueFillBuffer(
         memory.note_defined(offset, size)
 
     return Submission(cl.CL_COMMAND_FILL_BUFFER, work, CommandAccesses(None, (memory, Rectangle.of_part(offset, size))))
-
-
-def fill(data: Bytes, pattern: bytes) -> None:
-    """Fill memory with a repeated pattern, in blocks of many patterns."""
-    block = host.repeated(host.as_array(pattern), FILL_BLOCK)
-    whole = data.size - data.size % FILL_BLOCK
-    data[:whole].reshape(-1, FILL_BLOCK)[:] = block
-    data[whole:] = block[: data.size - whole]
 
 
 def _rectangle(origin: int, region: Sequence[int], row: int, slice_: int) -> Rectangle:

@@ -7,7 +7,7 @@ import struct
 from visakit.opencl import info
 from visakit.opencl.answers import IMAGE_ANSWERS, SAMPLER_ANSWERS
 from visakit.opencl.calls import entry
-from visakit.opencl.calls.enqueue import Submission, address_of, check_map_flags, enqueues, nothing, own_buffer
+from visakit.opencl.calls.enqueue import Submission, check_map_flags, enqueues, own_buffer
 from visakit.runtime import cl, host
 from visakit.runtime.context import Context
 from visakit.runtime.errors import CallError, require
@@ -15,7 +15,7 @@ from visakit.runtime.images import AXES, Format, Image, ImageShape, Sampler, cre
 from visakit.runtime.memory import Mapping, Memory
 from visakit.runtime.queue import Queue
 from visakit.runtime.rectangles import Rectangle, copy_rectangle, overlap
-from visakit.runtime.transfers import CommandAccesses
+from visakit.runtime.transfers import CommandAccesses, address_of, nothing
 
 
 @entry
