@@ -101,7 +101,7 @@ def c_source() -> str:
         "TO_PYTHON": [f"extern {prototype}" for prototype in _TO_PYTHON],
         "ENTRIES": [line for entry in entries for line in entry],
         "NAMED": [f'    {{"{p.name}", (void *){p.name}}},' for p in points if p.is_served],
-        "TABLE": [f"    (void *){p.name}," for p in points if p.in_table],
+        "TABLE": [f"    (void *){p.name}," for p in entry_points() if p.in_table],
         "NAMED_ZE": [f'    {{"{p.name}", (void *){p.name}}},' for p in level_zero],
         "TABLES_ZE": [line for name, entries in levelzero.tables().items() for line in _table(name, entries)],
     }
