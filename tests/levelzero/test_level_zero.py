@@ -406,6 +406,15 @@ def test_kernels_refuse_wrong_arguments_and_groups(session):
     assert host.result(*launch) == ze.ZE_RESULT_ERROR_INVALID_GLOBAL_WIDTH_DIMENSION
 
 
+def test_arguments_without_a_value_are_zero(session):
+    kernel, seen, _ = saxpy(session)
+    session.host.zeKernelSetArgumentValue(kernel, 2, 4, None)
+    session.launch(kernel, (4, 1, 1))
+    session.finish()
+    assert not seen.any()
+    session.host.zeKernelSetArgumentValue(kernel, 0, 8, None)
+
+
 def test_a_module_that_is_none(session):
     with pytest.raises(Failed, match="INVALID_NATIVE_BINARY"):
         session.load(b"nothing", ze.ZE_MODULE_FORMAT_NATIVE)

@@ -35,18 +35,20 @@ class ZeKernel(Kernel):
         self.indirect = 0
 
     def set_argument(self, index: int, size: int, value: int) -> None:
-        if self.parameter(index).kind != "buffer":
+        """Set an argument. Without a value a number is 0, and a pointer null."""
+        parameter = self.parameter(index)
+        if parameter.kind == "value" and not value:
+            self.arguments[index] = Setting(ScalarArgument(bytes(parameter.size)), None)
+        elif parameter.kind == "buffer":
+            wrong = ze.ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE
+            require(size == host.POINTER, wrong, f"a pointer has 8 bytes, found {size}")
+            pointer = host.read_sizes(value, 1)[0] if value else 0
+            known = not pointer or buffer_at(self.program.context, pointer) is not None
+            where = f"{pointer:#x} is in no memory that was allocated for kernels"
+            require(known, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, where)
+            self.arguments[index] = Setting(ScalarArgument(pointer.to_bytes(8, "little")), None)
+        else:
             super().set_argument(index, size, value)
-            return
-        require(
-            size == host.POINTER, ze.ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE, f"a pointer has 8 bytes, not {size}"
-        )
-        pointer = host.read_sizes(value, 1)[0] if value else 0
-        known = not pointer or buffer_at(self.program.context, pointer) is not None
-        require(
-            known, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"{pointer:#x} is in no memory that was allocated for kernels"
-        )
-        self.arguments[index] = Setting(ScalarArgument(pointer.to_bytes(8, "little")), None)
 
     def set_group(self, size: Size) -> None:
         """Set the size of groups.
@@ -78,11 +80,8 @@ class ZeKernel(Kernel):
         """
         given = self.given()
         used, there = local_bytes(self, self.device), self.device.model.local
-        require(
-            used <= there,
-            ze.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
-            f"groups want {used} bytes of {there} of local memory",
-        )
+        much = f"groups want {used} bytes of local memory, there are {there}"
+        require(used <= there, ze.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, much)
         return given
 
     def launch(self, queue: Queue, counts: Size, group: Size, offset: Size, given: Sequence[HeldArgument]) -> None:
