@@ -155,7 +155,7 @@ def test_global_data_has_an_address_for_copies(session):
 def test_build_flags_of_level_zero_become_those_of_the_compiler():
     assert build_options("-ze-opt-large-register-file -g") == "-cl-intel-256-GRF-per-thread -g"
     assert build_options("-ze-opt-level 0") == build_options("-ze-opt-disable") == "-cl-opt-disable"
-    assert build_options("-ze-opt-level=O2 -ze-take-global-address") == ""
+    assert build_options("-ze-opt-level=O2 -ze-take-global-address -ze-intel-emit-zebin-visa-sections") == ""
 
 
 # -- lists, queues, events

@@ -28,6 +28,7 @@ _FLAGS = {
 _HINTS = (
     "-ze-opt-level", "-ze-intel-enable-auto-large-GRF-mode", "-cl-intel-enable-auto-large-GRF-mode",
     "-ze-take-global-address", "-ze-intel-64bit-addressing", "-ze-kernel-debug-enable",
+    "-ze-intel-emit-zebin-visa-sections",
 )  # fmt: skip
 """Build flags that change no result."""
 
