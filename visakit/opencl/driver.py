@@ -10,7 +10,7 @@ from visakit.opencl.interface import served_points
 from visakit.runtime import cl, host
 from visakit.runtime.errors import CallError, PartialSuccess
 from visakit.runtime.interface import EntryPoint
-from visakit.runtime.objects import note_call, set_dispatch_table
+from visakit.runtime.objects import note_call
 from visakit.runtime.tracing import Export, Trace, mistake, note_reason, open_trace, traced
 
 
@@ -77,13 +77,11 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
     return made
 
 
-def connect(table: int, define: Callable[[str, Export], None]) -> None:
+def connect(define: Callable[[str, Export], None]) -> None:
     """Make the functions of a library ours.
 
     Args:
-        table: the address of the library's dispatch table.
         define: registers a function for the library's callback of a name.
     """
-    set_dispatch_table(table)
     for name, function in exports(open_trace()).items():
         define(name, function)

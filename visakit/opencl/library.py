@@ -57,6 +57,7 @@ for folder in folders:
 from {module} import ffi, lib
 from visakit.runtime.ending import watch
 from visakit.runtime.interface import in_python
+from visakit.runtime.objects import set_dispatch_table
 define = lambda name, function: ffi.def_extern(name=in_python(name))(function)
 def connect(interface):
     if interface:
@@ -64,7 +65,8 @@ def connect(interface):
         connect(define)
     else:
         from visakit.opencl.driver import connect
-        connect(lib.visakit_dispatch(), define)
+        connect(define)
+set_dispatch_table(lib.visakit_dispatch())  # Handles of objects that both interfaces have begin with it.
 ffi.def_extern(name="visakit_greet")(lambda: None)
 ffi.def_extern(name="visakit_connect")(connect)
 watch(lib, lambda function: ffi.def_extern(name="visakit_process_ends")(function))
