@@ -11,7 +11,8 @@ from visakit.levelzero.errors import result_of
 from visakit.levelzero.interface import served_points
 from visakit.runtime.errors import CallError
 from visakit.runtime.interface import EntryPoint
-from visakit.runtime.objects import note_call
+from visakit.runtime.objects import cells, note_call
+from visakit.runtime.settings import watches_races
 from visakit.runtime.tracing import Export, Trace, mistake, note_reason, open_trace, traced
 
 
@@ -48,11 +49,15 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
     return call
 
 
-def connect(define: Callable[[str, Export], None]) -> None:
+def connect(define: Callable[[str, Export], None], show_states: Callable[[int, int, int], None]) -> None:
     """Make the functions of a library ours.
 
     Args:
         define: registers a function for the library's callback of a name.
+        show_states: lets C answer whether objects are done; it gets begin, end and size of handles.
     """
-    for name, function in exports(open_trace()).items():
+    trace = open_trace()
+    for name, function in exports(trace).items():
         define(name, function)
+    if trace is None and not watches_races():  # Traces have all calls, and races depend on what the program waits for.
+        show_states(cells().start, cells().stop, cells().step)

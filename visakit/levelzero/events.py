@@ -10,7 +10,7 @@ from visakit.runtime.context import Context
 from visakit.runtime.device import host_nanoseconds
 from visakit.runtime.errors import CallError, require
 from visakit.runtime.events import CHANGED, Awaited, wait_within
-from visakit.runtime.objects import ApiObject
+from visakit.runtime.objects import ASK, DONE, PENDING, ApiObject, State
 from visakit.runtime.order import Turn
 from visakit.runtime.queue import Queue, live_queues
 
@@ -25,12 +25,19 @@ class Signal:
         status: queued, complete, or a negative status of a failed command.
         times: when the last command that completed it began and ended, in nanoseconds.
         turn: the place of that command in the order of commands.
+        state: what C sees of it; None if C sees another one.
     """
 
-    def __init__(self, status: int = cl.CL_QUEUED) -> None:
-        self.status = status
+    def __init__(self, status: int = cl.CL_QUEUED, state: State | None = None) -> None:
         self.times = (0, 0)
         self.turn: Turn | None = None
+        self.state = state
+        self._set(status)
+
+    def _set(self, status: int) -> None:
+        self.status = status
+        if self.state is not None:
+            self.state.set(DONE if status == cl.CL_COMPLETE else PENDING if status > cl.CL_COMPLETE else ASK)
 
     @property
     def is_over(self) -> bool:
@@ -40,8 +47,16 @@ class Signal:
     def change(self, status: int, times: tuple[int, int] = (0, 0)) -> None:
         """Signal or reset it."""
         with CHANGED:
-            self.status, self.times = status, times
+            self.times = times
+            self._set(status)
             CHANGED.notify_all()
+
+    def hide(self) -> None:
+        """Let C see it no more."""
+        with CHANGED:
+            if self.state is not None:
+                self.state.set(ASK)
+            self.state = None
 
     def signal(self) -> None:
         """Signal it by the program, or by a command without a duration."""
@@ -79,7 +94,10 @@ class ZeEvent(ApiObject):
     def __init__(self, context: Context, pool: EventPool | None, scopes: tuple[int, int], counts: int) -> None:
         super().__init__()
         self.context, self.pool, self.scopes, self.counts = context, pool, scopes, counts
-        self.state = Signal(cl.CL_COMPLETE if counts else cl.CL_QUEUED)
+        self.state = Signal(cl.CL_COMPLETE if counts else cl.CL_QUEUED, State(self.handle))
+
+    def is_gone(self) -> None:
+        self.state.hide()
 
     @property
     def has_times(self) -> bool:
@@ -90,7 +108,9 @@ class ZeEvent(ApiObject):
     def appended(self) -> Signal:
         """The state that a command which is appended now signals."""
         if self.counts:
-            self.state = Signal()
+            with CHANGED:
+                seen, self.state.state = self.state.state, None
+                self.state = Signal(state=seen)
         return self.state
 
     def check_settable(self) -> None:
@@ -107,7 +127,10 @@ class Fence(ApiObject):
     def __init__(self, queue: ApiObject, is_signalled: bool) -> None:
         super().__init__()
         self.queue = queue
-        self.state = Signal(cl.CL_COMPLETE if is_signalled else cl.CL_QUEUED)
+        self.state = Signal(cl.CL_COMPLETE if is_signalled else cl.CL_QUEUED, State(self.handle))
+
+    def is_gone(self) -> None:
+        self.state.hide()
 
 
 def wait_for(awaited: Awaited, timeout: int, queues: Sequence[Queue] = ()) -> None:

@@ -12,8 +12,8 @@ from visakit.runtime import cl
 from visakit.runtime.context import Context
 from visakit.runtime.device import Device
 from visakit.runtime.errors import require
-from visakit.runtime.events import Event
-from visakit.runtime.objects import ApiObject
+from visakit.runtime.events import CHANGED, Event
+from visakit.runtime.objects import ASK, DONE, ApiObject, State
 from visakit.runtime.queue import Queue
 from visakit.runtime.transfers import CommandAccesses
 
@@ -72,6 +72,12 @@ class CommandList(ApiObject):
         self.context, self.device, self.flags, self.queue, self.ordinal = context, device, flags, queue, ordinal
         self.operations: list[Operation] = []
         self.is_closed = False
+        if queue is not None:
+            queue.tell(self)
+
+    def is_gone(self) -> None:
+        if self.queue is not None:
+            self.queue.is_gone()
 
     def append(self, operation: Operation) -> None:
         """Take a command.
@@ -106,6 +112,20 @@ class CommandQueue(ApiObject):
         super().__init__()
         self.flags, self.mode, self.priority, self.index = flags, mode, priority, index
         self.core = Queue(context, device, cl.CL_QUEUE_PROFILING_ENABLE)
+        self.core.runs_at_once = True
+        self.tell(self)
+
+    def tell(self, other: ApiObject) -> None:
+        """Let an object of the program show the state of the queue to C."""
+        state = State(other.handle)
+        state.set(DONE)
+        self.core.states.append(state)
+
+    def is_gone(self) -> None:
+        with CHANGED:
+            states, self.core.states = self.core.states, []
+            for state in states:
+                state.set(ASK)
 
     @property
     def context(self) -> Context:

@@ -35,6 +35,7 @@ uintptr_t visakit_dispatch(void);
 int visakit_watch_end(void);
 int visakit_watch_interpreter(void);
 void visakit_python_forks(int now);
+void visakit_show_states(uintptr_t begin, uintptr_t end, uintptr_t size);
 """
 _INIT = """
 import os, site, sys
@@ -62,7 +63,7 @@ define = lambda name, function: ffi.def_extern(name=in_python(name))(function)
 def connect(interface):
     if interface:
         from visakit.levelzero.driver import connect
-        connect(define)
+        connect(define, lib.visakit_show_states)
     else:
         from visakit.opencl.driver import connect
         connect(define)
@@ -140,6 +141,7 @@ def _entry(point: EntryPoint, closed: Closed) -> list[str]:
         f"    {result}" if gives else "",
         "    struct visakit_call call = { 0 };",
         "    pthread_cleanup_push(visakit_park, &call);",
+        *_waiting(point),
         f"    if (visakit_enter(&call, {closed.number})) {{",
         f"        result = {call};" if gives else f"        {call};",
         "        visakit_leave(&call);",
@@ -148,6 +150,15 @@ def _entry(point: EntryPoint, closed: Closed) -> list[str]:
         "    pthread_cleanup_pop(0);",
     ]
     return [*lines, "    return result;\n}" if gives else "}"]
+
+
+def _waiting(point: EntryPoint) -> list[str]:
+    """Lines for functions that wait, or ask whether something is over: C answers if it knows."""
+    if not point.name.endswith(("Synchronize", "QueryStatus")) or point.name == "zeDeviceSynchronize":
+        return []
+    handle, timeout = point.parameters[0][1], point.parameters[1][1] if len(point.parameters) > 1 else "0"
+    asks = f"    int over = visakit_wait({handle}, {timeout});"
+    return [asks, "    if (over >= 0)", "        result = !over;", "    else"]
 
 
 def _refusal(point: EntryPoint) -> list[str]:

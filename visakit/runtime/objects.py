@@ -1,8 +1,9 @@
 """Objects of the program: handles, and counts of their references.
 
-A handle is the address of a few bytes that begin with the address of the dispatch table, where the ICD loader looks.
-Python never reads the memory of a handle: it knows all live ones. The loader reads it, also after the program has
-released the object: the bytes keep their contents, and another object gets them some thousands of objects later.
+A handle is the address of a few bytes that begin with the address of the dispatch table, where the ICD loader looks. A
+word for the state follows, which C waits on, and the number of threads that do. Python looks no object up in the memory
+of a handle: it knows all live ones. The loader reads it, also after the program has released the object: the bytes keep
+their contents, and another object gets them some thousands of objects later.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import collections
 import ctypes
 import itertools
+import mmap
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import ClassVar, Self
 
 from visakit.forks import free_in_child
@@ -28,9 +31,14 @@ _dispatch_table = 0
 _CELL = 32
 _CELLS = 1024
 """Cells that are made at once, and released ones that wait before one of them is used again."""
-_calloc = ctypes.CDLL(None).calloc
-"""The C library's memory: the program may release an object after Python has freed all Python memory."""
-_calloc.argtypes, _calloc.restype = (ctypes.c_size_t, ctypes.c_size_t), ctypes.c_void_p
+_ROOM = 64 << 20
+"""Bytes for handles. They stay: the program may release an object after Python has freed all Python memory."""
+_library = ctypes.CDLL(None)
+_library.mmap.restype = ctypes.c_void_p
+_library.mmap.argtypes = [
+    ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long,
+]  # fmt: skip
+_taken = 0
 _free: collections.deque[int] = collections.deque()
 _MAKING = free_in_child(threading.RLock())
 
@@ -41,17 +49,49 @@ def set_dispatch_table(address: int) -> None:
     _dispatch_table = address
 
 
+@cache
+def cells() -> range:
+    """The addresses that handles may have."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    start = _library.mmap(None, _ROOM, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+    if start is None or start == ctypes.c_void_p(-1).value:
+        raise MemoryError
+    return range(start, start + _ROOM, _CELL)
+
+
 def _take_cell() -> int:
     """The address of bytes for a handle."""
+    global _taken
     with _MAKING:
         if len(_free) <= _CELLS:
-            start = _calloc(_CELLS, _CELL) or 0
-            if not start:
+            fresh = cells()[_taken : _taken + _CELLS]
+            _taken += len(fresh)
+            _free.extendleft(reversed(fresh))
+            if not _free:
                 raise MemoryError
-            _free.extendleft(range(start + _CELL * (_CELLS - 1), start - 1, -_CELL))
         cell = _free.popleft()
-    host.write(cell, _dispatch_table.to_bytes(8, "little"))
+    host.write(cell, _dispatch_table.to_bytes(8, "little") + bytes(8))
     return cell
+
+
+PENDING, DONE, ASK = 1, 2, 0
+"""The state of an object that the program waits for: it is to come, it has come, or only Python knows."""
+_FUTEX, _WAKE_ALL = 202, 129
+"""The system's call for threads that wait on a word, and its operation (x86-64)."""
+
+
+class State:
+    """The state of an object as C sees it, so that threads wait without Python's lock."""
+
+    def __init__(self, handle: int) -> None:
+        self._word = ctypes.c_uint32.from_address(handle + 8)
+        self._waiters = ctypes.c_uint32.from_address(handle + 12)
+
+    def set(self, state: int) -> None:
+        """Change it, and wake the threads that wait for it."""
+        self._word.value = state
+        if self._waiters.value:
+            _library.syscall(_FUTEX, ctypes.byref(self._word), _WAKE_ALL, 0x7FFF_FFFF, None, None, 0)
 
 
 def note_call(name: str) -> None:
@@ -112,7 +152,11 @@ class ApiObject:
         require(self.references > 0, self.invalid, f"the {self.title} is held no more")
         self.references -= 1
         if not self.references:
+            self.is_gone()
             _HELD.pop(self.handle, None)
+
+    def is_gone(self) -> None:
+        """The program holds it no more."""
 
     def at_end(self, function: Callable[[], None]) -> None:
         """Register a destructor."""

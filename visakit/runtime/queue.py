@@ -15,6 +15,7 @@ from visakit.runtime.context import Context
 from visakit.runtime.device import Device, host_nanoseconds
 from visakit.runtime.errors import CallError, interrupted
 from visakit.runtime.events import CHANGED, RUNNING, Awaited, CommandQueue, Event, failed, has_ended, wait_within
+from visakit.runtime.objects import ASK, DONE, PENDING, State
 from visakit.runtime.order import Turn
 from vsim.engines.llvm.host import shutdown
 
@@ -46,6 +47,9 @@ class Queue(CommandQueue):
     Attributes:
         properties: bits of profiling and order; ``given`` are the properties as the program gave them.
         failure: the status of the last failed command, until :meth:`finish` returns it; 0 for none.
+        runs_at_once: whether commands that wait for nothing run in the thread that queues them. Programs in Python may
+            hold Python's lock while they wait for a thread that waits for a command, which then is over.
+        states: of objects of the program that are done when the queue is.
     """
 
     invalid = cl.CL_INVALID_COMMAND_QUEUE
@@ -57,7 +61,8 @@ class Queue(CommandQueue):
         self.commands: deque[Command] = deque()
         self.running: Command | None = None
         self.failure = 0
-        self.has_thread = False
+        self.has_thread = self.runs_at_once = False
+        self.states: list[State] = []
         self.order = context.order.queue(self.is_in_order) if context.order is not None else None
         context.queues.add(self)
         _QUEUES.add(self)
@@ -98,13 +103,35 @@ class Queue(CommandQueue):
                     self.context.order.map(event.turn)
             self.commands.append(Command(event, work, waits, is_barrier))
             _BUSY.add(self)
-            if self.has_thread:
-                CHANGED.notify_all()
-            else:
-                self.has_thread = self._begin()
-        if not self.has_thread or shutdown.is_ending():
-            self._run_what_can_run()
+            self._tell()
+            if not self.runs_at_once:
+                self._call_thread()
+        if not self.has_thread or self.runs_at_once or shutdown.is_ending():
+            self._run_here()
         return event
+
+    def _call_thread(self) -> None:
+        """Let the queue's thread run commands. The caller holds the lock."""
+        if self.has_thread:
+            CHANGED.notify_all()
+        else:
+            self.has_thread = self._begin()
+
+    def _run_here(self) -> None:
+        """Run commands in the thread of the caller; the queue's thread runs those that wait for something."""
+        if not (self.runs_at_once and getattr(RUNNING, "command", False)):
+            self._run_what_can_run()
+        with CHANGED:
+            if self.runs_at_once and self.commands:
+                self._call_thread()
+
+    def _tell(self) -> None:
+        """Tell C the state of the queue. The caller holds the lock."""
+        if self.states:
+            busy = self.commands or self.running is not None
+            state = ASK if self.failure else PENDING if busy else DONE
+            for one in self.states:
+                one.set(state)
 
     def _begin(self) -> bool:
         """Begin a thread that runs commands; false if the system has none left."""
@@ -158,7 +185,9 @@ class Queue(CommandQueue):
             with CHANGED:
                 self.context.order.seen_all_of(self.order)
         if self.failure:
-            status, self.failure = self.failure, 0
+            with CHANGED:
+                status, self.failure = self.failure, 0
+                self._tell()
             raise CallError(status, "a command of the queue failed")
 
     def drain(self) -> None:
@@ -184,6 +213,7 @@ class Queue(CommandQueue):
         self.commands.clear()
         self.running, self.has_thread = None, False
         self.failure = cl.CL_OUT_OF_RESOURCES if lost else self.failure
+        self._tell()
 
     def help_until(self, event: Awaited) -> None:
         """Run ready commands in the caller's thread, until a command is over or another thread runs it."""
@@ -227,6 +257,8 @@ class Queue(CommandQueue):
                 if not self.commands:
                     _BUSY.discard(self)
             event.advance(status)
+            with CHANGED:
+                self._tell()
         if status not in innocent and os.environ.get(FAULT_SETTING) == "stop":
             os._exit(1)
 
