@@ -19,7 +19,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
-.PHONY: demo test bless dist test-wheel wheel bench compile-time fuzz pairs guard docs pictures site man opencl-numbers format constraints clean
+.PHONY: demo test bless dist test-wheel wheel bench compile-time fuzz pairs guard docs pictures site man opencl-numbers levelzero-numbers format constraints clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
@@ -123,6 +123,9 @@ man: $(STAMP)
 
 opencl-numbers: $(STAMP)
 	$(BIN)/python docs/generate_opencl_numbers.py
+
+levelzero-numbers: $(STAMP)
+	$(BIN)/python docs/generate_levelzero_numbers.py $(ZE_HEADERS)
 
 format: $(STAMP)
 	$(BIN)/ruff format .
