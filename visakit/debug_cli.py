@@ -1,4 +1,4 @@
-"""The command ``visakit debug``."""
+"""The commands ``visakit debug`` and ``visakit dap``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from visakit.commands.command import (
     flag,
     option,
     platform_option,
+    positive,
 )
 from visakit.commands.reporting import report
 from visakit.diagnostics import UsageError
@@ -99,3 +100,26 @@ def is_source(path: str) -> bool:
     from visakit.file_kinds import source_language
 
     return source_language(path, b"") == "cl"
+
+
+@application(
+    (
+        ("visakit dap", "an editor starts it, and talks over standard input and output"),
+        ("visakit dap --port 4711", "editors connect to this port"),
+    ),
+    completion=False,
+)
+def dap_app(
+    port: Annotated[
+        int | None,
+        option("--port", "N", "Wait for an editor on this port.", EXECUTION, parser=positive),
+    ] = None,
+    error_format: ErrorFormat = "human",
+    as_json: Json = False,
+    explain: Explain = None,
+    version: Version = False,
+) -> int:
+    """Debug for an editor that speaks the Debug Adapter Protocol."""
+    from vsim.command.dap import serve
+
+    return serve(port)

@@ -34,9 +34,12 @@ from vsim.program import Program
 from vsim.semantics.algebra import Machine
 from vsim.semantics.registers import layout_of
 
-INTERVAL, LEAST_INTERVAL = 2000, 250
+INTERVAL, LEAST_INTERVAL = 1000, 250
 """Instructions between two checkpoints; at least so many where a barrier asks for one."""
-MOST_CHECKPOINTS = 256
+SEARCH_INTERVAL = 100
+"""Instructions between two checkpoints while a launch is searched backwards: the next step is near."""
+MOST_BYTES, MOST_CHECKPOINTS, FEWEST_CHECKPOINTS = 256 << 20, 2048, 64
+"""Of checkpoints: memory that they may take, if it is enough for some."""
 
 
 class Position(NamedTuple):
@@ -148,6 +151,9 @@ class Execution:
         self.first_time = -1
         """The time at which the watcher is not asked, as the launch has stopped there."""
         self.wants_checkpoint = False
+        self._marked_at = 0
+        self.interval = INTERVAL
+        """Instructions between two checkpoints."""
         self.native_groups = 0
         self.interrupt = False
         """Set by another thread, or by a signal: the launch halts at the next instruction."""
@@ -345,15 +351,16 @@ class Execution:
         Raises:
             Halt: the launch is at the limit, or the watcher wants to look.
         """
-        self.number, position = event.number, self.position
-        due = self.time - self._last_time()
-        if due >= INTERVAL or (self.wants_checkpoint and due >= LEAST_INTERVAL):
+        self.number = event.number
+        due = self.time - self._marked_at
+        if due >= self.interval or (self.wants_checkpoint and due >= LEAST_INTERVAL):
             assert self.batch is not None
             self.batch.execution.running.activation.pc = event.number
             self._mark()
-        for edit in self.edits.get(position, ()):
-            edit()
-        if self.limit is not None and position == self.limit:
+        if self.edits:
+            for edit in self.edits.get(self.position, ()):
+                edit()
+        if self.limit is not None and self.limit == (self.part, self.time):
             raise Halt
         if self.interrupt:
             self.interrupt = False
@@ -371,22 +378,18 @@ class Execution:
         self.recorder.accessed_next(access)
         self.watcher.access(event, access)
 
-    def _last_time(self) -> int:
-        """The time of the last checkpoint in the part."""
-        found = self.checkpoints[-1].position
-        return found.time if found.part == self.part else 0
-
     # -- checkpoints ---------------------------------------------------------------------------------------
 
     def _mark(self) -> None:
         """Make a checkpoint."""
-        self.wants_checkpoint = False
+        self.wants_checkpoint, self._marked_at = False, self.time
         has_state = self.batch is not None and self.goes_back_at_once
         if self.batch is not None and not has_state:
             return
-        if len(self.checkpoints) >= MOST_CHECKPOINTS:
-            self._thin()
         saved = self.batch.saved() if self.batch is not None else None
+        room = MOST_BYTES // max(1, saved.size) if saved is not None else MOST_CHECKPOINTS
+        if len(self.checkpoints) >= max(FEWEST_CHECKPOINTS, min(room, MOST_CHECKPOINTS)):
+            self._thin()
         self.checkpoints.append(Checkpoint(self.position, self.batch, saved))
 
     def _thin(self) -> None:
@@ -411,6 +414,7 @@ class Execution:
             self.checkpoints.pop().pages.restore()
         checkpoint.pages.restore()
         self.part, self.time = checkpoint.position
+        self._marked_at = self.time
         self.batch, self.fault, self.first_time = checkpoint.batch, None, -1
         if checkpoint.batch is not None and checkpoint.saved is not None:
             checkpoint.batch.restore(checkpoint.saved)

@@ -15,7 +15,7 @@ import numpy as np
 from visakit.diagnostics import SimulationError
 from vsim.checks.selection import Wanted
 from vsim.command.numbers import Numbers
-from vsim.debug.execution import Execution, Position
+from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, Execution, Position
 from vsim.debug.expressions import Expression, parse
 from vsim.debug.origin import Origin, OriginSearch
 from vsim.debug.places import Places, Spot
@@ -411,7 +411,7 @@ class Session:
         end, origin = execution.position, execution.position
         lane = self._lane()
         marks: list[Mark] = []
-        watching.collects = True
+        watching.collects, execution.interval = True, SEARCH_INTERVAL
         try:
             while end > Position(0, 0):
                 begin, found, last = self._search(end, lane)
@@ -430,7 +430,7 @@ class Session:
         except KeyboardInterrupt:
             return self._stopped(Stop("interrupt", ["interrupted"]))
         finally:
-            watching.collects = False
+            watching.collects, execution.interval = False, INTERVAL
             watching.lane = None
 
     def _search(

@@ -82,6 +82,8 @@ class Watching:
         self._by_spot: dict[tuple[int, int], list[Breakpoint]] = {}
         self._watches: list[Breakpoint] = []
         self._catches: dict[str, Breakpoint] = {}
+        self._looks = False
+        """Whether something is looked at before each instruction."""
 
     def use(self, execution: Execution) -> None:
         """Watch another launch."""
@@ -98,6 +100,7 @@ class Watching:
                 self._by_spot.setdefault((id(spot.function), spot.number), []).append(b)
         self._watches = [b for b in enabled if b.is_watch]
         self._catches = {b.what: b for b in enabled if b.kind == CATCH}
+        self._looks = bool(self._watches or self._catches)
         self._known_findings = self._findings()
         assert self.execution is not None
         reads = any(b.kind in (READ_WATCH, ACCESS_WATCH) and b.location is None for b in self._watches)
@@ -144,12 +147,14 @@ class Watching:
         Raises:
             Halt: the launch stops here.
         """
+        here = self._by_spot.get((id(event.function), event.number), ())
+        if not (here or self._looks or self._pending or self.lane is not None):
+            return
         execution = self.execution
         assert execution is not None and execution.batch is not None
-        running = execution.batch.execution.running
-        activation, position = running.activation, execution.position
+        activation, position = execution.batch.execution.running.activation, execution.position
         hits, self._pending = self._pending, []
-        for b in self._by_spot.get((id(event.function), event.number), ()):
+        for b in here:
             hits += self._reached(b, activation, position)
         hits += self._caught(event, activation, position)
         for b in self._watches:

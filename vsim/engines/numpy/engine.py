@@ -149,6 +149,12 @@ class SavedBatch(NamedTuple):
     threads: SavedThreads
     execution: SavedExecution
 
+    @property
+    def size(self) -> int:
+        """Bytes of its registers and memory, about."""
+        own = self.threads.slm.nbytes + self.threads.scratch.nbytes
+        return own + sum(a.nbytes for _, saved in self.execution.registers for a in saved.arrays.values())
+
 
 class GroupBatch:
     """The threads of some work-groups of given sizes: prepared once, run for many groups."""
