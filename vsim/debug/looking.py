@@ -301,7 +301,8 @@ def breakpoint_text(places: Places, own: Breakpoint) -> str:
     what = own.what
     if own.spots:
         where = _where(places, own.spots[0])
-        what = where if what.startswith("*") else f"{what}, {where}"
+        is_place = what.startswith("*") or what.isdigit() or what == own.spots[0].function.name
+        what = where if is_place else f"{what}, {where}"
     parts = [what]
     parts += [f"thread {own.threads.text}"] if own.threads is not None else []
     parts += [f"if {own.condition.text}"] if own.condition is not None else []

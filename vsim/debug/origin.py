@@ -22,7 +22,6 @@ from vsim.debug.values import lane_list, shown_element
 from vsim.engines.numpy.registers import RegisterFile
 from vsim.launch import threads
 from vsim.launch.arrays import Array
-from vsim.launch.dispatch import Dispatch
 from vsim.memory.memory import Buffer
 from vsim.semantics.registers import Layout
 
@@ -89,7 +88,7 @@ class OriginSearch:
 
     def __init__(self, execution: Execution, places: Places, most: int = MOST_NODES) -> None:
         self.execution, self.places, self.most = execution, places, most
-        self.namer = _Namer(execution.dispatch)
+        self.namer = _Namer(execution)
         self.found = 0
         self.known: dict[tuple[int, Holder, bytes], Origin] = {}
         """Origins by time and bytes: what several instructions read is followed once."""
@@ -208,7 +207,7 @@ class OriginSearch:
         """Where a value comes from that nothing of the group has written."""
         holder = wanted.holder
         if holder.kind == MEMORY:
-            return self.namer.memory_end(wanted.bytes, self.execution)
+            return self.namer.memory_end(wanted.bytes)
         if holder.owner is None:
             return "set when the thread begins"
         if holder.kind in (PREDICATE, ADDRESS):
@@ -219,8 +218,8 @@ class OriginSearch:
 class _Namer:
     """Names of bytes, for people."""
 
-    def __init__(self, dispatch: Dispatch) -> None:
-        self.dispatch = dispatch
+    def __init__(self, execution: Execution) -> None:
+        self.execution, self.dispatch = execution, execution.dispatch
 
     def name(self, holder: Holder, columns: Array, function: Function) -> str:
         """Bytes of a holder, as elements of it."""
@@ -253,20 +252,28 @@ class _Namer:
         first, last = int(columns.min()), int(columns.max())
         buffer = self._buffer(first)
         if buffer is None:
-            return f"{last - first + 1} bytes of local or scratch memory"
+            return "+".join(map(str, self._own_memory(first)))
         offset = first - buffer.host
         return f"{self.dispatch.name_of(buffer)}+{offset}" + (f" to {last - buffer.host}" if last - first > 8 else "")
 
-    def memory_end(self, columns: Array, execution: Execution) -> str:
+    def _own_memory(self, address: int) -> tuple[str, int]:
+        """A byte of memory of a group or a thread, as its name and the offset there."""
+        batch = self.execution.batch
+        for name, space in (
+            (("slm", batch.threads.slm), ("scratch", batch.threads.scratch)) if batch is not None else ()
+        ):
+            offset = address - host_address(space.data)
+            if 0 <= offset < space.data.size:
+                return name, offset - int(space.base[space.base <= offset].max())
+        return "memory", address
+
+    def memory_end(self, columns: Array) -> str:
         """Where memory has its contents from that no thread of the group has written."""
         buffer = self._buffer(int(columns.min()))
         if buffer is None:
-            batch = execution.batch
-            start = host_address(batch.threads.slm.data) if batch is not None else 0
-            is_local = batch is not None and 0 <= int(columns.min()) - start < batch.threads.slm.data.size
-            return f"{'local' if is_local else 'scratch'} memory that the group has not written: undefined"
+            return "memory that the group has not written: undefined"
         name = self.dispatch.name_of(buffer)
-        if execution.part == 0:
+        if self.execution.part == 0:
             return f"'{name}', as the launch gave it"
         return f"'{name}', as it was before the group began"
 

@@ -270,10 +270,9 @@ class Session:
     def _at_fault(self, error: SimulationError) -> Stop:
         stop = Stop("fault", [str(error)])
         if self.execution.batch is not None:
-            activation = self.execution.batch.execution.running.activation
-            rows = np.flatnonzero(any_lane(activation.active))
-            if rows.size:
-                self._focus_row(int(rows[0]), np.flatnonzero(activation.active[rows[0]]))
+            running = self.execution.batch.execution.running
+            if running.at_fault is not None:
+                self._focus_row(running.at_fault[0], np.array([max(0, running.at_fault[1])]))
         return stop
 
     def _at_end(self) -> Stop | None:

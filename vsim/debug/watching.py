@@ -79,6 +79,8 @@ class Watching:
         self._old: dict[int, tuple[Value, Array, Activation]] = {}
         self._touched: dict[int, tuple[bytes, bool, Array]] = {}
         self._known_findings = 0
+        self._told: set[str] = set()
+        """Findings that a stop has shown."""
         self._by_spot: dict[tuple[int, int], list[Breakpoint]] = {}
         self._watches: list[Breakpoint] = []
         self._catches: dict[str, Breakpoint] = {}
@@ -88,6 +90,7 @@ class Watching:
     def use(self, execution: Execution) -> None:
         """Watch another launch."""
         self.execution = execution
+        self._told.clear()
         self.reset()
 
     def reset(self) -> None:
@@ -234,7 +237,16 @@ class Watching:
             yield from self._reached(self._catches["barrier"], activation, position)
         if "check" in self._catches and self._findings() != self._known_findings:
             self._known_findings = self._findings()
-            yield Hit(self._catches["check"], activation.active, "", position)
+            yield Hit(self._catches["check"], activation.active, self._new_finding(), position)
+
+    def _new_finding(self) -> str:
+        """What a check has just found."""
+        assert self.execution is not None
+        dispatch = self.execution.dispatch
+        texts = [str(d) for d in dispatch.findings.diagnostics(dispatch)] if dispatch.findings is not None else []
+        new = [text for text in texts if text not in self._told]
+        self._told.update(texts)
+        return "; ".join(new)
 
     # -- watchpoints ---------------------------------------------------------------------------------------
 

@@ -206,6 +206,8 @@ class Running:
 
     def __init__(self, threads: HardwareThreads) -> None:
         self.threads = threads
+        self.at_fault: tuple[int, int] | None = None
+        """Row and lane of the last fault; -1 for a whole thread."""
         self.views: list[Array] = []
         self._registers: RegisterFile | None = None
         """Those that hold predefined variables of the threads."""
