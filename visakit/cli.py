@@ -27,6 +27,7 @@ from visakit.commands.command import (
     platform_option,
     positive,
 )
+from visakit.debug_cli import dap_app, debug_app
 from visakit.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageError, did_you_mean
 from visakit.file_kinds import HEAD_BYTES, kind_of
 from visakit.files import make_directory, open_regular
@@ -254,9 +255,18 @@ def doctor_app(
     return failed
 
 
-APPS = {"exec": exec_app, "opencl": opencl_app, "levelzero": levelzero_app, "doctor": doctor_app}
+APPS = {
+    "exec": exec_app,
+    "debug": debug_app,
+    "dap": dap_app,
+    "opencl": opencl_app,
+    "levelzero": levelzero_app,
+    "doctor": doctor_app,
+}
 SUMMARIES = {
     "exec": "run a program of OpenCL or Level Zero on the simulated device",
+    "debug": "debug launches, forward and backwards",
+    "dap": "debug for an editor: the Debug Adapter Protocol",
     "opencl": "write the OpenCL driver into a folder",
     "levelzero": "write the Level Zero driver into a folder",
     "doctor": "say what is there for it, and what to install",
