@@ -251,10 +251,20 @@ class Builder(Emitter):
 
     def select(self, mask: Mask, x: Value, y: Value) -> Value:
         """x where the mask holds, else y."""
-        return x if mask is True else self.merge(mask, x, y).emitted()
+        if mask is True:
+            return x
+        found = self._merge(mask, x, y)
+        if x.facts.denormal is not None and y.facts.denormal is not None:
+            found = found.with_facts(denormal=found)
+        return found.emitted()
 
     def merge(self, mask: Value, x: Value, y: Value, note: Callable[[], None] | None = None) -> Value:
         """:meth:`select`, emitted where it is needed; ``note`` is told of that."""
+        if x.facts.denormal is None or y.facts.denormal is None:
+            return self._merge(mask, x, y, note)
+        return like(self, x, self._merge(mask, x.facts.denormal, y.facts.denormal, note))
+
+    def _merge(self, mask: Value, x: Value, y: Value, note: Callable[[], None] | None = None) -> Value:
         lanes = max(mask.lanes, x.lanes, y.lanes)
         known = x.affine_over(lanes)
 
@@ -264,12 +274,10 @@ class Builder(Emitter):
             m = mask if mask.lanes == 1 else self.broadcast(mask, lanes)
             return f"select {m.typed}, {self.broadcast(x, lanes).typed}, {self.broadcast(y, lanes).typed}"
 
-        facts, depth = NO_FACTS, max(x.depth, y.depth) + 1
+        facts = NO_FACTS
         if x.type.is_integer and mask.lanes == lanes and known is not None:
             facts = Facts(replace(known, assumptions=(*known.assumptions, AssumedMask(mask.text)), factor=0, first=0))
-        if x.facts.denormal is not None and y.facts.denormal is not None:
-            facts = Facts(denormal=Rematerialized(self, x.type, lanes, text, depth))
-        return Rematerialized(self, x.type, lanes, text, depth, facts)
+        return Rematerialized(self, x.type, lanes, text, max(x.depth, y.depth) + 1, facts)
 
     def without_denormals(self, x: Value) -> Value | None:
         """Zeros of the same sign instead of denormals; None for bfloat16 (:mod:`denormals`)."""

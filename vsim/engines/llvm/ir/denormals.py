@@ -14,6 +14,7 @@ Other values are compared and selected, as bits; but only once.
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 _WORDS = {types.F: types.UD, types.DF: types.UQ, types.HF: types.UW}
 _EXPONENTS = {types.F: 0x7F800000, types.DF: 0x7FF << 52, types.HF: 0x7C00}
 """The bits that are zeros in denormals and zeros alone."""
+_BITS = re.compile(r"bitcast \(i\d+ (-?\d+) to")
+"""A constant that is given by its bits."""
 _ONES = {types.F: 0x3F800000, types.DF: 0x3FF << 52}
 
 
@@ -43,12 +46,15 @@ def without_denormals(b: Builder, x: Value) -> Value | None:
     """Zeros of the same sign instead of denormals; None for types that are no floats of LLVM."""
     if x.type not in _WORDS:
         return None
-    if x.facts.denormal is not None or b.is_whole(x):
+    if x.facts.denormal is not None:
         return x
+    if not isinstance(x, Rematerialized):  # whose text would be emitted here
+        bits = constant_bits(x)
+        if bits is not None or b.is_whole(x):
+            known = x if bits is None or not _is_denormal(bits, x.type) else b.const(_zero(bits, x.type), x.type)
+            return known.with_facts(denormal=known)
     if not b.takes_zeros or x.type not in _ONES:
         return _selected(b, x)
-    if x.lanes == 1 and x.text.startswith("0x"):
-        return _constant(b, x)
 
     def text() -> str:
         one = b.broadcast(_one(b, x.type), x.lanes)
@@ -74,10 +80,30 @@ def _selected(b: Builder, x: Value) -> Value:
     return found.with_facts(denormal=found)
 
 
-def _constant(b: Builder, x: Value) -> Value:
+def constant_bits(x: Value) -> int | None:
+    """The bits of a scalar constant of floats; None for other values."""
+    if x.lanes != 1 or x.type not in _WORDS or isinstance(x, Rematerialized):
+        return None
+    if found := _BITS.match(x.text):
+        return int(found[1]) & ((1 << x.type.bits) - 1)
+    if not x.text.startswith("0x") or x.type is types.HF:
+        return None
     (number,) = struct.unpack(">d", bytes.fromhex(x.text[2:]))
-    smallest = 2.0**-126 if x.type is types.F else 2.0**-1022
-    return b.const(0.0 * number, x.type) if abs(number) < smallest else x
+    return int.from_bytes(struct.pack(">f" if x.type is types.F else ">d", number))
+
+
+def is_plain_constant(x: Value) -> bool:
+    """Whether a value is a scalar constant of floats, and no denormal."""
+    bits = constant_bits(x)
+    return bits is not None and not _is_denormal(bits, x.type)
+
+
+def _is_denormal(bits: int, t: DataType) -> bool:
+    return not bits & _EXPONENTS[t] and bool(bits << 1 & ((1 << t.bits) - 1))
+
+
+def _zero(bits: int, t: DataType) -> float:
+    return -0.0 if bits >> (t.bits - 1) else 0.0
 
 
 def _one(b: Builder, t: DataType) -> Value:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 _VECTORS = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
-_ZEROS = '"denormal-fp-math"="ieee,preserve-sign"'
-_TAIL = f"""attributes #0 = {{ nounwind {_VECTORS} "no-trapping-math"="true" $zeros }}
-attributes #1 = {{ nounwind noinline {_VECTORS} $zeros }}
+_ZEROS = ' "denormal-fp-math"="ieee,preserve-sign"'
+_TAIL = f"""attributes #0 = {{ nounwind {_VECTORS} "no-trapping-math"="true"$zeros }}
+attributes #1 = {{ nounwind noinline {_VECTORS}$zeros }}
 attributes #2 = {{ cold noinline nounwind noimplicitfloat "no_caller_saved_registers" }}
 attributes #3 = {{ nounwind noinline strictfp {_VECTORS} }}
 attributes #4 = {{ strictfp }}
