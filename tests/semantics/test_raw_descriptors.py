@@ -346,6 +346,64 @@ def test_typed_messages(what, engine):
     assert by_message == by_instruction != untouched
 
 
+BLOCKS = """\
+.version 4.2
+.kernel "k"
+.decl OUT v_type=G type=uq num_elts=1 align=qword
+.decl H v_type=G type=ud num_elts=16 align=GRF
+.decl N v_type=G type=d num_elts=16 align=GRF
+.decl F v_type=G type=ud num_elts=32 align=GRF
+.input OUT offset=64 size=8
+.kernel_attr Target="cm"
+    mov (M1, 32) F(0,0)<1> 7:ud
+    mov (M1, 16) H(0,0)<1> 0:ud
+    mov (M1, 1) H(0,5)<1> {x}:d
+    mov (M1, 1) H(0,6)<1> {y}:d
+    mov (M1, 1) H(0,7)<1> {shape:#x}:ud
+    mov (M1, 1) N(0,0)<1> {x}:d
+    mov (M1, 1) N(0,1)<1> {y}:d
+    {load}
+    svm_block_st (8) OUT(0,0)<0;1,0> F.0
+    not (M1, 32) F(0,0)<1> F(0,0)<1;1,0>
+    {store}
+    ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("x", "y", "width", "height"), [(4, 1, 8, 4), (8, 0, 16, 8), (-4, -1, 12, 3), (24, 3, 5, 8)])
+def test_blocks_of_an_image(x, y, width, height, engine):
+    """Rows take the next power of two of bytes; loads repeat the rim, stores end there."""
+    texels, pitch = np.arange(5 * 7 * 4, dtype="u1").reshape(5, 28), 1 << (width - 1).bit_length()
+    rows, columns = np.arange(y, y + height), np.arange(x, x + width)
+    held = np.clip(columns - columns % 4, 0, 24) + columns % 4
+    loaded = np.full(32, 7, "u4").view("u1")
+    block = np.lib.stride_tricks.as_strided(loaded, (height, width), (pitch, 1))
+    block[:] = texels[np.clip(rows, 0, 4)][:, held]
+    stored = texels.copy()
+    for r, c in ((r, c) for r in range(height) for c in range(width) if 0 <= rows[r] < 5 and 0 <= columns[c] < 28):
+        stored[rows[r], columns[c]] = ~block[r, c]
+    lines = {
+        "load": f"raw_sends.13.1.0.2 (M1, 1) 0x100000d:ud {3 | A32 | D32 | BY_NUMBER:#x}:ud H.0 %null.0 F.0",
+        "store": f"raw_sends.13.1.2.0 (M1, 1) 0x100000d:ud {7 | A32 | D32 | BY_NUMBER:#x}:ud H.0 F.0 %null.0",
+    }
+    shape = width - 1 | height - 1 << 8
+    image, out = ImageArgument(texels.reshape(5, 7, 4).copy(), "rgba_u8"), np.zeros(128, "u1")
+    program = Program(build_text(BLOCKS.format(x=x, y=y, shape=shape, **lines), "bmg"))
+    program.run(Launch("k", (1,), (1,), args=[BufferArgument(out), image]), engine=engine)
+    assert out.tolist() == loaded.tolist()
+    assert image.array.reshape(5, 28).tolist() == stored.tolist()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_block_of_an_image_has_room_in_its_message(engine):
+    line = f"raw_sends.13.1.0.1 (M1, 1) 0x100000d:ud {3 | A32 | D32 | BY_NUMBER:#x}:ud H.0 %null.0 F.0"
+    program = Program(build_text(BLOCKS.format(x=0, y=0, shape=0x90F, load=line, store=""), "bmg"))
+    arguments = [BufferArgument(np.zeros(128, "u1")), ImageArgument(np.zeros((5, 7, 4), "u1"), "rgba_u8")]
+    with pytest.raises(SimulationError, match="blocks of 3 registers, the message has 1"):
+        program.run(Launch("k", (1,), (1,), args=arguments), engine=engine)
+
+
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 

@@ -469,14 +469,32 @@ def _typed_unit(m: Message) -> Lsc:
     if operation == LSC_FENCE:
         return _fence(m, "tgm")
     desc = _typed_forms().get(operation)
+    if desc is not None and operation in _BLOCKS_OF_MATRICES:
+        return _typed_block(m, desc)
     if desc is None or not (operation in _TYPED_QUADS or desc.access is Access.ATOMIC):
         name = "" if desc is None else f" ({desc.mnemonic})"
         raise NoEquivalent(f"operation {operation}{name} of the typed load/store unit has no equivalent")
+    space = _image_space(m)
+    elements = m.field(12, 4) if operation in _TYPED_QUADS else LSC_ELEMENTS[1]
+    return _typed(m, desc, space, _lsc_size(m), elements)
+
+
+def _image_space(m: Message) -> Space:
+    """The surface of an image."""
     space = _lsc_space(m)
     if space.kind not in ("bti", "bss"):
         raise NoEquivalent("images lie behind surfaces, and its descriptor names none")
-    elements = m.field(12, 4) if operation in _TYPED_QUADS else LSC_ELEMENTS[1]
-    return _typed(m, desc, space, _lsc_size(m), elements)
+    if space.offset:
+        raise NoEquivalent("offsets of an extended descriptor are for bytes, not for texels")
+    return space
+
+
+def _typed_block(m: Message, desc: InstructionDesc) -> Lsc:
+    """A block of an image, whose payload has its place and shape."""
+    store = desc.access is Access.STORE
+    data = m.data(m.grf_size) if store else m.dst
+    fields = {"payload": m.address, "registers": m.stored if store else m.loaded}
+    return desc, _place(_image_space(m)) | fields | {"src1" if store else "dst": data}
 
 
 def _typed(m: Message, desc: InstructionDesc, space: Space, data_size: str, elements: int) -> Lsc:
