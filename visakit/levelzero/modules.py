@@ -104,6 +104,9 @@ class Module(ApiObject):
         else:
             self.program = self._linked(sources)
 
+    def is_gone(self) -> None:
+        self.program.release()
+
     def build(self) -> None:
         """Build it.
 
@@ -119,6 +122,7 @@ class Module(ApiObject):
         objects = [Program(self.context, source, [self.device]) for source in sources]
         for one in objects:
             one.compile([self.device], self.options, {})
+            one.release()  # This list holds it.
         return link(self.context, [self.device], objects, self.options)
 
     def link(self, others: Sequence[Module]) -> str:
@@ -134,6 +138,7 @@ class Module(ApiObject):
         made = self._linked([self.source, *(m.source for m in exporters if m.source is not None)])
         log = made.builds[self.device].log
         if made.builds[self.device].status == cl.CL_BUILD_SUCCESS:
+            self.program.release()
             self.program = made
         else:
             raise LinkError(log)
