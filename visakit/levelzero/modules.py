@@ -108,14 +108,19 @@ class Module(ApiObject):
         self.program.release()
 
     def build(self) -> None:
-        """Build it.
+        """Build it. A module that imports functions of others has no kernels before it is linked with them.
 
         Raises:
             CallError: it has errors, which the log shows.
         """
-        if self.program.source is not None or self.program.builds[self.device].binary:
-            self.program.build([self.device], self.options)
-        self.program.check_built([self.device], cl.CL_BUILD_PROGRAM_FAILURE)
+        build = self.program.builds[self.device]
+        try:
+            if self.program.source is not None or build.binary:
+                self.program.build([self.device], self.options)
+            self.program.check_built([self.device], cl.CL_BUILD_PROGRAM_FAILURE)
+        except CallError:
+            if not (self.program.builds[self.device].binary and self.imports):
+                raise
 
     def _linked(self, sources: Sequence[bytes]) -> Program:
         """A program of several modules of SPIR-V."""
