@@ -7,8 +7,8 @@ import subprocess
 import numpy as np
 import pytest
 from support.levelzero_host import Failed, Session, given, made, sizes
-from support.opencl_host import only_device
 from support.ocloc import needs_ocloc
+from support.opencl_host import only_device
 
 from visakit.levelzero import ze
 from visakit.runtime.specialisation import constant_size, linkage
