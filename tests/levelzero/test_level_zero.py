@@ -13,6 +13,7 @@ from support.programs import DATA
 from visakit.levelzero import interface, structures, ze
 from visakit.levelzero.calls import load
 from visakit.levelzero.modules import build_options
+from visakit.runtime import objects
 
 XELP = (DATA / "zebins" / "xelp.bin").read_bytes()
 only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
@@ -340,6 +341,26 @@ def test_a_fault_is_a_lost_device_at_the_next_synchronisation(session, capfd):
     message = capfd.readouterr().err
     assert "outside 'y', which has 64 bytes" in message and "made by zeMemAllocShared" in message
     host.zeCommandListHostSynchronize(session.list, FOREVER)
+
+
+# -- objects
+
+
+def test_objects_of_the_runtime_go_with_those_of_the_program(session):
+    host, kernel = session.host, saxpy(session)[0]
+    held = objects._HELD
+    before = len(held)
+    for _ in range(3):
+        session.launch(kernel, (4, 1, 1))
+        pool = session.pool()
+        event = session.event(pool)
+        session.launch(kernel, (4, 1, 1), event)
+        queue = host.made("zeCommandQueueCreate", session.context, session.device, session.queue_desc)
+        module = session.load(XELP, ze.ZE_MODULE_FORMAT_NATIVE)
+        session.finish()
+        for name, handle in (("Event", event), ("EventPool", pool), ("CommandQueue", queue), ("Module", module)):
+            host.functions[f"ze{name}Destroy"](handle)
+    assert len(held) == before
 
 
 # -- wrong calls

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from visakit.levelzero import ze
 from visakit.runtime import cl
 from visakit.runtime.context import Context
 from visakit.runtime.device import host_nanoseconds
-from visakit.runtime.errors import CallError, require
-from visakit.runtime.events import CHANGED, Awaited, wait_within
+from visakit.runtime.errors import require
+from visakit.runtime.events import CHANGED, wait_within
 from visakit.runtime.objects import ASK, DONE, PENDING, ApiObject, State
-from visakit.runtime.order import Turn
+from visakit.runtime.order import Order, Turn
 from visakit.runtime.queue import Queue, live_queues
 
 FOREVER = 0xFFFF_FFFF_FFFF_FFFF
@@ -61,11 +59,20 @@ class Signal:
     def signal(self) -> None:
         """Signal it by the program, or by a command without a duration."""
         now = host_nanoseconds()
+        self.turn = None
         self.change(cl.CL_COMPLETE, (now, now))
 
-    def check(self) -> None:
-        """Refuse if the command that was to signal it failed."""
-        require(self.status >= 0, ze.ZE_RESULT_ERROR_DEVICE_LOST, "the command of the event failed")
+    def ask(self, order: Order | None) -> None:
+        """The program asks for it, and sees the end of the command that has signalled it.
+
+        Raises:
+            CallError: it is not signalled, or the command failed.
+        """
+        require(self.is_over, ze.ZE_RESULT_NOT_READY, "it is not signalled")
+        if order is not None:
+            with CHANGED:
+                order.seen([self.turn])
+        require(self.status >= 0, ze.ZE_RESULT_ERROR_DEVICE_LOST, "a command failed")
 
 
 class EventPool(ApiObject):
@@ -124,29 +131,30 @@ class Fence(ApiObject):
     invalid = ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
     title = "fence"
 
-    def __init__(self, queue: ApiObject, is_signalled: bool) -> None:
+    def __init__(self, context: Context, is_signalled: bool) -> None:
         super().__init__()
-        self.queue = queue
+        self.context = context
         self.state = Signal(cl.CL_COMPLETE if is_signalled else cl.CL_QUEUED, State(self.handle))
 
     def is_gone(self) -> None:
         self.state.hide()
 
 
-def wait_for(awaited: Awaited, timeout: int, queues: Sequence[Queue] = ()) -> None:
-    """Wait until something is over; the program's thread helps if it waits forever.
+def wait_for(signal: Signal, timeout: int, order: Order | None) -> None:
+    """Wait until a state is signalled; the program's thread helps if it waits forever.
+
+    Args:
+        order: of the commands of its context, if races are checked.
 
     Raises:
         CallError: the time is over (``ZE_RESULT_NOT_READY``), or the command failed.
     """
     if timeout == FOREVER:
-        for queue in queues or live_queues():
-            if not awaited.is_over:
-                queue.help_until(awaited)
-    if not wait_within(awaited, timeout):
-        raise CallError(ze.ZE_RESULT_NOT_READY, "the time is over")
-    if awaited.status < 0:
-        raise CallError(ze.ZE_RESULT_ERROR_DEVICE_LOST, "a command failed")
+        for queue in live_queues():
+            if not signal.is_over:
+                queue.help_until(signal)
+    wait_within(signal, timeout)
+    signal.ask(order)
 
 
 def finish(queue: Queue, timeout: int) -> None:

@@ -12,7 +12,7 @@ from visakit.runtime import cl
 from visakit.runtime.context import Context
 from visakit.runtime.device import Device
 from visakit.runtime.errors import require
-from visakit.runtime.events import CHANGED, Event
+from visakit.runtime.events import CHANGED
 from visakit.runtime.objects import ASK, DONE, ApiObject, State
 from visakit.runtime.queue import Queue
 from visakit.runtime.transfers import CommandAccesses
@@ -39,7 +39,7 @@ class Operation(NamedTuple):
     signal: Signal | None = None
     restarts: bool = False
 
-    def submit(self, queue: Queue) -> Event:
+    def submit(self, queue: Queue) -> None:
         """Add it to a queue."""
         work = partial(self.work, queue)
         if self.accesses is not None and queue.context.order is not None:
@@ -51,7 +51,7 @@ class Operation(NamedTuple):
         if signal is not None:
             signal.turn = made.turn
             made.when(cl.CL_COMPLETE, lambda status: signal.change(status, (made.times[2], made.times[3])))
-        return made
+        made.release()  # The program gets no event of OpenCL.
 
 
 class CommandList(ApiObject):
@@ -126,6 +126,7 @@ class CommandQueue(ApiObject):
             states, self.core.states = self.core.states, []
             for state in states:
                 state.set(ASK)
+        self.core.release()
 
     @property
     def context(self) -> Context:

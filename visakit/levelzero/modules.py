@@ -104,21 +104,30 @@ class Module(ApiObject):
         else:
             self.program = self._linked(sources)
 
+    def is_gone(self) -> None:
+        self.program.release()
+
     def build(self) -> None:
-        """Build it.
+        """Build it. A module that imports functions of others has no kernels before it is linked with them.
 
         Raises:
             CallError: it has errors, which the log shows.
         """
-        if self.program.source is not None or self.program.builds[self.device].binary:
-            self.program.build([self.device], self.options)
-        self.program.check_built([self.device], cl.CL_BUILD_PROGRAM_FAILURE)
+        build = self.program.builds[self.device]
+        try:
+            if self.program.source is not None or build.binary:
+                self.program.build([self.device], self.options)
+            self.program.check_built([self.device], cl.CL_BUILD_PROGRAM_FAILURE)
+        except CallError:
+            if not (self.program.builds[self.device].binary and self.imports):
+                raise
 
     def _linked(self, sources: Sequence[bytes]) -> Program:
         """A program of several modules of SPIR-V."""
         objects = [Program(self.context, source, [self.device]) for source in sources]
         for one in objects:
             one.compile([self.device], self.options, {})
+            one.release()  # This list holds it.
         return link(self.context, [self.device], objects, self.options)
 
     def link(self, others: Sequence[Module]) -> str:
@@ -134,6 +143,7 @@ class Module(ApiObject):
         made = self._linked([self.source, *(m.source for m in exporters if m.source is not None)])
         log = made.builds[self.device].log
         if made.builds[self.device].status == cl.CL_BUILD_SUCCESS:
+            self.program.release()
             self.program = made
         else:
             raise LinkError(log)

@@ -103,6 +103,7 @@ def linkage(module: bytes) -> Linkage:
     found: tuple[list[str], list[str]] = ([], [])
     for _, opcode, operands in _instructions(_words(module)):
         if opcode == _DECORATE and operands[1] == _LINKAGE:
-            name = struct.pack(f"<{len(operands) - 3}I", *operands[2:-1]).split(b"\0")[0]
-            found[operands[-1] != _IMPORT].append(name.decode("utf-8", "replace"))
+            name = struct.pack(f"<{len(operands) - 3}I", *operands[2:-1]).split(b"\0")[0].decode("utf-8", "replace")
+            if not name.startswith("__spirv_"):  # The compiler has these.
+                found[operands[-1] != _IMPORT].append(name)
     return Linkage(tuple(found[0]), tuple(found[1]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
-from visakit.levelzero.events import EventPool, Fence, Signal, ZeEvent, wait_for
+from visakit.levelzero.events import EventPool, Fence, ZeEvent, wait_for
 from visakit.levelzero.lists import CommandQueue
 from visakit.levelzero.parameters import extensions, fill, find, find_all, flags, need, structure
 from visakit.levelzero.structures import (
@@ -110,25 +110,22 @@ def zeEventHostReset(event: int) -> None:
     own.state.change(cl.CL_QUEUED)
 
 
-def _query(state: Signal) -> None:
-    require(state.is_over, ze.ZE_RESULT_NOT_READY, "it is not signalled")
-    state.check()
-
-
 @entry
 def zeEventQueryStatus(event: int) -> None:
-    _query(find(ZeEvent, event).state)
+    own = find(ZeEvent, event)
+    own.state.ask(own.context.order)
 
 
 @entry
 def zeEventHostSynchronize(event: int, timeout: int) -> None:
-    wait_for(find(ZeEvent, event).state, timeout)
+    own = find(ZeEvent, event)
+    wait_for(own.state, timeout, own.context.order)
 
 
 def _times(event: ZeEvent, target: int) -> None:
     """Write the times of the command that signalled an event."""
     require(event.has_times, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the pool's events have no times")
-    _query(event.state)
+    event.state.ask(event.context.order)
     begin, end = event.state.times
     result = ze_kernel_timestamp_result_t.at(target)
     for clock in ("global", "context"):
@@ -193,7 +190,7 @@ def zeFenceCreate(queue: int, desc: int, target: int) -> None:
     extensions(desc)
     need(target)
     is_signalled = flags(given.flags, ze.ZE_FENCE_FLAG_SIGNALED)
-    host.write_size(target, Fence(own, bool(is_signalled)).handle)
+    host.write_size(target, Fence(own.context, bool(is_signalled)).handle)
 
 
 @entry
@@ -203,12 +200,14 @@ def zeFenceDestroy(fence: int) -> None:
 
 @entry
 def zeFenceHostSynchronize(fence: int, timeout: int) -> None:
-    wait_for(find(Fence, fence).state, timeout)
+    own = find(Fence, fence)
+    wait_for(own.state, timeout, own.context.order)
 
 
 @entry
 def zeFenceQueryStatus(fence: int) -> None:
-    _query(find(Fence, fence).state)
+    own = find(Fence, fence)
+    own.state.ask(own.context.order)
 
 
 @entry
