@@ -259,9 +259,8 @@ class _Namer:
     def _own_memory(self, address: int) -> tuple[str, int]:
         """A byte of memory of a group or a thread, as its name and the offset there."""
         batch = self.execution.batch
-        for name, space in (
-            (("slm", batch.threads.slm), ("scratch", batch.threads.scratch)) if batch is not None else ()
-        ):
+        assert batch is not None
+        for name, space in (("slm", batch.threads.slm), ("scratch", batch.threads.scratch)):
             offset = address - host_address(space.data)
             if 0 <= offset < space.data.size:
                 return name, offset - int(space.base[space.base <= offset].max())
