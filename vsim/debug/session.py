@@ -495,8 +495,9 @@ class Session(Stage):
         """
         value = self.evaluate(text)
         location, lane = value.location, self.lane()
-        if location is None or lane is None:
+        if location is None:
             raise problem(COMMAND, f"'{text}' is a result: nothing wrote it", "name a variable or memory")
+        lane = lane or (0, 0)
         name, number = value.name or text, slice(None)
         if value.by_lane:
             location = replace(location, columns=location.columns[..., lane[1] : lane[1] + 1, :])
