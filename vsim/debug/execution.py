@@ -131,6 +131,9 @@ Edit = Callable[[], None]
 class Execution:
     """One launch that is debugged.
 
+    Args:
+        engine: what runs the groups that nobody watches.
+
     Attributes:
         batch: the groups that run now; None between parts.
         time: instructions that they have executed.
@@ -139,9 +142,16 @@ class Execution:
     """
 
     def __init__(
-        self, program: Program, launch: Launch, watcher: Watcher, schedule: Schedule | None = None, check: Wanted = ""
+        self,
+        program: Program,
+        launch: Launch,
+        watcher: Watcher,
+        schedule: Schedule | None = None,
+        check: Wanted = "",
+        engine: str = "auto",
     ) -> None:
         self.program, self.launch, self.watcher, self.schedule, self.check = program, launch, watcher, schedule, check
+        self.engine = engine
         self.recorder = Recorder()
         self.part, self.time = 0, 0
         self.batch: GroupBatch | None = None
@@ -271,7 +281,7 @@ class Execution:
         dispatch = replace(self.dispatch, observers=(), part=(self.parts[self.part][0], self.parts[end - 1][-1] + 1))
         begin = self.part
         try:
-            self.program.execute(dispatch)
+            self.program.execute(dispatch, self.engine)
         except SimulationError:
             checkpoint.pages.restore()
             self._find_fault(end)
@@ -287,7 +297,7 @@ class Execution:
             pages.keep_all(self._memory())
             number = self.parts[self.part][0]
             try:
-                self.program.execute(replace(self.dispatch, observers=(), part=(number, number + 1)))
+                self.program.execute(replace(self.dispatch, observers=(), part=(number, number + 1)), self.engine)
             except SimulationError:
                 pages.restore()
                 return

@@ -25,7 +25,9 @@ from vsim.launch.arrays import Array
 from vsim.memory.memory import Buffer
 from vsim.semantics.registers import Layout
 
-MOST_NODES = 24
+MOST_NODES, MOST_GROUPS = 24, 256
+"""Writers that are found, and groups whose writes are searched."""
+_EVER = 1 << 60
 
 
 @dataclass
@@ -90,6 +92,7 @@ class OriginSearch:
         self.execution, self.places, self.most = execution, places, most
         self.namer = _Namer(execution)
         self.found = 0
+        self.part, self.numbers = execution.part, self._numbers()
         self.known: dict[tuple[int, Holder, bytes], Origin] = {}
         """Origins by time and bytes: what several instructions read is followed once."""
 
@@ -102,7 +105,10 @@ class OriginSearch:
         open_ = [_Wanted(roots[0], holder, wanted, row, here.time, roots)]
         end = here
         try:
-            while open_ and end.time > 0:
+            while open_ and (end.time > 0 or end.part > 0):
+                if end.time == 0:  # Only memory has contents from before.
+                    end, open_ = Position(end.part - 1, _EVER), self._before_the_group(open_, here.part - end.part)
+                    continue
                 end, steps = self._record(end)
                 open_ = self._resolve(open_, steps)
         finally:
@@ -112,16 +118,30 @@ class OriginSearch:
             left.origin.ends = self._end(left)
         return roots
 
+    def _numbers(self) -> tuple[Array, Array] | None:
+        batch = self.execution.batch
+        return None if batch is None else batch.numbers()
+
+    def _before_the_group(self, open_: list[_Wanted], groups: int) -> list[_Wanted]:
+        """What earlier groups may have written: bytes of buffers; the others come from nowhere else."""
+        left = []
+        for wanted in open_:
+            if wanted.holder.kind == MEMORY and self.namer.is_buffer(wanted.bytes) and groups < MOST_GROUPS:
+                left.append(wanted._replace(before=_EVER))
+            else:
+                wanted.origin.ends = self._end(wanted)
+        return left
+
     def _record(self, end: Position) -> tuple[Position, list[Executed]]:
         """The instructions from the last checkpoint before a position up to it."""
         execution = self.execution
         execution.restore(execution.checkpoint_before(Position(end.part, end.time - 1)))
-        begin = execution.position
-        if begin.part < end.part:  # Checks keep one checkpoint, the beginning.
+        if execution.part < end.part or execution.batch is None:
             execution.go_to(Position(end.part, 0))
-            begin = execution.position
+        begin = execution.position
+        self.part, self.numbers = begin.part, self._numbers()
         steps = execution.recorder.steps = []
-        execution.go_to(end)
+        execution.go_to(end if end.time < _EVER else Position(end.part + 1, 0))
         execution.recorder.steps = None
         return begin, steps
 
@@ -163,12 +183,11 @@ class OriginSearch:
             )  # fmt: skip
             return
         self.found += 1
-        batch = self.execution.batch
-        assert batch is not None
-        groups, numbers = batch.numbers()
+        assert self.numbers is not None
+        groups, numbers = self.numbers
         origin.spot = Spot(step.function, step.number)
         origin.span = self.places.span(origin.spot)
-        origin.position = Position(self.execution.part, step.time)
+        origin.position = Position(self.part, step.time)
         origin.thread = int(groups[row]), int(numbers[row])
         origin.lanes = tuple(elements.tolist())
         rest = np.setdiff1d(wanted.bytes, use.of_row(row)[elements].reshape(-1))
@@ -248,6 +267,10 @@ class _Namer:
                 return buffer
         return None
 
+    def is_buffer(self, columns: Array) -> bool:
+        """Whether bytes are of a buffer, which all groups share."""
+        return self._buffer(int(columns.min())) is not None
+
     def _memory_name(self, columns: Array) -> str:
         first, last = int(columns.min()), int(columns.max())
         buffer = self._buffer(first)
@@ -259,9 +282,8 @@ class _Namer:
     def _own_memory(self, address: int) -> tuple[str, int]:
         """A byte of memory of a group or a thread, as its name and the offset there."""
         batch = self.execution.batch
-        for name, space in (
-            (("slm", batch.threads.slm), ("scratch", batch.threads.scratch)) if batch is not None else ()
-        ):
+        spaces = (("slm", batch.threads.slm), ("scratch", batch.threads.scratch)) if batch is not None else ()
+        for name, space in spaces:
             offset = address - host_address(space.data)
             if 0 <= offset < space.data.size:
                 return name, offset - int(space.base[space.base <= offset].max())
@@ -272,10 +294,7 @@ class _Namer:
         buffer = self._buffer(int(columns.min()))
         if buffer is None:
             return "memory that the group has not written: undefined"
-        name = self.dispatch.name_of(buffer)
-        if self.execution.part == 0:
-            return f"'{name}', as the launch gave it"
-        return f"'{name}', as it was before the group began"
+        return f"'{self.dispatch.name_of(buffer)}', as the launch gave it"
 
     def input_of(self, holder: Holder, columns: Array) -> str:
         """What of the payload a variable was filled with; empty if it is no input."""

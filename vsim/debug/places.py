@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from visakit.diagnostics import Span, did_you_mean
 from visakit.language.program import Function
-from visakit.language.source_lines import SourcePlace
+from visakit.language.source_lines import SourcePlace, source_lines
 from visakit.objects.image import LinkedImage
 from visakit.text.printer import FunctionPrinter
 from visakit.usage import whole_number
@@ -109,13 +109,24 @@ class Places:
             return self._line(file if colon else "", line, here)
         function = self._function(text)
         if function is not None:
-            return Spot(function, self.real(function, 0))
+            return self.first(function)
         owner = self._function(file) if colon else here.function
         if owner is not None:
             for n, instruction in enumerate(owner.instructions):
                 if instruction.desc.flow.is_label and owner.labels[instruction.args["label"]].name == rest:
                     return Spot(owner, self.real(owner, n))
         raise problem(PLACE, f"there is no function or label '{text}'", did_you_mean(rest, list(self.names(here))))
+
+    def first(self, function: Function) -> Spot:
+        """Where a function begins: of one that was compiled with -g at its first instruction with a source line."""
+        lines = source_lines(function)
+        found = (n for n, line in enumerate(lines) if line and not function.instructions[n].desc.is_directive)
+        return Spot(function, next(found, self.real(function, 0)))
+
+    def _default_file(self, here: Spot) -> str:
+        """The file that a line without one is of: the source that was compiled, where lines of it are known."""
+        origin = source_lines(here.function)
+        return next((p.file for p in (*origin[here.number :], *origin) if p is not None), self.span(here).file)
 
     def names(self, here: Spot) -> Iterator[str]:
         """Functions of the image, and labels of a function."""
@@ -138,7 +149,7 @@ class Places:
 
     def _line(self, file: str, line: int, here: Spot) -> Spot:
         """The first instruction of a line, or of the next one that has some."""
-        wanted = file or self.span(here).file
+        wanted = file or self._default_file(here)
         best: tuple[int, Spot] | None = None
         known = set[str]()
         for function in [here.function, *(f for f in self.functions if f is not here.function)]:

@@ -6,9 +6,8 @@ executed instructions in a group; docs/debugging.md has examples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,60 +17,32 @@ from vsim.command.numbers import Numbers
 from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, Execution, Position
 from vsim.debug.expressions import Expression, parse
 from vsim.debug.origin import Origin, OriginSearch
-from vsim.debug.places import Places, Spot
 from vsim.debug.problems import COMMAND, problem
 from vsim.debug.scope import Scope
+from vsim.debug.stage import Stage
+from vsim.debug.steps import Choose, StepBack, last_where, step_ends
 from vsim.debug.stops import BREAK, CATCH, EVENTS, TITLES, Breakpoint, Hit, Stop
-from vsim.debug.threads import Focus, Threads
+from vsim.debug.threads import Threads
 from vsim.debug.values import Value, converted, shown_compact
-from vsim.debug.watching import Arrives, Mark, Watching, depth_of
-from vsim.engines.numpy.activation import Activation
+from vsim.debug.watching import Arrives, Mark, call_of
 from vsim.engines.numpy.algebra import any_lane
-from vsim.launch.arrays import Array, Bools
 from vsim.launch.launch import Launch
 from vsim.launch.options import schedule_of
 from vsim.launch.schedule import Schedule
 from vsim.observe.printf import PrintfRecords
 from vsim.program import Program
 
-Choose = Callable[[list[Mark]], Position | None]
-"""Finds in the instructions before the position where a step backwards ends; None for farther back."""
 
-
-class Frame(NamedTuple):
-    """A function or subroutine that runs.
-
-    Attributes:
-        spot: the next instruction, of callers the one behind the call.
-        is_call: whether others are below it, so that the call is the instruction before.
-    """
-
-    activation: Activation
-    spot: Spot
-    is_call: bool
-
-
-class ThreadState(NamedTuple):
-    """Lanes of a thread that are at one place."""
-
-    group: int
-    thread: int
-    lanes: tuple[int, ...]
-    spot: Spot
-    state: str
-    """``running``, ``waiting`` (for others of the thread) or ``barrier``."""
-
-
-class Session:
+class Session(Stage):
     """Debugs the launches of a program.
 
     Args:
         launches: one after the other; their arrays are used in place.
         schedule: as of :meth:`vsim.Program.launch`.
         check: checks that watch the launch; going back then begins the launch anew, as their state is not kept.
+        engine: what runs the groups that nobody watches.
 
     Attributes:
-        focus: the lane that commands are about.
         breakpoints: by number.
         stop: the last stop.
         results: what kernels printed, by launch.
@@ -84,12 +55,11 @@ class Session:
         *,
         schedule: Schedule | str | None = None,
         check: Wanted = "",
+        engine: str = "auto",
     ) -> None:
-        self.program, self.schedule, self.check = program, schedule_of(schedule), check
-        self.places = Places(program.image)
-        self.watching = Watching(self.places)
+        super().__init__(program)
+        self.schedule, self.check, self.engine = schedule_of(schedule), check, engine
         self.breakpoints: dict[int, Breakpoint] = {}
-        self.focus, self.frame_number = Focus(), 0
         self.stop: Stop | None = None
         self.results: list[str] = []
         self.history: list[Value] = []
@@ -116,7 +86,8 @@ class Session:
         if number > 0:
             self._past = [*self._past[: number - 1], self.execution]
         self.launch_number = number
-        execution = Execution(self.program, self.launches[number], self.watching, self.schedule, self.check)
+        launch = self.launches[number]
+        execution = Execution(self.program, launch, self.watching, self.schedule, self.check, self.engine)
         self.watching.use(execution)
         self.execution = execution
         return execution
@@ -246,7 +217,7 @@ class Session:
         """Run on in the current launch; None if it has ended and another one follows."""
         execution, watching = self.execution, self.watching
         watching.arrives, watching.hits = arrives, []
-        watching.lane = self._lane() if arrives is not None else None
+        watching.lane = self.lane() if arrives is not None else None
         part = execution.part
         try:
             while True:
@@ -272,7 +243,7 @@ class Session:
         if self.execution.batch is not None:
             running = self.execution.batch.execution.running
             if running.at_fault is not None:
-                self._focus_row(running.at_fault[0], np.array([max(0, running.at_fault[1])]))
+                self.focus_on(running.at_fault[0], np.array([max(0, running.at_fault[1])]))
         return stop
 
     def _at_end(self) -> Stop | None:
@@ -308,35 +279,19 @@ class Session:
                 self.breakpoints.pop(b.number, None)
         real = [hit for hit in hits if hit.breakpoint is not None]
         if real:
-            lane = self._lane()
+            lane = self.lane()
             lanes = real[0].lanes
             if lane is None or not lanes[lane]:
                 row = int(any_lane(lanes).argmax())
-                self._focus_row(row, np.flatnonzero(lanes[row]))
+                self.focus_on(row, np.flatnonzero(lanes[row]))
         self.changed()
         return Stop(reason, lines, tuple(numbers))
-
-    def _focus_row(self, row: int, lanes: Array) -> None:
-        batch = self.execution.batch
-        if batch is None:
-            return
-        groups, threads = batch.numbers()
-        self.focus = Focus(int(groups[row]), int(threads[row]), int(lanes[0]) if lanes.size else 0)
 
     def _stopped(self, stop: Stop) -> Stop:
         stop.position = self.execution.position
         self.stop, self.frame_number = stop, 0
-        self._keep_focus()
+        self.keep_focus()
         return stop
-
-    def _keep_focus(self) -> None:
-        """Let the focus be on a thread of the batch that runs, and on a lane that has not ended."""
-        batch = self.execution.batch
-        if batch is None or self.execution.rows(self.focus.group, self.focus.thread) is not None:
-            return
-        running = batch.execution.running.activation.active
-        row = int(any_lane(running).argmax())
-        self._focus_row(row, np.flatnonzero(running[row]))
 
     # -- steps ---------------------------------------------------------------------------------------------
 
@@ -348,13 +303,13 @@ class Session:
         """
         stop = Stop("step")
         for _ in range(count):
-            frame = self._innermost()
-            line, depth, activation = self.places.line_key(frame.spot), depth_of(frame.activation), frame.activation
+            frame = self.innermost()
+            line, call = self.places.line_key(frame.spot), call_of(frame.activation)
             if reverse:
-                choose = _Backwards(line, depth, over, instruction, self.places)
+                choose = StepBack(call.depth, over, instruction)
                 stop = self._reverse(choose)
             else:
-                ends = _ends(line, depth, activation, over, instruction)
+                ends = step_ends(line, call, over, instruction)
                 stop = self.resume(ends)
             if stop.reason != "step" or stop.lines:
                 break
@@ -366,25 +321,25 @@ class Session:
         Raises:
             DebugError: D001, it is the kernel, which nothing called.
         """
-        frame = self._innermost() if self.frame_number == 0 else self.frames()[self.frame_number]
-        depth = depth_of(frame.activation)
+        frame = self.innermost() if self.frame_number == 0 else self.frames()[self.frame_number]
+        depth = call_of(frame.activation).depth
         if depth == 0:
             raise problem(COMMAND, "the kernel was not called, and returns to nothing", "'continue' runs on")
         if reverse:
-            return self._reverse(lambda marks: next((m.position for m in reversed(marks) if m.depth < depth), None))
-        return self.resume(lambda mark: mark.depth < depth)
+            return self._reverse(last_where(lambda mark: mark.call.depth < depth))
+        return self.resume(lambda mark: mark.call.depth < depth)
 
     def until(self, reverse: bool = False) -> Stop:
         """As a step over calls that does not go around a loop again: to an instruction farther on."""
-        frame = self._innermost()
-        depth, number, line = depth_of(frame.activation), frame.spot.number, self.places.line_key(frame.spot)
+        frame = self.innermost()
+        depth, number, line = call_of(frame.activation).depth, frame.spot.number, self.places.line_key(frame.spot)
 
         def passed(mark: Mark) -> bool:
             on = mark.spot.number < number if reverse else mark.spot.number > number
-            return mark.depth < depth or (mark.depth == depth and on and mark.line != line)
+            return mark.call.depth < depth or (mark.call.depth == depth and on and mark.line != line)
 
         if reverse:
-            return self._reverse(lambda marks: next((m.position for m in reversed(marks) if passed(m)), None))
+            return self._reverse(last_where(passed))
         return self.resume(passed)
 
     def advance(self, place: str, reverse: bool = False) -> Stop:
@@ -395,7 +350,7 @@ class Session:
         """
         spot = self.places.find(place, self.here)
         if reverse:
-            return self._reverse(lambda marks: next((m.position for m in reversed(marks) if m.spot == spot), None))
+            return self._reverse(last_where(lambda mark: mark.spot == spot))
         return self.resume(lambda mark: mark.spot == spot)
 
     # -- backwards -----------------------------------------------------------------------------------------
@@ -408,7 +363,7 @@ class Session:
         """Go back to the last hit of a breakpoint before the position, or to where a step ends."""
         execution, watching = self.execution, self.watching
         end, origin = execution.position, execution.position
-        lane = self._lane()
+        lane = self.lane()
         marks: list[Mark] = []
         watching.collects, execution.interval = True, SEARCH_INTERVAL
         try:
@@ -490,126 +445,7 @@ class Session:
             return self._stopped(Stop("step", [f"the group has ended before time {time}"]))
         return self._stopped(Stop("step"))
 
-    # -- where it is ---------------------------------------------------------------------------------------
-
-    def _lane(self) -> tuple[int, int] | None:
-        """Row and lane in focus; None if they are not in the batch that runs."""
-        row = self.execution.rows(self.focus.group, self.focus.thread)
-        return None if row is None else (row, self.focus.lane)
-
-    @property
-    def here(self) -> Spot:
-        """The instruction in focus; the first one of the kernel before the launch."""
-        frames = self.frames()
-        kernel = self.execution.dispatch.kernel
-        return (
-            frames[min(self.frame_number, len(frames) - 1)].spot
-            if frames
-            else Spot(kernel, self.places.real(kernel, 0))
-        )
-
-    def frames(self) -> list[Frame]:
-        """The functions that the lane in focus is in, the innermost first; empty if it does not run."""
-        found = self._place_of(self._lane())
-        if found is None:
-            return []
-        activation, number = found
-        frames = [Frame(activation, Spot(activation.function, self.places.real(activation.function, number)), False)]
-        while activation.back is not None:
-            activation, pc, _ = activation.back
-            frames.append(Frame(activation, Spot(activation.function, max(0, pc - 1)), True))
-        return frames
-
-    def _innermost(self) -> Frame:
-        """Where the lane in focus is.
-
-        Raises:
-            DebugError: D001, it does not run.
-        """
-        frames = self.frames()
-        if not frames:
-            raise problem(
-                COMMAND, f"lane {self.focus} does not run", "'run' or 'start' begins; 'thread' chooses another one"
-            )
-        return frames[0]
-
-    def _place_of(self, lane: tuple[int, int] | None) -> tuple[Activation, int] | None:
-        """Activation and pc of a lane; None if it has ended."""
-        batch = self.execution.batch
-        if batch is None or lane is None:
-            return None
-        for activation in reversed(batch.execution.scheduler.live):
-            for pc, lanes, _ in _places(activation):
-                if lanes[lane]:
-                    return activation, pc
-        return None
-
-    def threads(self) -> list[ThreadState]:
-        """Where the threads of the groups that run are, lanes at one place together."""
-        batch = self.execution.batch
-        if batch is None:
-            return []
-        groups, threads = batch.numbers()
-        found: dict[tuple[int, int, Spot, str], set[int]] = {}
-        for activation in reversed(batch.execution.scheduler.live):
-            function = activation.function
-            for pc, lanes, state in _places(activation):
-                spot = Spot(function, self.places.real(function, pc))
-                for row in np.flatnonzero(any_lane(lanes)).tolist():
-                    key = int(groups[row]), int(threads[row]), spot, state
-                    found.setdefault(key, set()).update(np.flatnonzero(lanes[row]).tolist())
-        states = [ThreadState(g, t, tuple(sorted(lanes)), spot, s) for (g, t, spot, s), lanes in found.items()]
-        return sorted(states, key=lambda s: (s.group, s.thread, s.lanes))
-
-    def select(self, focus: Focus) -> None:
-        """Put another lane into focus.
-
-        Raises:
-            DebugError: D001, it is not in a group that runs.
-        """
-        row = self.execution.rows(focus.group, focus.thread)
-        batch = self.execution.batch
-        if (
-            row is None
-            or batch is None
-            or not 0 <= focus.lane < batch.lanes.shape[1]
-            or not batch.lanes[row, focus.lane]
-        ):
-            running = sorted({int(g) for g in batch.numbers()[0]}) if batch is not None else []
-            hint = f"group {running[0]} runs" if running else "no group runs"
-            hint += f"; 'tbreak PLACE thread {focus.group}.{focus.thread}' gets there"
-            raise problem(COMMAND, f"there is no lane {focus} now", hint)
-        self.focus, self.frame_number = focus, 0
-
-    def active(self) -> Bools:
-        """Which lanes of the thread in focus run at its place (of 32)."""
-        lane = self._lane()
-        found = self._place_of(lane)
-        none = np.zeros(32, bool)
-        if lane is None or found is None:
-            return none
-        for pc, lanes, _ in _places(found[0]):
-            if pc == found[1] and lanes[lane]:
-                active: Bools = lanes[lane[0]]
-                return active
-        return none
-
     # -- values --------------------------------------------------------------------------------------------
-
-    def scope(self) -> Scope:
-        """What names mean in the frame in focus."""
-        frames, lane = self.frames(), self._lane()
-        activation = frames[min(self.frame_number, len(frames) - 1)].activation if frames else None
-        rows = np.array([lane[0] if lane is not None else 0])
-        return Scope(self.execution, activation, rows, self.watching.convenience)
-
-    def evaluate(self, text: str) -> Value:
-        """The value of an expression in the thread in focus: one row.
-
-        Raises:
-            DebugError: D002, it cannot be read, or has no value here.
-        """
-        return parse(text).value(self.scope())
 
     def set(self, target: str, value: str | Expression) -> Value:
         """Change a variable, predicate or memory, or a value ``$name``; a change happens again when the launch comes
@@ -630,11 +466,11 @@ class Session:
         if given.count not in (1, found.count):
             raise problem(COMMAND, f"'{target}' has {found.count} elements, the value {given.count}")
         data = converted(given.data, found.data.dtype)
-        lane = self._lane()
+        lane = self.lane()
         frame = self.frame_number
 
         def edit() -> None:
-            place = self._place_of(lane)
+            place = self.place_of(lane)
             if place is None or lane is None:
                 return
             activation = place[0]
@@ -658,9 +494,10 @@ class Session:
             DebugError: D002, the expression has no value; D001, it is a result, and nothing wrote it.
         """
         value = self.evaluate(text)
-        location, lane = value.location, self._lane()
-        if location is None or lane is None:
+        location, lane = value.location, self.lane()
+        if location is None:
             raise problem(COMMAND, f"'{text}' is a result: nothing wrote it", "name a variable or memory")
+        lane = lane or (0, 0)
         name, number = value.name or text, slice(None)
         if value.by_lane:
             location = replace(location, columns=location.columns[..., lane[1] : lane[1] + 1, :])
@@ -684,49 +521,6 @@ def _only(number: int) -> Numbers:
     return Numbers((range(number, number + 1),))
 
 
-def _places(activation: Activation) -> Iterator[tuple[int, Bools, str]]:
-    """Where lanes of an activation are: pc, lanes (threads x 32), and whether they run, wait, or are at a barrier."""
-    if activation.running:
-        yield activation.pc, activation.active, "running"
-    for places, state in (
-        (activation.waiting, "waiting"),
-        (activation.held, "waiting"),
-        (activation.blocked, "barrier"),
-    ):
-        for pc, lanes in sorted(places.items()):
-            yield pc, lanes, state
-
-
 def _end_of(execution: Execution, part: int) -> Position | None:
     """The beginning of the part behind one, beyond which no step goes."""
     return Position(part + 1, 0) if part + 1 < len(execution.parts) else None
-
-
-def _ends(line: tuple[str, int], depth: int, activation: Activation, over: bool, instruction: bool) -> Arrives:
-    """Where a step forward ends."""
-
-    def ends(mark: Mark) -> bool:
-        if over and mark.depth > depth:
-            return False
-        return instruction or mark.line != line or mark.activation is not activation
-
-    return ends
-
-
-class _Backwards:
-    """Where a step backwards ends: at the first instruction of a line, which the lane came to before."""
-
-    def __init__(self, line: tuple[str, int], depth: int, over: bool, instruction: bool, places: Places) -> None:
-        self.line, self.depth, self.over, self.instruction, self.places = line, depth, over, instruction, places
-
-    def __call__(self, marks: list[Mark]) -> Position | None:
-        own = [m for m in marks if not self.over or m.depth <= self.depth]
-        if not own:
-            return None
-        if self.instruction:
-            return own[-1].position
-        n = len(own) - 1
-        line, activation = own[n].line, own[n].activation
-        while n > 0 and own[n - 1].line == line and own[n - 1].activation is activation:
-            n -= 1
-        return own[n].position if n > 0 or marks[0].position.time == 0 else None

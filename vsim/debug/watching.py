@@ -29,26 +29,35 @@ _BARRIERS = (Flow.BARRIER, Flow.SIGNAL, Flow.NAMED_BARRIER)
 MOST_MARKS = 50_000
 
 
+class Call(NamedTuple):
+    """A call of a function or subroutine, also where the launch runs once more: how deep it is, when its function was
+    called, and which one that is.
+    """
+
+    depth: int
+    birth: int
+    function: int
+
+
 class Mark(NamedTuple):
-    """An instruction that the lane in focus executes: when, where, and how deep in calls."""
+    """An instruction that the lane in focus executes: when, where, and in which call."""
 
     position: Position
     spot: Spot
     line: tuple[str, int]
-    depth: int
-    activation: Activation
+    call: Call
 
 
 Arrives = Callable[[Mark], bool]
 """Whether a step ends in front of an instruction."""
 
 
-def depth_of(activation: Activation) -> int:
-    """How many calls an activation is deep."""
-    depth = 0
-    while activation.back is not None:
-        activation, depth = activation.back.activation, depth + 1
-    return depth
+def call_of(activation: Activation) -> Call:
+    """The call that an activation is."""
+    depth, own = 0, activation
+    while own.back is not None:
+        own, depth = own.back.activation, depth + 1
+    return Call(depth, activation.registers.birth, id(activation.function))
 
 
 class Watching:
@@ -182,7 +191,7 @@ class Watching:
         if self.lane is None or not activation.active[self.lane]:
             return None
         spot = Spot(event.function, event.number)
-        return Mark(position, spot, self.places.line_key(spot), depth_of(activation), activation)
+        return Mark(position, spot, self.places.line_key(spot), call_of(activation))
 
     def _counts(self, hit: Hit) -> bool:
         """Count a hit; whether the launch stops for it."""
