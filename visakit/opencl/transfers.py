@@ -15,9 +15,9 @@ from visakit.opencl.order import Turn
 from visakit.opencl.queue import Queue
 from visakit.opencl.rectangles import Rectangle
 from visakit.opencl.svm import find
-from vsim.checks.accesses import RECORD
+from vsim.checks.accesses import RECORD, LaunchAccesses
 from vsim.checks.findings import MAPPED
-from vsim.checks.queued import LaunchAccesses, united
+from vsim.checks.queued import united
 
 
 class HostMemory(Protocol):

@@ -27,7 +27,7 @@ from visakit.language.program import Function
 from vsim.analysis.independence import is_independent
 from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import touches_memory
-from vsim.checks.selection import GUARD, RACE
+from vsim.checks.names import GUARD, RACE
 from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm.host import arguments, cooperative, driver, findings, native, race
 from vsim.engines.llvm.host.race import FINE, LARGEST_UNIT, RECORDING

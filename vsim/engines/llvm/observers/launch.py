@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from vsim.checks.selection import GUARD
+from vsim.checks.names import GUARD
 from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm.host.tables import Range
 from vsim.engines.llvm.plan import LaunchPlan

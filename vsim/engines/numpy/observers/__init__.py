@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vsim.checks.selection import CALLS, DIVERGENCE, GUARD, RACE, UNDEFINED
+from vsim.checks.names import CALLS, DIVERGENCE, GUARD, RACE, UNDEFINED
 from vsim.launch.dispatch import Dispatch
 from vsim.observe.observer import Observer
 

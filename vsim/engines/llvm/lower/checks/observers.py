@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vsim.checks.selection import CALLS, DIVERGENCE, GUARD, RACE
+from vsim.checks.names import CALLS, DIVERGENCE, GUARD, RACE
 from vsim.engines.llvm.host.race import RECORDING
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.checks.findings import FindingExits
