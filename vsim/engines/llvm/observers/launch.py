@@ -81,6 +81,6 @@ def _observers(dispatch: Dispatch) -> Iterator[CompiledObserver]:
         if undefined is not None:
             yield undefined
     if GUARD in dispatch.checks:
-        from vsim.engines.llvm.observers.arguments import ArgumentRanges
+        from vsim.engines.llvm.observers.argument_ranges import ArgumentRanges
 
         yield ArgumentRanges(dispatch)

@@ -40,9 +40,9 @@ def observers_of(state: FunctionState, masks: Masks, exits: FaultExits, findings
 
 
 def _checks(state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits) -> list[Observer]:
-    from vsim.engines.llvm.lower.checks.arguments import ArgumentChecks
     from vsim.engines.llvm.lower.checks.calls import CallChecks
     from vsim.engines.llvm.lower.checks.divergence import DivergenceChecks
+    from vsim.engines.llvm.lower.checks.guard import ArgumentChecks
     from vsim.engines.llvm.lower.checks.race import RaceChecks
 
     checks, found = state.dispatch.checks, list[Observer]()
