@@ -263,7 +263,10 @@ class Program:
             if printf is not None:
                 end = None if max_seconds is None else max(perf_counter() + PRINTING_SECONDS, started + max_seconds)
                 error.printf = self._printed(printf).text_until(end)[0]
-            error.diagnostics += dispatch.findings.diagnostics(dispatch) if dispatch.findings else []
+            if dispatch.findings:
+                from vsim.checks.report import diagnostics
+
+                error.diagnostics += diagnostics(dispatch)
             raise
         seconds = perf_counter() - started
         printed = "" if printf is None else self._printed(printf).in_time(dispatch, started, max_seconds)

@@ -125,7 +125,11 @@ class LaunchResult:
     @property
     def diagnostics(self) -> list[Diagnostic]:
         """The same as commands say it: with places, instructions and work-items."""
-        return self.dispatch.findings.diagnostics(self.dispatch) if self.dispatch.findings else []
+        if not self.dispatch.findings:
+            return []
+        from vsim.checks.report import diagnostics
+
+        return diagnostics(self.dispatch)
 
     @property
     def fidelity(self) -> Report | None:

@@ -8,7 +8,8 @@ from support.programs import build_text
 from support.strategies import ENGINES
 
 from vsim.checks.findings import Findings
-from vsim.checks.selection import RACE, Checking
+from vsim.checks.names import RACE
+from vsim.checks.selection import Checking
 from vsim.launch.launch import ImageArgument, Launch, SamplerArgument
 from vsim.program import Program
 

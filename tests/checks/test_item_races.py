@@ -16,7 +16,8 @@ from support.strategies import ENGINES, FUZZ
 
 from vsim.analysis.exchanges import ordering_steps
 from vsim.analysis.unread import read_elements
-from vsim.checks.selection import ALL, Checking, parse_checks
+from vsim.checks.names import ALL
+from vsim.checks.selection import Checking, parse_checks
 from vsim.program import Program
 
 SOURCE = (DATA / "checks" / "items.cl").read_text()

@@ -12,7 +12,8 @@ from test_races import KINDS, LETTERS, findings
 from vsim.checks import races
 from vsim.checks.accesses import DEVICE_FENCE, GLOBAL, GROUP_FENCE, AccessLog
 from vsim.checks.findings import Findings
-from vsim.checks.selection import RACE, Checking
+from vsim.checks.names import RACE
+from vsim.checks.selection import Checking
 
 GROUPS, THREADS, PLACES = 2, 2, 2
 FENCES = {"f": GROUP_FENCE, "F": DEVICE_FENCE}

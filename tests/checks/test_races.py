@@ -14,7 +14,8 @@ from visakit.diagnostics import SimulationError
 from vsim.checks import races
 from vsim.checks.accesses import ATOMIC, LOCAL, READ, WRITE, AccessLog
 from vsim.checks.findings import Findings
-from vsim.checks.selection import RACE, Checking
+from vsim.checks.names import RACE
+from vsim.checks.selection import Checking
 from vsim.engines.llvm.host import race
 from vsim.engines.llvm.observers import race_runs
 from vsim.launch.launch import Launch

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from visakit.diagnostics import Diagnostic
-    from vsim.checks.queued import LaunchAccesses, QueuedLaunches
+    from vsim.checks.accesses import LaunchAccesses
+    from vsim.checks.queued import QueuedLaunches
     from vsim.launch.dispatch import Dispatch
 
 Numbers = frozenset[int]

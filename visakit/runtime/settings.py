@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from visakit.diagnostics import LaunchError, VisaError
 from visakit.usage import whole_number
-from vsim.checks.selection import RACE, UNDEFINED, Checking, parse_checking
+from vsim.checks.names import RACE, UNDEFINED
+from vsim.checks.selection import Checking, parse_checking
 
 if TYPE_CHECKING:
     from vsim.launch.schedule import Schedule

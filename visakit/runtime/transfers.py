@@ -15,9 +15,9 @@ from visakit.runtime.order import Turn
 from visakit.runtime.queue import Queue
 from visakit.runtime.rectangles import Rectangle
 from visakit.runtime.svm import find
-from vsim.checks.accesses import RECORD
+from vsim.checks.accesses import RECORD, LaunchAccesses
 from vsim.checks.findings import MAPPED
-from vsim.checks.queued import LaunchAccesses, united
+from vsim.checks.queued import united
 from vsim.launch.arrays import Bytes
 
 FILL_BLOCK = 16 << 10

@@ -5,12 +5,14 @@ Both engines note the same records; the reference engine all of them, native cod
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from visakit.isa.enums import FENCE_SCOPES, LSC_SFIDS
 from visakit.language.program import Instruction
-from vsim.checks.findings import Site
 from vsim.launch.arrays import Array
 
 READ, WRITE, ATOMIC, ATOMIC_READ, GROUP_FENCE, DEVICE_FENCE, ARRIVAL, DEPARTURE = range(8)
@@ -43,6 +45,22 @@ messages for the thread as a whole; ``steps`` counts the instructions of the thr
 """
 WHOLE = 1 << 32
 Records = npt.NDArray[np.void]
+Ranges = npt.NDArray[np.uint64]
+"""Host addresses, first and behind the last, n x 2; in ascending order, and without places in common."""
+
+
+@dataclass(frozen=True)
+class LaunchAccesses:
+    """What a launch did to global memory.
+
+    Attributes:
+        read, changed: where it read, and where it wrote or had atomics; ranges may hold more, never less.
+        records: gives the accesses to ranges, and may give more.
+    """
+
+    read: Ranges
+    changed: Ranges
+    records: Callable[[Ranges], Records]
 
 
 class AccessLog:
@@ -84,8 +102,3 @@ def fence_of(instruction: Instruction) -> int | None:
     if "local" not in fixed or fixed["sw"]:
         return None
     return GROUP_FENCE if fixed["local"] else DEVICE_FENCE
-
-
-def site(record: np.void) -> Site:
-    """The instruction of a record."""
-    return Site(int(record["function"]), int(record["instruction"]))

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.language.program import Function
-from vsim.checks.selection import GUARD, Checking, Wanted, checking
+from vsim.checks.names import GUARD
+from vsim.checks.selection import Checking, Wanted, checking
 
 if TYPE_CHECKING:
-    from visakit.diagnostics import Diagnostic
-    from vsim.checks.queued import LaunchAccesses
-    from vsim.launch.dispatch import Dispatch
+    from vsim.checks.accesses import LaunchAccesses
+    from vsim.launch.bound_launch import BoundLaunch
 
 
 class Site(NamedTuple):
@@ -60,7 +60,7 @@ class OtherSide(NamedTuple):
     site: Site
     who: Who
     kind: str
-    launch: Dispatch | None = None
+    launch: BoundLaunch | None = None
     command: str = ""
 
     @property
@@ -137,12 +137,6 @@ class Findings:
     def __iter__(self) -> Iterator[Finding]:
         """In the order of the text: by function, instruction, code, and who it was."""
         return iter(sorted(self._found.values(), key=lambda f: (f.site, f.code, f.who)))
-
-    def diagnostics(self, dispatch: Dispatch) -> list[Diagnostic]:
-        """The findings of a launch as commands report them."""
-        from vsim.checks.report import diagnostics
-
-        return diagnostics(dispatch)
 
     def add(self, finding: Finding) -> None:
         """One more; of those with the same key the first one in the order of who it was is shown, all are counted."""

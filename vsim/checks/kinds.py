@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from vsim.checks.findings import Finding, OtherSide, Site, Who, site_of
-from vsim.checks.selection import CALLS, DIVERGENCE, GUARD, UNDEFINED
+from vsim.checks.names import CALLS, DIVERGENCE, GUARD, UNDEFINED
 from vsim.memory.memory import shown_offset
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from visakit.commands.command import flag, option, positive
-from vsim.checks.selection import NAMES, SHOWN
+from vsim.checks.names import NAMES
+from vsim.checks.selection import SHOWN
 
 PANEL = "Checks"
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from visakit.diagnostics import Diagnostic
-from vsim.checks.accesses import ATOMIC_READ, GLOBAL, READ, RECORD, WRITE, Records
+from vsim.checks.accesses import ATOMIC_READ, GLOBAL, READ, RECORD, WRITE, LaunchAccesses, Ranges, Records
 from vsim.checks.findings import MAPPED
 
 if TYPE_CHECKING:
@@ -24,22 +23,6 @@ if TYPE_CHECKING:
 
 KEPT = 32
 """Launches whose accesses are kept at most, to be compared with later ones; and as many mappings."""
-Ranges = npt.NDArray[np.uint64]
-"""Host addresses, first and behind the last, n x 2; in ascending order, and without places in common."""
-
-
-@dataclass(frozen=True)
-class LaunchAccesses:
-    """What a launch did to global memory.
-
-    Attributes:
-        read, changed: where it read, and where it wrote or had atomics; ranges may hold more, never less.
-        records: gives the accesses to ranges, and may give more.
-    """
-
-    read: Ranges
-    changed: Ranges
-    records: Callable[[Ranges], Records]
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vsim.checks.accesses import ATOMIC, ATOMIC_READ, GLOBAL, KINDS, LOCAL, NO_LANE, READ, WHOLE, WRITE, Records, site
-from vsim.checks.findings import MAPPED, Finding, Findings, OtherSide, Who
+from vsim.checks.accesses import ATOMIC, ATOMIC_READ, GLOBAL, KINDS, LOCAL, NO_LANE, READ, WHOLE, WRITE, Records
+from vsim.checks.findings import MAPPED, Finding, Findings, OtherSide, Site, Who
 from vsim.checks.happens_before import may_order, unordered
+from vsim.checks.names import RACE, RACE_ITEMS
 from vsim.checks.queued import hint
-from vsim.checks.selection import RACE, RACE_ITEMS
 from vsim.launch.dispatch import Dispatch
 from vsim.memory.images import SurfaceImage
 
@@ -337,8 +337,8 @@ def _add(races: Races, findings: Findings, name: NameMemory) -> None:
                     RACE_ITEMS if races.code == OF_ITEMS else RACE,
                     message.format(*(f"{_article(s)} {s}" for s in sides)),
                 ),
-                *(site(first[at]), _who(first[at]), name(int(first["space"][at]), int(address[at]))),
-                OtherSide(site(second[at]), _who(second[at]), sides[1], races.launch, races.command),
+                *(_site(first[at]), _who(first[at]), name(int(first["space"][at]), int(address[at]))),
+                OtherSide(_site(second[at]), _who(second[at]), sides[1], races.launch, races.command),
                 *(_HINTS.get(races.code) or hint(is_mapped), count),
             )
         )
@@ -356,6 +356,10 @@ def _oriented(races: Races) -> tuple[Records, Records, npt.NDArray[np.uint64]]:
         swap |= ~decided & (x > y)
         decided |= x != y
     return np.where(swap, b, a), np.where(swap, a, b), races.address
+
+
+def _site(record: np.void) -> Site:
+    return Site(int(record["function"]), int(record["instruction"]))
 
 
 def _who(record: np.void) -> Who:

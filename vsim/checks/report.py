@@ -10,10 +10,11 @@ from visakit.text.printer import FunctionPrinter
 from vsim.analysis.origins import LOCAL, Origin, undefined_origins
 from vsim.checks.findings import MAPPED, Finding, OtherSide, Site, Who
 from vsim.checks.kinds import BY_ORDER
-from vsim.checks.selection import UNDEFINED
+from vsim.checks.names import UNDEFINED
 from vsim.checks.suppressions import Described
 from vsim.checks.undefined import STORED
 from vsim.launch import threads
+from vsim.launch.bound_launch import BoundLaunch
 from vsim.launch.dispatch import Dispatch
 from vsim.observe.elements import element_of
 
@@ -40,7 +41,7 @@ class Place(NamedTuple):
         return Described(self.function, self.mnemonic, self.text, tuple(f"{s.file}:{s.line}" for s in spans))
 
 
-def place(dispatch: Dispatch, site: Site) -> Place:
+def place(dispatch: BoundLaunch, site: Site) -> Place:
     """Where a site is."""
     function = dispatch.image.module.all_functions[site.function]
     instruction = function.instructions[site.instruction]
@@ -49,7 +50,7 @@ def place(dispatch: Dispatch, site: Site) -> Place:
     return Place(function.name, site.instruction, instruction.desc.mnemonic, text, span, labels)
 
 
-def who_in_words(dispatch: Dispatch, who: Who, site: Site) -> str:
+def who_in_words(dispatch: BoundLaunch, who: Who, site: Site) -> str:
     """Who it was: lane, work-item and work-group, and how many barriers the thread had passed.
 
     Of a kernel whose lanes are elements of vectors, the element is named, too.
@@ -79,7 +80,7 @@ def kept(dispatch: Dispatch) -> list[Finding]:
 
 
 def _sides(dispatch: Dispatch, finding: Finding) -> list[Described]:
-    sides = [(dispatch, finding.site)]
+    sides: list[tuple[BoundLaunch, Site]] = [(dispatch, finding.site)]
     if finding.other is not None and not finding.other.command:
         sides.append((finding.other.launch or dispatch, finding.other.site))
     return [place(launch, site).described for launch, site in sides]
@@ -218,7 +219,7 @@ def _tree(dispatch: Dispatch, finding: Finding) -> dict[str, object]:
     return found
 
 
-def _side(dispatch: Dispatch, site: Site, who: Who) -> dict[str, object]:
+def _side(dispatch: BoundLaunch, site: Site, who: Who) -> dict[str, object]:
     at, group = place(dispatch, site), dispatch.group(who.group)
     item = threads.work_item(dispatch, group, who.thread, who.lane) if who.lane >= 0 else None
     return {

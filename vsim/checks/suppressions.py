@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from visakit.diagnostics import Diagnostic, FormatError, Span, did_you_mean
-from vsim.checks.selection import NAMES
+from vsim.checks.names import NAMES
 
 KEYS = ("check", "code", "kernel", "instruction", "source")
 

@@ -17,6 +17,7 @@ import numpy as np
 from visakit.diagnostics import SimulationError
 from visakit.language.program import Function
 from vsim.checks.selection import Wanted
+from vsim.checks.undefined_memory import PRIVATE_MEMORY
 from vsim.debug.footprints import Recorder
 from vsim.debug.memory_log import OldPages
 from vsim.engines.numpy.engine import GroupBatch, GroupPayloads, SavedBatch
@@ -24,7 +25,6 @@ from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.memory import MessageAccess
 from vsim.engines.numpy.observers import observers_of
 from vsim.launch.arrays import Array, Bytes
-from vsim.launch.dispatch import PRIVATE_MEMORY
 from vsim.launch.launch import Launch
 from vsim.launch.ndrange import Group
 from vsim.launch.schedule import PRIVATE_TURN_THREADS, TURN_THREADS, Schedule

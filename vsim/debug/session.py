@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from visakit.diagnostics import SimulationError
+from vsim.checks.report import diagnostics
 from vsim.checks.selection import Wanted
 from vsim.command.numbers import Numbers
 from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, Execution, Position
@@ -251,8 +252,7 @@ class Session(Stage):
         execution = self.execution
         printf = execution.dispatch.arguments.printf
         self.results.append("" if printf is None else PrintfRecords.of(printf, self.program.memory).text())
-        found = execution.dispatch.findings
-        lines = [str(d) for d in found.diagnostics(execution.dispatch)] if found is not None else []
+        lines = [str(d) for d in diagnostics(execution.dispatch)]
         launch = next(self._given, None)
         if launch is not None:
             self.launches.append(launch)

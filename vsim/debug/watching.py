@@ -11,6 +11,7 @@ import numpy as np
 from visakit.diagnostics import DebugError, SimulationError
 from visakit.isa.record import Flow
 from visakit.language.program import Function
+from vsim.checks.report import diagnostics
 from vsim.debug.execution import Execution, Halt, Position
 from vsim.debug.expressions import Expression
 from vsim.debug.places import Places, Spot
@@ -251,8 +252,7 @@ class Watching:
     def _new_finding(self) -> str:
         """What a check has just found."""
         assert self.execution is not None
-        dispatch = self.execution.dispatch
-        texts = [str(d) for d in dispatch.findings.diagnostics(dispatch)] if dispatch.findings is not None else []
+        texts = [str(d) for d in diagnostics(self.execution.dispatch)]
         new = [text for text in texts if text not in self._told]
         self._told.update(texts)
         return "; ".join(new)

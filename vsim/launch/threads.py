@@ -9,7 +9,7 @@ import numpy as np
 
 from visakit.language.program import FIRST_SURFACE, FIRST_VARIABLE, Function, Instruction
 from vsim.launch.arrays import Array
-from vsim.launch.dispatch import Dispatch
+from vsim.launch.bound_launch import BoundLaunch
 from vsim.launch.ndrange import Group
 from vsim.launch.payload import local_id_row, local_id_step
 
@@ -47,25 +47,25 @@ def slot_value(fields: tuple[SlotBits, ...], slot: int) -> int:
     return sum((slot >> f.first & (f.mask or -1)) << f.to for f in fields)
 
 
-def begins_rows(dispatch: Dispatch, row: int, turned: bool) -> bool:
+def begins_rows(dispatch: BoundLaunch, row: int, turned: bool) -> bool:
     """Whether rows of ``row`` lanes, along x or turned along y, are rows of the whole group."""
     return row > 1 and dispatch.local_size[turned] == row
 
 
-def threads_in_flight(dispatch: Dispatch) -> int:
+def threads_in_flight(dispatch: BoundLaunch) -> int:
     """Threads of a group that may run at once where some may remain that do not: a power of two."""
     count = dispatch.threads_of(dispatch.group(0))
     return max(gcd(count, MOST_TOGETHER), min(count, 2)) if count < FEW_REMAIN else MOST_TOGETHER
 
 
-def threads_together(dispatch: Dispatch) -> int:
+def threads_together(dispatch: BoundLaunch) -> int:
     """Threads of a group that may run at once: a power of two that divides the number of threads of each group."""
     if any(g % n for g, n in zip(dispatch.global_size, dispatch.local_size, strict=True)):
         return 1
     return gcd(dispatch.threads_of(dispatch.group(0)), MOST_TOGETHER)
 
 
-def local_ids(dispatch: Dispatch, group: Group, thread: int, turned: bool = False) -> list[Array]:
+def local_ids(dispatch: BoundLaunch, group: Group, thread: int, turned: bool = False) -> list[Array]:
     """Words of the local ids x, y, z of a thread's lanes (0 for lanes beyond the group).
 
     Args:
@@ -87,20 +87,20 @@ def _ids(linear: Number, group: Group, turned: bool) -> list[Number]:
     return ids
 
 
-def id_row_bytes(dispatch: Dispatch) -> int:
+def id_row_bytes(dispatch: BoundLaunch) -> int:
     """Bytes of the local ids of a thread along one dimension: whole registers."""
     return local_id_row(dispatch.simd, dispatch.grf_size)
 
 
-def id_step_bytes(dispatch: Dispatch) -> int:
+def id_step_bytes(dispatch: BoundLaunch) -> int:
     """Bytes from the local ids of a thread along one dimension to those along the next."""
     return local_id_step(dispatch.simd, dispatch.grf_size)
 
 
-def group_payload(dispatch: Dispatch, group: Group, private_address: int) -> Array:
+def group_payload(dispatch: BoundLaunch, group: Group, private_address: int) -> Array:
     """The payload of all threads of a group of this size, threads x bytes, at its register offsets.
 
-    ``private_address`` is the result of :meth:`Dispatch.private_memory`.
+    ``private_address`` is the result of :meth:`BoundLaunch.private_memory`.
     """
     count = dispatch.threads_of(group)
     payload = dispatch.payload_of(group.size, private_address)
@@ -123,7 +123,7 @@ def r0_of(groups: Array, thread_numbers: Array) -> Array:
     return words.view(np.uint8)
 
 
-def input_places(dispatch: Dispatch) -> list[tuple[int, int, int]]:
+def input_places(dispatch: BoundLaunch) -> list[tuple[int, int, int]]:
     """Variable index, payload offset and size of the general inputs.
 
     An input that is larger than its variable is cut at the variable's end.
@@ -136,7 +136,7 @@ def input_places(dispatch: Dispatch) -> list[tuple[int, int, int]]:
     ]
 
 
-def state_defaults(dispatch: Dispatch, function: Function) -> list[tuple[int, int, int]]:
+def state_defaults(dispatch: BoundLaunch, function: Function) -> list[tuple[int, int, int]]:
     """Class, index and number of surfaces and samplers of a function for kernels without ze_info: T6 is surface 0, S0
     sampler 0.
     """
@@ -148,19 +148,19 @@ def state_defaults(dispatch: Dispatch, function: Function) -> list[tuple[int, in
     return surfaces + [(SAMPLER, n, n) for n in range(len(function.samplers))]
 
 
-def state_inputs(dispatch: Dispatch) -> list[tuple[int, int, int]]:
+def state_inputs(dispatch: BoundLaunch) -> list[tuple[int, int, int]]:
     """Class, index and payload offset of surface and sampler inputs."""
     return [(i.operand_class, i.index, i.offset) for i in dispatch.kernel.inputs if i.operand_class != 0]
 
 
-def lane_count(dispatch: Dispatch, group: Group, thread: int) -> int:
+def lane_count(dispatch: BoundLaunch, group: Group, thread: int) -> int:
     """Active lanes of a thread when it begins: its work-items, all of them for ``Target="cm"``."""
     if dispatch.kernel.is_cm:
         return dispatch.lanes
     return min(dispatch.simd, group.size[0] * group.size[1] * group.size[2] - thread * dispatch.simd)
 
 
-def work_item(dispatch: Dispatch, group: Group, thread: int, lane: int) -> tuple[int, int, int]:
+def work_item(dispatch: BoundLaunch, group: Group, thread: int, lane: int) -> tuple[int, int, int]:
     """Global id of a lane; of one that is no work-item, that of the last one before it."""
     last = group.size[0] * group.size[1] * group.size[2] - 1
     local = _ids(min(thread * dispatch.simd + min(lane, dispatch.simd - 1), last), group, turned=False)
@@ -168,7 +168,7 @@ def work_item(dispatch: Dispatch, group: Group, thread: int, lane: int) -> tuple
     return ids[0], ids[1], ids[2]
 
 
-def place_of(dispatch: Dispatch, item: tuple[int, int, int]) -> tuple[int, int, int] | None:
+def place_of(dispatch: BoundLaunch, item: tuple[int, int, int]) -> tuple[int, int, int] | None:
     """The linear number of the group, the thread and the lane of a work-item; None for an unknown id."""
     local, of_group = [], []
     for n, first, count, size in zip(item, dispatch.offset, dispatch.global_size, dispatch.local_size, strict=True):
@@ -191,13 +191,13 @@ def first_lane(instruction: Instruction) -> int:
     return execution.offset if instruction.desc.flow is Flow.NEXT and execution and execution.size > 1 else 0
 
 
-def usual_place(dispatch: Dispatch, group: Group, thread: int, lane: int) -> tuple[int, int]:
+def usual_place(dispatch: BoundLaunch, group: Group, thread: int, lane: int) -> tuple[int, int]:
     """Thread and lane of the work-item of a lane when x counts up from lane to lane, unlike in this launch."""
     x, y, z = _ids(thread * dispatch.simd + lane, group, turned=True)
     return divmod(x + group.size[0] * (y + group.size[1] * z), dispatch.simd)
 
 
-def describe(dispatch: Dispatch, group: Group, thread: int, lane: int) -> str:
+def describe(dispatch: BoundLaunch, group: Group, thread: int, lane: int) -> str:
     """Lane, work-item and work-group, as errors name them."""
     x, y, z = work_item(dispatch, group, thread, lane)
     return f"lane {lane}, work-item ({x}, {y}, {z}), work-group ({group.id[0]}, {group.id[1]}, {group.id[2]})"

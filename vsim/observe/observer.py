@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from visakit.language.program import Function, Instruction
     from visakit.language.types import DataType
     from vsim.launch.arrays import Array, Bools
-    from vsim.launch.dispatch import Dispatch
+    from vsim.launch.bound_launch import BoundLaunch
     from vsim.launch.ndrange import Group
     from vsim.semantics.algebra import Lanes, Machine, Mask
 
@@ -113,13 +113,13 @@ class Observer:
 
     # -- the launch ----------------------------------------------------------------------------------------
 
-    def launch_begin(self, launch: Dispatch) -> None:
+    def launch_begin(self, launch: BoundLaunch) -> None:
         """A launch begins."""
 
     def launch_end(self, error: Exception | None) -> None:
         """It is over; ``error`` is what ended it before its end, None for nothing."""
 
-    def watches(self, launch: Dispatch, group: Group) -> bool:
+    def watches(self, launch: BoundLaunch, group: Group) -> bool:
         """Whether the observer wants the events of a work-group. Groups that run together with it are seen, too."""
         return True
 

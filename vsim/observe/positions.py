@@ -12,7 +12,7 @@ from visakit.text.printer import FunctionPrinter
 from vsim.launch.ndrange import Group
 
 if TYPE_CHECKING:
-    from vsim.launch.dispatch import Dispatch
+    from vsim.launch.bound_launch import BoundLaunch
 
 MAXIMUM_PLACES, MAXIMUM_GROUPS = 8, 4
 """Places that an error names, and work-groups of each."""
@@ -39,7 +39,7 @@ class ThreadPosition(NamedTuple):
     waits: bool = False
 
 
-def notes(dispatch: Dispatch, positions: Iterable[ThreadPosition]) -> tuple[Label, ...]:
+def notes(dispatch: BoundLaunch, positions: Iterable[ThreadPosition]) -> tuple[Label, ...]:
     """A note for each instruction at which threads are, with all of them; those at which most are come first."""
     places: dict[tuple[str, int, bool], list[ThreadPosition]] = {}
     turns: list[ThreadPosition] = []
@@ -66,7 +66,7 @@ def _next_instruction(function: Function, number: int) -> int:
     return next((n for n in range(number, last + 1) if not function.instructions[n].desc.is_directive), last)
 
 
-def _note(dispatch: Dispatch, positions: list[ThreadPosition], number: int, waits: bool) -> Label:
+def _note(dispatch: BoundLaunch, positions: list[ThreadPosition], number: int, waits: bool) -> Label:
     """Which threads are at an instruction."""
     function = positions[0].function
     instruction = function.instructions[number]

@@ -37,7 +37,7 @@ from vsim.observe.selection import (
 
 if TYPE_CHECKING:
     from visakit.objects.image import LinkedImage
-    from vsim.launch.dispatch import Dispatch
+    from vsim.launch.bound_launch import BoundLaunch
 
 LARGE = 1 << 24
 """Unsigned numbers from here on are shown in hexadecimal."""
@@ -83,7 +83,7 @@ class Trace:
 
     # -- what is chosen ------------------------------------------------------------------------------------
 
-    def is_about(self, dispatch: Dispatch, group: Group) -> bool:
+    def is_about(self, dispatch: BoundLaunch, group: Group) -> bool:
         """Whether any thread of a group may be chosen."""
         number = group_number(dispatch.nd_range, group)
         if number not in self.selection.groups:
@@ -91,7 +91,7 @@ class Trace:
         places = [place_of(dispatch, item) for item in self.selection.items]
         return not places or any(place is not None and place[0] == number for place in places)
 
-    def lanes_of(self, dispatch: Dispatch, group: Group, thread: int) -> Bools:
+    def lanes_of(self, dispatch: BoundLaunch, group: Group, thread: int) -> Bools:
         """The chosen lanes of a thread, of 32."""
         chosen, number = self.selection, group_number(dispatch.nd_range, group)
         lanes = np.array([lane in chosen.lanes for lane in range(MAXIMUM_THREAD_LANES)])

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.objects.image import LinkedImage
-from vsim.checks.selection import RACE
+from vsim.checks.names import RACE
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.surfaces import made_for
 from vsim.engines.llvm.host.tables import (

@@ -27,9 +27,9 @@ from visakit.language.program import Function
 from vsim.analysis.independence import is_independent
 from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import touches_memory
-from vsim.checks.selection import GUARD, RACE
+from vsim.checks.names import GUARD, RACE
 from vsim.engines.llvm import Unsupported
-from vsim.engines.llvm.host import arguments, cooperative, driver, findings, native, race
+from vsim.engines.llvm.host import cooperative, driver, findings, native, race, within_arguments
 from vsim.engines.llvm.host.race import FINE, LARGEST_UNIT, RECORDING
 from vsim.engines.llvm.host.workers import LARGEST_FRAME, frame_bytes
 from vsim.engines.llvm.ir.module import module
@@ -126,7 +126,7 @@ def _translated(state: ModuleState) -> Translation:
         state.declarations |= {"record_finding": findings.RECORD_FINDING, "meet": findings.MEET}
         support.append(findings.recorder())
     if GUARD in dispatch.checks:
-        support.append(arguments.helper())
+        support.append(within_arguments.helper())
     if dispatch.checks & {RACE, RECORDING}:
         support.append(race.helpers(RECORDING in dispatch.checks))
     text, threads_per_coroutine = _with_concurrent_threads(

@@ -26,7 +26,7 @@ from vsim.engines.numpy.threads import HardwareThreads
 from vsim.launch.arrays import Array, Bools
 
 if TYPE_CHECKING:
-    from vsim.engines.numpy.events import BatchEvent
+    from vsim.observe.observer import Event
 
 
 class ReturnPoint(NamedTuple):
@@ -211,7 +211,7 @@ class Running:
 
     activation: Activation
     """There is one whenever a step runs."""
-    event: BatchEvent
+    event: Event
     """The instruction that executes, in launches whose observers want to know."""
 
     def __init__(self, threads: HardwareThreads) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from visakit.diagnostics import Diagnostic, SimulationError
 from visakit.language.program import Function
-from vsim.checks.selection import RACE
+from vsim.checks.names import RACE
 from vsim.engines.numpy.algebra import lane_bits
 from vsim.engines.numpy.machine import BatchExecution, Refused, SavedExecution
 from vsim.engines.numpy.memory import PartitionedSpace

@@ -11,7 +11,7 @@ from visakit.rules.message_sizes import length_difference, shape_difference
 from vsim.analysis.waiting import group_barriers
 from vsim.checks.findings import Who
 from vsim.checks.kinds import ended_instance, finding_of
-from vsim.checks.selection import DIVERGENCE
+from vsim.checks.names import DIVERGENCE
 from vsim.engines.llvm import RecordedFault, RefusedInstruction
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.abi import FaultRecord

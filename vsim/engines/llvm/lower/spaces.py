@@ -7,7 +7,7 @@ from dataclasses import replace
 from visakit.language import types
 from visakit.language.operands import SURFACE
 from visakit.language.program import BINDLESS, SCRATCH, SLM, STATELESS
-from vsim.checks.selection import GUARD
+from vsim.checks.names import GUARD
 from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.surfaces import table_index

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from vsim.checks.selection import GUARD
+from vsim.checks.names import GUARD
 from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm.host.tables import Range
 from vsim.engines.llvm.plan import LaunchPlan
@@ -81,6 +81,6 @@ def _observers(dispatch: Dispatch) -> Iterator[CompiledObserver]:
         if undefined is not None:
             yield undefined
     if GUARD in dispatch.checks:
-        from vsim.engines.llvm.observers.arguments import ArgumentRanges
+        from vsim.engines.llvm.observers.argument_ranges import ArgumentRanges
 
         yield ArgumentRanges(dispatch)

@@ -15,10 +15,11 @@ import numpy.typing as npt
 from visakit.diagnostics import SimulationError
 from visakit.language.program import Function
 from vsim.checks import races
-from vsim.checks.accesses import RECORD, Records
+from vsim.checks.accesses import RECORD, LaunchAccesses, Ranges, Records
 from vsim.checks.findings import Findings
-from vsim.checks.queued import LaunchAccesses, Ranges, united
-from vsim.checks.selection import RACE, RACE_ITEMS, Checking
+from vsim.checks.names import RACE, RACE_ITEMS
+from vsim.checks.queued import united
+from vsim.checks.selection import Checking
 from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.race import (
@@ -36,7 +37,8 @@ from vsim.engines.llvm.host.tables import Range, WorkerMemory, address
 from vsim.engines.llvm.observers.launch import CompiledObserver
 from vsim.engines.llvm.plan import LaunchPlan
 from vsim.launch.arrays import Array, Bytes, Words
-from vsim.launch.dispatch import PRIVATE_MEMORY, TIMEOUT, Dispatch
+from vsim.launch.bound_launch import PRIVATE_MEMORY
+from vsim.launch.dispatch import TIMEOUT, Dispatch
 from vsim.memory.images import SurfaceImage
 from vsim.memory.memory import Buffer
 

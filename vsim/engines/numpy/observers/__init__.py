@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vsim.checks.selection import CALLS, DIVERGENCE, GUARD, RACE, UNDEFINED
+from vsim.checks.names import CALLS, DIVERGENCE, GUARD, RACE, UNDEFINED
 from vsim.launch.dispatch import Dispatch
 from vsim.observe.observer import Observer
 
@@ -20,10 +20,10 @@ def observers_of(dispatch: Dispatch) -> list[Observer]:
 
 
 def _checks(dispatch: Dispatch) -> Iterator[Observer]:
-    from vsim.engines.numpy.observers.arguments import ArgumentsObserver
     from vsim.engines.numpy.observers.calls import CallsObserver
     from vsim.engines.numpy.observers.divergence import DivergenceObserver
     from vsim.engines.numpy.observers.findings import BatchFindings
+    from vsim.engines.numpy.observers.guard import ArgumentsObserver
     from vsim.engines.numpy.observers.races import RaceObserver
     from vsim.engines.numpy.observers.undefined import UndefinedObserver
 

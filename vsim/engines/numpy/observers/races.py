@@ -29,7 +29,8 @@ from vsim.checks.queued import of_records
 from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.memory import BufferPart, FlatSpace, ImageSpace, MessageAccess, Space, SurfaceSpace
 from vsim.launch.arrays import Array, Bools
-from vsim.launch.dispatch import PRIVATE_MEMORY, TIMEOUT, Dispatch
+from vsim.launch.bound_launch import PRIVATE_MEMORY
+from vsim.launch.dispatch import TIMEOUT, Dispatch
 from vsim.observe.observer import Event, Observer
 from vsim.semantics.messages import meaning
 

@@ -23,7 +23,7 @@ from vsim.engines.numpy.algebra import DTYPES, Mask
 from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.memory import FlatSpace, MessageAccess, Space, SurfaceSpace
 from vsim.launch.arrays import Array, Bools
-from vsim.launch.dispatch import Dispatch
+from vsim.launch.bound_launch import BoundLaunch
 from vsim.launch.ndrange import Group
 from vsim.memory.memory import Buffer
 from vsim.observe.observer import Event, ObservedOperand, Observer
@@ -98,17 +98,17 @@ class TraceObserver(Observer):
     running: Running
     """What runs of the batch that does."""
 
-    def __init__(self, dispatch: Dispatch, trace: Trace) -> None:
+    def __init__(self, dispatch: BoundLaunch, trace: Trace) -> None:
         self.dispatch, self.trace = dispatch, trace
         self.note: Note | None = None
         """That of the step which runs, if one of its threads is chosen."""
         self.functions: dict[int, tuple[list[Span], Bools]] = {}
         self.shown: dict[tuple[int, int], ShownStep] = {}
 
-    def launch_begin(self, launch: Dispatch) -> None:
+    def launch_begin(self, launch: BoundLaunch) -> None:
         self.trace.begin(launch.kernel.name, launch.simd, launch.nd_range)
 
-    def watches(self, launch: Dispatch, group: Group) -> bool:
+    def watches(self, launch: BoundLaunch, group: Group) -> bool:
         return self.trace.is_about(launch, group)
 
     def prepare(self, engine: BatchExecution) -> None:
@@ -230,7 +230,7 @@ class ShownStep(NamedTuple):
 class _Line:
     """What a note says of one of its threads."""
 
-    def __init__(self, dispatch: Dispatch, note: Note, n: int, execution: Execution | None) -> None:
+    def __init__(self, dispatch: BoundLaunch, note: Note, n: int, execution: Execution | None) -> None:
         self.dispatch, self.n = dispatch, n
         self.items = (note.reads, note.writes)
         self.is_by_lane = execution is None or execution.size > 1

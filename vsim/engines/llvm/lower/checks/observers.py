@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vsim.checks.selection import CALLS, DIVERGENCE, GUARD, RACE
+from vsim.checks.names import CALLS, DIVERGENCE, GUARD, RACE
 from vsim.engines.llvm.host.race import RECORDING
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.checks.findings import FindingExits
@@ -40,9 +40,9 @@ def observers_of(state: FunctionState, masks: Masks, exits: FaultExits, findings
 
 
 def _checks(state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits) -> list[Observer]:
-    from vsim.engines.llvm.lower.checks.arguments import ArgumentChecks
     from vsim.engines.llvm.lower.checks.calls import CallChecks
     from vsim.engines.llvm.lower.checks.divergence import DivergenceChecks
+    from vsim.engines.llvm.lower.checks.guard import ArgumentChecks
     from vsim.engines.llvm.lower.checks.race import RaceChecks
 
     checks, found = state.dispatch.checks, list[Observer]()

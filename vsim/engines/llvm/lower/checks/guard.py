@@ -1,5 +1,5 @@
 """The check of accesses outside arguments, in compiled code: behind each access by address or to a surface a function
-out of line compares the lanes' addresses with the argument whose they are (``observers/arguments.py``).
+out of line compares the lanes' addresses with the argument whose they are (``observers/argument_ranges.py``).
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 from visakit.language import types
 from vsim.checks.kinds import OUTSIDE, number_of
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.arguments import ARGUMENTS
+from vsim.engines.llvm.host.within_arguments import ARGUMENTS
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.lower.checks.findings import FindingExits
 from vsim.engines.llvm.lower.checks.observers import LoweredAccess
