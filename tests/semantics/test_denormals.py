@@ -8,8 +8,8 @@ from support.strategies import ENGINES
 import vsim
 from visakit import SimulationError
 from visakit.language.platforms import find
-from vsim.analysis.denormals import takes_zeros
 from vsim.analysis.reachability import reachable
+from vsim.semantics.denormals import takes_zeros
 
 TINY = {"f": ("f4", 1e-39), "hf": ("f2", 1e-6), "df": ("f8", 1e-310)}
 BITS = {"f": 0x80, "hf": 0x400, "df": 0x40}

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 from visakit.forks import cached_property
 from visakit.language.program import Function
-from vsim.analysis.denormals import takes_zeros
 from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import waiting_functions
 from vsim.engines.llvm.host.race import Traits, traits
 from vsim.engines.llvm.ir import denormals
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.threads import begins_rows
+from vsim.semantics.denormals import takes_zeros
 
 
 @dataclass
