@@ -149,8 +149,9 @@ def test_memory_between(monkeypatch):
     assert found[0] == found[1]
 
 
-def test_what_all_lanes_share_behind_the_loop(monkeypatch):
-    """Values that are the same in all lanes are stored for twins, too."""
+@pytest.mark.parametrize("end", ["ret void", "br i1 true, label %end, label %end\nend:\n  ret void"])
+def test_what_all_lanes_share_behind_the_loop(end, monkeypatch):
+    """Values that are the same in all lanes are stored for twins, too; the block ends as before."""
     monkeypatch.setattr(strip_mine, "LEAST_LINES", 3)
     monkeypatch.setattr(strip_mine, "REGISTERS", dict.fromkeys(strip_mine.REGISTERS, 0))
     monkeypatch.setenv(target.VARIABLE, CPUS[1])
@@ -167,10 +168,12 @@ entry:
   store <16 x i32> %f, ptr %p, align 4
   store <16 x i32> %g, ptr %p, align 4
   store <16 x i32> %s, ptr %p, align 4
-  ret void
+  END
 }
 """
-    found = strip_mine.strip_mine(module.replace("ONES", f"<{', '.join(['i32 1'] * 16)}>"), 256)
+    module = module.replace("ONES", f"<{', '.join(['i32 1'] * 16)}>").replace("END", end)
+    found = strip_mine.strip_mine(module, 256)
+    assert found.endswith(f"  {end}\n}}\n")
     assert re.findall(r"alloca <(\d+) x i32>", found) == ["32"] * 3
     assert "icmp ult i64 %strip.next, 4" in found and "%f.s = add <8 x i32> %c.s, splat (i32 1)" in found
 
