@@ -12,6 +12,7 @@ from llvmlite import __version__ as version
 from llvmlite import binding as llvm
 
 from visakit.diagnostics import UsageError
+from visakit.object_cache import key, load, save
 from vsim.engines.llvm import InvalidCode
 from vsim.engines.llvm.host.code_addresses import near_each_other
 from vsim.engines.llvm.host.shutdown import ProcessEndsError, in_llvm
@@ -213,6 +214,21 @@ def compile_support(text: str) -> bytes:
     if "@llvm.coro" in text:
         _run_pipeline(module, machine, 0)
     return bytes(machine.emit_object(module))
+
+
+def compiled(text: str) -> bytes:
+    """Object code of a module of support, out of memory, the disk or the compiler."""
+    return _compiled(text, made_for())
+
+
+@cache
+def _compiled(text: str, made_for: str) -> bytes:
+    name = key(text, made_for)
+    found = load(name)
+    if found is None:
+        found = compile_support(text)
+        save(name, found)
+    return found
 
 
 class _Engine(llvm.ExecutionEngine):  # type: ignore[misc] # llvmlite has no types.
