@@ -16,6 +16,8 @@
   control flow, elimination of dead stores, splitting of coroutines.
 * **emit** (``host/native.py``): LLVM's code generator makes an object.
 * **link** (``host/native.py``): the object, with the driver and helper functions, which are compiled separately.
+
+IR is text; passes read it as records of lines and blocks (``passes/lines.py``, ``passes/blocks.py``).
 """
 
 from __future__ import annotations
