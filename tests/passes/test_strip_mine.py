@@ -118,6 +118,9 @@ add (M1, 32) E1(0,0)<1> E1(0,0)<1;1,0> E2(0,0)<1;1,0>
 mov (M1, 32) E0(0,0)<1> E1(0,0)<1;1,0>
 mov (M1_NM, 1) SEED(0,0)<1> E1(0,3)<0;1,0>
 add (M1, 32) E7(0,0)<1> E7(0,0)<1;1,0> SEED(0,0)<0;1,0>"""
+JUMP = """cmp.lt (M1, 32) P E0(0,0)<1;1,0> E1(0,0)<1;1,0>
+(P) goto (M1, 32) NEXT
+NEXT:"""
 
 
 def strips_of(text):
@@ -140,18 +143,20 @@ def test_both_engines_agree(cpu, halves, monkeypatch):
         assert found[0] == found[1]
 
 
-def test_memory_between(monkeypatch):
-    """What is loaded behind a store of the code's own values is not part of the loop; accesses keep their order."""
+@pytest.mark.parametrize("between", [MIDDLE, JUMP], ids=["memory", "jump"])
+def test_code_between(between, monkeypatch):
+    """What is loaded behind a store of the code's own values is not part of the loop; accesses keep their order. A
+    branch to the next instruction ends the block.
+    """
     monkeypatch.setenv(target.VARIABLE, CPUS[1])
-    text = text_of(7, False, between=[MIDDLE])
+    text = text_of(7, False, between=[between])
     assert strips_of(text) == (4, 8)
     found = [outcome(text, engine) for engine in ENGINES]
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("end", ["ret void", "br i1 true, label %end, label %end\nend:\n  ret void"])
-def test_what_all_lanes_share_behind_the_loop(end, monkeypatch):
-    """Values that are the same in all lanes are stored for twins, too; the block ends as before."""
+def test_what_all_lanes_share_behind_the_loop(monkeypatch):
+    """Values that are the same in all lanes are stored for twins, too."""
     monkeypatch.setattr(strip_mine, "LEAST_LINES", 3)
     monkeypatch.setattr(strip_mine, "REGISTERS", dict.fromkeys(strip_mine.REGISTERS, 0))
     monkeypatch.setenv(target.VARIABLE, CPUS[1])
@@ -168,12 +173,10 @@ entry:
   store <16 x i32> %f, ptr %p, align 4
   store <16 x i32> %g, ptr %p, align 4
   store <16 x i32> %s, ptr %p, align 4
-  END
+  ret void
 }
 """
-    module = module.replace("ONES", f"<{', '.join(['i32 1'] * 16)}>").replace("END", end)
-    found = strip_mine.strip_mine(module, 256)
-    assert found.endswith(f"  {end}\n}}\n")
+    found = strip_mine.strip_mine(module.replace("ONES", f"<{', '.join(['i32 1'] * 16)}>"), 256)
     assert re.findall(r"alloca <(\d+) x i32>", found) == ["32"] * 3
     assert "icmp ult i64 %strip.next, 4" in found and "%f.s = add <8 x i32> %c.s, splat (i32 1)" in found
 
