@@ -24,8 +24,7 @@ _ACCESS = re.compile(
     rf"(?:alloca|load(?: volatile)?|store(?: volatile)?) {MEMORY_TYPE}(?:(?: .+)?, ptr (%[\w.]+))?, align \d+"
 )
 _PURE_CALL = re.compile(rf"call {TYPE} @llvm\.(?!masked)[^(]*\((?!.*\bptr\b)")
-_BRANCH = re.compile(r"  br i1 (\S+), label %([\w.]+), label %([\w.]+)(.*)")
-_JUMP = re.compile(r"  br label %([\w.]+)")
+_BRANCH = re.compile(r"  br (?:i1 (\S+), label %([\w.]+), )?label %([\w.]+)(.*)")
 _FIRST_TYPE = re.compile(
     rf"(?:add|sub|mul|and|or|xor|shl|lshr|ashr|[us]div|[us]rem|f(?:add|sub|mul|div|rem|neg)|load|call|freeze"
     rf"|insertelement)(?: nuw| nsw| exact| contract| volatile)* {TYPE}"
@@ -35,7 +34,7 @@ _LAST_TYPE = re.compile(
 )
 _SELECT = re.compile(rf"select (?:i1|<\d+ x i1>) (?:%[\w.]+|true|false), {TYPE} ")
 _EXTRACT = re.compile(r"extractelement <\d+ x (\w+)>")
-_COMPARE = re.compile(rf"[if]cmp \w+ {TYPE}")
+_COMPARE = re.compile(r"[if]cmp \w+ (<\d+ x )?")
 _SHUFFLE = re.compile(r"shufflevector <\d+ x (\w+)> .*<(\d+) x i32> [^%]*$")
 _MEMBER = re.compile(r"extractvalue \{([^{}]*)\} %[\w.]+, (\d+)$")
 _BITS = {"ptr": 64, "float": 32, "double": 64, "half": 16}
@@ -49,8 +48,7 @@ def result_type(text: str) -> str | None:
         if found := pattern.match(text):
             return str(found[1])
     if found := _COMPARE.match(text):
-        vector = VECTOR.fullmatch(found[1])
-        return f"<{vector[1]} x i1>" if vector else "i1"
+        return f"{found[1]}i1>" if found[1] else "i1"
     if found := _SHUFFLE.match(text):
         return f"<{found[2]} x {found[1]}>"
     if found := _MEMBER.match(text):
@@ -141,11 +139,11 @@ class End(NamedTuple):
 
 def read_end(text: str) -> End:
     """The record of the last line of a block."""
-    if branch := _BRANCH.fullmatch(text):
-        condition, one, other, weights = branch.groups()
-        return End(text, condition, (one, other), weights) if one != other else jump(one)
-    found = _JUMP.fullmatch(text)
-    return jump(found[1]) if found else End(text)
+    branch = _BRANCH.fullmatch(text)
+    if not branch:
+        return End(text)
+    condition, one, other, weights = branch.groups("")
+    return End(text, condition, (one, other), weights) if condition and one != other else jump(other)
 
 
 def jump(target: str) -> End:

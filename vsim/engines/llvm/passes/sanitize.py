@@ -41,8 +41,7 @@ _DECLARE = re.compile(r"(declare [^@]*)(@[\w.]+)\((.*)\)([^)]*)")
 _ALLOCA = re.compile(rf"(%[\w.]+) = alloca {MEMORY_TYPE}")
 _MOVED = re.compile(rf"(%[\w.]+) = getelementptr {MEMORY_TYPE}, ptr (%[\w.]+), (?:i64 (-?\d+)$)?")
 _PICKED = re.compile(r"(%[\w.]+) = extractelement <\d+ x ptr> (%[\w.]+), i64 (\S+)")
-_FILLED = re.compile(r"(%[\w.]+) = insertelement <\d+ x ptr> poison, ptr (%[\w.]+),")
-_SPREAD = re.compile(r"(%[\w.]+) = shufflevector <\d+ x ptr> (%[\w.]+),")
+_SPREAD = re.compile(r"(%[\w.]+) = (?:insertelement <\d+ x ptr> poison, ptr|shufflevector <\d+ x ptr>) (%[\w.]+),")
 _SORTED = re.compile(r"(%[\w.]+) = select (<\d+ x i1> \S+), <\d+ x ptr> (\S+), <\d+ x ptr> (\S+)")
 _JOINED = re.compile(r"(%[\w.]+) = phi ptr (.*)")
 _CHOSEN = re.compile(r"(%[\w.]+) = select i1 (\S+), ptr (\S+), ptr (\S+)")
@@ -164,7 +163,7 @@ class _Function:
         """Note the sources of a vector of pointers, or of one of its lanes."""
         if (match := _PICKED.match(text)) and match[2] in self.sorted:
             self.joined[match[1]] = [*self.sorted[match[2]][1:]]
-        elif match := _PICKED.match(text) or _FILLED.match(text) or _SPREAD.match(text):
+        elif match := _PICKED.match(text) or _SPREAD.match(text):
             self.moved[match[1]] = match[2], None
         elif match := _SORTED.match(text):
             self.sorted[match[1]] = match[2], match[3], match[4]
