@@ -118,6 +118,9 @@ add (M1, 32) E1(0,0)<1> E1(0,0)<1;1,0> E2(0,0)<1;1,0>
 mov (M1, 32) E0(0,0)<1> E1(0,0)<1;1,0>
 mov (M1_NM, 1) SEED(0,0)<1> E1(0,3)<0;1,0>
 add (M1, 32) E7(0,0)<1> E7(0,0)<1;1,0> SEED(0,0)<0;1,0>"""
+JUMP = """cmp.lt (M1, 32) P E0(0,0)<1;1,0> E1(0,0)<1;1,0>
+(P) goto (M1, 32) NEXT
+NEXT:"""
 
 
 def strips_of(text):
@@ -140,10 +143,13 @@ def test_both_engines_agree(cpu, halves, monkeypatch):
         assert found[0] == found[1]
 
 
-def test_memory_between(monkeypatch):
-    """What is loaded behind a store of the code's own values is not part of the loop; accesses keep their order."""
+@pytest.mark.parametrize("between", [MIDDLE, JUMP], ids=["memory", "jump"])
+def test_code_between(between, monkeypatch):
+    """What is loaded behind a store of the code's own values is not part of the loop; accesses keep their order. A
+    branch to the next instruction ends the block.
+    """
     monkeypatch.setenv(target.VARIABLE, CPUS[1])
-    text = text_of(7, False, between=[MIDDLE])
+    text = text_of(7, False, between=[between])
     assert strips_of(text) == (4, 8)
     found = [outcome(text, engine) for engine in ENGINES]
     assert found[0] == found[1]

@@ -9,7 +9,8 @@ from support.strategies import ENGINES, effort
 
 from visakit import SimulationError
 from vsim.engines.llvm.passes import unroll_and_jam
-from vsim.engines.llvm.passes.blocks import bits_of, blocks_of, innermost_loops, postdominators, reaching, result_type
+from vsim.engines.llvm.passes.blocks import blocks_of, innermost_loops, postdominators, reaching
+from vsim.engines.llvm.passes.lines import Line, bits_of, bytes_of, read_end, result_type
 from vsim.engines.llvm.passes.recurrence import loop_cost
 from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import Launch
@@ -224,7 +225,41 @@ def test_result_types(text, kind):
 
 
 def test_bits():
-    assert [bits_of(kind) for kind in ("i1", "ptr", "<16 x float>", "<3 x i1>")] == [1, 64, 512, 3]
+    kinds = "i1", "ptr", "<16 x float>", "<3 x i1>", "[6 x i8]"
+    assert [bits_of(kind) for kind in kinds] == [1, 64, 512, 3, 48]
+    assert [bytes_of(kind) for kind in kinds] == [1, 8, 64, 1, 6]
+
+
+@pytest.mark.parametrize(
+    ("text", "result", "names", "place", "kind", "opcode", "repeatable"),
+    [
+        ("  %a = add nuw i32 %b, %c", "%a", ("%b", "%c"), "", "", "add", True),
+        ("  %a = load volatile i8, ptr %p, align 1, !invariant.load !0", "%a", (), "%p", "i8", "load", True),
+        ("  %a = load atomic i8, ptr %p seq_cst, align 1", "%a", ("%p",), "", "", "load", True),
+        ("  store <2 x i8> %v, ptr %p, align 1", "", ("%v",), "%p", "<2 x i8>", "store", False),
+        ("  %a = alloca [8 x i8], align 64", "%a", (), "", "[8 x i8]", "alloca", True),
+        ("  %a = call i32 @llvm.ctpop.i32(i32 %b)", "%a", ("%b",), "", "", "ctpop", True),
+        ("  %a = call <2 x i8> @llvm.masked.gather.v2i8.v2p0(<2 x ptr> %p)", "%a", ("%p",), "", "", "gather", False),
+        ("  call void @f(ptr %p, i32 %n)", "", ("%p", "%n"), "", "", "", False),
+    ],
+)
+def test_lines_are_records(text, result, names, place, kind, opcode, repeatable):
+    line = Line(text)
+    assert (line.text, line.operation) == (text, text.partition(" = ")[2] or text.strip())
+    assert (line.result, line.names, line.place, line.kind, line.is_repeatable) == (
+        result, names, place, kind, repeatable,
+    )  # fmt: skip
+    assert line.opcode == opcode
+    assert line.uses == (*names, *([place] if place else []))
+
+
+def test_ends_are_records():
+    branch = read_end("  br i1 %c, label %a, label %b, !prof !1")
+    assert (branch.condition, branch.targets, branch.likely_targets()) == ("%c", ("a", "b"), ("b",))
+    assert branch.renamed("{}.t".format, "w.{}".format) == "  br i1 %c.t, label %w.a, label %w.b, !prof !1"
+    assert read_end("  br i1 %c, label %a, label %a") == read_end("  br label %a")
+    assert read_end("  br label %a").renamed(str, "w.{}".format) == "  br label %w.a"
+    assert read_end("  ret ptr %p").renamed("{}.t".format, str) == "  ret ptr %p.t"
 
 
 NESTED = """begin:
@@ -248,11 +283,8 @@ def test_blocks():
     blocks = blocks_of(NESTED)
     assert blocks["joined"].phis == {"%x": ("i32", {"inner": "1", "odd": "2"})}
     assert blocks["joined"].before == ["inner", "odd"]
-    assert [blocks[b].likely_successors() for b in ("inner", "odd", "joined")] == [
-        ["inner"],
-        ["joined"],
-        ["outer", "exit"],
-    ]
+    likely = [blocks[b].end.likely_targets() for b in ("inner", "odd", "joined")]
+    assert likely == [("inner",), ("joined",), ("outer", "exit")]
     fatal = blocks.keys() - reaching(blocks, "next")
     assert fatal == {"fault"}
     behind = postdominators(blocks, "next", fatal)
@@ -264,20 +296,23 @@ def test_blocks():
         "joined": "exit",
         "exit": "next",
     }
-    assert innermost_loops({n: b.successors() for n, b in blocks.items()}) == {"inner": ["inner"]}
+    assert innermost_loops({n: b.successors for n, b in blocks.items()}) == {"inner": ["inner"]}
     assert blocks_of(["begin:", "  unreachable"]) is None
+
+
+def cost(lines, bits=512):
+    return loop_cost(map(Line, lines), {"%s"}, bits)
 
 
 def test_bounds_of_a_loop():
     """A product that needs the one before waits for it; a sum of products that do not need each other hardly does."""
     load, store = "  %x = load <16 x float>, ptr %s, align 64", "  store <16 x float> %y, ptr %s, align 64"
     chain = [load, *(f"  %{b} = fmul <16 x float> %{a}, %{a}" for a, b in ("xa", "ab", "by")), store]
-    found = loop_cost(chain, {"%s"}, 512)
-    assert found == (12, 1.5, 1)
-    assert loop_cost(chain, {"%s"}, 256) == (12, 3, 2)
+    assert cost(chain) == (12, 1.5, 1)
+    assert cost(chain, 256) == (12, 3, 2)
     free = [f"  %f{n} = fmul <16 x float> %p{n}, %p{n}" for n in range(8)]
     free += [f"  %p{n} = load <16 x float>, ptr %q{n}, align 4" for n in range(8)]
-    assert loop_cost([load, *free[8:], *free[:8], "  %y = fadd <16 x float> %x, %f0", store], {"%s"}, 512)[:2] == (
+    assert cost([load, *free[8:], *free[:8], "  %y = fadd <16 x float> %x, %f0", store])[:2] == (
         4,
         8.5,
     )

@@ -271,3 +271,5 @@ RECORD_BYTES = 68
 # stack, from 1 on, and its id in the race check.
 SHARED_THREAD, SHARED_DEPTH, SHARED_STACK, SHARED_ITEMS, SHARED_BLOCK, SHARED_RACE = range(0, 48, 8)
 SHARED_REGISTERS = 64
+ENTRY_WITH_ZEROS = "run_with_zeros"
+"""The entry of code that has one besides ``run`` (``support/driver.py``)."""

@@ -16,6 +16,8 @@
   control flow, elimination of dead stores, splitting of coroutines.
 * **emit** (``host/native.py``): LLVM's code generator makes an object.
 * **link** (``host/native.py``): the object, with the driver and helper functions, which are compiled separately.
+
+IR is text; passes read it as records of lines and blocks (``passes/lines.py``, ``passes/blocks.py``).
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import touches_memory
 from vsim.checks.names import GUARD, RACE
 from vsim.engines.llvm import Unsupported
-from vsim.engines.llvm.host import cooperative, driver, findings, native, race, within_arguments
+from vsim.engines.llvm.host import native
 from vsim.engines.llvm.host.race import FINE, LARGEST_UNIT, RECORDING
 from vsim.engines.llvm.host.workers import LARGEST_FRAME, frame_bytes
 from vsim.engines.llvm.ir.module import module
@@ -39,6 +41,7 @@ from vsim.engines.llvm.passes import sanitize
 from vsim.engines.llvm.passes.coarsen import coarsen
 from vsim.engines.llvm.passes.strip_mine import strip_mine
 from vsim.engines.llvm.passes.unroll_and_jam import unroll_and_jam
+from vsim.engines.llvm.support import cooperative, driver, findings, race, within_arguments
 from vsim.engines.llvm.target import is_guarded, vector_bits
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.threads import id_row_bytes, threads_in_flight, threads_together
@@ -174,7 +177,7 @@ def compile_objects(translation: Translation) -> list[bytes]:
     kernel, support = translation.text, translation.support
     if is_guarded():
         kernel, support = sanitize.guarded(kernel), [*map(sanitize.guarded, support), driver.guard()]
-    return [native.compile_object(kernel), *map(driver.compiled, support)]
+    return [native.compile_object(kernel), *map(native.compiled, support)]
 
 
 def link(objects: list[bytes]) -> native.Native:

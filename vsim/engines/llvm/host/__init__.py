@@ -1,1 +1,1 @@
-"""The host: LLVM, worker threads, drivers, the cache of objects, tables of compiled code, faults as errors."""
+"""The host: LLVM, worker threads, the cache of objects, tables of compiled code, faults as errors."""

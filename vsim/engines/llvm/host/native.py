@@ -12,14 +12,13 @@ from llvmlite import __version__ as version
 from llvmlite import binding as llvm
 
 from visakit.diagnostics import UsageError
-from vsim.engines.llvm import InvalidCode
+from visakit.object_cache import key, load, save
+from vsim.engines.llvm import InvalidCode, abi
 from vsim.engines.llvm.host.code_addresses import near_each_other
 from vsim.engines.llvm.host.shutdown import ProcessEndsError, in_llvm
 from vsim.engines.llvm.target import converts_halves, has_feature, target
 
 _INITIALIZED = False
-ENTRY_WITH_ZEROS = "run_with_zeros"
-"""The entry of code that has one besides ``run`` (``driver.py``)."""
 HALF_CONVERSIONS = ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2")
 """What LLVM calls to convert halves where the processor has no instruction for that."""
 
@@ -217,6 +216,21 @@ def compile_support(text: str) -> bytes:
     return bytes(machine.emit_object(module))
 
 
+def compiled(text: str) -> bytes:
+    """Object code of a module of support, out of memory, the disk or the compiler."""
+    return _compiled(text, made_for())
+
+
+@cache
+def _compiled(text: str, made_for: str) -> bytes:
+    name = key(text, made_for)
+    found = load(name)
+    if found is None:
+        found = compile_support(text)
+        save(name, found)
+    return found
+
+
 class _Engine(llvm.ExecutionEngine):  # type: ignore[misc] # llvmlite has no types.
     """An engine that stays where Python ends: modules that its destructor needs may be gone by then."""
 
@@ -244,7 +258,7 @@ class Native:
     @in_llvm()
     def __init__(self, codes: Sequence[bytes], guarded: bool = False) -> None:
         self.engine = loaded(codes)
-        address = self.engine.get_function_address(ENTRY_WITH_ZEROS) or self.engine.get_function_address("run")
+        address = self.engine.get_function_address(abi.ENTRY_WITH_ZEROS) or self.engine.get_function_address("run")
         self.address = address
         """Of the function below."""
         self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)

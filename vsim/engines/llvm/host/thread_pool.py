@@ -21,7 +21,6 @@ from llvmlite import binding as llvm
 
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host import native
-from vsim.engines.llvm.host.driver import compiled
 from vsim.engines.llvm.ir.module import module
 from vsim.engines.llvm.support.templates import fill
 from vsim.launch.arrays import Bytes, Words
@@ -48,7 +47,7 @@ def functions() -> Functions:
         llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
     declarations = {name: f"declare i32 @{name}({types})" for name, types in _SEMAPHORES.items()}
     native.initialize()
-    engine = native.loaded([compiled(module([fill("thread_pool", "pool")], declarations))])
+    engine = native.loaded([native.compiled(module([fill("thread_pool", "pool")], declarations))])
     _keep(engine)
     word = ctypes.c_void_p
     types = {"member": (word,), "run": (word, word, ctypes.c_uint64, word, word), "await": (word, word)}

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 
+from vsim.engines.llvm.ir.emitter import NAME
+
 _HALF_SPILL = re.compile(r"^  store half (?=%[\w.]+, ptr %[\w.]+\.spill\.addr)", re.MULTILINE)
 _EXTRACTED_BYTE = re.compile(r"extractelement <\d+ x i8> (%[\w.]+),")
 _SHUFFLED_BYTES = re.compile(r"^  (%[\w.]+) = shufflevector <\d+ x i8> ([^,]+), <\d+ x i8> ([^,]+),", re.MULTILINE)
 _LOADED_BYTES = re.compile(r"^  (%[\w.]+) = load (?=<\d+ x i8>)", re.MULTILINE)
-_NAME = re.compile(r"%[\w.]+")
 _BITWISE = re.compile(r"^  (%[\w.]+) = (?:and|xor|or)(?: disjoint)? <\d+ x i(?:32|64)> ([^,]+), (.+)$", re.MULTILINE)
 _BITCAST = re.compile(r"^  (%[\w.]+) = bitcast <[^>]+> (%[\w.]+) to <", re.MULTILINE)
 _SELECT = re.compile(
@@ -73,7 +74,7 @@ def with_loads_in_order(text: str) -> str:
     forgets that the load of the vector comes before the stores that follow it; volatile loads stay where they are.
     """
     taken = {name for names in _TAKEN.findall(text) for name in names if name}
-    uses = Counter(_NAME.findall(text)) if taken else Counter[str]()
+    uses = Counter(NAME.findall(text)) if taken else Counter[str]()
     return _LOADED.sub(lambda m: f"  {m[1]} = load volatile " if m[1] in taken and uses[m[1]] > 2 else m[0], text)
 
 
@@ -97,7 +98,7 @@ def with_split_selects(text: str) -> str:
     def sources(name: str, depth: int = _DEEPEST) -> Iterator[str]:
         """What an operation is made of; an empty name for a constant."""
         for source in bitwise.get(name, ()) if depth else ():
-            inner = root(source) if _NAME.fullmatch(source) else ""
+            inner = root(source) if NAME.fullmatch(source) else ""
             yield inner
             yield from sources(inner, depth - 1)
 

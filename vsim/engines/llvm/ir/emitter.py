@@ -25,7 +25,8 @@ _PURE = (
     "call i64 @llvm.usub.sat",
 )  # fmt: skip
 _FLOATS = ("float", "half", "double")
-_NAMES = re.compile(r"%[\w.]+")
+NAME = re.compile(r"%[\w.]+")
+"""The name of a value or a label in IR."""
 INVARIANT_LOAD = "!invariant.load !0"
 FLUSHED = ", !flushed !0"
 """What a product ends with that makes zeros of denormals (``denormals.py``)."""
@@ -116,7 +117,7 @@ class Emitter:
 
     def _level(self, text: str) -> int:
         """The innermost loop in which an operand of an instruction changes."""
-        return max([self.levels.get(name, THREAD) for name in _NAMES.findall(text)], default=THREAD)
+        return max([self.levels.get(name, THREAD) for name in NAME.findall(text)], default=THREAD)
 
     def _into_preheader(self, text: str, level: int) -> str:
         found = self.invariants[text] = self.new_name()

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, field
 
-from vsim.engines.llvm.host import cooperative, driver
 from vsim.engines.llvm.ir.emitter import GROUP, LAUNCH, THREAD
 from vsim.engines.llvm.ir.types import splat
 from vsim.engines.llvm.lower.recursion import Recursion
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import SHARED_SIZE, Key, is_shadow
+from vsim.engines.llvm.support import cooperative, driver
 
 LARGEST_ZERO_STORE = 2048
 """Bytes of a stack slot up to which one store clears it."""

@@ -16,7 +16,6 @@ from vsim.analysis.read_only_loops import only_reads_memory
 from vsim.analysis.waiting import touches_memory
 from vsim.engines.llvm import CannotExecute, Unsupported
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host import cooperative, driver
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.affine_registers import AffineRegisters, Places
@@ -35,6 +34,7 @@ from vsim.engines.llvm.lower.registers import NOTHING_NEEDED, BlockNeeds, BlockU
 from vsim.engines.llvm.lower.state import ENTRY, FunctionState, Position
 from vsim.engines.llvm.lower.storage import VARIABLE, Key
 from vsim.engines.llvm.passes import sanitize
+from vsim.engines.llvm.support import cooperative, driver
 from vsim.engines.llvm.target import is_guarded
 from vsim.observe.observer import Observer, listeners
 from vsim.semantics import SEMANTICS

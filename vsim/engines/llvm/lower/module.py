@@ -40,7 +40,7 @@ class ModuleState:
     touched: int = 0
     """Number of places that the lanes of the lowered accesses go to (``memory/pattern.py``)."""
     takes_turns: bool = field(init=False)
-    """Whether threads wait elsewhere than at the group's barrier in the kernel (``host/cooperative.py``)."""
+    """Whether threads wait elsewhere than at the group's barrier in the kernel (``support/cooperative.py``)."""
     waiting: frozenset[int] = field(init=False)
     """Functions in which a thread can wait, where threads take turns."""
 

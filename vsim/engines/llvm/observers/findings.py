@@ -13,10 +13,10 @@ from vsim.checks.kinds import KINDS, Instance, code_of, finding_of
 from vsim.checks.undefined import STORED
 from vsim.checks.undefined_memory import UndefinedCheck
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.findings import KEYED
 from vsim.engines.llvm.host.tables import Range, address
 from vsim.engines.llvm.observers.launch import CompiledObserver
 from vsim.engines.llvm.plan import LaunchPlan
+from vsim.engines.llvm.support.findings import KEYED
 from vsim.launch.arrays import Words
 from vsim.launch.dispatch import Dispatch
 

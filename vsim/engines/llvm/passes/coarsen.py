@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 
-from vsim.engines.llvm.passes.blocks import JUMP, blocks_of
+from vsim.engines.llvm.passes.blocks import blocks_of
 from vsim.engines.llvm.passes.thread_copies import ORDERED, Impossible, ThreadCode, ThreadCopies
 
 MAXIMUM_LINES = {2: 1700, 4: 1300}
@@ -80,7 +80,7 @@ class PhasedThread(ThreadCode):
         if name in inside:  # A loop, each of whose rounds may be the last one of a thread: all of it.
             entries = self.entered(inside) - inside
             name = entries.pop()
-            if entries or not JUMP.fullmatch(self.blocks[name].end):
+            if entries or len(self.blocks[name].successors) != 1:
                 raise Impossible
         if not self.entered(inside) <= inside | {name} or inside & self.waits or name in inside or name in self.waits:
             raise Impossible
@@ -90,7 +90,7 @@ class PhasedThread(ThreadCode):
 
     def has_loop(self, inside: Set[str]) -> bool:
         """Whether blocks have a loop: the time of a thread is spent in it then, and not at barriers."""
-        ways = {name: [o for o in self.blocks[name].likely_successors() if o in inside] for name in inside}
+        ways = {name: [o for o in self.blocks[name].end.likely_targets() if o in inside] for name in inside}
         while ends := [name for name, others in ways.items() if not others]:
             for name in ends:
                 del ways[name]

@@ -11,10 +11,8 @@ import re
 from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
-from vsim.engines.llvm.passes.blocks import NAME, RESULT, VECTOR, bits_of
+from vsim.engines.llvm.passes.lines import VECTOR, Line, bits_of
 
-_STORE = re.compile(r"  store (?:volatile )?(?:<\d+ x \w+>|\w+) (.*), ptr (%[\w.]+), align")
-_LOAD = re.compile(r"load (?:volatile )?(<\d+ x \w+>|\w+), ptr (%[\w.]+), align")
 _LATENCIES = {
     operation: cycles
     for cycles, operations in (
@@ -48,7 +46,7 @@ class LoopCost(NamedTuple):
     vectors: int
 
 
-def loop_cost(lines: Iterable[str], slots: Set[str], bits: int) -> LoopCost:
+def loop_cost(lines: Iterable[Line], slots: Set[str], bits: int) -> LoopCost:
     """Bounds of a loop whose lines are given in the order in which they run.
 
     Args:
@@ -95,7 +93,7 @@ class _Step(NamedTuple):
     """What bounds depend on of a line: one that is computed, or loads or stores a slot."""
 
     name: str
-    operands: list[str]
+    operands: Sequence[str]
     slot: str = ""
     vectors: int = 0
     latency: float = 0
@@ -104,48 +102,37 @@ class _Step(NamedTuple):
     """Whether it counts whatever its operands are."""
 
 
-def _step(line: str, slots: Set[str], bits: int) -> _Step | None:
-    if store := _STORE.match(line):
-        if store[2] in slots:
-            return _Step("", NAME.findall(store[1]), store[2])
-        return _Step("", [], occupied=1, changes=True)
-    if not (result := RESULT.fullmatch(line)):
+def _step(line: Line, slots: Set[str], bits: int) -> _Step | None:
+    if line.is_store:
+        if line.place in slots:
+            return _Step("", line.names, line.place)
+        return _Step("", (), occupied=1, changes=True)
+    if not line.result:
         return None
-    name, text = result.groups()
-    if (load := _LOAD.match(text)) and load[2] in slots:
-        return _Step(name, [], load[2], vectors_of(load[1], bits))
-    operation = _operation(text)
-    costs = _latency(text, operation), _occupied(text, operation, bits)
-    return _Step(name, NAME.findall(text), "", 0, *costs, operation == "load")
+    if line.place in slots:
+        return _Step(line.result, (), line.place, vectors_of(line.kind, bits))
+    costs = _latency(line), _occupied(line, bits)
+    return _Step(line.result, line.uses, "", 0, *costs, line.opcode == "load")
 
 
-def _operation(text: str) -> str:
-    """What an instruction is called in the tables above."""
-    word = text.split(None, 1)[0]
-    if word != "call":
-        return word
-    intrinsic = text.partition("@llvm.")[2].partition("(")[0]
-    return "gather" if intrinsic.startswith("masked.gather") else intrinsic.partition(".")[0]
-
-
-def _latency(text: str, operation: str) -> float:
-    if operation in _ELSEWHERE or operation in ("shufflevector", "zext"):
+def _latency(line: Line) -> float:
+    if line.opcode in _ELSEWHERE or line.opcode in ("shufflevector", "zext"):
         return 0
-    if _QWORD_PRODUCT.match(text):
+    if _QWORD_PRODUCT.match(line.operation):
         return _LATENCY_OF_QWORD_PRODUCTS
-    return _LATENCIES.get(operation, 1)
+    return _LATENCIES.get(line.opcode, 1)
 
 
-def _occupied(text: str, operation: str, bits: int) -> float:
+def _occupied(line: Line, bits: int) -> float:
     """Cycles that an instruction takes of the processor's."""
-    if operation in _ELSEWHERE:
+    if line.opcode in _ELSEWHERE:
         return 0
-    vector = VECTOR.search(text)
+    vector = VECTOR.search(line.operation)
     if not vector:
         return 0.25
-    if operation == "gather":
+    if line.opcode == "gather":
         return float(vector[1])
-    return vectors_of(vector[0], bits) * _OCCUPIED.get(operation, 0.5)
+    return vectors_of(vector[0], bits) * _OCCUPIED.get(line.opcode, 0.5)
 
 
 def vectors_of(kind: str, bits: int) -> int:

@@ -17,6 +17,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from vsim.engines.llvm.passes.lines import ARM, MEMORY_TYPE, bytes_of
+
 ROOTS = frozenset({"@run", "@group", "@kernel", "@guard_set"})
 """Functions whose pointers are all to memory that code was given."""
 SITE_BITS = 32
@@ -26,31 +28,26 @@ unknown sites.
 UNKNOWN_SITE = 0
 _DECLARATIONS = """declare ptr @guard_place(ptr, i64, i64, ptr, i64, i64)
 declare i64 @guard_lanes(ptr, i64, i64, i64, ptr, i64, i64)"""
-_SCALARS = {"ptr": 8, "float": 4, "double": 8, "half": 2}
 _HARMLESS = ("coro.", "frameaddress", "lifetime", "prefetch.")
 """Intrinsics with pointers that touch no memory of the program; a prefetch never faults, wherever it leads."""
 _CONTROL_WORD = ("@llvm.x86.sse.stmxcsr", "@llvm.x86.sse.ldmxcsr")
 """Intrinsics that store and load the four bytes of the host's control register of floating point."""
-_TYPE = r"(<\d+ x \w+>|\w+)"
-_LOAD = re.compile(rf"(%[\w.]+ = load (?:atomic |volatile )*{_TYPE}, )ptr (%[\w.]+)(.*)")
-_STORE = re.compile(rf"(store (?:atomic |volatile )*{_TYPE} .*, )ptr (%[\w.]+)(.*)")
-_ATOMIC = re.compile(rf"(%[\w.]+ = (?:atomicrmw \w+|cmpxchg) )ptr (%[\w.]+)(, {_TYPE} .*)")
+_LOAD = re.compile(rf"(%[\w.]+ = load (?:atomic |volatile )*{MEMORY_TYPE}, )ptr (%[\w.]+)(.*)")
+_STORE = re.compile(rf"(store (?:atomic |volatile )*{MEMORY_TYPE} .*, )ptr (%[\w.]+)(.*)")
+_ATOMIC = re.compile(rf"(%[\w.]+ = (?:atomicrmw \w+|cmpxchg) )ptr (%[\w.]+)(, {MEMORY_TYPE} .*)")
 _CALL = re.compile(r"((?:%[\w.]+ = )?call [^@(]*)(@[\w.]+)\((.*)\)([^)]*)")
 _DEFINE = re.compile(r"(define [^@]*)(@[\w.]+)\((.*)\)([^)]*)")
 _DECLARE = re.compile(r"(declare [^@]*)(@[\w.]+)\((.*)\)([^)]*)")
-_ALLOCA = re.compile(r"(%[\w.]+) = alloca (\[\d+ x i8\]|<\d+ x \w+>|\w+)")
-_MOVED = re.compile(r"(%[\w.]+) = getelementptr (\[\d+ x i8\]|\w+), ptr (%[\w.]+), (?:i64 (-?\d+)$)?")
+_ALLOCA = re.compile(rf"(%[\w.]+) = alloca {MEMORY_TYPE}")
+_MOVED = re.compile(rf"(%[\w.]+) = getelementptr {MEMORY_TYPE}, ptr (%[\w.]+), (?:i64 (-?\d+)$)?")
 _PICKED = re.compile(r"(%[\w.]+) = extractelement <\d+ x ptr> (%[\w.]+), i64 (\S+)")
-_FILLED = re.compile(r"(%[\w.]+) = insertelement <\d+ x ptr> poison, ptr (%[\w.]+),")
-_SPREAD = re.compile(r"(%[\w.]+) = shufflevector <\d+ x ptr> (%[\w.]+),")
+_SPREAD = re.compile(r"(%[\w.]+) = (?:insertelement <\d+ x ptr> poison, ptr|shufflevector <\d+ x ptr>) (%[\w.]+),")
 _SORTED = re.compile(r"(%[\w.]+) = select (<\d+ x i1> \S+), <\d+ x ptr> (\S+), <\d+ x ptr> (\S+)")
 _JOINED = re.compile(r"(%[\w.]+) = phi ptr (.*)")
 _CHOSEN = re.compile(r"(%[\w.]+) = select i1 (\S+), ptr (\S+), ptr (\S+)")
-_ARM = re.compile(r"\[ (\S+), (%[\w.]+) \]")
 _TOUCHES = re.compile(r"(?:^|= )(?:load|store|atomicrmw|cmpxchg) ")
 _INSTRUCTION = re.compile(r"; instruction (\d+)")
 _FUNCTION = re.compile(r"@function(\d+)$")
-_VECTOR = re.compile(r"<(\d+) x (\w+)>")
 
 
 def marker(pc: int) -> str:
@@ -89,17 +86,6 @@ class _Origin(NamedTuple):
 
 _GIVEN = _Origin("null", "0")
 """One of the ranges of the launch."""
-
-
-def _bytes(ir: str) -> int:
-    """What a value of a type takes in memory."""
-    vector = _VECTOR.fullmatch(ir)
-    if vector:
-        lanes, element = int(vector[1]), vector[2]
-        return -(-lanes // 8) if element == "i1" else lanes * _bytes(element)
-    if ir.startswith("["):
-        return int(ir[1:].split()[0])
-    return _SCALARS[ir] if ir in _SCALARS else -(-int(ir[1:]) // 8)
 
 
 def _split(arguments: str) -> list[str]:
@@ -162,11 +148,11 @@ class _Function:
         for line in self.body:
             text = line.strip()
             if match := _ALLOCA.match(text):
-                self.origins[match[1]] = _Origin(match[1], str(_bytes(match[2])), 0)
+                self.origins[match[1]] = _Origin(match[1], str(bytes_of(match[2])), 0)
             elif match := _MOVED.match(text):
-                self.moved[match[1]] = match[3], int(match[4]) * _bytes(match[2]) if match[4] else None
+                self.moved[match[1]] = match[3], int(match[4]) * bytes_of(match[2]) if match[4] else None
             elif match := _JOINED.match(text):
-                self.joined[match[1]] = [arm for arm, _ in _ARM.findall(match[2])]
+                self.joined[match[1]] = [arm for arm, _ in ARM.findall(match[2])]
             elif match := _CHOSEN.match(text):
                 self.joined[match[1]] = [match[3], match[4]]
             else:
@@ -177,7 +163,7 @@ class _Function:
         """Note the sources of a vector of pointers, or of one of its lanes."""
         if (match := _PICKED.match(text)) and match[2] in self.sorted:
             self.joined[match[1]] = [*self.sorted[match[2]][1:]]
-        elif match := _PICKED.match(text) or _FILLED.match(text) or _SPREAD.match(text):
+        elif match := _PICKED.match(text) or _SPREAD.match(text):
             self.moved[match[1]] = match[2], None
         elif match := _SORTED.match(text):
             self.sorted[match[1]] = match[2], match[3], match[4]
@@ -239,14 +225,11 @@ class _Function:
 
     def _line(self, text: str) -> list[str]:
         """An instruction, behind the checks that it needs."""
-        if match := _LOAD.fullmatch(text):
-            checks, place = self._place(match[3], str(_bytes(match[2])), write=False)
-            return [*checks, f"  {match[1]}ptr {place}{match[4]}"]
-        if match := _STORE.fullmatch(text):
-            checks, place = self._place(match[3], str(_bytes(match[2])), write=True)
+        if match := _LOAD.fullmatch(text) or _STORE.fullmatch(text):
+            checks, place = self._place(match[3], str(bytes_of(match[2])), write=text.startswith("store "))
             return [*checks, f"  {match[1]}ptr {place}{match[4]}"]
         if match := _ATOMIC.fullmatch(text):
-            checks, place = self._place(match[2], str(_bytes(match[4])), write=True)
+            checks, place = self._place(match[2], str(bytes_of(match[4])), write=True)
             return [*checks, f"  {match[1]}ptr {place}{match[3]}"]
         assert not _TOUCHES.search(text), f"an access that the guard does not know: {text}"
         if match := _CALL.fullmatch(text):
@@ -270,9 +253,9 @@ class _Function:
                 f"  {own.base} = select i1 {condition}, ptr {x.base}, ptr {y.base}",
                 f"  {own.room} = select i1 {condition}, i64 {x.room}, i64 {y.room}",
             ]
-        blocks = [block for _, block in _ARM.findall(text)]
-        bases = ", ".join(f"[ {o.base}, {block} ]" for o, block in zip(origins, blocks, strict=True))
-        rooms = ", ".join(f"[ {o.room}, {block} ]" for o, block in zip(origins, blocks, strict=True))
+        blocks = [block for _, block in ARM.findall(text)]
+        bases = ", ".join(f"[ {o.base}, %{block} ]" for o, block in zip(origins, blocks, strict=True))
+        rooms = ", ".join(f"[ {o.room}, %{block} ]" for o, block in zip(origins, blocks, strict=True))
         return [f"  {own.base} = phi ptr {bases}", f"  {own.room} = phi i64 {rooms}"]
 
     def _name(self) -> str:

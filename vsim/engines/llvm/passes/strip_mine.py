@@ -20,7 +20,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from vsim.engines.llvm.passes.blocks import NAME, RESULT, Block, bits_of, blocks_of, result_type
+from vsim.engines.llvm.ir.emitter import NAME
+from vsim.engines.llvm.passes.blocks import Block, blocks_of
+from vsim.engines.llvm.passes.lines import VECTOR, Line, bits_of, bytes_of, result_type
 from vsim.engines.llvm.passes.recurrence import REGISTERS
 
 LEAST_LINES = 300
@@ -41,12 +43,9 @@ _LANEWISE = re.compile(
     r"|call <\d+ x \w+> @llvm\.(?:fsh[lr]|[us]m(?:in|ax)|[us](?:add|sub)\.sat|ctpop|bswap|bitreverse))\b"
 )
 _SPLAT = re.compile(r"insertelement <\d+ x \w+> poison, \w+ \S+, i64 0$|shufflevector .* zeroinitializer$")
-_TYPE = re.compile(r"<(\d+) x \w+>")
 _FLOATS = re.compile(r" x (?:half|bfloat|float|double|ptr)>")
 _OPERAND = re.compile(r"(%[\w.]+|<(?:\w+ [\w.+-]+, )+\w+ [\w.+-]+>)")
-_MEMORY = re.compile(
-    r"  (?:%[\w.]+ = )?(?:load|store|call(?! \w+ @llvm\.[us](?:min|max|add|sub))|fence|atomic|cmpxchg)"
-)
+_MEMORY = re.compile(r"load|store|call(?! \w+ @llvm\.[us](?:min|max|add|sub))|fence|atomic|cmpxchg")
 
 
 def strip_mine(text: str, bits: int) -> str:
@@ -73,7 +72,7 @@ def strip_mine(text: str, bits: int) -> str:
         return text
     loop = _Loop(part, strip, _used_elsewhere(blocks, longest))
     first = lines.index(f"{longest.name}:", start) + 1 + len(longest.phis)
-    last = lines.index(longest.end, first)
+    last = first + len(longest.body)
     head, tail = lines[:first], lines[last:]
     head[start + 2 : start + 2] = loop.slots_in_memory()
     arm, new = f", %{longest.name} ]", f", %{longest.name}.behind ]"
@@ -83,12 +82,11 @@ def strip_mine(text: str, bits: int) -> str:
 
 def _used_elsewhere(blocks: Mapping[str, Block], block: Block) -> set[str]:
     """Names that other blocks, phis and the end of a block use."""
-    found = set(NAME.findall(block.end))
+    found = set[str]()
     for other in blocks.values():
-        for _, values in other.phis.values():
-            found.update(values.values())
+        found.update(NAME.findall(other.end.text), *(values.values() for _, values in other.phis.values()))
         if other is not block:
-            found.update(name for line in (*other.body, other.end) for name in NAME.findall(line))
+            found.update(*(line.uses for line in other.body))
     return found
 
 
@@ -134,8 +132,8 @@ class _Part:
         """Lines of the part by name, in their order."""
         self.uniform: set[str] = set()
         """Names of the lines that are the same in all lanes."""
-        self.before: list[str] = []
-        self.after: list[str] = []
+        self.before: list[Line] = []
+        self.after: list[Line] = []
         """The other lines of the block."""
         self.lanes = self._most_lanes()
         self._divide(set())
@@ -147,7 +145,7 @@ class _Part:
         """The number of lanes of most lines."""
         counts: dict[int, int] = defaultdict(int)
         for line in self.block.body:
-            if found := _TYPE.search(line):
+            if found := VECTOR.search(line.text):
                 counts[int(found[1])] += 1
         return max(counts, key=lambda n: counts[n], default=0)
 
@@ -162,26 +160,26 @@ class _Part:
         self.values, self.uniform, self.before, self.after = {}, set(), [], []
         late, touched = set[str](), False
         for line in self.block.body:
-            result = RESULT.fullmatch(line)
-            names = NAME.findall(result[2] if result else line)
+            names = line.uses
             is_late = not late.isdisjoint(names)
-            taken = result and not is_late and result[1] not in without
-            if result and taken and (value := self._value(result[1], result[2])):
+            taken = line.result and not is_late and line.result not in without
+            if taken and (value := self._value(line)):
                 self.values[value.name] = value
                 if value.uniform:
                     self.uniform.add(value.name)
                 continue
-            memory = bool(_MEMORY.match(line))
+            memory = bool(_MEMORY.match(line.operation))
             if is_late or not self.values.keys().isdisjoint(names) or (memory and touched):
                 self.after.append(line)
                 touched |= memory
-                if result:
-                    late.add(result[1])
+                if line.result:
+                    late.add(line.result)
             else:
                 self.before.append(line)
 
-    def _value(self, name: str, text: str) -> _LanewiseLine | None:
+    def _value(self, line: Line) -> _LanewiseLine | None:
         """A line that treats lanes alike."""
+        name, text = line.result, line.operation
         splat = text.startswith(("insert", "shuffle"))
         if not (_SPLAT if splat else _LANEWISE).match(text) or _FLOATS.search(text):
             return None
@@ -300,7 +298,7 @@ class _Loop:
     def __init__(self, part: _Part, strip: int, used: set[str]) -> None:
         self.part, self.strip = part, strip
         self.slots: dict[tuple[str, ...], _Slot] = {}
-        self.wanted = used | {name for line in part.after for name in NAME.findall(line)}
+        self.wanted = used | {name for line in part.after for name in line.uses}
         """Names that are used behind the loop."""
         self.body: list[str] = []
         self.loads: list[str] = []
@@ -336,7 +334,8 @@ class _Loop:
                     f"{name}.behind:",
                 ],
             )
-        return [*part.before, *self._stores(), *around[0], *self.body, *around[1], *self.loads, *part.after]
+        before, after = ([line.text for line in lines] for lines in (part.before, part.after))
+        return [*before, *self._stores(), *around[0], *self.body, *around[1], *self.loads, *after]
 
     def _in_order(self) -> Iterable[_LanewiseLine]:
         """Lines for one strip: the first line of each pair, at the place of the second."""
@@ -356,7 +355,7 @@ class _Loop:
             if source in part.values:
                 pieces[n] = f"{source}.s"
             elif not pieces[0].startswith("insert"):
-                kind = [m[0] for m in _TYPE.finditer("".join(value.pieces[:n]))][-1]
+                kind = [m[0] for m in VECTOR.finditer("".join(value.pieces[:n]))][-1]
                 names = (source, *islice(pair, n // 2, n // 2 + 1))
                 address = f"{value.name}.from{n}"
                 self.body += [
@@ -398,7 +397,7 @@ class _Loop:
 
     def _place(self, slot: _Slot, name: str) -> str:
         """The address of a strip in a slot."""
-        return f"  {name} = getelementptr [{bits_of(self._kind(slot.kind)) // 8} x i8], ptr {slot.address}, i64 %strip"
+        return f"  {name} = getelementptr [{bytes_of(self._kind(slot.kind))} x i8], ptr {slot.address}, i64 %strip"
 
     def _half(self, slot: _Slot, half: int) -> tuple[str, str]:
         """The address of one of the values in a slot, and its name."""

@@ -12,50 +12,16 @@ once; anything else once for each of them. All of them go the same way from bloc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import chain
 
-from vsim.engines.llvm.passes.blocks import BRANCH, NAME, RESULT, Block, postdominators, reaching
+from vsim.engines.llvm.ir.emitter import NAME
+from vsim.engines.llvm.passes.blocks import Block, postdominators, reaching
+from vsim.engines.llvm.passes.lines import End, Line, jump, read_end
 
 ORDERED = re.compile(r"  (?:%[\w.]+ = )?(?:atomicrmw|cmpxchg|fence|call [^@]*@function\d)")
 """What threads must not do in another order, or is too much to do several times."""
-ALLOCA = re.compile(r"  (%[\w.]+) = alloca (.*), align \d+")
-_STORE = re.compile(r"  store (?:volatile )?(<\d+ x \w+>|\w+) (.+), ptr (%[\w.]+), align \d+")
-_LOAD = re.compile(r"load (?:volatile )?(<\d+ x \w+>|\w+), ptr (%[\w.]+), align \d+.*")
-_TARGET = re.compile(r"label %([\w.]+)")
-_PURE_CALL = re.compile(r"call (?:<\d+ x \w+>|\{[^{}]*\}|\w+) @llvm\.(?!masked)[^(]*\((?!.*\bptr\b)")
-
-
-class Line(NamedTuple):
-    """What a line of a block does."""
-
-    text: str
-    result: str = ""
-    """The name that it defines."""
-    names: tuple[str, ...] = ()
-    """What it uses; of a load or store without the place."""
-    place: str = ""
-    """What it loads or stores."""
-    kind: str = ""
-    """The type of that."""
-    is_store: bool = False
-    is_repeatable: bool = False
-    """Whether it has one result for all threads with the same operands."""
-    is_volatile: bool = False
-
-
-def parsed(text: str) -> Line:
-    """What a line does."""
-    if store := _STORE.fullmatch(text):
-        return Line(text, "", tuple(NAME.findall(store[2])), store[3], store[1], is_store=True)
-    if not (result := RESULT.fullmatch(text)):
-        return Line(text, "", tuple(NAME.findall(text)))
-    name, operation = result.groups()
-    if load := _LOAD.fullmatch(operation):
-        return Line(text, name, (), load[2], load[1], False, True, operation.startswith("load volatile "))
-    repeatable = not operation.startswith("call ") or bool(_PURE_CALL.match(operation))
-    return Line(text, name, tuple(NAME.findall(operation)), is_repeatable=repeatable)
 
 
 @dataclass
@@ -81,24 +47,24 @@ class ThreadCode:
     """
 
     def __init__(self, head: Sequence[str], blocks: dict[str, Block], number: str, exits: Sequence[str]) -> None:
-        self.head, self.exits = head, exits
+        self.head, self.exits = [Line(text) for text in head], exits
         self.exit = exits[0]
-        self._lines: dict[str, Line] = {}
         self.blocks = _with_edges_split(blocks)
         self.first = next(iter(self.blocks))
-        self.slots = self._slots()
+        allocated = {line.result for line in self.head if line.is_slot}
+        self.slots = allocated.difference(*(line.names for line in (*self.head, *self.lines())))
         """Stack slots that are only loaded and stored."""
         self._drop_unused()
         self.fatal = self.blocks.keys() - reaching(self.blocks, self.exit)
         """Blocks from which no way leads to the end of a thread."""
-        if any(block.successors()[1:2] and block.successors()[1] in self.fatal for block in self.without_faults()):
+        if any(not self.fatal.isdisjoint(block.successors[1:]) for block in self.without_faults()):
             raise Impossible  # A branch leads to a fault if its condition does not hold, which none does here.
         self.postdominator = postdominators(self.blocks, self.exit, self.fatal | {*exits[1:]})
         self.regions: dict[str, Region] = {}
         """Where threads may take different ways, by the block in front."""
         self.inside: set[str] = set()
         """Blocks of regions."""
-        self.varying = {number}
+        self.varying = {number} | (allocated - self.slots)
         """What is of one thread: values that another may have otherwise, and slots with such."""
         self._find_varying()
 
@@ -106,18 +72,9 @@ class ThreadCode:
         """The blocks that are on a way to the end of a thread."""
         return [block for name, block in self.blocks.items() if name not in self.fatal]
 
-    def line(self, text: str) -> Line:
-        """What a line does."""
-        found = self._lines.get(text)
-        if found is None:
-            found = self._lines[text] = parsed(text)
-        return found
-
-    def _slots(self) -> set[str]:
-        slots = {slot[1] for line in self.head if (slot := ALLOCA.fullmatch(line))}
-        for text in [*self.head, *(text for block in self.blocks.values() for text in block.body)]:
-            slots.difference_update(self.line(text).names)
-        return slots
+    def lines(self) -> Iterator[Line]:
+        """The lines of all blocks."""
+        return chain.from_iterable(block.body for block in self.blocks.values())
 
     def _drop_unused(self) -> None:
         """Leave out what nothing needs: results that are not used, and slots that only keep such.
@@ -128,14 +85,14 @@ class ThreadCode:
         sources: dict[str, list[str]] = {}
         """The names that a name, or a slot's contents, depend on."""
         for block in self.blocks.values():
-            worklist += NAME.findall(block.end)
+            worklist += NAME.findall(block.end.text)
             for phi, (_, values) in block.phis.items():
                 sources[phi] = list(values.values())
-            for line in map(self.line, block.body):
+            for line in block.body:
                 if target := self._only_sets(line):
-                    sources.setdefault(target, []).extend((*line.names, "" if line.is_store else line.place))
+                    sources.setdefault(target, []).extend(line.names if line.is_store else line.uses)
                 else:
-                    worklist += (*line.names, line.place)
+                    worklist += line.uses
         while worklist:
             name = worklist.pop()
             if name not in needed:
@@ -143,23 +100,22 @@ class ThreadCode:
                 worklist += sources.get(name, ())
         for block in self.blocks.values():
             block.phis = {phi: values for phi, values in block.phis.items() if phi in needed}
-            block.body = [t for t in block.body if not (target := self._only_sets(self.line(t))) or target in needed]
+            block.body = [x for x in block.body if not (target := self._only_sets(x)) or target in needed]
 
     def _only_sets(self, line: Line) -> str:
         """The name or slot that a line sets and does nothing else; none if it does."""
         if line.is_store:
             return line.place if line.place in self.slots else ""
-        return line.result if line.is_repeatable and not line.is_volatile else ""
+        return line.result if line.is_repeatable and not line.operation.startswith("load volatile ") else ""
 
     # -- varying values ------------------------------------------------------------------------------------
 
     def _find_varying(self) -> None:
         before = -1
-        self.varying |= {slot[1] for line in self.head if (slot := ALLOCA.fullmatch(line))} - self.slots
         while before != self._progress():
             before = self._progress()
             for line in self.head:
-                self._look_at(self.line(line), False)
+                self._look_at(line, False)
             for name, block in self.blocks.items():
                 self._look_into(name, block)
 
@@ -174,11 +130,9 @@ class ThreadCode:
             if parted or joined or not self.varying.isdisjoint(values.values()):
                 self.varying.add(phi)
         for line in block.body:
-            self._look_at(self.line(line), parted)
-        branch = BRANCH.fullmatch(block.end)
-        if parted or not branch or branch[1] not in self.varying or not self.fatal.isdisjoint(block.successors()):
-            return
-        self.diverge(name)
+            self._look_at(line, parted)
+        if not parted and block.end.condition in self.varying and self.fatal.isdisjoint(block.successors):
+            self.diverge(name)
 
     def _look_at(self, line: Line, parted: bool) -> None:
         if line.is_store:
@@ -206,12 +160,12 @@ class ThreadCode:
 
     def between(self, name: str, postdominator: str) -> set[str]:
         """The blocks behind a branch, up to its postdominator."""
-        inside, worklist = set[str](), self.blocks[name].successors()
+        inside, worklist = set[str](), [*self.blocks[name].successors]
         while worklist:
             other = worklist.pop()
             if other != postdominator and other not in self.fatal and other not in inside and other in self.blocks:
                 inside.add(other)
-                worklist += self.blocks[other].successors()
+                worklist += self.blocks[other].successors
         return inside
 
     def entered(self, inside: Iterable[str]) -> set[str]:
@@ -224,19 +178,17 @@ def _with_edges_split(blocks: dict[str, Block]) -> dict[str, Block]:
     found: dict[str, Block] = {}
     for name, block in blocks.items():
         found[name] = block
-        branch = BRANCH.fullmatch(block.end)
-        if not branch:
-            continue
-        for n in 2, 3:
-            other = blocks.get(branch[n])
+        edges = {target: target for target in block.successors}
+        for target in block.successors if block.end.condition else ():
+            other = blocks.get(target)
             if other is None or len(other.before) == 1:
                 continue
-            edge = f"{name}.to.{branch[n]}"
-            block.end = re.sub(rf"label %{re.escape(branch[n])}\b(?![\w.])", f"label %{edge}", block.end)
-            found[edge] = Block(edge, end=f"  br label %{branch[n]}", before=[name])
+            edge = edges[target] = f"{name}.to.{target}"
+            found[edge] = Block(edge, end=jump(target), before=[name])
             other.before[other.before.index(name)] = edge
             for _, values in other.phis.values():
                 values[edge] = values.pop(name)
+        block.end = read_end(block.end.renamed(str, edges.__getitem__))
     return found
 
 
@@ -269,11 +221,9 @@ class ThreadCopies:
 
         return NAME.sub(name, text)
 
-    def line(self, text: str) -> list[str]:
+    def line(self, line: Line) -> list[str]:
         """A line for all threads."""
-        if self._is_repeated(self.code.line(text)):
-            return [self.renamed(text, thread) for thread in self.threads]
-        return [self.renamed(text, 0)]
+        return [self.renamed(line.text, thread) for thread in (self.threads if self._is_repeated(line) else (0,))]
 
     def _is_repeated(self, line: Line) -> bool:
         """Whether a line is of one thread, or does something each time."""
@@ -289,7 +239,7 @@ class ThreadCopies:
         """Blocks behind one that is run together, with the labels by which they are reached."""
         if region := self.code.regions.get(name):
             return {region.postdominator: f"joined.{name}"}
-        return {other: f"w.{name}" for other in self.blocks[name].successors() if other not in self.code.fatal}
+        return {other: f"w.{name}" for other in self.blocks[name].successors if other not in self.code.fatal}
 
     def phi(self, block: Block, phi: str) -> list[str]:
         """A phi, for each thread if it is of one."""
@@ -307,13 +257,10 @@ class ThreadCopies:
 
     def end(self, block: Block) -> list[str]:
         """The end of a block behind which all threads go the same way, or one to a fault."""
-        branch = BRANCH.fullmatch(block.end)
-        if not branch:
-            return [_TARGET.sub(lambda m: f"label %{self.label(m[1])}", block.end)]
-        condition, one, other, weights = branch.groups()
-        here, good = block.name, self.label(other)
-        if one not in self.code.fatal:
-            return [f"  br i1 {self.renamed(condition, 0)}, label %{self.label(one)}, label %{good}{weights}"]
+        here, condition = block.name, block.end.condition
+        if not condition or block.successors[0] not in self.code.fatal:
+            return [block.end.renamed(lambda text: self.renamed(text, 0), self.label)]
+        one, good, weights = block.successors[0], self.label(block.successors[1]), block.end.weights
         if condition not in self.code.varying:
             first = self.renamed(condition, 0)
             return [f"  br i1 {first}, label %f0.{here}, label %{good}{weights}", *self._to_fault(here, one, 0)]
@@ -372,24 +319,23 @@ class ThreadCopies:
         for phi, (kind, values) in block.phis.items():
             arms = [f"[ {self.renamed(values[b], thread)}, %{before[b]} ]" for b in block.before if b in before]
             lines.append(f"  {self.renamed(phi, thread)} = phi {kind} {', '.join(arms)}")
-        lines += [self.renamed(line, thread) for line in block.body]
+        lines += [self.renamed(line.text, thread) for line in block.body]
         return [*lines, self._serial_end(block.end, thread, labels)]
 
-    def _serial_end(self, text: str, thread: int, labels: Mapping[str, str]) -> str:
-        def label(found: re.Match[str]) -> str:
-            name = self.code.exit if found[1] in self.code.exits else f"t{thread}.{found[1]}"
-            return f"label %{labels.get(found[1], name)}"
+    def _serial_end(self, end: End, thread: int, labels: Mapping[str, str]) -> str:
+        def label(target: str) -> str:
+            return labels.get(target, self.code.exit if target in self.code.exits else f"t{thread}.{target}")
 
-        return _TARGET.sub(label, self.renamed(text, thread))
+        return end.renamed(lambda text: self.renamed(text, thread), label)
 
     def _entries(self, converged: Sequence[str], thread: int) -> dict[str, str]:
         """The blocks from which a thread goes to a fault while others are with it, and where to."""
         found = {}
         for name in converged:
-            branch = BRANCH.fullmatch(self.blocks[name].end)
-            leaves = branch and branch[2] in self.code.fatal and name not in self.code.regions
-            if branch and leaves and (thread == 0 or branch[1] in self.code.varying):
-                found[name] = branch[2]
+            end = self.blocks[name].end
+            leaves = end.condition and end.targets[0] in self.code.fatal and name not in self.code.regions
+            if leaves and (thread == 0 or end.condition in self.code.varying):
+                found[name] = end.targets[0]
         return found
 
     def faults(self, converged: Sequence[str]) -> list[str]:
@@ -399,13 +345,13 @@ class ThreadCopies:
         for thread in self.threads:
             entries = self._entries(converged, thread)
             worklist = list(entries.values())
-            worklist += [b for name in serial for b in self.blocks[name].successors() if b in self.code.fatal]
+            worklist += [b for name in serial for b in self.blocks[name].successors if b in self.code.fatal]
             reached: set[str] = set()
             while worklist:
                 name = worklist.pop()
                 if name in self.blocks and name not in reached:
                     reached.add(name)
-                    worklist += self.blocks[name].successors()
+                    worklist += self.blocks[name].successors
             for name in self.blocks:
                 if name in reached:
                     labels = {other: f"t{thread}.{other}" for other in serial | reached}

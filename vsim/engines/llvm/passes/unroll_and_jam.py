@@ -11,21 +11,13 @@ What is live where a thread enters that body goes through stack slots, of which 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Set
 
-from vsim.engines.llvm.passes.blocks import (
-    BRANCH,
-    NAME,
-    RESULT,
-    Block,
-    bits_of,
-    blocks_of,
-    innermost_loops,
-    result_type,
-)
+from vsim.engines.llvm.ir.emitter import NAME
+from vsim.engines.llvm.passes.blocks import Block, blocks_of, innermost_loops, live_in
+from vsim.engines.llvm.passes.lines import Line, bytes_of, result_type
 from vsim.engines.llvm.passes.recurrence import REGISTERS, loop_cost, vectors_of
-from vsim.engines.llvm.passes.thread_copies import ALLOCA, ORDERED, Impossible, ThreadCode, ThreadCopies
+from vsim.engines.llvm.passes.thread_copies import ORDERED, Impossible, ThreadCode, ThreadCopies
 
 LEAST_STALL = 0.3
 """Of the time that a loop's instructions take what its recurrences must take, so that two threads run at once."""
@@ -43,7 +35,6 @@ MOST_REGISTERS = 0.75
 """Of the processor's registers what four threads may hold in a loop; the others are for what lives shortly."""
 _NEXT = "next"
 """The label behind the code of a thread (``support/driver.ll``)."""
-_ARRAY = re.compile(r"\[(\d+) x i8\]")
 _LINE = 64
 """What a value that waits in memory is aligned to, in bytes."""
 _COPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
@@ -66,7 +57,7 @@ def unroll_and_jam(text: str, bits: int, threads: int, instructions: int) -> str
     if blocks is None:
         return text
     head = lines[start + 2 : begin]
-    headers = _profitable_loops(blocks, {m[1] for line in head if (m := ALLOCA.fullmatch(line))}, bits)
+    headers = _profitable_loops(blocks, {line.result for line in map(Line, head) if line.is_slot}, bits)
     if not headers:
         return text
     try:
@@ -83,7 +74,7 @@ def unroll_and_jam(text: str, bits: int, threads: int, instructions: int) -> str
 def _profitable_loops(blocks: Mapping[str, Block], slots: Set[str], bits: int) -> set[str]:
     """Headers of the innermost loops that two threads run at once: all that hold little, if one of them waits."""
     headers, stalls = set[str](), False
-    for header, loop in innermost_loops({name: block.likely_successors() for name, block in blocks.items()}).items():
+    for header, loop in innermost_loops({name: block.end.likely_targets() for name, block in blocks.items()}).items():
         found = loop_cost((line for name in loop for line in blocks[name].body), slots, bits)
         if found.vectors <= MOST_VECTORS:
             headers.add(header)
@@ -94,14 +85,14 @@ def _profitable_loops(blocks: Mapping[str, Block], slots: Set[str], bits: int) -
 def _stalls_with_two(code: JammedThread, bits: int) -> bool:
     """Whether one of the loops waits even when two threads run at once, and what four hold finds place in registers."""
     stalls = False
-    for header, loop in innermost_loops({n: block.likely_successors() for n, block in code.blocks.items()}).items():
+    for header, loop in innermost_loops({n: block.end.likely_targets() for n, block in code.blocks.items()}).items():
         if header in code.inside:
             continue
-        lines = [code.line(text) for name in loop for text in code.blocks[name].body]
-        varying = [line.text for line in lines if code.varies(line)]
+        lines = [line for name in loop for line in code.blocks[name].body]
+        varying = [line for line in lines if code.varies(line)]
         found, every = (
             loop_cost(varying, code.bytes.keys(), bits),
-            loop_cost((x.text for x in lines), code.bytes.keys(), bits),
+            loop_cost(lines, code.bytes.keys(), bits),
         )
         used = {name for line in lines for name in line.names}
         outside = {x for x in used & code.varying if code.home.get(x, header) not in loop}
@@ -130,17 +121,23 @@ class JammedThread(ThreadCode):
         self.divergent: set[str] = set()
         """Blocks behind which threads part."""
         super().__init__(head, blocks, "%t", (_NEXT,))
-        self.home: dict[str, str] = {}
+        defined = {
+            name: {*block.phis, *(line.result for line in block.body if line.result)}
+            for name, block in self.blocks.items()
+        }
+        self.home = {value: name for name, values in defined.items() for value in values}
         """The defining block of each value of a thread."""
-        self.types: dict[str, str] = {}
-        """Types of values, computed on demand."""
-        self._find_names()
+        self.definitions = {line.result: line for line in self.lines() if line.result}
+        """The defining line of each, unless it is a phi."""
+        self.types = {phi: kind for block in self.blocks.values() for phi, (kind, _) in block.phis.items()}
+        """Types of values; those of lines are computed on demand."""
         self.used = {name: self._used(block) for name, block in self.blocks.items()}
-        self.live = self._live()
+        self.live = live_in(self.blocks, {name: used - defined[name] for name, used in self.used.items()}, defined)
+        """The values of the thread that are live in front of each block, behind its phis."""
         self.bytes = self._slot_bytes()
         """Stack slots with their used bytes."""
         self.live_slots = self._live_slots()
-        targets = [o for name in self.blocks if name in self.divergent for o in self.blocks[name].successors()]
+        targets = [o for name in self.blocks if name in self.divergent for o in self.blocks[name].successors]
         self.targets = {name: number for number, name in enumerate(targets, 1)}
         """Blocks at which the body for one thread is entered, by numbers from 1."""
         self.kept = sorted(set[str]().union(*(self.live[name] for name in self.targets)))
@@ -158,64 +155,36 @@ class JammedThread(ThreadCode):
             self.add_region(name, postdominator, inside)
             self.divergent -= inside
 
-    def _find_names(self) -> None:
-        for block in self.blocks.values():
-            for name in block.phis:
-                self.home[name] = block.name
-            for line in map(self.line, block.body):
-                if line.result:
-                    self.home[line.result] = block.name
-
     def lines_of(self, count: int) -> int:
         """IR lines of the body for one thread plus those of the body for ``count`` threads, without lines that all
         share.
         """
-        lines = [self.line(text) for block in self.blocks.values() for text in (*block.phis, *block.body)]
+        phis = {phi for block in self.blocks.values() for phi in block.phis}
+        lines = [*self.lines()]
+        varying = len(phis & self.varying) + sum(map(self.varies, lines))
         worklist = sum(len(self.live[name]) + len(self.live_slots[name]) for name in self.targets)
-        return 2 * len(lines) + (count - 1) * (sum(map(self.varies, lines)) + worklist)
+        return 2 * (len(phis) + len(lines)) + (count - 1) * (varying + worklist)
 
     def type_of(self, name: str) -> str:
         """The type of a value that is computed in the code of a thread; nothing if that is not known."""
-        found = self.types.get(name)
-        if found is None:
-            block = self.blocks[self.home[name]]
-            lines = () if name in block.phis else map(self.line, block.body)
-            operation = next((line.text.partition(" = ")[2] for line in lines if line.result == name), "")
-            found = (result_type(operation) if operation else block.phis[name][0]) or ""
-            self.types[name] = found
-        return found
+        if name not in self.types:
+            self.types[name] = result_type(self.definitions[name].operation) or ""
+        return self.types[name]
 
     def _used(self, block: Block) -> set[str]:
         """What of the thread a block uses, for the phis of those behind it, too."""
-        found = {name for text in block.body for name in (*self.line(text).names, self.line(text).place)}
-        found.update(NAME.findall(block.end))
-        for other in block.successors():
+        found = {name for line in block.body for name in line.uses}
+        found.update(NAME.findall(block.end.text))
+        for other in block.successors:
             if other in self.blocks:
                 found.update(values[block.name] for _, values in self.blocks[other].phis.values())
         return found & self.home.keys()
 
-    def _live(self) -> dict[str, set[str]]:
-        """What of the thread is live in front of each block, behind its phis."""
-        live = {block: {name for name in used if self.home[name] != block} for block, used in self.used.items()}
-        changed = True
-        while changed:
-            changed = False
-            for block in reversed(self.blocks):
-                behind = set[str]().union(*(live.get(other, ()) for other in self.blocks[block].successors()))
-                new = {name for name in behind - live[block] if self.home[name] != block}
-                live[block] |= new
-                changed |= bool(new)
-        return live
-
     def _slot_bytes(self) -> dict[str, int]:
-        found = {}
-        for slot in filter(None, map(ALLOCA.fullmatch, self.head)):
-            array = _ARRAY.fullmatch(slot[2])
-            made = int(array[1]) if array else -(-bits_of(slot[2]) // 8)
-            found[slot[1]] = 0 if slot[1] in self.slots else made
-        for line in (self.line(text) for block in self.blocks.values() for text in block.body):
+        found = {x.result: 0 if x.result in self.slots else bytes_of(x.kind) for x in self.head if x.is_slot}
+        for line in self.lines():
             if line.place in self.slots:
-                found[line.place] = max(found[line.place], -(-bits_of(line.kind) // 8))
+                found[line.place] = max(found[line.place], bytes_of(line.kind))
         return found
 
     def _live_slots(self) -> dict[str, set[str]]:
@@ -225,29 +194,21 @@ class JammedThread(ThreadCode):
         written: dict[str, set[str]] = {}
         for name, block in self.blocks.items():
             read[name], written[name] = set(others), set()
-            for line in map(self.line, block.body):
+            for line in block.body:
                 if line.place not in self.slots:
                     continue
                 if not line.is_store and line.place not in written[name]:
                     read[name].add(line.place)
-                elif line.is_store and -(-bits_of(line.kind) // 8) == self.bytes[line.place]:
+                elif line.is_store and bytes_of(line.kind) == self.bytes[line.place]:
                     written[name].add(line.place)
-        live, changed = {name: set(some) for name, some in read.items()}, True
-        while changed:
-            changed = False
-            for name in reversed(self.blocks):
-                behind = set[str]().union(*(live.get(o, ()) for o in self.blocks[name].successors()))
-                new = behind - written[name] - live[name]
-                live[name] |= new
-                changed |= bool(new)
-        return live
+        return live_in(self.blocks, read, written)
 
     def _check(self) -> None:
-        inner = {name for line in self.head if (r := RESULT.fullmatch(line)) and (name := r[1]) in self.varying}
+        inner = {line.result for line in self.head} & self.varying
         if (
             not self.headers - self.inside
             or any(self.blocks[name].phis for name in self.targets)
-            or any(not RESULT.fullmatch(x) and (self.bytes.keys() | inner) & set(NAME.findall(x)) for x in self.head)
+            or any(not x.result and not (self.bytes.keys() | inner).isdisjoint(x.uses) for x in self.head)
         ):
             raise Impossible
         inner |= self.bytes.keys()
@@ -259,7 +220,7 @@ class JammedThread(ThreadCode):
     def _note_pointers(self, inner: set[str]) -> None:
         """Add the pointers that the threads' code computes from some names to these."""
         for block in self.blocks.values():
-            for line in map(self.line, block.body):
+            for line in block.body:
                 uses = line.result and (line.place in inner or not inner.isdisjoint(line.names))
                 if uses and self.type_of(line.result) == "ptr":
                     inner.add(line.result)
@@ -281,7 +242,7 @@ class JammedGroup(ThreadCopies):
         self.at: dict[str, int] = {}
         """Where in the memory of a thread that waits something has its place."""
         self.size = _LINE
-        for name, size in [*((n, -(-bits_of(code.type_of(n)) // 8)) for n in code.kept), *self.slots.items()]:
+        for name, size in [*((n, bytes_of(code.type_of(n))) for n in code.kept), *self.slots.items()]:
             self.at[name] = self.size
             self.size += -(-size // _LINE) * _LINE
 
@@ -311,7 +272,7 @@ class JammedGroup(ThreadCopies):
         ]
         lines += [f"  {name}.kept = alloca {code.type_of(name)}, align 64" for name in code.kept]
         for line in code.head:
-            lines += self.line(line) if RESULT.fullmatch(line) else [line]
+            lines += self.line(line) if line.result else [line.text]
         return lines
 
     def _single_label(self, block: str) -> str:
@@ -348,9 +309,9 @@ class JammedGroup(ThreadCopies):
         for phi in block.phis:
             lines += self.phi(block, phi)
         copies: list[list[str]] = []
-        for text in block.body:
-            copies.append(self.line(text))
-            if self._may_change_memory(text):  # which what comes is to find changed by all threads
+        for line in block.body:
+            copies.append(self.line(line))
+            if self._may_change_memory(line):  # which what comes is to find changed by all threads
                 lines += self._one_by_one(copies)
                 copies = []
         lines += self._one_by_one(copies)
@@ -360,8 +321,7 @@ class JammedGroup(ThreadCopies):
             return [*lines, *self._divergent_end(block), *self._spill_threads(block)]
         return lines + self.end(block)
 
-    def _may_change_memory(self, text: str) -> bool:
-        line = self.code.line(text)
+    def _may_change_memory(self, line: Line) -> bool:
         return not line.is_repeatable and line.place not in self.code.slots
 
     def _one_by_one(self, copies: list[list[str]]) -> list[str]:
@@ -370,15 +330,12 @@ class JammedGroup(ThreadCopies):
 
     def _order(self, block: Block) -> tuple[str, str]:
         """The successors of a block with divergent threads, in the order of their tests."""
-        one, other = block.successors()
-        return (other, one) if block.likely_successors() == [other] else (one, other)
+        one, other = block.successors
+        return (other, one) if block.end.likely_targets() == (other,) else (one, other)
 
     def _divergent_end(self, block: Block) -> list[str]:
         """The end of a block behind which threads may part."""
-        found = BRANCH.fullmatch(block.end)
-        assert found
-        condition, one, other, weights = found.groups()
-        name = block.name
+        name, (_, condition, (one, other), weights) = block.name, block.end
         all_lines, all_of = self.over_threads("and", condition, f"all{{}}.{name}")
         any_lines, any_of = self.over_threads("or", condition, f"any{{}}.{name}")
         apart = f"apart.{name}"
@@ -395,9 +352,7 @@ class JammedGroup(ThreadCopies):
     def _spill_threads(self, block: Block) -> list[str]:
         """Code for diverging threads: their state goes to slots and memory, the first thread continues."""
         code, here = self.code, block.name
-        found = BRANCH.fullmatch(block.end)
-        assert found
-        condition, one, other, _ = found.groups()
+        _, condition, (one, other), _ = block.end
         live = sorted(code.live[one] | code.live[other])
         lines = [f"parting.{here}:"]
         lines += [f"  store {code.type_of(x)} {self.renamed(x, 0)}, ptr {x}.kept, align 64" for x in live]
@@ -452,9 +407,9 @@ class JammedGroup(ThreadCopies):
                 lines += keep(phi)
             lines += [f"  {new} = load {code.type_of(n)}, ptr {n}.kept, align 64" for n, new in loaded[here].items()]
             for line in block.body:
-                lines.append(local(line, here))
-                lines += keep(code.line(line).result)
-            lines.append(local(block.end, here).replace(f"label %{_NEXT}", "label %t.over"))
+                lines.append(local(line.text, here))
+                lines += keep(line.result)
+            lines.append(local(block.end.text, here).replace(f"label %{_NEXT}", "label %t.over"))
         return lines
 
     def _next_waiting_thread(self) -> list[str]:

@@ -1,3 +1,3 @@
 """IR that does not depend on a kernel: template files (``*.ll``) with named sections, what fills them in
-(:mod:`templates`), and helper functions of accesses.
+(:mod:`templates`): the drivers around kernels, the code of checks, and helper functions of accesses.
 """

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.findings import keyed_number_of
 from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.lower.state import FunctionState
+from vsim.engines.llvm.support.findings import keyed_number_of
 
 
 class Observed(NamedTuple):

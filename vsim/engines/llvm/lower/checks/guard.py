@@ -7,12 +7,12 @@ from __future__ import annotations
 from visakit.language import types
 from vsim.checks.kinds import OUTSIDE, number_of
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.within_arguments import ARGUMENTS
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.lower.checks.findings import FindingExits
 from vsim.engines.llvm.lower.checks.observers import LoweredAccess
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.part import mask_bits
+from vsim.engines.llvm.support.within_arguments import ARGUMENTS
 from vsim.memory.memory import SLM_ADDRESS_MASK
 from vsim.observe.observer import Event, Observer
 

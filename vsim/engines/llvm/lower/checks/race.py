@@ -17,7 +17,7 @@ from vsim.analysis.exchanges import is_for_lanes, ordering_steps
 from vsim.analysis.unread import ReadElements, read_elements
 from vsim.checks.accesses import ARRIVAL, ATOMIC, DEPARTURE, NO_LANE, READ, WHOLE, WRITE, fence_of
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.race import CHECK_ARGUMENTS, EVENT_ARGUMENTS, FINE, LOG_ARGUMENTS, RECORDING
+from vsim.engines.llvm.host.race import FINE, RECORDING
 from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.intrinsics import masked_read
 from vsim.engines.llvm.ir.values import Value
@@ -29,6 +29,7 @@ from vsim.engines.llvm.memory.part import LanePart, mask_bits
 from vsim.engines.llvm.memory.scalarised import Offsets
 from vsim.engines.llvm.memory.scatter import OutOfLineAccess
 from vsim.engines.llvm.memory.watch import OnlyRead
+from vsim.engines.llvm.support.race import CHECK_ARGUMENTS, EVENT_ARGUMENTS, LOG_ARGUMENTS
 from vsim.observe.observer import Event, Observer
 from vsim.semantics.core import unsigned_of
 from vsim.semantics.messages import meaning

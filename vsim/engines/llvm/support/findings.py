@@ -6,8 +6,8 @@ from functools import cache
 
 from vsim.checks.kinds import KINDS, number_of
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.driver import axes
 from vsim.engines.llvm.ir.module import module
+from vsim.engines.llvm.support.driver import axes
 from vsim.engines.llvm.support.templates import fill
 
 ARGUMENTS = ("code", "site", "thread", "lane", "epoch", "address", "other", "times")

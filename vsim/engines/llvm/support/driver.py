@@ -10,9 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from visakit.object_cache import key, load, save
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host import native
 from vsim.engines.llvm.ir.intrinsics import coroutine_end
 from vsim.engines.llvm.ir.module import module
 from vsim.engines.llvm.support.templates import fill
@@ -24,21 +22,6 @@ COMMON = "ptr noalias %ctx, ptr %worker, ptr %variant"
 COMMON_TYPES = "ptr, ptr, ptr"
 GROUP_ARGUMENTS = f"{COMMON}, i64 %first, i64 %groups"
 """The last two: the first group's number along x, and how many groups in a row."""
-
-
-def compiled(text: str) -> bytes:
-    """Object code of a module of support, out of memory, the disk or the compiler."""
-    return _compiled(text, native.made_for())
-
-
-@cache
-def _compiled(text: str, made_for: str) -> bytes:
-    name = key(text, made_for)
-    found = load(name)
-    if found is None:
-        found = native.compile_support(text)
-        save(name, found)
-    return found
 
 
 @cache
@@ -76,7 +59,7 @@ def entry_with_zeros() -> str:
         "store": "declare void @llvm.x86.sse.stmxcsr(ptr)",
         "load": "declare void @llvm.x86.sse.ldmxcsr(ptr)",
     }
-    return module([fill("driver", "entry_with_zeros", name=native.ENTRY_WITH_ZEROS)], declarations)
+    return module([fill("driver", "entry_with_zeros", name=cx.ENTRY_WITH_ZEROS)], declarations)
 
 
 @cache

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from vsim.engines.llvm.host.findings import RECORD_FINDING
 from vsim.engines.llvm.ir.module import module
+from vsim.engines.llvm.support.findings import RECORD_FINDING
 from vsim.engines.llvm.support.templates import fill
 
 ARGUMENTS = ("active", "size", "code", "site", "thread", "lane0", "epoch")

@@ -10,7 +10,9 @@ from __future__ import annotations
 from functools import cache
 
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.driver import (
+from vsim.engines.llvm.ir.intrinsics import coroutine_end
+from vsim.engines.llvm.ir.module import module
+from vsim.engines.llvm.support.driver import (
     COMMON_TYPES,
     RECORDED,
     axes,
@@ -19,8 +21,6 @@ from vsim.engines.llvm.host.driver import (
     thread_number,
     undefined_slm,
 )
-from vsim.engines.llvm.ir.intrinsics import coroutine_end
-from vsim.engines.llvm.ir.module import module
 from vsim.engines.llvm.support.templates import fill
 
 _DECLARATIONS = {
