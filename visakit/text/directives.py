@@ -341,7 +341,7 @@ def declare_input(parser: FunctionParser, source: Source, statement: DirectiveSt
     register = parser.platform.grf_size if parser.platform else SMALLEST_GRF_SIZE
     if statement.word != ".parameter" and offset < register and size:
         message = f"this input begins at byte {offset}, in '%r0', which has the first {register} bytes"
-        hint = f"the payload begins behind it: write offset={register} or more"
+        hint = f"the payload begins after it: write offset={register} or more"
         source.warn("W020", message, parser.line, settings["offset"], hint)
     kind = {"V": 0, "S": 1, "T": 2}[symbol.kind]
     if statement.word.startswith(".implicit_") and "size" in settings:

@@ -154,7 +154,7 @@ def _read_number(desc: InstructionDesc, suffix: Number, rest: list[str], fields:
     known = re.fullmatch(r"[0-9a-fA-F]+" if suffix.base == 16 else r"[0-9]+", digits)
     if not known or len(digits.lstrip("0")) > 3 or int(digits, suffix.base) > 255:
         raise Problem(
-            "V004", f"{desc.mnemonic} needs a number from 0 to 255 behind its name", f"its form is: {desc.syntax}"
+            "V004", f"{desc.mnemonic} needs a number from 0 to 255 after its name", f"its form is: {desc.syntax}"
         )
     rest.pop(0)
     fields[suffix.field] = int(digits, suffix.base)

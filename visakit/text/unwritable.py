@@ -41,7 +41,7 @@ def _problems(function: Function) -> Iterator[str]:
     for n, v in enumerate(function.variables):
         if v.alias and v.alias[0] >= FIRST_VARIABLE:
             if v.alias[0] >= FIRST_VARIABLE + n:
-                yield f"'{v.name}' is an alias of a variable that is declared behind it"
+                yield f"'{v.name}' is an alias of a variable that is declared after it"
                 continue
             other = function.variables[v.alias[0] - FIRST_VARIABLE]
             if v.alias[1] + v.size > other.size:
@@ -77,4 +77,4 @@ def _labels(function: Function) -> Iterator[str]:
                 yield f"label '{function.labels[index].name}' is marked as something else"
     for index, label in enumerate(function.labels):
         if defined[index] != 1:
-            yield f"label '{label.name}' stands {defined[index]} times"
+            yield f"label '{label.name}' is defined {defined[index]} times"
