@@ -19,7 +19,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
-.PHONY: demo test bless dist test-wheel wheel bench compile-time fuzz pairs guard docs pictures site man opencl-numbers format constraints clean
+.PHONY: demo test bless dist test-wheel wheel bench compile-time fuzz pairs guard docs pictures site man opencl-numbers levelzero-numbers format constraints clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
@@ -72,6 +72,7 @@ CPU ?= native
 bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pyopencl intel-opencl-rt intel-cmplr-lib-rt
 	$(BIN)/python benchmarks/run.py --cpu $(CPU)
+	$(BIN)/python benchmarks/vector.py --cpu $(CPU)
 
 compile-time: $(STAMP)
 	$(BIN)/python benchmarks/compile_time.py corpus --cpu $(CPU)
@@ -122,6 +123,9 @@ man: $(STAMP)
 
 opencl-numbers: $(STAMP)
 	$(BIN)/python docs/generate_opencl_numbers.py
+
+levelzero-numbers: $(STAMP)
+	$(BIN)/python docs/generate_levelzero_numbers.py $(ZE_HEADERS)
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -30,8 +30,9 @@ Every instruction belongs to one of three classes. They are about results; time 
   loaded (S022), with the instruction, its line and the reason. A kernel that contains but cannot reach one runs.
 
 A raw message (`raw_send`, `raw_sends` and their kin) has the effect of the instruction with the same descriptor; a
-descriptor without an instruction is refused. A raw message about blocks of a matrix takes their shape from its payload;
-more blocks than the message has registers for are a fault.
+descriptor without an instruction is refused. Where a descriptor is in a register and the text does not say its value,
+it is decoded when the message is sent: one without an instruction is a fault then (S020). A raw message about blocks of
+a matrix takes their shape from its payload; more blocks than the message has registers for are a fault.
 
 `vsim --json` reports for each launch the executed instructions by class, and whether a result within the manual's freedom
 may have reached an address or a branch. The latter follows values through registers, predicates and memory without regard

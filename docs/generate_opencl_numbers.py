@@ -6,7 +6,8 @@ from itertools import dropwhile, takewhile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-TARGET = ROOT / "visakit" / "opencl" / "cl.py"
+TARGET = ROOT / "visakit" / "runtime" / "cl.py"
+FOLDERS = ("visakit/runtime", "visakit/opencl", "visakit/levelzero", "tests")
 HEADERS = Path("/usr/include/CL")
 FILES = ("cl.h", "cl_ext.h", "cl_ext_intel.h", "cl_icd.h")
 _DEFINITION = re.compile(r"^#define (CL_\w+)[ \t]+(-?\w+|\(1 << \d+\))[ \t]*(?:/\*.*)?$", re.MULTILINE)
@@ -35,7 +36,7 @@ def definitions(folder: Path) -> dict[str, int]:
 
 def used_names() -> set[str]:
     """Names that the driver and its tests use."""
-    sources = [*(ROOT / "visakit" / "opencl").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    sources = [p for folder in FOLDERS for p in ROOT.joinpath(folder).rglob("*.py")]
     return set(re.findall(r"\bcl\.(CL_\w+)", "".join(path.read_text() for path in sources)))
 
 

@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from visakit.diagnostics import (
         AssemblyError,
+        DebugError,
         Diagnostic,
         FileError,
         FormatError,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "AssemblyError",
+    "DebugError",
     "Diagnostic",
     "FileError",
     "FormatError",

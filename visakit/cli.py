@@ -1,4 +1,4 @@
-"""The command ``visakit``: the driver for OpenCL programs, its installation, and its requirements."""
+"""The command ``visakit``: the driver for OpenCL and Level Zero programs, its installation, and its requirements."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from visakit.commands.command import (
     platform_option,
     positive,
 )
+from visakit.debug_cli import dap_app, debug_app
 from visakit.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageError, did_you_mean
 from visakit.file_kinds import HEAD_BYTES, kind_of
 from visakit.files import make_directory, open_regular
 from visakit.language.platforms import PLATFORMS, find
-from visakit.opencl.settings import (
+from visakit.runtime.settings import (
     CHECK_LIMIT_SETTING,
     CHECK_SETTING,
     ENGINE_SETTING,
@@ -50,7 +51,7 @@ EXECUTION, INSTALLATION = "Execution", "Installation"
 
 def _device(value: str) -> str:
     """A platform with simulated devices."""
-    from visakit.opencl.models import MODELS
+    from visakit.runtime.models import MODELS
 
     name = device_name(value)
     platform = find(name)
@@ -61,7 +62,7 @@ def _device(value: str) -> str:
 
 def _devices() -> list[tuple[str, str]]:
     """The platforms of which there are devices, and their titles."""
-    from visakit.opencl.models import MODELS
+    from visakit.runtime.models import MODELS
 
     return [(name, PLATFORMS[name].title) for name in MODELS]
 
@@ -87,13 +88,13 @@ def _program(value: str) -> str:
 
 @application(
     (
-        ("visakit exec ./program input.txt", "an OpenCL program, unchanged, on the simulated device"),
+        ("visakit exec ./program input.txt", "an OpenCL or Level Zero program, unchanged, on the simulated device"),
         ("visakit exec --platform tgllp --trace - clinfo", "another device; every call on standard error"),
     ),
     completion=False,
 )
 def exec_app(
-    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A program that uses OpenCL.")],
+    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A program that uses OpenCL or Level Zero.")],
     arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGUMENT...", help="What it gets.")] = None,
     platform: Annotated[
         str | None,
@@ -132,11 +133,11 @@ def exec_app(
     explain: Explain = None,
     version: Version = False,
 ) -> int:
-    """Run an OpenCL program on the simulated device."""
+    """Run a program of OpenCL or Level Zero on the simulated device."""
     from visakit.compiler.devices import DRIVER_SETTING
-    from visakit.opencl.library import icd_folder
+    from visakit.opencl.library import icd_folder, library_path
 
-    settings = {ENGINE_SETTING: engine, "OCL_ICD_VENDORS": icd_folder()}
+    settings = {ENGINE_SETTING: engine, "OCL_ICD_VENDORS": icd_folder(), "ZE_ENABLE_ALT_DRIVERS": str(library_path())}
     chosen = {PLATFORM_SETTING: platform, THREADS_SETTING: threads, TRACE_SETTING: trace and _absolute(trace)}
     chosen |= {DRIVER_SETTING: ocloc, SCHEDULE_SETTING: schedule}
     if keep_texts is not None:
@@ -210,6 +211,27 @@ def opencl_app(
     return 0
 
 
+@application(
+    (
+        ("visakit levelzero --install ~/driver", "the driver, whose path it prints"),
+        ("ZE_ENABLE_ALT_DRIVERS=~/driver/libvisakit-levelzero.so ./program", "what then finds the device"),
+    ),
+    completion=False,
+)
+def levelzero_app(
+    install: Annotated[str, option("--install", "DIR", "Where the driver goes.", INSTALLATION)],
+    error_format: ErrorFormat = "human",
+    as_json: Json = False,
+    explain: Explain = None,
+    version: Version = False,
+) -> int:
+    """Write the Level Zero driver into a folder."""
+    from visakit.opencl.library import install_library
+
+    print(install_library(install, "libvisakit-levelzero.so"))
+    return 0
+
+
 @application((("visakit doctor", "what is there, which version, what to install"),), completion=False)
 def doctor_app(
     error_format: ErrorFormat = "human",
@@ -217,7 +239,7 @@ def doctor_app(
     explain: Explain = None,
     version: Version = False,
 ) -> int:
-    """Say what of compiler, loader and the rest is there for running OpenCL programs."""
+    """Say what of compiler, loaders and the rest is there for running programs of OpenCL and Level Zero."""
     from visakit.doctor import findings
 
     rows = findings()
@@ -233,10 +255,20 @@ def doctor_app(
     return failed
 
 
-APPS = {"exec": exec_app, "opencl": opencl_app, "doctor": doctor_app}
+APPS = {
+    "exec": exec_app,
+    "debug": debug_app,
+    "dap": dap_app,
+    "opencl": opencl_app,
+    "levelzero": levelzero_app,
+    "doctor": doctor_app,
+}
 SUMMARIES = {
-    "exec": "run an OpenCL program on the simulated device",
+    "exec": "run a program of OpenCL or Level Zero on the simulated device",
+    "debug": "debug launches, forward and backwards",
+    "dap": "debug for an editor: the Debug Adapter Protocol",
     "opencl": "write the OpenCL driver into a folder",
+    "levelzero": "write the Level Zero driver into a folder",
     "doctor": "say what is there for it, and what to install",
 }
 
@@ -253,7 +285,7 @@ def all_commands() -> typer.Typer:
 def summary() -> str:
     """The output of ``visakit --help``."""
     lines = ["Usage: visakit COMMAND ...", ""]
-    lines += [f"  {name:8}{what}" for name, what in SUMMARIES.items()]
+    lines += [f"  {name:11}{what}" for name, what in SUMMARIES.items()]
     lines += ["", "visakit COMMAND --help shows options and examples,", "visakit --explain CODE what a message means,"]
     lines.append("visakit --install-completion lets the shell complete commands and options.")
     return "\n".join(lines)

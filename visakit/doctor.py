@@ -45,7 +45,10 @@ def findings() -> list[Component]:
         Component("C compiler", _first_line([gcc, "--version"]) if gcc else "", "apt install gcc"),
         Component("headers of Python", str(header) if header.exists() else "", "apt install python3-dev"),
         Component("cache directory", str(folder or ""), "VISAKIT_CACHE names a folder of the user's own"),
-        Component("OpenCL loader", loader(), "apt install ocl-icd-libopencl1 (many programs bring their own)", False),
+        Component(
+            "OpenCL loader", loader("OpenCL"), "apt install ocl-icd-libopencl1 (many programs bring their own)", False
+        ),
+        Component("Level Zero loader", loader("ze_loader"), "apt install libze1 (for programs of Level Zero)", False),
         Component(
             "ocloc", _first_line([driver, "query", "OCL_DRIVER_VERSION"]) or driver if driver else "", _OCLOC, False
         ),
@@ -54,9 +57,9 @@ def findings() -> list[Component]:
     ]
 
 
-def loader() -> str:
-    """The library with which programs find drivers; empty if none is installed."""
-    return ctypes.util.find_library("OpenCL") or ""
+def loader(name: str) -> str:
+    """The library with which programs find drivers; empty if it is not installed."""
+    return ctypes.util.find_library(name) or ""
 
 
 _OCLOC = "apt install intel-ocloc (Debian 12: intel-opencl-icd); without it only program binaries run"

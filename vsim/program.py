@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Unpack
 
@@ -31,6 +32,7 @@ from vsim.result import LaunchResult
 from vsim.sources.programs import linked, loaded
 
 if TYPE_CHECKING:
+    from visakit.language.program import Function
     from vsim.checks.selection import Wanted
     from vsim.kernel import Kernel
     from vsim.launch.conversion import ArgumentConverter
@@ -47,6 +49,23 @@ PRINTING_SECONDS = 1.0
 """Seconds for the output of a launch that failed, also after its time limit."""
 _REPEATABLE = frozenset(("engine", "threads", "max_seconds", "schedule"))
 """Options of launches that leave nothing in the dispatch; the next launch may run it again."""
+
+
+def _know_descriptors(image: LinkedImage) -> None:
+    """Find the values of descriptors that are in registers; in functions that are not read yet, when they are read."""
+    for function in image.module.all_functions:
+        if function.pending is None:
+            _read_and_know(None, image.grf_size, function)
+        else:
+            function.pending = partial(_read_and_know, function.pending, image.grf_size)
+
+
+def _read_and_know(read: Callable[[Function], None] | None, grf_size: int, function: Function) -> None:
+    from vsim.analysis.known_descriptors import know_descriptors  # with the table
+
+    if read is not None:
+        read(function)
+    know_descriptors(function, grf_size)
 
 
 class Program:
@@ -67,6 +86,7 @@ class Program:
             from visakit.rules.validation import validate  # with the table
 
             validate(image.module, image.grf_size, image.file)
+        _know_descriptors(image)
         self.image = image
         self.tree = image.ze_info_tree()
         self.memory = AddressSpace() if memory is None else memory

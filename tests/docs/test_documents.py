@@ -52,6 +52,7 @@ def matches(shown, expected):
 DOCUMENTS = [
     "../README.md",
     "debug.md",
+    "debugging.md",
     "checks.md",
     "json.md",
     "tutorial.md",

@@ -185,6 +185,14 @@ def _argument(item: Json, e: Execution, guards: list[Guarded], before: list[Argu
     return BufferArgument(array, contents="bytes")
 
 
+def arguments_of(e: Execution, guards: list[Guarded]) -> list[Argument]:
+    """The arguments of a launch, with new arrays, whose guards join the list."""
+    arguments: list[Argument] = []
+    for item in e.arguments:
+        arguments.append(_argument(item, e, guards, arguments))
+    return arguments
+
+
 @dataclass
 class Outcome:
     """How a launch ended: the code of its error, or nothing; and its buffers and images afterwards."""
@@ -201,9 +209,7 @@ def run_on(engine: str, program: Program, e: Execution, check: str = "") -> Outc
         Finding: something around its arrays was written to.
     """
     guards: list[Guarded] = []
-    arguments: list[Argument] = []
-    for item in e.arguments:
-        arguments.append(_argument(item, e, guards, arguments))
+    arguments = arguments_of(e, guards)
     arrays = {n: a.array for n, a in enumerate(arguments) if isinstance(a, (BufferArgument, ImageArgument))}
     code = message = ""
     try:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.strategies import effort
 
-from visakit.opencl.order import Order
+from visakit.runtime.order import Order
 from vsim.checks.queued import meeting, united
 
 QUEUES = 3

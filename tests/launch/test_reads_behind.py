@@ -10,7 +10,7 @@ from support.ocloc import needs_ocloc
 from support.opencl_host import Session, only_device, sizes
 from support.strategies import ENGINES
 
-from visakit.opencl import kernels
+from visakit.runtime import kernels
 from vsim.checks.selection import parse_checking
 
 pytestmark = needs_ocloc

@@ -75,10 +75,6 @@ def alias(module):
     module.kernels[0].variables[2].alias = (7, 8192)
 
 
-def before_payload(module):
-    module.kernels[0].inputs[0].offset = -200
-
-
 MOVE, LOAD = "mov (M1, 16) W(0,0)<1> V(0,0)<1;1,0>", "svm_block_ld (8) BUF(0,0)<0;1,0> V.0"
 PREDEFINED = {
     "message that reads": (operand("dst", Raw(8, 3000)), LOAD, "byte 3128 of '%arg', which has 1024 bytes .* V032"),
@@ -86,8 +82,7 @@ PREDEFINED = {
     "message of one byte": (operand("src", Raw(7, 64)), STORE, "of '%r0', which has 64 bytes .* V032"),
     "region": (operand("dst", General(9, 200, 0, (None, None, 1))), MOVE, "of '%retval', which has 384 bytes .* V032"),
     "source": (operand("src0", General(7, 1, 0, (1, 1, 0))), MOVE, "of '%r0', which has 64 bytes .* V032"),
-    "alias": (alias, MOVE, "'W' reaches to byte 8256 of '%r0', which has 64 bytes .* V031"),
-    "input before the payload": (before_payload, MOVE, "an input has the offset -200 .* C001"),
+    "alias": (alias, MOVE, "'W' begins at byte 8192 of '%r0', which has 64 bytes .* V031"),
 }
 
 
@@ -97,6 +92,15 @@ def test_nothing_runs_that_reaches_beyond_predefined_registers(what):
     data = mutated(change, line, CALL, callee=CALLEE)
     with pytest.raises(visakit.FormatError, match=message.replace(" .* ", r".*\[")):
         vsim.load(data)
+
+
+def test_no_input_is_written_before_the_payload():
+    def move(module):
+        module.kernels[0].inputs[0].offset = -200
+
+    program = vsim.load(mutated(move, MOVE, CALL, callee=CALLEE))
+    with pytest.raises(visakit.LaunchError, match=r"begins at byte -200, before '%r0'.*S010"):
+        program.launch("k", 16, 16, [np.zeros(64, "u4")])
 
 
 def test_the_engines_check_for_themselves():

@@ -17,11 +17,13 @@ from visakit.cli import APPS, choose
 from visakit.commands.command import exit_code
 from visakit.diagnostics import FileError
 from visakit.objects.elf import read_elf
-from visakit.opencl import cl, device, interface, kernels
+from visakit.opencl import interface
 from visakit.opencl.calls import load
-from visakit.opencl.calls.enqueue import FILL_BLOCK
-from visakit.opencl.queue import Queue
-from visakit.opencl.rectangles import Rectangle, overlap
+from visakit.opencl.devices import DEVICE_ANSWERS
+from visakit.runtime import cl, device, kernels
+from visakit.runtime.queue import Queue
+from visakit.runtime.rectangles import Rectangle, overlap
+from visakit.runtime.transfers import FILL_BLOCK
 
 XELP = (DATA / "zebins" / "xelp.bin").read_bytes()
 NOTIFY = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
@@ -73,7 +75,7 @@ def test_platform_and_device_answer():
     one = device.platform().devices[0]
     name = host.words("clGetDeviceInfo", one.handle, cl.CL_DEVICE_NAME)
     assert name == "tgllp: Xe-LP (Tiger Lake), simulated"
-    for question in device.DEVICE_ANSWERS:
+    for question in DEVICE_ANSWERS:
         host.ask("clGetDeviceInfo", one.handle, question)
     board_of_another_maker = 0x4038  # CL_DEVICE_BOARD_NAME_AMD, which oneMKL asks for.
     assert host.status("clGetDeviceInfo", one.handle, board_of_another_maker, 0, None, None) == cl.CL_INVALID_VALUE
@@ -590,11 +592,11 @@ def test_memory_that_the_system_does_not_have_is_a_status(session, monkeypatch, 
         raise MemoryError
 
     host = session.host
-    monkeypatch.setattr("visakit.opencl.memory.np", SimpleNamespace(zeros=none_left, uint8=np.uint8))
+    monkeypatch.setattr("visakit.runtime.memory.np", SimpleNamespace(zeros=none_left, uint8=np.uint8))
     status = host.status("clCreateBuffer", session.context, 0, 64, None)
     assert status == cl.CL_MEM_OBJECT_ALLOCATION_FAILURE
     monkeypatch.undo()
-    monkeypatch.setattr("visakit.opencl.queue.Event", none_left)
+    monkeypatch.setattr("visakit.runtime.queue.Event", none_left)
     assert host.status("clEnqueueMarker", session.queue, sizes(0)) == cl.CL_OUT_OF_HOST_MEMORY
     assert capfd.readouterr().err == ""
 
@@ -675,6 +677,7 @@ def test_wrong_words_are_wrong_usage(capsys, monkeypatch):
 
 def test_a_file_that_is_no_program(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("visakit.opencl.library.icd_folder", lambda: "")
+    monkeypatch.setattr("visakit.opencl.library.library_path", lambda: "")
     (tmp_path / "k.cl").write_text("kernel void k() {}")
     code, _, text = said(capsys, "exec", str(tmp_path / "k.cl"))
     assert (

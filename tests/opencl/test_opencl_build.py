@@ -13,8 +13,8 @@ from test_opencl import function_address
 import vsim
 from visakit.compiler.ocloc import compile_source
 from visakit.diagnostics import FormatError
-from visakit.opencl import cl, compiler, kernels, texts
-from visakit.opencl.specialisation import specialised
+from visakit.runtime import cl, compiler, kernels, texts
+from visakit.runtime.specialisation import specialised
 from vsim.launch.schedule import Schedule
 
 only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))

@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from test_opencl_programs import SOURCES, needs_all, run
+from support.c_programs import SOURCES, run
+from test_opencl_programs import needs_all
 
 RELEASED = "released 0, other -5\n"
 """What an end says after Python, or its part in the process, has ended."""

@@ -15,8 +15,8 @@ from support.programs import eventually
 from support.strategies import FUZZ
 from test_opencl import XELP, function_address
 
-from visakit.opencl import cl
-from visakit.opencl.images import AXES, ELEMENTS, ORDERS, formats
+from visakit.runtime import cl
+from visakit.runtime.images import AXES, ELEMENTS, ORDERS, formats
 from vsim.memory.images import ImageFormat
 
 only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))

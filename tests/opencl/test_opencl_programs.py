@@ -10,12 +10,11 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from support.programs import ROOT, TESTS
+from support.c_programs import SOURCES, run
+from support.programs import ROOT
 
 from visakit import doctor
 from visakit.opencl import library
-
-SOURCES = TESTS / "data" / "programs"
 
 
 def missing(*, compiler=True):
@@ -23,7 +22,7 @@ def missing(*, compiler=True):
     lacks = [row.what for row in doctor.findings() if row.is_needed and not row.found]
     if not any(Path(folder, "CL/cl.h").exists() for folder in ("/usr/include", "/usr/local/include")):
         lacks.append("headers of OpenCL")
-    if not doctor.loader():
+    if not doctor.loader("OpenCL"):
         lacks.append("an OpenCL loader")
     if compiler and shutil.which("ocloc") is None:
         lacks.append("ocloc")
@@ -45,20 +44,6 @@ def built(tmp_path_factory):
         return target
 
     return build
-
-
-def run(*words, options=(), **environment):
-    """A program under ``visakit exec``."""
-    given = [sys.executable, "-m", "visakit", "exec", *options, *map(str, words)]
-    clean = {n: v for n, v in os.environ.items() if not n.startswith("VISAKIT_OPENCL")}
-    return subprocess.run(
-        given,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        env=clean | {"PYTHONPATH": str(ROOT)} | environment,
-    )
 
 
 @needs_all

@@ -14,7 +14,7 @@ from support.ocloc import DEVICES, needs_ocloc
 from support.opencl_models import MODELS, write
 from support.programs import DATA, ROOT, SHARED, needs_corpus
 
-from visakit.opencl import cl
+from visakit.runtime import cl
 
 SOURCES = DATA / "opencl"
 CASES = sorted(p.name for p in (SHARED / "cases").glob("*"))

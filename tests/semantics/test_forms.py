@@ -12,6 +12,7 @@ from support.forms import (
     KINDS,
     LANES,
     MODES,
+    RELATIONS,
     SECOND,
     WHOLE,
     Form,
@@ -19,6 +20,7 @@ from support.forms import (
     coverage,
     expected,
     form,
+    tiny_operands,
 )
 from support.probe import Probe
 from support.strategies import ENGINES, can_saturate, effort, seeds
@@ -28,6 +30,9 @@ from visakit.isa.suffixes import Saturate
 from visakit.language.platforms import WITH_MACROS
 
 FORMS_OF_A_KERNEL = 24
+FAST = ("add", "mul", "mad", "div", "divm", "inv", "sqrt", "sqrtm", "rsqrt", "cmp", "min", "max", "sel", "mov", "frc",
+        "rndd", "rndu", "rnde", "rndz", "exp", "log", "sin", "cos", "pow")  # fmt: skip
+"""What the processor may compute in a mode of its own where %cr0 is never written; one other and it does not."""
 
 
 def settings_of(f):
@@ -56,11 +61,12 @@ def declare(probe, f, n):
         probe.fill(**{f"E{n}": ("ud", [7] * LANES)})
     if f.name in ("sel", "add3.o"):
         probe.predicate(f"P{n}", f.chosen)
-    probe.lines += [
-        "and (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0xfffffb0f:ud",
-        f"or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {given}",
-        line(f, n),
-    ]
+    if probe.keeps_denormals:
+        probe.lines += [
+            "and (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0xfffffb0f:ud",
+            f"or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {given}",
+        ]
+    probe.lines.append(line(f, n))
 
 
 def second_results(f, n, found):
@@ -72,9 +78,10 @@ def second_results(f, n, found):
     return scalar.decode(found[f"E{n}"], "ud")
 
 
-def check(forms, platform):
+def check(forms, platform, writes_control=True):
     """Each lane of each form gets what the model says, on both engines."""
     probe = Probe(platform)
+    probe.keeps_denormals = writes_control
     for n, f in enumerate(forms):
         declare(probe, f, n)
     for engine in ENGINES:
@@ -105,6 +112,36 @@ def forms_of(seed, names=tuple(KINDS)):
 @given(seeds)
 def test_random_forms(seed):
     check(*forms_of(seed))
+
+
+FLOAT_NAMES = [name for name, kind in KINDS.items() if any("f" in family for family in kind.families)]
+
+
+MOVES = {"mov": ("f", "hf", "d"), "mov of df": ("df", "d"), "mov to or from df": ("f", "df", "hf")}
+"""Types between which denormals are moved; those of the last are of programs in which code takes them as zeros."""
+
+
+def tiny_form(random, what, kept):
+    """A form of one float type, whose operands are numbers around the smallest one that is no denormal."""
+    name = what.split()[0]
+    kind = KINDS[name]
+    possible = MOVES.get(what) or [t for family in kind.families for t in family]
+    t = random.choice([t for t in ("f", "df", "hf") if t in possible])
+    lanes = [tiny_operands(random, t, kind.sources, name.startswith("div")) for _ in range(LANES)]
+    sources = tuple(Operand(t, random.choice(("", "", "(-)")), numbers) for numbers in zip(*lanes, strict=True))
+    dst = random.choice(MOVES.get(what) or kind.results or (t,))
+    relation, chosen = random.choice([*RELATIONS]), random.getrandbits(LANES)
+    return Form(name, dst, sources, False, "nearest", True, kept, relation, chosen)
+
+
+@pytest.mark.parametrize("kept", [None, (), ("f",), ("df", "hf"), tuple(KEEPS)], ids=str)
+@effort(2, shrink=False)
+@given(seeds)
+def test_numbers_around_the_smallest(kept, seed):
+    """Where the processor takes denormals as zeros, as %cr0 is never written (None), and where code does so."""
+    random = Random(seed)
+    for names in ((*FAST, "mov of df"), [*(n for n in FLOAT_NAMES if n not in FAST), "mov to or from df"]):
+        check([tiny_form(random, n, kept or ()) for n in names for _ in range(2)], "skl", kept is not None)
 
 
 TINY, TENTH, THREE_TENTHS = (scalar.narrow(x, "f") for x in (1e-20, 0.1, 0.3))

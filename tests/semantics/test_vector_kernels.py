@@ -420,6 +420,29 @@ def product8(x, _):
     return a.astype("i4") @ b.transpose(0, 2, 1).reshape(32, 8).astype("i4")
 
 
+@case(
+    "scaled",
+    lambda: np.concatenate(
+        [(R.integers(-8, 8, 384) / 4).astype("f2").view("u1"), R.choice([120, 126, 127, 128, 131], 128).astype("u1")]
+    ),
+    lambda: np.zeros((8, 16), "f4"),
+    platforms=("cri",),
+)
+def scaled(data, _):
+    """Dword k of a column and of a row has the halves 2k and 2k + 1; a scale is an exponent."""
+    w, x = data[:512].view("f2").reshape(8, 16, 2), data[512:768].view("f2").reshape(8, 8, 2)
+    columns, rows = np.exp2(data[768:784] - 127.0), np.exp2(data[832:840] - 127.0)
+    return (np.einsum("kcn,rkn->rc", w.astype("f8"), x.astype("f8")) * columns * rows[:, None]).astype("f4")
+
+
+@case("nibbles", lambda: (R.integers(-40, 41, 64) / 4).astype("f2"), platforms=("cri",))
+def nibbles(h, _):
+    """Mode 0: the pair of the first source in bits 0 to 7, that of the second from bit 16 on."""
+    codes = (np.clip(np.rint(h.astype("f8")), -8, 7).astype("i4") & 15).astype("u4").reshape(2, 16, 2)
+    pairs = codes[..., 0] | codes[..., 1] << np.uint32(4)
+    return pairs[0] | pairs[1] << np.uint32(16)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_step_of_paged_attention(engine):
     """Two heads, a page of 16 keys for each of two threads; halves between the products are the kernel's only rounding."""

@@ -20,6 +20,8 @@ KEEPS = {"df": 0x40, "f": 0x80, "hf": 0x400}
 """Bits of %cr0 that keep the denormals of a type."""
 SMALLEST = {"df": 2.0**-1022, "f": 2.0**-126, "bf": 2.0**-126, "hf": 2.0**-14}
 """The smallest numbers that are no denormals."""
+DIGITS = {"df": 52, "f": 23, "bf": 7, "hf": 10}
+"""Bits of their fractions."""
 APPROXIMATE = {"exp": 1, "log": 1, "sin": 1, "cos": 1, "pow": 1, "rsqrt": 1}
 """Units in the last place that results may be off, in any rounding mode."""
 
@@ -166,6 +168,29 @@ def close(random, t):
     """A float with few bits far apart: sums and products of such are next to half-way between two numbers."""
     bits = sum(2.0 ** -random.choice([0, 1, 7, 8, 9, 10, 11, 12, 22, 23, 24, 25, 30, 52, 53, 54]) for _ in range(3))
     return scalar.narrow(random.choice([1, -1]) * bits * 2.0 ** random.choice([0, 0, 0, 1, -1, -14, -24, -126, 15]), t)
+
+
+def tiny(random, t):
+    """A float at the smallest numbers: a zero, a denormal, or one next to the smallest number that is none."""
+    smallest, digits = SMALLEST[t], DIGITS[t]
+    last = smallest * 2.0**-digits
+    found = random.choice([0.0, last, smallest - last, last * random.randint(1, 2**digits), near(random, smallest, t)])
+    return random.choice([1, -1]) * found
+
+
+def near(random, power, t):
+    """A power of two, or a number some places from it."""
+    return scalar.narrow(power * (1 + random.randint(-4, 4) * 2.0 ** (-1 - DIGITS[t])), t)
+
+
+def tiny_operands(random, t, count, divides):
+    """Numbers for a lane: tiny ones, or such that a product, or a quotient, of the first two is."""
+    found = [tiny(random, t) for _ in range(count)]
+    if count > 1 and random.random() < 0.5:
+        factor = 2.0 ** random.randint(-8, 8)
+        found[0] = random.choice([1, -1]) * near(random, SMALLEST[t] * factor, t)
+        found[1] = near(random, factor if divides else 1 / factor, t)
+    return found
 
 
 def any_number(random, t):

@@ -4,10 +4,10 @@ import ctypes
 
 import numpy as np
 
-from visakit.opencl import cl, device
 from visakit.opencl.driver import exports
 from visakit.opencl.interface import served_points
-from visakit.opencl.settings import PLATFORM_SETTING
+from visakit.runtime import cl, device
+from visakit.runtime.settings import PLATFORM_SETTING
 
 
 class Failed(Exception):

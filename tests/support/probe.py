@@ -28,6 +28,8 @@ class Probe:
         self.platform, self.lanes, self.running, self.group = platform, lanes, running, group or (lanes,)
         self.variables, self.predicates, self.declarations, self.lines = {}, {}, [], []
         self.buffers, self.arguments, self.attributes, self.subroutines, self.functions = {}, [], [], [], []
+        self.keeps_denormals = True
+        """Whether the program begins with a write of %cr0, or never has one."""
         self.named = {}
         """Arrays that the launch knows by a name of the kernel's, such as ``%urb``."""
 
@@ -83,7 +85,9 @@ class Probe:
         out += [".decl T7 v_type=T num_elts=1", *self.declarations]
         out += [f".input {name} offset={64 + 8 * n} size=8" for n, name in enumerate(["IN", "OUT", *self.buffers])]
         out += [f".kernel_attr SimdSize={self.lanes}", *self.attributes]
-        out += ["or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud", *self._moves("svm_block_ld", "IN")]
+        if self.keeps_denormals:
+            out.append("or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud")
+        out += self._moves("svm_block_ld", "IN")
         out += self._move("svm_block_ld", "IN", "BITS_OF_ALL", self.size, self._bits.size)
         names, row = [*self.predicates, "RUNNING"], find(self.platform).grf_size // 4
         out += [

@@ -30,7 +30,7 @@ VARIABLE, ADDRESS, PREDICATE, SURFACES, SAMPLERS, LABEL, STRING = range(7)
 MAXIMUM_PREDICATE = 32
 """Elements of a predicate."""
 SIMD_SIZES = (0, 1, 8, 16, 32)
-MAXIMUM_OFFSET, MAXIMUM_SIZE = 0x7FFF, 0xFFFF
+MINIMUM_OFFSET, MAXIMUM_OFFSET, MAXIMUM_SIZE = -0x8000, 0x7FFF, 0xFFFF
 """Of an input, in bytes."""
 
 _NAME = re.compile(r"%?[A-Za-z_]\w*")
@@ -89,7 +89,7 @@ def _other_problems(function: Function) -> Iterator[str]:
         if label.kind > 1 or not (label.kind or is_label(label.name)):
             yield f"'{label.name}' cannot be the name of a label"
     for i in function.inputs:
-        if not 0 <= i.offset <= MAXIMUM_OFFSET:
+        if not MINIMUM_OFFSET <= i.offset <= MAXIMUM_OFFSET:
             yield f"an input has the offset {i.offset}"
 
 

@@ -71,6 +71,11 @@ class SourceFiles:
         shown = text.lstrip()
         return Span(printable(place.file), place.line, 1 + len(text) - len(shown), len(shown) or 1, text)
 
+    def lines(self, file: str) -> list[str] | None:
+        """The lines of a file; None if it is not shown."""
+        lines = self._read(file)
+        return None if isinstance(lines, str) else lines
+
     def problem(self, file: str) -> str:
         """Why a file is not shown; empty if it is."""
         lines = self._read(file)

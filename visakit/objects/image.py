@@ -203,7 +203,7 @@ class LinkedImage:
         """
         from visakit.language.source_lines import SourcePlace, source_lines
 
-        files = self._source_files()
+        files = self.source_files()
         own = self.span(function, instruction.line if instruction else 0)
         own = files.span(SourcePlace(own.file, own.line))
         number = next((n for n, i in enumerate(function.instructions) if i is instruction), None)
@@ -221,9 +221,9 @@ class LinkedImage:
         at = len(function.instructions) + variable - FIRST_VARIABLE
         if variable < FIRST_VARIABLE or at >= len(numbers) or not numbers[at]:
             return None
-        return self._source_files().span(SourcePlace(file, numbers[at]))
+        return self.source_files().span(SourcePlace(file, numbers[at]))
 
-    def _source_files(self) -> SourceFiles:
+    def source_files(self) -> SourceFiles:
         """The files and texts whose lines messages show."""
         from visakit.language.source_lines import SourceFiles  # which most images do without
 

@@ -6,9 +6,9 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from visakit.opencl import cl, host
-from visakit.opencl.errors import ClError, require
-from visakit.opencl.objects import ClObject
+from visakit.runtime import cl, host
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.objects import ApiObject
 
 Subject = TypeVar("Subject")
 Answers = Mapping[int, Callable[[Subject], bytes]]
@@ -35,12 +35,12 @@ def text(value: str) -> bytes:
     return value.encode("utf-8", "surrogateescape") + b"\0"
 
 
-def handle(value: ClObject | None) -> bytes:
+def handle(value: ApiObject | None) -> bytes:
     """An object, or null."""
     return u64(value.handle if value is not None else 0)
 
 
-def handles(values: Sequence[ClObject]) -> bytes:
+def handles(values: Sequence[ApiObject]) -> bytes:
     """An array of objects."""
     return host.pack_sizes([v.handle for v in values])
 
@@ -59,7 +59,7 @@ def give(data: bytes, size: int, value: int, size_ret: int) -> None:
     """Write an answer to the caller's memory.
 
     Raises:
-        ClError: there is less room than it takes.
+        CallError: there is less room than it takes.
     """
     if value:
         require(size >= len(data), cl.CL_INVALID_VALUE, f"the answer has {len(data)} bytes, there is room for {size}")
@@ -71,9 +71,9 @@ def answer(answers: Answers[Subject], subject: Subject, name: int, size: int, va
     """Answer a query about an object.
 
     Raises:
-        ClError: it is not known, or there is too little room.
+        CallError: it is not known, or there is too little room.
     """
     question = answers.get(name)
     if question is None:
-        raise ClError(cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
+        raise CallError(cl.CL_INVALID_VALUE, f"{name:#x} is no question that has an answer here")
     give(question(subject), size, value, size_ret)

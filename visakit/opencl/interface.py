@@ -2,68 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from importlib.resources import files
-from typing import NamedTuple
 
-_LINE = re.compile(r"([-+] )?(\w+) (\w+)\((.*)\)")
-C_TYPES = {
-    "i32": "int32_t", "u32": "uint32_t", "u64": "uint64_t", "size": "size_t", "ptr": "uintptr_t", "none": "void",
-}  # fmt: skip
-"""C types of the table's words. Pointers are numbers: Python reads no memory but that of its parameters."""
-ERROR_PARAMETER = "errcode_ret"
-
-
-class EntryPoint(NamedTuple):
-    """A function of the driver.
-
-    Attributes:
-        result: ``i32`` for functions that return a status, ``ptr`` for functions that return an object or memory.
-        parameters: type and name of each.
-        is_served: whether Python has it; else the library refuses every call.
-        in_table: whether it has a place in the dispatch table.
-    """
-
-    name: str
-    result: str
-    parameters: tuple[tuple[str, str], ...]
-    is_served: bool
-    in_table: bool
-
-    @property
-    def has_error_parameter(self) -> bool:
-        """Whether its last parameter is where the status goes."""
-        return bool(self.parameters) and self.parameters[-1][1] == ERROR_PARAMETER
-
-    @property
-    def prototype(self) -> str:
-        """Its declaration in C, without a semicolon."""
-        given = ", ".join(f"{C_TYPES[kind]} {name}" for kind, name in self.parameters)
-        return f"{C_TYPES[self.result]} {self.name}({given or 'void'})"
-
-    @property
-    def in_python(self) -> EntryPoint:
-        """The function with which C calls Python."""
-        return self._replace(name=in_python(self.name))
-
-
-def in_python(name: str) -> str:
-    """The name of the function with which an exported one calls Python."""
-    return f"visakit_{name}"
+from visakit.runtime.interface import EntryPoint, entry_point
 
 
 def entry_points() -> list[EntryPoint]:
     """All functions, those of the dispatch table first and in its order."""
     text = files("visakit.opencl").joinpath("entry_points.txt").read_text("utf-8")
-    return [_entry_point(line) for line in text.splitlines() if not line.startswith("#")]
-
-
-def _entry_point(line: str) -> EntryPoint:
-    match = _LINE.fullmatch(line)
-    assert match is not None, line
-    mark, result, name, given = match.groups()
-    pairs = [word.split() for word in given.split(", ")] if given else []
-    return EntryPoint(name, result, tuple((k, n) for k, n in pairs), mark != "- ", mark != "+ ")
+    return [entry_point(line) for line in text.splitlines() if not line.startswith("#")]
 
 
 IN_C = ("clGetExtensionFunctionAddress", "clGetExtensionFunctionAddressForPlatform")

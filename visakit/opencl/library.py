@@ -1,6 +1,7 @@
-"""The shared library that ICD loaders open: made by cffi with the C compiler, kept in the user's cache.
+"""The shared library that loaders of OpenCL and Level Zero open, made by cffi with the C compiler, kept in the cache.
 
-The library begins the interpreter in the program when it is called first, and Python has the functions of OpenCL.
+The library begins the interpreter in the program when it is called first, and Python has the functions of both
+interfaces.
 """
 
 from __future__ import annotations
@@ -12,24 +13,29 @@ import site
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 from visakit import cache
 from visakit.diagnostics import Diagnostic, FileError
-from visakit.opencl.interface import C_TYPES, ERROR_PARAMETER, IN_C, EntryPoint, entry_points, served_points
+from visakit.levelzero import interface as levelzero
+from visakit.opencl.interface import IN_C, entry_points, served_points
+from visakit.runtime.interface import C_TYPES, ERROR_PARAMETER, EntryPoint
 from visakit.waiting import waiting
 
 FOLDER = "opencl"
 MODULE = "_visakit_opencl"
 ICD_FILE = "visakit.icd"
-_TO_PYTHON = ("void visakit_greet(void);", "void visakit_process_ends(void);")
-"""Functions that the library calls in Python besides those of OpenCL."""
+_TO_PYTHON = ("void visakit_greet(void);", "void visakit_process_ends(void);", "void visakit_connect(int interface);")
+"""Functions that the library calls in Python besides those of the interfaces."""
 _FROM_PYTHON = """
 uintptr_t visakit_dispatch(void);
 int visakit_watch_end(void);
 int visakit_watch_interpreter(void);
 void visakit_python_forks(int now);
+void visakit_show_states(uintptr_t begin, uintptr_t end, uintptr_t size);
 """
 _INIT = """
 import os, site, sys
@@ -50,56 +56,109 @@ for folder in folders:
     if folder not in sys.path:
         site.addsitedir(folder)
 from {module} import ffi, lib
-from visakit.opencl.driver import connect
-from visakit.opencl.ending import watch
-from visakit.opencl.interface import in_python
+from visakit.runtime.ending import watch
+from visakit.runtime.interface import in_python
+from visakit.runtime.objects import set_dispatch_table
 define = lambda name, function: ffi.def_extern(name=in_python(name))(function)
+def connect(interface):
+    if interface:
+        from visakit.levelzero.driver import connect
+        connect(define, lib.visakit_show_states)
+    else:
+        from visakit.opencl.driver import connect
+        connect(define)
+set_dispatch_table(lib.visakit_dispatch())  # Handles of objects that both interfaces have begin with it.
 ffi.def_extern(name="visakit_greet")(lambda: None)
-connect(lib.visakit_dispatch(), define)
+ffi.def_extern(name="visakit_connect")(connect)
 watch(lib, lambda function: ffi.def_extern(name="visakit_process_ends")(function))
 """
 
 
+class Closed(NamedTuple):
+    """How calls are refused when Python runs no more: releases succeed and do nothing, all else fails.
+
+    Attributes:
+        number: the interface in ``visakit_connect``.
+        status: of calls that fail.
+        releases: names of functions that release.
+    """
+
+    number: int
+    status: str
+    releases: re.Pattern[str]
+
+
+_OPENCL = Closed(0, "-5", re.compile(r"clRelease\w+|clMem(Blocking)?FreeINTEL"))
+"""``CL_OUT_OF_RESOURCES``."""
+_LEVEL_ZERO = Closed(1, "0x78000001", re.compile(r"ze\w+Destroy\w*|ze(Virtual)?MemFree(Ext)?"))
+"""``ZE_RESULT_ERROR_UNINITIALIZED``."""
+
+
 def c_source() -> str:
     """The C of the library, which cffi adds the entries to Python to: ``library.c.in`` with its lines filled in."""
-    points = entry_points()
-    served = [p for p in points if p.is_served and p.name not in IN_C]
-    entries = [_entry(p) if p.is_served else _refusal(p) for p in points if p.name not in IN_C]
+    points = [point for point in entry_points() if point.name not in IN_C]
+    level_zero = levelzero.served_points()
+    entries = [_entry(p, _OPENCL) if p.is_served else _refusal(p) for p in points]
+    entries += [_entry(p, _LEVEL_ZERO) for p in level_zero]
     lines = {
         "TO_PYTHON": [f"extern {prototype}" for prototype in _TO_PYTHON],
         "ENTRIES": [line for entry in entries for line in entry],
-        "NAMED": [f'    {{"{p.name}", (void *){p.name}}},' for p in served],
-        "TABLE": [f"    (void *){p.name}," for p in points if p.in_table],
+        "NAMED": [f'    {{"{p.name}", (void *){p.name}}},' for p in points if p.is_served],
+        "TABLE": [f"    (void *){p.name}," for p in entry_points() if p.in_table],
+        "NAMED_ZE": [f'    {{"{p.name}", (void *){p.name}}},' for p in level_zero],
+        "TABLES_ZE": [line for name, entries in levelzero.tables().items() for line in _table(name, entries)],
     }
     template = files("visakit.opencl").joinpath("library.c.in").read_text("utf-8")
     return re.sub(r"^@(\w+)@$", lambda m: "\n".join(lines[m[1]]), template, flags=re.MULTILINE)
 
 
-def _entry(point: EntryPoint) -> list[str]:
+def _table(name: str, entries: Sequence[levelzero.TableEntry]) -> list[str]:
+    """The function that fills a table of Level Zero's loader."""
+    if not entries:
+        body = ["    return visakit_fill(version, table, NULL, 0);"]
+        return [f"CFFI_DLLEXPORT int32_t {name}(uint32_t version, void **table)", "{", *body, "}", ""]
+    functions = [f"(void *){e.function.name}" if e.function.is_served else "NULL" for e in entries]
+    rows = [f"        {{0x{e.version:X}, {function}}}," for e, function in zip(entries, functions, strict=True)]
+    return [
+        f"CFFI_DLLEXPORT int32_t {name}(uint32_t version, void **table)", "{",
+        "    static const struct visakit_place places[] = {", *rows, "    };",
+        "    return visakit_fill(version, table, places, sizeof places / sizeof *places);", "}", "",
+    ]  # fmt: skip
+
+
+def _entry(point: EntryPoint, closed: Closed) -> list[str]:
     """A function that calls Python, as long as Python runs. A pending exception of the caller is pending again when the
     function returns.
-
-    Later releases succeed and do nothing, and all else fails: CL_OUT_OF_RESOURCES, -5.
     """
     call = f"{point.in_python.name}({', '.join(name for _, name in point.parameters)})"
     gives = point.result != "none"
-    is_release = point.name.startswith("clRelease") or point.name in ("clMemFreeINTEL", "clMemBlockingFreeINTEL")
-    closed = f"{C_TYPES[point.result]} result = {'-5' if point.result == 'i32' and not is_release else '0'};"
+    fails = point.result == "i32" and not closed.releases.fullmatch(point.name)
+    result = f"{C_TYPES[point.result]} result = {closed.status if fails else '0'};"
     lines = [
         f"extern {point.in_python.prototype};",
         f"CFFI_DLLEXPORT {point.prototype}",
         "{",
-        f"    {closed}" if gives else "",
+        f"    {result}" if gives else "",
         "    struct visakit_call call = { 0 };",
         "    pthread_cleanup_push(visakit_park, &call);",
-        "    if (visakit_enter(&call)) {",
+        *_waiting(point),
+        f"    if (visakit_enter(&call, {closed.number})) {{",
         f"        result = {call};" if gives else f"        {call};",
         "        visakit_leave(&call);",
         f"    }} else if ({ERROR_PARAMETER}) {{" if point.has_error_parameter else "    }",
-        *([f"        *(int32_t *){ERROR_PARAMETER} = -5;", "    }"] if point.has_error_parameter else []),
+        *([f"        *(int32_t *){ERROR_PARAMETER} = {closed.status};", "    }"] if point.has_error_parameter else []),
         "    pthread_cleanup_pop(0);",
     ]
     return [*lines, "    return result;\n}" if gives else "}"]
+
+
+def _waiting(point: EntryPoint) -> list[str]:
+    """Lines for functions that wait, or ask whether something is over: C answers if it knows."""
+    if not point.name.endswith(("Synchronize", "QueryStatus")) or point.name == "zeDeviceSynchronize":
+        return []
+    handle, timeout = point.parameters[0][1], point.parameters[1][1] if len(point.parameters) > 1 else "0"
+    asks = f"    int over = visakit_wait({handle}, {timeout});"
+    return [asks, "    if (over >= 0)", "        result = !over;", "    else"]
 
 
 def _refusal(point: EntryPoint) -> list[str]:
@@ -140,7 +199,7 @@ def library_path() -> Path:
     digest = hashlib.sha256(os.fsencode("\0".join(parts))).hexdigest()[:16]
     path = folder / f"libvisakit-opencl-{digest}.so"
     if not path.exists():
-        with waiting("building the OpenCL driver, once"):
+        with waiting("building the driver, once"):
             build(path)
     return path
 
@@ -160,7 +219,8 @@ def build(path: Path) -> None:
         hint = "use a Python with one, such as that of the system (Debian and Ubuntu: apt install python3-dev)"
         raise _failed("this Python has no shared library (libpython), which the driver needs", hint)
     ffi = FFI()
-    ffi.embedding_api("\n".join([*(f"{point.in_python.prototype};" for point in served_points()), *_TO_PYTHON]))
+    points = [*served_points(), *levelzero.served_points()]
+    ffi.embedding_api("\n".join([*(f"{point.in_python.prototype};" for point in points), *_TO_PYTHON]))
     ffi.cdef(_FROM_PYTHON)
     macros = [(f"VISAKIT_{name}", _quoted(value)) for name, value in _places(shared).items()]
     folders = [str(shared.parent)]
@@ -218,8 +278,8 @@ def _failed(message: str, hint: str) -> FileError:
     return FileError(Diagnostic("U005", message, None, f"{hint}; visakit doctor says what is there"))
 
 
-def install(folder: str) -> Path:
-    """Write the library, and the file with which loaders find it; returns the latter.
+def install_library(folder: str, name: str) -> Path:
+    """Write the library into a folder, under a name; returns its path.
 
     Raises:
         FileError: it cannot be built or written.
@@ -228,8 +288,20 @@ def install(folder: str) -> Path:
 
     made = library_path()
     make_directory(folder)
-    target = Path(folder).resolve() / "libvisakit-opencl.so"
+    target = Path(folder).resolve() / name
     write_file(str(target), lambda stream: stream.write(made.read_bytes()))
+    return target
+
+
+def install(folder: str) -> Path:
+    """Write the library, and the file with which loaders of OpenCL find it; returns the latter.
+
+    Raises:
+        FileError: it cannot be built or written.
+    """
+    from visakit.files import write_file
+
+    target = install_library(folder, "libvisakit-opencl.so")
     icd = Path(folder) / ICD_FILE
     write_file(str(icd), lambda stream: stream.write(os.fsencode(f"{target}\n")))
     return icd

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 
-from visakit.opencl import cl, host
-from visakit.opencl.device import Device
-from visakit.opencl.errors import require
-from visakit.opencl.kernels import Kernel, group_limit
+from visakit.runtime import cl, host
+from visakit.runtime.device import Device
+from visakit.runtime.errors import require
+from visakit.runtime.kernels import Kernel, group_limit
 from vsim.launch.launch import MAXIMUM_SIZE
 
 Sizes = tuple[int, ...]
@@ -21,7 +21,7 @@ def read_range(
     """Global size, local size (None where one is to be chosen) and offset of an enqueue.
 
     Raises:
-        ClError: the kernel cannot run over these sizes.
+        CallError: the kernel cannot run over these sizes.
     """
     require(1 <= dimensions <= 3, cl.CL_INVALID_WORK_DIMENSION, f"there are 1 to 3 dimensions, found {dimensions}")
     global_size = host.read_sizes(size, dimensions) if size else (0,) * dimensions

@@ -14,7 +14,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from visakit.binary.declarations import LABEL, MAXIMUM_OFFSET, MAXIMUM_SIZE, SAMPLERS, SURFACES, VARIABLE, exists
+from visakit.binary.declarations import (
+    LABEL,
+    MAXIMUM_OFFSET,
+    MAXIMUM_SIZE,
+    MINIMUM_OFFSET,
+    SAMPLERS,
+    SURFACES,
+    VARIABLE,
+    exists,
+)
 from visakit.binary.references import references
 from visakit.diagnostics import Diagnostic, FormatError, Span, counted
 from visakit.isa import InstructionDesc
@@ -41,7 +50,6 @@ from visakit.language.program import (
     Input,
     Instruction,
     Module,
-    predefined_size,
 )
 from visakit.rules.call_rules import broken_calls, declared_sizes
 from visakit.rules.message_sizes import MATRIX_PAYLOAD, message_sizes
@@ -132,11 +140,11 @@ class Extents:
         low, end = place
         if at is None or (end <= at.size and at.start + end <= at.room):
             return None
-        if at.root < FIRST_VARIABLE and at.start + end > at.room:
-            code, var, low, end = "V032", at.root, low + at.start, end + at.start
-        elif whole or at.start + end > at.room:
-            code = "W010"
-        else:
+        code = "W010"
+        if at.start + end > at.room and (at.root < FIRST_VARIABLE or end <= at.size):
+            code = "V032" if at.root < FIRST_VARIABLE else code
+            var, low, end = at.root, low + at.start, end + at.start
+        elif not whole and at.start + end <= at.room:
             return None
         size = self.function.variable_size(var, self.grf_size)
         room = f"'{self.function.variable_name(var)}', which has {size} bytes"
@@ -275,8 +283,8 @@ def _unit(extents: Extents, i: Instruction, name: str, raw: Raw) -> int:
 
 
 def aliases(function: Function) -> Iterator[Violation]:
-    """Aliases of undeclared variables, in circles, or beyond the size of a predefined register on all platforms:
-    operands that exceed it on this platform are found separately.
+    """Aliases of undeclared variables, in circles, or that begin behind their variable on all platforms: operands that
+    exceed it on this platform are found separately.
     """
     for number, v in enumerate(function.variables, FIRST_VARIABLE):
         if v.alias is None:
@@ -289,9 +297,9 @@ def aliases(function: Function) -> Iterator[Violation]:
             root, start = function.alias_root(number)
         except AliasCircle:
             continue  # which the layout of registers reports
-        if root < FIRST_VARIABLE and start + v.size > (size := predefined_size(root, MAXIMUM_GRF_SIZE)):
+        if start >= (size := function.variable_size(root, MAXIMUM_GRF_SIZE)):
             room = f"'{function.variable_name(root)}', which has {size} bytes"
-            yield Violation("V031", f"'{v.name}' reaches to byte {start + v.size} of {room}")
+            yield Violation("V031", f"'{v.name}' begins at byte {start} of {room}")
 
 
 def inputs(function: Function) -> Iterator[Violation]:
@@ -300,7 +308,7 @@ def inputs(function: Function) -> Iterator[Violation]:
         kinds = (VARIABLE, SAMPLERS, SURFACES)
         if i.operand_class >= len(kinds) or i.index < 0 or not exists(function, kinds[i.operand_class], i.index):
             yield Violation("C004", f"input {n} is the value of something that does not exist")
-        elif not (0 <= i.offset <= MAXIMUM_OFFSET and 0 <= i.size <= MAXIMUM_SIZE):
+        elif not (MINIMUM_OFFSET <= i.offset <= MAXIMUM_OFFSET and 0 <= i.size <= MAXIMUM_SIZE):
             yield Violation("C004", f"input {n} has offset {i.offset} and size {i.size}, which no payload has")
     yield from (violation for violation, _ in overlaps(function))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from visakit.binary.declarations import MAXIMUM_OFFSET, MAXIMUM_PREDICATE, MAXIMUM_SIZE, SIMD_SIZES
+from visakit.binary.declarations import MAXIMUM_OFFSET, MAXIMUM_PREDICATE, MAXIMUM_SIZE, MINIMUM_OFFSET, SIMD_SIZES
 from visakit.diagnostics import Label, did_you_mean
 from visakit.isa.elsewhere import TYPES_ELSEWHERE
 from visakit.language import types
@@ -122,7 +122,7 @@ def declare(parser: FunctionParser, source: Source, statement: DirectiveStatemen
     attributes = _variable_attributes(parser, settings)
     if kind == "G":
         index = FIRST_VARIABLE + len(function.variables)
-        function.variables.append(_general(parser, settings, string, name, elements, attributes))
+        function.variables.append(_general(parser, source, settings, string, name, elements, attributes))
     else:
         index = _append(parser, kind, Declared(string, name, elements, attributes, parser.line))
     parser.binder.names.define(name, Symbol("V" if kind == "G" else kind, index), parser.line)
@@ -181,7 +181,13 @@ def _type_hint(name: str) -> str:
 
 
 def _general(
-    parser: FunctionParser, settings: Settings, string: int, name: str, elements: int, attributes: list[Attribute]
+    parser: FunctionParser,
+    source: Source,
+    settings: Settings,
+    string: int,
+    name: str,
+    elements: int,
+    attributes: list[Attribute],
 ) -> Variable:
     """A general variable: type, alignment, and what it is an alias of."""
     if "type" not in settings:
@@ -192,7 +198,7 @@ def _general(
         hint = _type_hint(type_name.lower())
         raise Problem("V022", f"'{type_name}' is not a type of a variable", hint, settings["type"])
     align = _alignment(parser, settings["align"]) if "align" in settings else 0
-    alias = _alias(parser, settings["alias"], name, elements * data_type.size) if "alias" in settings else None
+    alias = _alias(parser, source, settings["alias"], name, elements * data_type.size) if "alias" in settings else None
     return Variable(string, name, data_type, elements, align, alias, attributes, parser.line)
 
 
@@ -210,8 +216,8 @@ def _alignment(parser: FunctionParser, at: Placed) -> int:
     return types.ALIGNMENT_OF_BYTES[size]
 
 
-def _alias(parser: FunctionParser, at: Placed, name: str, size: int) -> tuple[int, int]:
-    """Variable and byte offset; ``size`` bytes from there on must lie in it."""
+def _alias(parser: FunctionParser, source: Source, at: Placed, name: str, size: int) -> tuple[int, int]:
+    """Variable and byte offset, which must lie in it; ``size`` bytes from there on should."""
     node = _value(at)
     if not isinstance(node, syntax.AliasNode):
         word = _word(at)
@@ -224,9 +230,12 @@ def _alias(parser: FunctionParser, at: Placed, name: str, size: int) -> tuple[in
         problem.at = at
         raise
     room = parser.binder.size_of(node.name) or 0
+    if offset >= room:
+        message = f"'{name}' begins at byte {offset} of '{node.name}', which has {room} bytes"
+        raise Problem("V031", message, at=at)
     if offset + size > room:
         message = f"'{name}' reaches to byte {offset + size} of '{node.name}', which has {room} bytes"
-        raise Problem("V031", message, at=at)
+        source.warn("W021", message, parser.line, at, "operands must lie within the bytes that both have")
     return index, offset
 
 
@@ -331,7 +340,9 @@ def declare_input(parser: FunctionParser, source: Source, statement: DirectiveSt
             similar = problem.hint.partition("declare it: ")[0]
             problem.hint = f"{similar}declare it: {_declaration_of_input(name, settings)}"
         raise
-    offset = 0 if statement.word == ".parameter" else _integer(parser, statement, "offset", 0, MAXIMUM_OFFSET)
+    offset = 0
+    if statement.word != ".parameter":
+        offset = _integer(parser, statement, "offset", MINIMUM_OFFSET, MAXIMUM_OFFSET)
     if "size" in settings:
         size = _integer(parser, statement, "size", 0, MAXIMUM_SIZE)
     else:
@@ -340,7 +351,8 @@ def declare_input(parser: FunctionParser, source: Source, statement: DirectiveSt
             raise Problem("V029", f"an input has at most 65535 bytes, '{name}' has {size}", "write size=", at)
     register = parser.platform.grf_size if parser.platform else SMALLEST_GRF_SIZE
     if statement.word != ".parameter" and offset < register and size:
-        message = f"this input begins at byte {offset}, in '%r0', which has the first {register} bytes"
+        where = "in" if offset >= 0 else "before"
+        message = f"this input begins at byte {offset}, {where} '%r0', which has the first {register} bytes"
         hint = f"the payload begins after it: write offset={register} or more"
         source.warn("W020", message, parser.line, settings["offset"], hint)
     kind = {"V": 0, "S": 1, "T": 2}[symbol.kind]

@@ -13,7 +13,8 @@ from visakit.isa.record import Flow
 from visakit.language.program import Function, Instruction
 from visakit.objects.image import LinkedImage
 from vsim.analysis.control_flow import control_flow
-from vsim.semantics.messages import NoEquivalent, equivalent
+from vsim.semantics.descriptors import AtRunTime, NoEquivalent
+from vsim.semantics.messages import equivalent
 from vsim.semantics.refused import RAW_MESSAGES, REFUSED, returns_to_nobody
 
 
@@ -70,6 +71,8 @@ def refusal(instruction: Instruction, grf_size: int) -> str:
     if instruction.desc.semantics in RAW_MESSAGES:
         try:
             equivalent(instruction, grf_size)
+        except AtRunTime:
+            return ""
         except NoEquivalent as problem:
             return str(problem)
     return REFUSED.get(instruction.desc.semantics, "")

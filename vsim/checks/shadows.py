@@ -314,6 +314,10 @@ class ShadowAlgebra:
     def sqrt(self, x: Tracked) -> Tracked:
         return self.whole(self.inner.sqrt(x.value), x)
 
+    def without_denormals(self, x: Tracked) -> Tracked | None:
+        found = self.inner.without_denormals(x.value)
+        return None if found is None else self.whole(found, x)
+
     def absolute(self, x: Tracked) -> Tracked:
         return self.whole(self.inner.absolute(x.value), x)
 

@@ -379,9 +379,9 @@ class UndefinedMachine:
         found = self.inner.rounding()
         return found if found is None or isinstance(found, int) else self._defined(found)
 
-    def denormals(self, data_type: DataType) -> Tracked | None:
+    def denormals(self, data_type: DataType) -> Tracked | Mask | None:
         found = self.inner.denormals(data_type)
-        return None if found is None else self._defined(found)
+        return None if found is None else self._plain_mask(found)
 
     def thread_mask(self) -> Tracked | Mask:
         return self._plain_mask(self.inner.thread_mask())
@@ -495,6 +495,15 @@ class UndefinedMachine:
     def require_length(self, needed: Tracked, given: int, mask: Tracked | Mask, instruction: Instruction) -> None:
         self._report(ADDRESS, self._undefined(needed), mask)
         self.inner.require_length(needed.value, given, mask if mask is True else mask.value, instruction)
+
+    def decoded(self, instruction: Instruction, prepare: Callable[[int], Step]) -> Step:
+        read, send = self.reader(instruction.args["desc"], 1), self.inner.decoded(instruction, prepare)
+
+        def step() -> object:
+            self._report(ADDRESS, self._undefined(read()), True)
+            return send()
+
+        return step
 
     # -- images, which count as defined --------------------------------------------------------------------
 

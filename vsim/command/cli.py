@@ -294,6 +294,9 @@ def app(
     ctm: Annotated[
         list[str] | None, option("--ctm", "NAME=VALUE", "Choose one of the open points of docs/ctm.md.", CTM)
     ] = None,
+    debug: Annotated[
+        bool, flag("--debug", "Debug the launches at a prompt, as 'visakit debug' does.", EXECUTION)
+    ] = False,
     explain: Explain = None,
     error_format: ErrorFormat = "human",
     list_platforms: ListPlatforms = False,
@@ -345,6 +348,10 @@ def app(
     chosen = session.program.image
     chosen.register_overrun, chosen.approximate = register_overrun, precision == "manual"
     line = driver.CommandLine(launch, kernel, global_size, local_size, arguments or (), captured, relative, absolute)
+    if debug:
+        from vsim.command.debugger import debug_command_line
+
+        return debug_command_line(session.program, loaded.name, line, allow_paths, options)
     if list_kernels:
         return _list(session.program, as_json)
     if make_launch:

@@ -257,9 +257,9 @@ def _check_inputs(image: LinkedImage, kernel: Function) -> None:
     """A launch writes arguments into their inputs, and needs what ``%r0`` has."""
     for i in kernel.inputs:
         if i.size and i.offset < image.grf_size:
-            message = (
-                f"kernel '{kernel.name}': an input begins at byte {i.offset}, in '%r0', which has ids of the group"
-            )
+            where = "in" if i.offset >= 0 else "before"
+            begin = f"begins at byte {i.offset}, {where} '%r0'"
+            message = f"kernel '{kernel.name}': an input {begin}, which has ids of the group"
             hint = f"write offset={image.grf_size} or more"
             raise LaunchError(Diagnostic("S010", message, Span(image.file, i.line), hint))
 

@@ -10,8 +10,8 @@ from visakit.language.operands import Address, General, Immediate, Indirect, Pre
 from visakit.language.program import FIRST_VARIABLE, Function, Instruction
 from vsim.analysis.atomics import is_local
 from vsim.semantics import ALLOWED_DEVIATION
-from vsim.semantics.messages import equivalent
-from vsim.semantics.refused import RAW_MESSAGES, REFUSED
+from vsim.semantics.messages import meaning
+from vsim.semantics.refused import REFUSED
 from vsim.semantics.registers import DENORMAL_BITS, FloatModes, layout_of, operand_type
 
 EXACT, WITHIN, REFUSED_CLASS = "exact", "within freedom", "refused"
@@ -81,8 +81,7 @@ class _Cells:
 
     def effect(self, instruction: Instruction) -> _Effect:
         """What an instruction reads and writes."""
-        if instruction.desc.semantics in RAW_MESSAGES:
-            instruction = equivalent(instruction, self.grf_size) or instruction
+        instruction = meaning(instruction, self.grf_size)
         found = _Effect(class_of(instruction.desc) == WITHIN)
         for f in instruction.desc.fields:
             value = instruction.args.get(f.name)

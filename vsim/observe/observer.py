@@ -103,6 +103,11 @@ class Observer:
     An exception that a method raises ends the launch.
     """
 
+    interrupts = False
+    """Whether :meth:`before` may stop a batch that goes on later: then all threads of it run together, also in loops
+    that only few are still in.
+    """
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 

@@ -128,6 +128,9 @@ class Algebra(Protocol):
     def sqrt(self, x: Lanes) -> Lanes:
         """Correctly rounded square root."""
 
+    def without_denormals(self, x: Lanes) -> Lanes | None:
+        """Zeros of the same sign instead of the denormals of a float; None where an engine has no way of its own."""
+
     def absolute(self, x: Lanes) -> Lanes:
         """Absolute value of a float (clears the sign)."""
 
@@ -247,10 +250,15 @@ class Machine(Protocol):
         """
 
     def denormals(self, data_type: DataType) -> Mask | None:
-        """Where %cr0 asks for zeros instead of the denormals of a type; None if it never does."""
+        """Where %cr0 asks for zeros instead of the denormals of a type; None: never, True: always."""
 
     def cannot(self, text: str, instruction: Instruction | None = None) -> Exception:
         """The error that an instruction cannot be executed: by default the one which is being prepared."""
+
+    def decoded(self, instruction: Instruction, prepare: Callable[[int], Step]) -> Step:
+        """Sends a raw message by the step that ``prepare`` makes for the value of its descriptor, in the threads that
+        have this value.
+        """
 
     # -- memory --------------------------------------------------------------------------------------------
 

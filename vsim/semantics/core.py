@@ -185,12 +185,14 @@ def flush(a: Algebra, x: Lanes, data_type: DataType, where: Mask | None) -> Lane
     """Zeros of the same sign instead of denormals where the mask holds."""
     if where is None:
         return x
+    if where is True and (found := a.without_denormals(x)) is not None:
+        return found
     if data_type is BF:
         sign, least = x & a.const(0x8000, UW), a.const(0x80, UW)
-        return a.select(where & ((x ^ sign) < least), sign, x)
+        return a.select(both(where, (x ^ sign) < least), sign, x)
     word, tiny = {DF: (UQ, 2.0**-1022), F: (types.UD, 2.0**-126), HF: (UW, 2.0**-14)}[data_type]
     zero = a.bitcast(a.bitcast(x, word) & a.const(1 << (word.bits - 1), word), data_type)
-    return a.select(where & (a.absolute(x) < a.const(tiny, data_type)), zero, x)
+    return a.select(both(where, a.absolute(x) < a.const(tiny, data_type)), zero, x)
 
 
 def flush_result(m: Machine, target: DataType, write: Write) -> Write:

@@ -76,9 +76,15 @@ def _space(m: Machine, instruction: Instruction) -> FindSpace:
 
 
 def surface_handle(m: Machine, instruction: Instruction) -> Read:
-    """The number or handle of a message's surface: of several states in a row, that with the index of the message."""
+    """The number or handle of a message's surface: of several states in a row, that with the index of the message.
+
+    Of a raw message some bits of the extended descriptor are the handle.
+    """
     args, a, kind = instruction.args, m.algebra, address_kind(instruction)
     surface, index = source(m, args["surface"], 1, types.UD), args.get("surface_index", 0)
+    if "surface_bits" in args and not isinstance(args["surface"], Immediate):
+        low, mask = args["surface_bits"]
+        return lambda: (surface() >> a.const(low, types.UD)) & a.const(mask, types.UD)
     if not index:
         return surface
     if kind not in ("bss", "surf"):

@@ -130,23 +130,20 @@ def layout_of(function: Function, grf_size: int) -> Layout:
     Raises:
         SimulationError: an alias names itself.
     """
-    found, ends = Layout(function, grf_size), dict[int, int]()
+    found = Layout(function, grf_size)
     for number, variable in enumerate(function.variables, FIRST_VARIABLE):
-        found.roots[number] = var, offset = _alias_root(function, number)
-        if var >= FIRST_VARIABLE:
-            size = offset + variable.size
-            found.sizes[var] = max(found.sizes.get(var, 0), round_up(size, 64))
-            ends[var] = max(ends.get(var, 0), size)
-            found.rooms[var] = max(found.rooms.get(var, 0), round_up(size, grf_size))
+        found.roots[number] = _alias_root(function, number)
+        if variable.alias is None:  # An alias may be longer, but has no bytes of its own.
+            found.sizes[number] = round_up(variable.size, 64)
+            found.rooms[number] = round_up(variable.size, grf_size)
     for i in function.instructions:
         found.has_indirect = found.has_indirect or any(isinstance(value, Indirect) for value in i.args.values())
         register = takes_address(function, i)
         if register is not None:
             root, _ = found.root(register.var)
             if root not in UNADDRESSED and root not in found.file_offsets:
-                own = ends.get(root, 0)
+                own = function.variable_size(root, grf_size)
                 if root < FIRST_VARIABLE:
-                    own = predefined_size(root, grf_size)
                     found.sizes[root] = round_up(predefined_size(root, MAXIMUM_GRF_SIZE), 64)
                 found.file_offsets[root] = found.file_size
                 found.file_sizes[root] = own

@@ -259,6 +259,8 @@ def media_block(m: Machine, instruction: Instruction) -> Step:
 def lsc_block(m: Machine, instruction: Instruction) -> Step:
     """A block of bytes at a scalar place of an LSC surface."""
     args = instruction.args
+    if "payload" in args:
+        return _block_of_payload(m, instruction)
     x, y = (_coordinate(m, instruction, n, 1) for n in ("u", "v"))
     image, size = _lsc_image(m, instruction), (args["width"], args["height"])
     return _image_block(m, instruction, image, (x, y), size, data_of(instruction), block_mask(m, instruction))
@@ -274,36 +276,86 @@ def _image_block(
     mask: ReadMask,
 ) -> Step:
     """Load or store a block of bytes, by rows; reads beyond the rim repeat its pixels, writes there do nothing."""
-    a, zero, (width, height) = m.algebra, m.algebra.const(0, D), size
+    a, (width, height) = m.algebra, size
     pitch = max(4, power_of_two(width))
     columns = a.iota(pitch, D)
     used = True if pitch == width else columns < a.const(width, D)
     reads = [m.raw_reader(raw, r * pitch, pitch, UB) for r in range(height)]
     writes = [m.raw_writer(raw, r * pitch, pitch, UB) for r in range(height)]
-    store, (x, y) = is_store(instruction), corner
+    x, y = corner
+    data: list[Read | None] = [*reads] if is_store(instruction) else [None] * height
 
     def step() -> None:
         left, top, lanes = x() + columns, y(), mask()
         lanes = used if lanes is True else both(used, lanes)
-        data = [r() for r in reads] if store else []
+        stored = [read and read() for read in data]
 
         def move(view: ImageView, lanes: Mask) -> list[Lanes]:
-            pixel, found = view.kind.format.size, []
-            row_bytes, rows = view.sizes[0] * a.const(pixel, D), view.sizes[1]
-            within = left & a.const(pixel - 1, D)
-            column = _held(a, left - within, row_bytes, pixel) + within
+            found: list[Lanes] = []
             for r in range(height):
-                row = top + a.const(r, D)
-                at = a.cast(_held(a, row, rows), UQ) * a.cast(row_bytes, UQ) + a.cast(column, UQ)
-                if store:
-                    held = both(both(lanes, (left >= zero) & (left < row_bytes)), (row >= zero) & (row < rows))
-                    m.store(view.space, at, data[r], held, instruction)
-                else:
-                    found.append(m.load(view.space, at, UB, lanes, instruction))
+                found += _move_bytes(m, instruction, view, (left, top + a.const(r, D)), stored[r], lanes)
             return found
 
-        for write, values in zip(writes, m.with_image(image(), lanes, instruction, move), strict=not store):
-            write(values, lanes)
+        values = m.with_image(image(), lanes, instruction, move)
+        for write, value in zip(writes, values, strict=not is_store(instruction)):
+            write(value, lanes)
+
+    return step
+
+
+def _move_bytes(
+    m: Machine, instruction: Instruction, view: ImageView, place: tuple[Lanes, Lanes], stored: Lanes | None, lanes: Mask
+) -> list[Lanes]:
+    """Load bytes of an image, or store some, by their places from the left and from the top."""
+    a, zero, pixel, (left, row) = m.algebra, m.algebra.const(0, D), view.kind.format.size, place
+    row_bytes, rows = view.sizes[0] * a.const(pixel, D), view.sizes[1]
+    within = left & a.const(pixel - 1, D)
+    column = _held(a, left - within, row_bytes, pixel) + within
+    at = a.cast(_held(a, row, rows), UQ) * a.cast(row_bytes, UQ) + a.cast(column, UQ)
+    if stored is None:
+        return [m.load(view.space, at, UB, lanes, instruction)]
+    held = both(both(lanes, (left >= zero) & (left < row_bytes)), (row >= zero) & (row < rows))
+    m.store(view.space, at, stored, held, instruction)
+    return []
+
+
+_CHUNK = 16
+"""Bytes that a block of a raw message moves at once."""
+
+
+def _block_of_payload(m: Machine, instruction: Instruction) -> Step:
+    """A block of bytes, whose place and shape a payload says: x and y in dwords 5 and 6, in dword 7 width and height,
+    each minus one, a byte each. Its data are so many registers at most.
+    """
+    a, args, raw = m.algebra, instruction.args, data_of(instruction)
+    x, y, shape = (m.raw_reader(args["payload"], 4 * n, 1, t) for n, t in ((5, D), (6, D), (7, types.UD)))
+    image, mask, store = _lsc_image(m, instruction), block_mask(m, instruction), is_store(instruction)
+    places = range(0, args["registers"] * m.grf_size, _CHUNK)
+    chunks = [(at, m.raw_reader(raw, at, _CHUNK, UB), m.raw_writer(raw, at, _CHUNK, UB)) for at in places]
+
+    def step() -> None:
+        active, left, top = mask(), x(), y()
+        width, height = (
+            ((shape() >> a.const(low, types.UD)) & a.const(0xFF, types.UD)) + a.const(1, types.UD) for low in (0, 8)
+        )
+        log = a.const(2, types.UD)
+        for n in range(2, 8):
+            log = log + a.mask_to_int(width > a.const(1 << n, types.UD), types.UD)
+        needed = ((height << log) + a.const(m.grf_size - 1, types.UD)) >> a.const(m.grf_size.bit_length() - 1, types.UD)
+        m.require_length(needed, args["registers"], active, instruction)
+        for at, read, write in chunks:
+            number = a.const(at, types.UD) + a.iota(_CHUNK, types.UD)
+            row, column = number >> log, number & ((a.const(1, types.UD) << log) - a.const(1, types.UD))
+            place = left + a.cast(column, D), top + a.cast(row, D)
+            lanes, stored = both(active, (row < height) & (column < width)), read() if store else None
+
+            def move(
+                view: ImageView, lanes: Mask, place: tuple[Lanes, Lanes] = place, stored: Lanes | None = stored
+            ) -> list[Lanes]:
+                return _move_bytes(m, instruction, view, place, stored, lanes)
+
+            for value in m.with_image(image(), lanes, instruction, move):
+                write(value, lanes)
 
     return step
 

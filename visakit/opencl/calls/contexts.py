@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from visakit.opencl import cl, host, info
+from visakit.opencl import info
+from visakit.opencl.answers import (
+    CONTEXT_ANSWERS,
+    EVENT_ANSWERS,
+    QUEUE_ANSWERS,
+    callback_of,
+    profiling_time,
+    read_properties,
+)
 from visakit.opencl.calls import entry
-from visakit.opencl.context import CONTEXT_ANSWERS, Context, read_properties
-from visakit.opencl.device import Device, devices_of_type
-from visakit.opencl.errors import ClError, require
-from visakit.opencl.events import EVENT_ANSWERS, Event, callback_of, find_events, profiling_time, wait_for
-from visakit.opencl.queue import QUEUE_ANSWERS, Queue
+from visakit.opencl.devices import devices_of_type
+from visakit.runtime import cl, host
+from visakit.runtime.context import Context
+from visakit.runtime.device import Device
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.events import Event, find_events, wait_for
+from visakit.runtime.queue import Queue
 
 _QUEUE_PROPERTIES = cl.CL_QUEUE_PROFILING_ENABLE | cl.CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
 _ON_DEVICE = cl.CL_QUEUE_ON_DEVICE | cl.CL_QUEUE_ON_DEVICE_DEFAULT
@@ -74,7 +84,7 @@ def clCreateCommandQueueWithProperties(context: int, device: int, properties: in
             require(not value & ~(_QUEUE_PROPERTIES | _ON_DEVICE), cl.CL_INVALID_VALUE, f"{value:#x} is not known")
             bits = value
         elif name != cl.CL_QUEUE_SIZE:
-            raise ClError(cl.CL_INVALID_VALUE, f"{name:#x} is no property of queues here")
+            raise CallError(cl.CL_INVALID_VALUE, f"{name:#x} is no property of queues here")
     require(not bits & _ON_DEVICE, cl.CL_INVALID_QUEUE_PROPERTIES, "the device has no on-device queues")
     require(cl.CL_QUEUE_SIZE not in dict(given), cl.CL_INVALID_VALUE, "only queues of devices have a size")
     array = host.pack_sizes([n for pair in given for n in pair] + [0]) if properties else b""
@@ -91,13 +101,13 @@ def clCreateCommandQueueWithPropertiesKHR(context: int, device: int, properties:
 @entry
 def clSetDefaultDeviceCommandQueue(context: int, device: int, command_queue: int) -> None:
     Context.find(context).device(device)
-    raise ClError(cl.CL_INVALID_OPERATION, "the device has no on-device queues")
+    raise CallError(cl.CL_INVALID_OPERATION, "the device has no on-device queues")
 
 
 @entry
 def clSetCommandQueueProperty(command_queue: int, properties: int, enable: int, old_properties: int) -> None:
     Queue.find(command_queue)
-    raise ClError(cl.CL_INVALID_OPERATION, "properties of a queue do not change")
+    raise CallError(cl.CL_INVALID_OPERATION, "properties of a queue do not change")
 
 
 @entry
@@ -212,9 +222,9 @@ def clEnqueueWaitForEvents(command_queue: int, num_events: int, event_list: int)
     require(num_events and event_list, cl.CL_INVALID_VALUE, "there is nothing to wait for")
     try:
         events = find_events(event_list, num_events, queue.context)
-    except ClError as problem:
+    except CallError as problem:
         is_list = problem.status == cl.CL_INVALID_EVENT_WAIT_LIST
-        raise ClError(cl.CL_INVALID_EVENT if is_list else problem.status, problem.reason) from None
+        raise CallError(cl.CL_INVALID_EVENT if is_list else problem.status, problem.reason) from None
     give_event(queue.add(cl.CL_COMMAND_BARRIER, _nothing, events, is_barrier=True), 0)
 
 

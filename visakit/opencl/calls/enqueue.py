@@ -6,23 +6,21 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from visakit.opencl import cl, ending, host
 from visakit.opencl.calls import Call, entry
 from visakit.opencl.calls.contexts import give_event
-from visakit.opencl.context import Context
-from visakit.opencl.errors import ClError, require
-from visakit.opencl.events import Event, find_events
-from visakit.opencl.kernels import Kernel
-from visakit.opencl.memory import Buffer, Mapping, Memory
-from visakit.opencl.order import Turn
-from visakit.opencl.queue import Queue
 from visakit.opencl.ranges import read_range
-from visakit.opencl.rectangles import Rectangle, copy_rectangle, overlap
-from visakit.opencl.transfers import CommandAccesses
-from vsim.launch.arrays import Bytes
+from visakit.runtime import cl, ending, host
+from visakit.runtime.context import Context
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.events import Event, find_events
+from visakit.runtime.kernels import Kernel
+from visakit.runtime.memory import Buffer, Mapping, Memory
+from visakit.runtime.order import Turn
+from visakit.runtime.queue import Queue
+from visakit.runtime.rectangles import Rectangle, copy_rectangle, overlap
+from visakit.runtime.transfers import CommandAccesses, address_of, fill, nothing
 
 FILL_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
-FILL_BLOCK = 16 << 10
 _MIGRATION = cl.CL_MIGRATE_MEM_OBJECT_HOST | cl.CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
 _MAP = cl.CL_MAP_READ | cl.CL_MAP_WRITE | cl.CL_MAP_WRITE_INVALIDATE_REGION
 
@@ -71,7 +69,7 @@ def _submit(queue: Queue, submission: Submission, waits: Sequence[Event], event:
     """Add a command to a queue, hand its event out, and wait for a blocking command.
 
     Raises:
-        ClError: the blocking command failed.
+        CallError: the blocking command failed.
     """
     work, accesses = submission.work, submission.accesses
     if accesses is not None and queue.context.order is not None:
@@ -86,13 +84,9 @@ def _submit(queue: Queue, submission: Submission, waits: Sequence[Event], event:
         give_event(made, event)
         if status < 0:
             queue.failure = 0
-            raise ClError(status, "the command failed")
+            raise CallError(status, "the command failed")
     else:
         give_event(made, event)
-
-
-def nothing() -> None:
-    """The work of a command that only takes its turn."""
 
 
 def own_buffer(context: Context, handle: int) -> Buffer:
@@ -102,11 +96,6 @@ def own_buffer(context: Context, handle: int) -> Buffer:
     require(buffer.context is context, cl.CL_INVALID_CONTEXT, "the buffer is of another context")
     assert isinstance(buffer, Buffer)
     return buffer
-
-
-def address_of(data: Bytes) -> int:
-    """The address of bytes."""
-    return int(data.__array_interface__["data"][0])
 
 
 def _transfer(
@@ -173,14 +162,6 @@ def clEnqueueFillBuffer(
         memory.note_defined(offset, size)
 
     return Submission(cl.CL_COMMAND_FILL_BUFFER, work, CommandAccesses(None, (memory, Rectangle.of_part(offset, size))))
-
-
-def fill(data: Bytes, pattern: bytes) -> None:
-    """Fill memory with a repeated pattern, in blocks of many patterns."""
-    block = host.repeated(host.as_array(pattern), FILL_BLOCK)
-    whole = data.size - data.size % FILL_BLOCK
-    data[:whole].reshape(-1, FILL_BLOCK)[:] = block
-    data[whole:] = block[: data.size - whole]
 
 
 def _rectangle(origin: int, region: Sequence[int], row: int, slice_: int) -> Rectangle:
@@ -340,4 +321,4 @@ def _run_kernel(queue: Queue, kernel: int, sizes: tuple[int, int, int, int], com
 @entry
 def clEnqueueNativeKernel(command_queue: int, *_: int) -> None:
     Queue.find(command_queue)
-    raise ClError(cl.CL_INVALID_OPERATION, "the device does not run functions of the host")
+    raise CallError(cl.CL_INVALID_OPERATION, "the device does not run functions of the host")

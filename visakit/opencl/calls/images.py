@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import struct
 
-from visakit.opencl import cl, host, info
+from visakit.opencl import info
+from visakit.opencl.answers import IMAGE_ANSWERS, SAMPLER_ANSWERS
 from visakit.opencl.calls import entry
-from visakit.opencl.calls.enqueue import Submission, address_of, check_map_flags, enqueues, nothing, own_buffer
-from visakit.opencl.context import Context
-from visakit.opencl.errors import ClError, require
-from visakit.opencl.images import (
-    AXES,
-    IMAGE_ANSWERS,
-    SAMPLER_ANSWERS,
-    Format,
-    Image,
-    ImageShape,
-    Sampler,
-    create_image,
-    formats,
-)
-from visakit.opencl.memory import Mapping, Memory
-from visakit.opencl.queue import Queue
-from visakit.opencl.rectangles import Rectangle, copy_rectangle, overlap
-from visakit.opencl.transfers import CommandAccesses
+from visakit.opencl.calls.enqueue import Submission, check_map_flags, enqueues, own_buffer
+from visakit.runtime import cl, host
+from visakit.runtime.context import Context
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.images import AXES, Format, Image, ImageShape, Sampler, create_image, formats
+from visakit.runtime.memory import Mapping, Memory
+from visakit.runtime.queue import Queue
+from visakit.runtime.rectangles import Rectangle, copy_rectangle, overlap
+from visakit.runtime.transfers import CommandAccesses, address_of, nothing
 
 
 @entry
@@ -67,9 +59,9 @@ def _older(context: int, flags: int, image_format: int, shape: ImageShape, host_
     context_object = Context.find(context)
     try:
         return create_image(context_object, flags, Format.read(image_format), shape, host_ptr).handle
-    except ClError as problem:
+    except CallError as problem:
         is_shape = problem.status == cl.CL_INVALID_IMAGE_DESCRIPTOR
-        raise ClError(cl.CL_INVALID_IMAGE_SIZE if is_shape else problem.status, problem.reason) from None
+        raise CallError(cl.CL_INVALID_IMAGE_SIZE if is_shape else problem.status, problem.reason) from None
 
 
 @entry

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from visakit.opencl import cl, host, info
+from visakit.opencl import info
 from visakit.opencl.calls import entry
-from visakit.opencl.device import Device
-from visakit.opencl.errors import ClError, require
-from visakit.opencl.kernels import KERNEL_ANSWERS, PARAMETER_ANSWERS, WORK_GROUP_ANSWERS, Kernel, sub_group_answer
-from visakit.opencl.objects import give_handles
-from visakit.opencl.programs import Program
+from visakit.opencl.kernel_answers import KERNEL_ANSWERS, PARAMETER_ANSWERS, WORK_GROUP_ANSWERS, sub_group_answer
+from visakit.runtime import cl, host
+from visakit.runtime.device import Device
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.kernels import Kernel
+from visakit.runtime.objects import give_handles
+from visakit.runtime.programs import Program
 
 
 @entry
@@ -76,7 +78,7 @@ def device_of(kernel: Kernel, handle: int) -> Device:
     """A device of a kernel; null is the only one.
 
     Raises:
-        ClError: it is for another one, or for several.
+        CallError: it is for another one, or for several.
     """
     devices = list(kernel.signatures)
     if not handle:
@@ -84,7 +86,7 @@ def device_of(kernel: Kernel, handle: int) -> Device:
         return devices[0]
     device = Device.find(handle)
     if device not in devices:
-        raise ClError(cl.CL_INVALID_DEVICE, "the kernel is not for the device")
+        raise CallError(cl.CL_INVALID_DEVICE, "the kernel is not for the device")
     return device
 
 

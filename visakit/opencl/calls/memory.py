@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from visakit.opencl import cl, host, info
+from visakit.opencl import info
+from visakit.opencl.answers import MEMORY_ANSWERS
 from visakit.opencl.calls import entry
-from visakit.opencl.context import Context
-from visakit.opencl.errors import ClError, require
-from visakit.opencl.memory import MEMORY_ANSWERS, Buffer, Memory, create_buffer, create_sub_buffer
+from visakit.runtime import cl, host
+from visakit.runtime.context import Context
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.memory import Buffer, Memory, create_buffer, create_sub_buffer
 
 
 @entry
@@ -60,9 +62,9 @@ def clCreatePipe(
     context: int, flags: int, packet_size: int, max_packets: int, properties: int, errcode_ret: int
 ) -> int:
     Context.find(context)
-    raise ClError(cl.CL_INVALID_OPERATION, "no device has pipes")
+    raise CallError(cl.CL_INVALID_OPERATION, "no device has pipes")
 
 
 @entry
 def clGetPipeInfo(pipe: int, name: int, size: int, value: int, size_ret: int) -> None:
-    raise ClError(cl.CL_INVALID_MEM_OBJECT, f"{pipe:#x} is no pipe: no device has them")
+    raise CallError(cl.CL_INVALID_MEM_OBJECT, f"{pipe:#x} is no pipe: no device has them")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from visakit.opencl import cl, host, info
+from visakit.opencl import info
+from visakit.opencl.answers import find_platform
 from visakit.opencl.calls import entry
-from visakit.opencl.context import find_platform
-from visakit.opencl.device import DEVICE_ANSWERS, PLATFORM_ANSWERS, Device, devices_of_type, host_nanoseconds, platform
-from visakit.opencl.errors import ClError, require
-from visakit.opencl.objects import give_handles
+from visakit.opencl.devices import DEVICE_ANSWERS, PLATFORM_ANSWERS, devices_of_type
+from visakit.runtime import cl, host
+from visakit.runtime.device import Device, host_nanoseconds, platform
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.objects import give_handles
 
 
 @entry
@@ -39,7 +41,7 @@ def clGetDeviceInfo(device: int, name: int, size: int, value: int, size_ret: int
 @entry
 def clCreateSubDevices(device: int, properties: int, num_devices: int, out_devices: int, num_ret: int) -> None:
     Device.find(device)
-    raise ClError(cl.CL_INVALID_VALUE, "devices have no parts")
+    raise CallError(cl.CL_INVALID_VALUE, "devices have no parts")
 
 
 @entry

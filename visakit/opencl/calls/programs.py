@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from visakit.opencl import cl, host, info
+from visakit.opencl import info
+from visakit.opencl.answers import BUILD_ANSWERS, PROGRAM_ANSWERS
 from visakit.opencl.calls import entry
-from visakit.opencl.compiler import is_spirv
-from visakit.opencl.context import Context
-from visakit.opencl.device import Device, compiler
-from visakit.opencl.errors import ClError, PartialSuccess, require
-from visakit.opencl.programs import BUILD_ANSWERS, PROGRAM_ANSWERS, Build, Program, create_with_binaries, link
-from visakit.opencl.specialisation import specialised
+from visakit.runtime import cl, host
+from visakit.runtime.compiler import is_spirv
+from visakit.runtime.context import Context
+from visakit.runtime.device import Device, compiler
+from visakit.runtime.errors import CallError, PartialSuccess, require
+from visakit.runtime.programs import Build, Program, create_with_binaries, link
+from visakit.runtime.specialisation import specialised
 
 
 @entry
@@ -35,7 +37,7 @@ def clCreateProgramWithBinary(
     for number, (place, size) in enumerate(zip(places, sizes, strict=True)):
         if not place or not size:
             host.write_u32(binary_status and binary_status + 4 * number, cl.CL_INVALID_VALUE)
-            raise ClError(cl.CL_INVALID_VALUE, f"binary {number} is empty")
+            raise CallError(cl.CL_INVALID_VALUE, f"binary {number} is empty")
     contents = [host.read(place, size) for place, size in zip(places, sizes, strict=True)]
     program, states = create_with_binaries(context_object, devices, contents)
     for number, state in enumerate(states):
@@ -51,7 +53,7 @@ def clCreateProgramWithBuiltInKernels(
     context_object = Context.find(context)
     require(device_list and num_devices and kernel_names, cl.CL_INVALID_VALUE, "kernels or devices are not named")
     context_object.devices_at(device_list, num_devices)
-    raise ClError(cl.CL_INVALID_VALUE, "the device has no built-in kernels")
+    raise CallError(cl.CL_INVALID_VALUE, "the device has no built-in kernels")
 
 
 @entry
@@ -181,4 +183,4 @@ def clGetProgramBuildInfo(program: int, device: int, name: int, size: int, value
 @entry
 def clSetProgramReleaseCallback(program: int, pfn_notify: int, user_data: int) -> None:
     Program.find(program)
-    raise ClError(cl.CL_INVALID_OPERATION, "programs have no destructors of global objects")
+    raise CallError(cl.CL_INVALID_OPERATION, "programs have no destructors of global objects")

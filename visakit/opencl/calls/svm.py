@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from visakit.opencl import cl, host, info, svm
-from visakit.opencl.allocation import Shared
+from visakit.opencl import info
 from visakit.opencl.calls import entry
-from visakit.opencl.calls.enqueue import FILL_SIZES, Submission, check_map_flags, enqueues, fill, nothing
-from visakit.opencl.context import Context
-from visakit.opencl.errors import ClError, require
-from visakit.opencl.events import CHANGED
-from visakit.opencl.kernels import Kernel
-from visakit.opencl.queue import Queue
-from visakit.opencl.transfers import CommandAccesses, shared_part
+from visakit.opencl.calls.enqueue import FILL_SIZES, Submission, check_map_flags, enqueues
+from visakit.runtime import cl, host, svm
+from visakit.runtime.allocation import Shared
+from visakit.runtime.context import Context
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.kernels import Kernel
+from visakit.runtime.queue import Queue, free_when_done
+from visakit.runtime.transfers import CommandAccesses, fill, nothing, shared_part
 
 _SVM_FLAGS = cl.CL_MEM_READ_WRITE | cl.CL_MEM_WRITE_ONLY | cl.CL_MEM_READ_ONLY | cl.CL_MEM_SVM_FINE_GRAIN_BUFFER
 _INDIRECT = (
@@ -32,36 +32,11 @@ def clSVMAlloc(context: int, flags: int, size: int, alignment: int) -> int:
     return made.address if made else 0
 
 
-def _free(context: Context, pointer: int) -> bool:
-    """Give an allocation back when all that is queued now is over, which may use it; whether there is one at the
-    address. The program knows it no more at once.
-    """
-    allocation = context.shared.pop(pointer, None)
-    if allocation is None:
-        return False
-    waits = [event for queue in list(context.queues) if isinstance(queue, Queue) for event in queue.pending()]
-    left = len(waits)
-
-    def one_is_over(_: int) -> None:
-        nonlocal left
-        with CHANGED:
-            left -= 1
-            is_last = not left
-        if is_last:
-            svm.give_back(context, allocation)
-
-    for event in waits:
-        event.when(cl.CL_COMPLETE, one_is_over)
-    if not waits:
-        svm.give_back(context, allocation)
-    return True
-
-
 @entry
 def clSVMFree(context: int, svm_pointer: int) -> None:
     context_object = Context.find(context)
     if svm_pointer:
-        _free(context_object, svm_pointer)
+        free_when_done(context_object, svm_pointer)
 
 
 @enqueues
@@ -76,7 +51,7 @@ def clEnqueueSVMFree(queue: Queue, count: int, pointers: int, function: int, use
             host.call(function, "pipp", queue.handle, count, copy.address, user_data or None)
         else:
             for pointer in given:
-                _free(queue.context, pointer)
+                free_when_done(queue.context, pointer)
 
     return Submission(cl.CL_COMMAND_SVM_FREE, work)
 
@@ -182,7 +157,7 @@ def _usm(context: int, device: int | None, properties: int, size: int, alignment
     require(0 < size <= largest, cl.CL_INVALID_BUFFER_SIZE, f"an allocation has 1 to {largest} bytes, found {size}")
     made = svm.allocate(context_object, size, alignment, kind, dict(given).get(cl.CL_MEM_ALLOC_FLAGS_INTEL, 0), chosen)
     if made is None:
-        raise ClError(cl.CL_OUT_OF_RESOURCES, "the system has no memory left")
+        raise CallError(cl.CL_OUT_OF_RESOURCES, "the system has no memory left")
     return made.address
 
 
@@ -209,7 +184,9 @@ def clSharedMemAllocINTEL(
 def clMemFreeINTEL(context: int, pointer: int) -> None:
     context_object = Context.find(context)
     require(
-        not pointer or _free(context_object, pointer), cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}"
+        not pointer or free_when_done(context_object, pointer),
+        cl.CL_INVALID_VALUE,
+        f"nothing was allocated at {pointer:#x}",
     )
 
 
@@ -223,7 +200,7 @@ def clMemBlockingFreeINTEL(context: int, pointer: int) -> None:
         if isinstance(queue, Queue):
             queue.drain()
     if pointer:
-        _free(context_object, pointer)
+        free_when_done(context_object, pointer)
 
 
 _ANSWERS: dict[int, Callable[[Shared], bytes]] = {

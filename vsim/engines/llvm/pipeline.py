@@ -129,8 +129,12 @@ def _translated(state: ModuleState) -> Translation:
         support.append(within_arguments.helper())
     if dispatch.checks & {RACE, RECORDING}:
         support.append(race.helpers(RECORDING in dispatch.checks))
-    text, threads_per_coroutine = _with_concurrent_threads(module(texts, state.declarations), dispatch)
+    text, threads_per_coroutine = _with_concurrent_threads(
+        module(texts, state.declarations, state.takes_zeros), dispatch
+    )
     text = strip_mine(text, vector_bits())
+    if state.takes_zeros:
+        support.append(driver.entry_with_zeros())
     if not state.takes_turns:
         watched = bool(dispatch.checks), dispatch.watches_undefined
         around = driver.driver(dispatch.has_barrier, ordered, *watched, threads_per_coroutine)

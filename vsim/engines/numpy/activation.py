@@ -12,6 +12,8 @@ exact for structured and unstructured flow alike::
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,6 +35,17 @@ class ReturnPoint(NamedTuple):
     activation: Activation
     pc: int
     lanes: Bools
+
+
+class SavedActivation(NamedTuple):
+    """Where the lanes of an activation are. Masks are never changed, so that they need no copies."""
+
+    pc: int
+    back: ReturnPoint | None
+    places: tuple[dict[int, Bools], dict[int, Bools], dict[int, Bools]]
+    children: int
+    running: bool
+    active: Bools
 
 
 class Activation:
@@ -71,6 +84,26 @@ class Activation:
         self.running, self.active, self._parts = True, lanes, {}
         rows = self.active_rows
         self.threads = True if rows.all() else rows[:, None]
+
+    @contextlib.contextmanager
+    def only(self, rows: Bools) -> Iterator[None]:
+        """For a while the running lanes are those of some threads (threads x 1)."""
+        active = self.active
+        self._run(active & rows)
+        yield
+        self._run(active)
+
+    def saved(self) -> SavedActivation:
+        """Where its lanes are."""
+        places = dict(self.waiting), dict(self.blocked), dict(self.held)
+        return SavedActivation(self.pc, self.back, places, self.children, self.running, self.active)
+
+    def restore(self, saved: SavedActivation) -> None:
+        """Let its lanes be where they were."""
+        self.pc, self.back, places, self.children, is_running, active = saved
+        self.waiting, self.blocked, self.held = (dict(own) for own in places)
+        self._run(active)
+        self.running = is_running
 
     @property
     def function(self) -> Function:
@@ -183,9 +216,20 @@ class Running:
 
     def __init__(self, threads: HardwareThreads) -> None:
         self.threads = threads
+        self.at_fault: tuple[int, int] | None = None
+        """Row and lane of the last fault; -1 for a whole thread."""
         self.views: list[Array] = []
         self._registers: RegisterFile | None = None
         """Those that hold predefined variables of the threads."""
+
+    def saved(self) -> tuple[Activation, RegisterFile | None]:
+        """What executes, and the registers that hold predefined variables."""
+        return self.activation, self._registers
+
+    def restore(self, saved: tuple[Activation, RegisterFile | None]) -> None:
+        """Execute it again."""
+        self.use(saved[0])
+        self._registers = saved[1]
 
     def restart(self) -> None:
         """Other threads begin: they do not find what those before have left in predefined variables."""

@@ -34,6 +34,14 @@ class GroupBarrier:
         """Nobody has arrived."""
         self.arrivals[:] = self.departures[:] = 0
 
+    def saved(self) -> tuple[Counts, ...]:
+        """Copies of the counts."""
+        return self.arrivals.copy(), self.departures.copy()
+
+    def restore(self, saved: tuple[Counts, ...]) -> None:
+        """Bring them back."""
+        self.arrivals[:], self.departures[:] = saved
+
     def arrive(self, rows: Bools) -> None:
         """These threads arrive."""
         self.arrivals[rows] += 1
@@ -66,6 +74,14 @@ class NamedBarriers:
     def restart(self) -> None:
         """Nobody has arrived."""
         self.arrivals[:] = self.openings[:] = self.waits[:] = 0
+
+    def saved(self) -> tuple[Counts, ...]:
+        """Copies of the counts."""
+        return self.arrivals.copy(), self.openings.copy(), self.waits.copy()
+
+    def restore(self, saved: tuple[Counts, ...]) -> None:
+        """Bring them back."""
+        self.arrivals[:], self.openings[:], self.waits[:] = saved
 
     def arrive(self, row: int, number: int, wanted: int) -> None:
         """A thread arrives at a barrier; what ``wanted`` says: :meth:`vsim.semantics.algebra.Machine.named_barrier`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,11 +13,11 @@ from visakit.diagnostics import Diagnostic, SimulationError
 from visakit.language.program import Function
 from vsim.checks.names import RACE
 from vsim.engines.numpy.algebra import lane_bits
-from vsim.engines.numpy.machine import BatchExecution, Refused
+from vsim.engines.numpy.machine import BatchExecution, Refused, SavedExecution
 from vsim.engines.numpy.memory import PartitionedSpace
 from vsim.engines.numpy.observers import observers_of
 from vsim.engines.numpy.registers import RegisterFile
-from vsim.engines.numpy.threads import HardwareThreads
+from vsim.engines.numpy.threads import HardwareThreads, SavedThreads
 from vsim.launch import threads
 from vsim.launch.arrays import Array, Bools, Bytes, Dwords
 from vsim.launch.dispatch import Dispatch
@@ -141,6 +142,20 @@ class GroupPayloads:
         return found
 
 
+class SavedBatch(NamedTuple):
+    """A batch between two instructions: see :meth:`GroupBatch.saved`. Buffers are no part of it."""
+
+    groups: list[Group]
+    threads: SavedThreads
+    execution: SavedExecution
+
+    @property
+    def size(self) -> int:
+        """Bytes of its registers and memory, about."""
+        own = self.threads.slm.nbytes + self.threads.scratch.nbytes
+        return own + sum(a.nbytes for _, saved in self.execution.registers for a in saved.arrays.values())
+
+
 class GroupBatch:
     """The threads of some work-groups of given sizes: prepared once, run for many groups."""
 
@@ -186,16 +201,34 @@ class GroupBatch:
 
     def run(self, groups: list[Group], check_deadline: Callable[[], None] | None) -> None:
         """Run groups of these sizes to their end."""
+        self.begin(groups)
+        self.proceed(check_deadline)
+
+    def begin(self, groups: list[Group]) -> None:
+        """Groups of these sizes begin; :meth:`proceed` runs them."""
         self.groups, self.chosen_lanes = groups, None
         activation = self.execution.start(self.dispatch.kernel, self.lanes)
         self._fill_inputs(activation.registers)
         self._fill_states(activation.registers)
         if _one_by_one(self.dispatch):
             self.execution.scheduler.admit(activation, [self.group_numbers == n for n in range(len(groups))])
+
+    def proceed(self, check_deadline: Callable[[], None] | None) -> None:
+        """Run the groups to their end, from where an observer has stopped them (:attr:`Observer.interrupts`)."""
         event = self.execution.running.event
         self.execution.scheduler.run(check_deadline)
         for tell in listeners(self.observers, Observer.threads_end):
             tell(event)
+
+    def saved(self) -> SavedBatch:
+        """Registers, barriers, lanes and the memory of threads and groups, as they are between two instructions."""
+        return SavedBatch(self.groups, self.threads.saved(), self.execution.saved())
+
+    def restore(self, saved: SavedBatch) -> None:
+        """Go on from there, after a stop."""
+        self.groups, self.chosen_lanes = saved.groups, None
+        self.threads.restore(saved.threads)
+        self.execution.restore(saved.execution)
 
     # -- what threads find when they start -----------------------------------------------------------------
 

@@ -52,6 +52,7 @@ class Faults:
         shown, number = self._described(instruction) if instruction else ("", "")
         element = element_of(self.function, instruction, lane, self.dispatch.grf_size) if instruction else ""
         lane += first_lane(instruction) if instruction else 0
+        self.running.at_fault = row if self.running.threads.rows is None else int(self.running.threads.rows[row]), lane
         by = f" by '{shown}'" if instruction else ""
         where = f"{number}'{self.function.name}', {element}{self.running.threads.describe(row, lane)}"
         span, labels = self.image.place(self.function, instruction)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from visakit.diagnostics import Diagnostic, SimulationError
 from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import control_flow
 from vsim.analysis.spin_loops import spin_branches
-from vsim.engines.numpy.activation import Activation, Running
+from vsim.engines.numpy.activation import Activation, Running, SavedActivation
 from vsim.engines.numpy.algebra import NumpyAlgebra, any_lane, lane_bits
-from vsim.engines.numpy.barriers import BatchBarriers, GroupBarrier, NamedBarriers
+from vsim.engines.numpy.barriers import BatchBarriers, GroupBarrier, NamedBarriers, NamedWait
 from vsim.engines.numpy.calls import BatchCalls
 from vsim.engines.numpy.control_flow import BatchControlFlow
 from vsim.engines.numpy.events import BatchEvent, follows_instructions, observed
@@ -23,8 +23,8 @@ from vsim.engines.numpy.masks import BatchMasks
 from vsim.engines.numpy.messages import BatchMessages
 from vsim.engines.numpy.operands import BatchOperands
 from vsim.engines.numpy.prepared import PreparedFunction
-from vsim.engines.numpy.registers import RegisterKind, View
-from vsim.engines.numpy.scheduler import Scheduler
+from vsim.engines.numpy.registers import RegisterFile, RegisterKind, SavedRegisters, View
+from vsim.engines.numpy.scheduler import SavedScheduler, Scheduler
 from vsim.engines.numpy.spaces import BatchSpaces
 from vsim.engines.numpy.thread_state import BatchThreadState
 from vsim.engines.numpy.threads import HardwareThreads
@@ -43,6 +43,7 @@ class NumpyMachine:
     def __init__(self, prepared: PreparedFunction, batch: BatchExecution) -> None:
         dispatch, running, scheduler = batch.dispatch, batch.running, batch.scheduler
         self.prepared, self.function, self.grf_size = prepared, prepared.function, dispatch.grf_size
+        self.running = running
         self.algebra = NumpyAlgebra(dispatch.exact)
         self.faults = faults = Faults(prepared.function, dispatch, running)
 
@@ -77,7 +78,8 @@ class NumpyMachine:
 
         modes = dispatch.float_modes
         spins = dispatch.signature.summary.spins
-        may_narrow = not (modes.rounding or (modes.flushed and modes.written) or dispatch.checks or spins)
+        together = dispatch.checks or spins or any(o.interrupts for o in batch.observers)
+        may_narrow = not (modes.rounding or (modes.flushed and modes.written) or together)
         branches = spin_branches(control_flow(prepared.function), prepared.layout) if spins else frozenset()
         flow = BatchControlFlow(prepared, running, scheduler, dispatch.lanes, may_narrow, branches, batch.observers)
         self.goto, self.jump, self.switch, self.leave = flow.goto, flow.jump, flow.switch, flow.leave
@@ -92,6 +94,23 @@ class NumpyMachine:
         """The error that an instruction cannot be executed: by default the one which is being prepared."""
         return self.faults.cannot(text, instruction or self.prepared.instruction)
 
+    def decoded(self, instruction: Instruction, prepare: Callable[[int], Step]) -> Step:
+        """Sends a raw message by the step for the value of its descriptor, in the threads that have this value."""
+        running, prepared, number = self.running, self.prepared, self.prepared.here
+        read, steps = self.reader(instruction.args["desc"], 1), dict[int, Step]()
+
+        def step() -> None:
+            activation = running.activation
+            values = np.broadcast_to(read(), (running.threads.count, 1))
+            for value in np.unique(values[activation.active_rows]).tolist():
+                if value not in steps:
+                    with prepared.again(number):
+                        steps[value] = prepare(value)
+                with activation.only(values == value):
+                    steps[value]()
+
+        return step
+
 
 class Refused:
     """The step of an instruction that cannot be executed, as its operands reach beyond their variables, for example."""
@@ -102,6 +121,18 @@ class Refused:
     def __call__(self) -> NoReturn:
         """Raise the error."""
         raise SimulationError(self.diagnostics)
+
+
+class SavedExecution(NamedTuple):
+    """Where the lanes of a batch are, its registers and barriers, between two instructions."""
+
+    activations: list[tuple[Activation, SavedActivation]]
+    registers: list[tuple[RegisterFile, SavedRegisters]]
+    scheduler: SavedScheduler
+    running: tuple[Activation, RegisterFile | None]
+    group_barrier: tuple[Array, ...]
+    named_barriers: tuple[Array, ...]
+    waits: list[tuple[NamedWait, Array]]
 
 
 class BatchExecution:
@@ -189,6 +220,33 @@ class BatchExecution:
         for tell in listeners(self.observers, Observer.threads_begin):
             tell(event)
         return activation
+
+    def saved(self) -> SavedExecution:
+        """A copy of what the threads have, for :meth:`restore`."""
+        live, barriers = self.scheduler.live, [b for p in self._prepared.values() for b in p.barriers.values()]
+        files = {id(a.registers): a.registers for a in live}
+        return SavedExecution(
+            [(a, a.saved()) for a in live],
+            [(file, file.saved()) for file in files.values()],
+            self.scheduler.saved(),
+            self.running.saved(),
+            self.group_barrier.saved(),
+            self.named_barriers.saved(),
+            [(b, b.numbers) for b in barriers if isinstance(b, NamedWait)],
+        )
+
+    def restore(self, saved: SavedExecution) -> None:
+        """Let the threads be where they were; what they called since is forgotten."""
+        for activation, own in saved.activations:
+            activation.restore(own)
+        for file, contents in saved.registers:
+            file.restore(contents)
+        self.scheduler.restore(saved.scheduler)
+        self.running.restore(saved.running)
+        self.group_barrier.restore(saved.group_barrier)
+        self.named_barriers.restore(saved.named_barriers)
+        for wait, numbers in saved.waits:
+            wait.numbers = numbers
 
     def _deadlock(self, live: list[Activation]) -> SimulationError:
         """The error of the first thread that waits, which is at one barrier."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Protocol
 
 from visakit.language.program import Function, Instruction
@@ -34,6 +36,7 @@ class PreparedFunction:
         self.layout = layout_of(function, grf_size)
         self.labels = {i.args["label"]: n for n, i in enumerate(function.instructions) if i.desc.flow.is_label}
         self.steps: list[Step] = []
+        self._again: int | None = None
         self.barriers: dict[int, BarrierWait] = {}
         """What waits at barriers, by the pc behind them, where lanes go on."""
         self._views: list[View] = []
@@ -42,7 +45,14 @@ class PreparedFunction:
     @property
     def here(self) -> int:
         """Number of the instruction that is being prepared."""
-        return len(self.steps)
+        return len(self.steps) if self._again is None else self._again
+
+    @contextlib.contextmanager
+    def again(self, number: int) -> Iterator[None]:
+        """For a while this instruction is prepared once more, as it executes."""
+        self._again = number
+        yield
+        self._again = None
 
     @property
     def place(self) -> tuple[Function, int]:
@@ -52,7 +62,7 @@ class PreparedFunction:
     @property
     def following(self) -> int:
         """Where lanes go on behind the instruction that is being prepared."""
-        return len(self.steps) + 1
+        return self.here + 1
 
     @property
     def instruction(self) -> Instruction:

@@ -44,6 +44,13 @@ def address_view(number: int) -> View:
     return View(RegisterKind.ADDRESS, number, np.dtype("u4"))
 
 
+class SavedRegisters(NamedTuple):
+    """Copies of the arrays of a register file, but for those that all activations share, and of its states."""
+
+    arrays: dict[tuple[RegisterKind, int], Array]
+    states: dict[tuple[int, int, int], Dwords]
+
+
 class RegisterFile:
     """The registers of one activation, and the views of them that its function asked for while it was prepared.
 
@@ -54,6 +61,8 @@ class RegisterFile:
     def __init__(self, layout: Layout, views: list[View], arrays: dict[tuple[RegisterKind, int], Array]) -> None:
         self.layout, self.arrays, self._views = layout, arrays, views
         self._states: dict[tuple[int, int, int], Dwords] = {}
+        self.birth = -1
+        """The time at which its function was called, for a debugger that runs it again; -1 for a kernel."""
         self.shadow: RegisterFile | None = None
         """Which bits are undefined, in a launch that is checked for that."""
         self.views = [self._view(*view) for view in views]
@@ -94,6 +103,18 @@ class RegisterFile:
             found = self._states[key] = np.zeros((count, 1), np.uint32)
         return found
 
+    def saved(self) -> SavedRegisters:
+        """A copy, for :meth:`restore`."""
+        own = {key: a.copy() for key, a in self.arrays.items() if not _is_shared(*key)}
+        return SavedRegisters(own, {key: state.copy() for key, state in self._states.items()})
+
+    def restore(self, saved: SavedRegisters) -> None:
+        """Bring the contents back, in the same arrays, which views show."""
+        for key, contents in saved.arrays.items():
+            self.arrays[key][:] = contents
+        for place, state in self._states.items():
+            state[:] = saved.states.get(place, 0)
+
     def carry_in(self, threads: HardwareThreads) -> None:
         """Copy the threads' predefined variables that lie in the register file into it."""
         for number, at, size in self.layout.carried:
@@ -116,6 +137,11 @@ class RegisterFile:
             array[index] = copy.arrays[key]
         for place, state in copy._states.items():
             self.state(*place)[index] = state
+
+
+def _is_shared(kind: RegisterKind, number: int) -> bool:
+    """Whether an array is one of the threads' predefined variables."""
+    return kind is RegisterKind.VARIABLE and number < FIRST_VARIABLE
 
 
 def _array(layout: Layout, kind: RegisterKind, number: int, threads: HardwareThreads) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,14 @@ from vsim.observe.observer import Observer, listeners
 
 DEADLINE_MOVES = 16
 """How often lanes move from one look at the clock to the next."""
+
+
+class SavedScheduler(NamedTuple):
+    """Which activations live, and which threads rest or have not begun."""
+
+    live: list[Activation]
+    resting: Bools | None
+    later: list[Bools]
 
 
 class Scheduler:
@@ -39,6 +48,14 @@ class Scheduler:
         self._resting: Bools | None = None
         self._later: list[Bools] = []
         """Threads that have not begun, the next ones last."""
+
+    def saved(self) -> SavedScheduler:
+        """What lives, rests and waits."""
+        return SavedScheduler(list(self.live), self._resting, list(self._later))
+
+    def restore(self, saved: SavedScheduler) -> None:
+        """Bring it back."""
+        self.live, self._resting, self._later = list(saved.live), saved.resting, list(saved.later)
 
     def start(self, activation: Activation) -> None:
         """An activation begins: it runs next."""

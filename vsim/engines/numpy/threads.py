@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -43,6 +43,14 @@ class WorkItems(Protocol):
         """Write what threads find in a predefined register when they start over its zeros."""
 
 
+class SavedThreads(NamedTuple):
+    """Local and scratch memory, and predefined registers by number."""
+
+    slm: Bytes
+    scratch: Bytes
+    predefined: dict[int, Bytes]
+
+
 class HardwareThreads:
     """Threads that run together, a row each.
 
@@ -63,6 +71,21 @@ class HardwareThreads:
         for number, register in self._predefined.items():
             register[:] = 0
             self.items.start_value(number, register)
+
+    def saved(self) -> SavedThreads:
+        """Copies of what all functions of a thread share."""
+        registers = {number: register.copy() for number, register in self._predefined.items()}
+        return SavedThreads(self.slm.data.copy(), self.scratch.data.copy(), registers)
+
+    def restore(self, saved: SavedThreads) -> None:
+        """Bring it back; registers that nothing had used begin anew."""
+        self.slm.data[:], self.scratch.data[:] = saved.slm, saved.scratch
+        for number, register in self._predefined.items():
+            if number in saved.predefined:
+                register[:] = saved.predefined[number]
+            else:
+                register[:] = 0
+                self.items.start_value(number, register)
 
     def predefined(self, number: int) -> Bytes:
         """Bytes of a predefined variable, which all functions of a thread share."""

@@ -69,6 +69,17 @@ def driver(
 
 
 @cache
+def entry_with_zeros() -> str:
+    """The module of what calls ``run`` where the processor is to take denormals of operands as zeros."""
+    declarations = {
+        "run": "declare void @run(ptr, ptr)",
+        "store": "declare void @llvm.x86.sse.stmxcsr(ptr)",
+        "load": "declare void @llvm.x86.sse.ldmxcsr(ptr)",
+    }
+    return module([fill("driver", "entry_with_zeros", name=native.ENTRY_WITH_ZEROS)], declarations)
+
+
+@cache
 def guard() -> str:
     """The module of what guarded code calls (``passes/sanitize.py``)."""
     return module([fill("sanitizer", "guard")], {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)"})

@@ -18,6 +18,8 @@ from vsim.engines.llvm.host.shutdown import ProcessEndsError, in_llvm
 from vsim.engines.llvm.target import converts_halves, has_feature, target
 
 _INITIALIZED = False
+ENTRY_WITH_ZEROS = "run_with_zeros"
+"""The entry of code that has one besides ``run`` (``driver.py``)."""
 HALF_CONVERSIONS = ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2")
 """What LLVM calls to convert halves where the processor has no instruction for that."""
 
@@ -242,7 +244,7 @@ class Native:
     @in_llvm()
     def __init__(self, codes: Sequence[bytes], guarded: bool = False) -> None:
         self.engine = loaded(codes)
-        address = self.engine.get_function_address("run")
+        address = self.engine.get_function_address(ENTRY_WITH_ZEROS) or self.engine.get_function_address("run")
         self.address = address
         """Of the function below."""
         self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)

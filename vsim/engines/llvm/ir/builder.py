@@ -12,6 +12,7 @@ from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.affine import AffineLanes, AssumedMask, affine_conversion, affine_pair
 from vsim.engines.llvm.ir.constant_masks import constant_lanes
+from vsim.engines.llvm.ir.denormals import like, without_denormals
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD, Emitter
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
 from vsim.engines.llvm.ir.half_fma import half_fma, rounded_to_odd
@@ -26,15 +27,20 @@ from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
 from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value
 from vsim.engines.llvm.target import fuses
 
+_COMPUTES = ("fma", "sqrt")
+"""Intrinsics that read floats as operations do, not as bits."""
+
 
 class Builder(Emitter):
     """Emits the operations on lane values at the current place of a function."""
 
     directs = True
 
-    def __init__(self, declarations: dict[str, str], exact: bool = True) -> None:
+    def __init__(self, declarations: dict[str, str], exact: bool = True, takes_zeros: bool = False) -> None:
         super().__init__(declarations)
         self.exact = exact
+        self.takes_zeros = takes_zeros
+        """Whether the processor takes denormal operands as zeros."""
         self.integers: dict[tuple[int | float, DataType], Value] = {}  # Constants, which are made once.
         self.mask_parts: dict[str, tuple[str, int]] = {}
         """Of masks that are a part of others, by name: which one, and from which lane on."""
@@ -56,6 +62,8 @@ class Builder(Emitter):
         """An intrinsic whose result has the type of its first argument."""
         lanes = max(v.lanes for v in (x, *rest))
         operands = [self.broadcast(v, lanes) for v in (x, *rest)]
+        if stem in _COMPUTES:
+            operands = [v.facts.denormal or v for v in operands]
         ir = operands[0].ir
         name = f"llvm.{stem}.{overload(ir_type(x.type, 1), lanes)}"
         self.declare(name, ir, ", ".join([ir] * len(operands)))
@@ -72,6 +80,8 @@ class Builder(Emitter):
         if x.lanes == lanes:
             return x
         assert x.lanes == 1, (x.lanes, lanes)
+        if x.facts.denormal is not None:
+            return like(self, x, self.broadcast(x.facts.denormal, lanes))
         if not x.text.startswith("%"):
             found = Value(self, x.type, lanes, self.splat_literal(x.text, x.type, lanes))
         elif x.facts.extended is not None and x.type.size == 2:
@@ -101,10 +111,12 @@ class Builder(Emitter):
         """Lanes of a vector by number."""
         if x.lanes == 1:
             return x
-        if len(indices) == 1:
-            return self.lane(x, indices[0])
         if indices == list(range(x.lanes)):
             return x
+        if x.facts.denormal is not None:
+            return like(self, x, self.lanes(x.facts.denormal, indices))
+        if len(indices) == 1:
+            return self.lane(x, indices[0])
         if x.facts.interleaved and (part := x.facts.interleaved.part(x.type, indices)):
             return self.bitcast(self.lanes(*part), x.type)
         if (
@@ -239,10 +251,20 @@ class Builder(Emitter):
 
     def select(self, mask: Mask, x: Value, y: Value) -> Value:
         """x where the mask holds, else y."""
-        return x if mask is True else self.merge(mask, x, y).emitted()
+        if mask is True:
+            return x
+        found = self._merge(mask, x, y)
+        if x.facts.denormal is not None and y.facts.denormal is not None:
+            found = found.with_facts(denormal=found)
+        return found.emitted()
 
     def merge(self, mask: Value, x: Value, y: Value, note: Callable[[], None] | None = None) -> Value:
         """:meth:`select`, emitted where it is needed; ``note`` is told of that."""
+        if x.facts.denormal is None or y.facts.denormal is None:
+            return self._merge(mask, x, y, note)
+        return like(self, x, self._merge(mask, x.facts.denormal, y.facts.denormal, note))
+
+    def _merge(self, mask: Value, x: Value, y: Value, note: Callable[[], None] | None = None) -> Value:
         lanes = max(mask.lanes, x.lanes, y.lanes)
         known = x.affine_over(lanes)
 
@@ -256,6 +278,10 @@ class Builder(Emitter):
         if x.type.is_integer and mask.lanes == lanes and known is not None:
             facts = Facts(replace(known, assumptions=(*known.assumptions, AssumedMask(mask.text)), factor=0, first=0))
         return Rematerialized(self, x.type, lanes, text, max(x.depth, y.depth) + 1, facts)
+
+    def without_denormals(self, x: Value) -> Value | None:
+        """Zeros of the same sign instead of denormals; None for bfloat16 (:mod:`denormals`)."""
+        return without_denormals(self, x)
 
     def mask_to_int(self, mask: Mask, data_type: DataType) -> Value:
         """1 where the mask holds, else 0."""
@@ -323,10 +349,14 @@ class Builder(Emitter):
 
     def absolute(self, x: Value) -> Value:
         """Absolute value of a float (clears the sign)."""
+        if x.facts.denormal is not None:
+            return like(self, x, self.absolute(x.facts.denormal))
         return self.call("fabs", x)
 
     def negate(self, x: Value) -> Value:
         """Negation (of a float: flips the sign)."""
+        if x.facts.denormal is not None:
+            return like(self, x, self.negate(x.facts.denormal))
         if x.type.is_float:
             return self.value(x.type, x.lanes, f"fneg {x.typed}")
         found = self.const(0, x.type) - x

@@ -27,6 +27,8 @@ _PURE = (
 _FLOATS = ("float", "half", "double")
 _NAMES = re.compile(r"%[\w.]+")
 INVARIANT_LOAD = "!invariant.load !0"
+FLUSHED = ", !flushed !0"
+"""What a product ends with that makes zeros of denormals (``denormals.py``)."""
 UNLIKELY, LIKELY = ", !prof !1", ", !prof !2"
 """What a conditional branch ends with whose first target is seldom, or nearly always, taken (see
 :func:`module.module`).
@@ -96,7 +98,7 @@ class Emitter:
         self.assigned = True
         if not self.has_floats and any(name in text for name in _FLOATS):
             self.has_floats = True
-        pure = text.startswith(_PURE) or text.endswith(INVARIANT_LOAD)
+        pure = text.startswith(_PURE) or text.endswith((INVARIANT_LOAD, FLUSHED))
         if pure and (found := self.numbers.get(text) or self.invariants.get(text)) is not None:
             return found
         if pure and self.hoisting and "<" not in text and (level := self._level(text)) < THREAD:

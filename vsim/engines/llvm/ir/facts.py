@@ -37,6 +37,8 @@ class Facts(NamedTuple):
     """The mask that this is the complement of."""
     implies: frozenset[str] = frozenset()
     """Masks (SSA names) that hold wherever this mask does."""
+    denormal: Value | None = None
+    """Of floats without denormals: the same, or with denormals where this has zeros."""
 
     def of_address(self) -> Facts:
         """The facts that hold for a copy under another type with the same LLVM type."""
@@ -50,7 +52,7 @@ class Facts(NamedTuple):
 
     def of_emitted(self) -> Facts:
         """The facts that a value keeps when it is emitted for good."""
-        return self if self is NO_FACTS else Facts(*self[:4], narrow=self.narrow)
+        return self if self is NO_FACTS else Facts(*self[:4], narrow=self.narrow, denormal=self.denormal)
 
 
 NO_FACTS = Facts()

@@ -5,15 +5,17 @@ and the end of coroutines.
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from llvmlite import binding
 
 from visakit.language import types
 from visakit.language.types import DataType
-from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.types import ir_type, overload
 from vsim.engines.llvm.ir.values import Value
+
+if TYPE_CHECKING:
+    from vsim.engines.llvm.ir.builder import Builder
 
 _ALIGN_IS_ARGUMENT = int(binding.llvm_version_info[0]) < 22
 """Before LLVM 22, masked memory intrinsics took their alignment as an argument; since then it is an attribute of the

@@ -109,7 +109,7 @@ class Value:
         op = real if self.type.is_float else integer
         if self.constant is not None and other.constant is not None and op in _FOLDS:
             return self.builder.const(_FOLDS[op](self.constant, other.constant), self.type)
-        x, y = self.builder.match(self, other)
+        x, y = self.builder.match(self.facts.denormal or self, other.facts.denormal or other)
         found = self.builder.value(self.type, x.lanes, f"{op} {x.ir} {x.text}, {y.text}")
         affine = uniform_rows(self, other, op) if op in _TOTAL else None
         pointer = self._base_pointer(op, other)

@@ -32,10 +32,14 @@ class FloatControls:
         return (self._control() >> b.const(4, types.UD)) & b.const(3, types.UD)
 
     def denormals(self, data_type: DataType) -> Mask | None:
-        """Where %cr0 asks for zeros instead of the denormals of a type; None if it does not."""
-        bit = self.state.dispatch.float_modes.flushed.get(data_type)
-        if bit is None or self._known_bits().value & bit:
-            return None
+        """Where %cr0 asks for zeros instead of the denormals of a type; None: nowhere, True: everywhere."""
+        modes = self.state.dispatch.float_modes
+        bit = modes.flushed.get(data_type)
+        if bit is None or not modes.written:
+            return None if bit is None else True
+        known = self._known_bits()
+        if known.known & bit:
+            return None if known.value & bit else True
         b = self.state.b
         return (self._control() & b.const(bit, types.UD)) == b.const(0, types.UD)
 

@@ -7,9 +7,11 @@ instruction is kept for the second one, unless it emitted something. A function 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from visakit.language import types
 from visakit.language.program import Function
+from visakit.language.types import DataType
 from vsim.analysis.read_only_loops import only_reads_memory
 from vsim.analysis.waiting import touches_memory
 from vsim.engines.llvm import CannotExecute, Unsupported
@@ -40,6 +42,7 @@ from vsim.semantics.algebra import Machine
 from vsim.semantics.registers import CE0, reads_lanes
 
 Needs = Callable[[int], BlockNeeds]
+Kept = TypeVar("Kept")
 MOST_ATTEMPTS = 3
 """So many times is a function emitted under assumptions on the shapes of its registers, before it is without any."""
 
@@ -97,12 +100,12 @@ class FunctionLowering:
         if state.is_straight:
             visible = state.storage.is_visible
             straight = BlockNeeds(visible, NOTHING_NEEDED.carries, NOTHING_NEEDED.sees)
-            uses = self._emit({}, {}, lambda block: straight, keep=False)
+            uses = self._emit({}, {}, {}, lambda block: straight, keep=False)
             if self.refused:  # without what their preparation has emitted
-                uses = self._emit({}, {}, lambda block: straight, keep=False)
+                uses = self._emit({}, {}, {}, lambda block: straight, keep=False)
             return assemble(state, self.flow.recursion, uses[ENTRY].exposed)
         helpers = dict(state.module.helpers)
-        uses = self._emit({}, None, lambda block: NOTHING_NEEDED, keep=True)
+        uses = self._emit({}, None, None, lambda block: NOTHING_NEEDED, keep=True)
         use = storage_use(state, uses)
         found = self._settled(use, helpers)
         state.prefetcher.end()
@@ -117,35 +120,42 @@ class FunctionLowering:
         """
         state = self.state
         learner = state.registers.affine_registers
-        shapes = learner.learned(use)
+        shapes, results = learner.learned(use), state.registers.denormal_registers.learned()
         agrees, attempts = learner.relied_only_on(shapes), 0
         while True:
             state.module.helpers.clear()
             state.module.helpers.update(helpers)
             if not agrees:
                 state.prefetcher.begin_anew()
-            self._emit(use.extents, shapes, lambda block: use.needs(state, block), keep=False)
-            found = state.registers.affine_registers
-            if found.wrong:
+            self._emit(use.extents, shapes, results, lambda block: use.needs(state, block), keep=False)
+            found, wrong = state.registers.affine_registers, state.registers.denormal_registers.wrong
+            if found.wrong or wrong:
                 attempts += 1
-                right = {key: places for key, places in shapes.items() if key not in found.wrong}
-                shapes, agrees = right if attempts < MOST_ATTEMPTS else {}, False
+                shapes = {} if attempts >= MOST_ATTEMPTS else _without(shapes, found.wrong)
+                results = {} if attempts >= MOST_ATTEMPTS else _without(results, wrong)
+                agrees = False
             elif agrees or not state.prefetcher.buffers:
                 return found
             else:
                 agrees = True
 
     def _emit(
-        self, extents: Mapping[Key, int], shapes: Mapping[Key, Places] | None, needs: Needs, keep: bool
+        self,
+        extents: Mapping[Key, int],
+        shapes: Mapping[Key, Places] | None,
+        results: Mapping[Key, DataType] | None,
+        needs: Needs,
+        keep: bool,
     ) -> dict[int, BlockUse]:
         """Emit the function; gives what its blocks do to storage.
 
         Args:
             shapes: the assumed shapes of registers in storage; None: see :class:`AffineRegisters`.
+            results: those that hold results of floats alone; None: see :class:`DenormalRegisters`.
             keep: keep prepared instructions.
         """
         state = self.state
-        state.begin(extents, shapes)
+        state.begin(extents, shapes, results)
         self.exits.begin()
         self.machine.access.touched = 0
         full = state.is_kernel and state.module.full
@@ -279,3 +289,7 @@ class FunctionLowering:
         else:
             self.state.storage.carry_out()
             b.emit("ret void")
+
+
+def _without(found: Mapping[Key, Kept], wrong: set[Key]) -> dict[Key, Kept]:
+    return {key: kept for key, kept in found.items() if key not in wrong}

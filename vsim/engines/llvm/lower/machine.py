@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from visakit.language import types
 from visakit.language.program import Instruction
 from visakit.language.types import DataType
-from vsim.engines.llvm import CannotExecute
+from vsim.engines.llvm import CannotExecute, Unsupported
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.calls import Calls
@@ -31,7 +31,7 @@ from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.engines.llvm.memory.texels import TexelAccess
 from vsim.memory.memory import SamplerState
 from vsim.observe.observer import Observer, listeners
-from vsim.semantics.algebra import ImageView
+from vsim.semantics.algebra import ImageView, Step
 
 
 class LoweringMachine:
@@ -103,6 +103,10 @@ class LoweringMachine:
     def cannot(self, text: str, instruction: Instruction | None = None) -> CannotExecute:
         """The reference engine says what cannot be executed."""
         return CannotExecute(text)
+
+    def decoded(self, instruction: Instruction, prepare: Callable[[int], Step]) -> Step:
+        """The reference engine decodes descriptors when messages are sent."""
+        raise Unsupported("a message whose descriptor is known when it is sent")
 
     # -- memory --------------------------------------------------------------------------------------------
 

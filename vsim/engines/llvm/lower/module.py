@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 
 from visakit.forks import cached_property
 from visakit.language.program import Function
+from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import waiting_functions
 from vsim.engines.llvm.host.race import Traits, traits
+from vsim.engines.llvm.ir import denormals
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.threads import begins_rows
+from vsim.semantics.denormals import takes_zeros
 
 
 @dataclass
@@ -58,6 +61,14 @@ class ModuleState:
     def rows_are_whole(self) -> bool:
         """Whether rows of local ids that are known to count up begin at 0."""
         return begins_rows(self.dispatch, self.row, self.transposed)
+
+    @cached_property
+    def takes_zeros(self) -> bool:
+        """Whether the processor takes denormals of operands as zeros while the kernel runs."""
+        dispatch = self.dispatch
+        if dispatch.float_modes.written or not denormals.available():
+            return False
+        return takes_zeros(reachable(dispatch.image, dispatch.kernel), dispatch.grf_size)
 
     @cached_property
     def race_traits(self) -> Traits:

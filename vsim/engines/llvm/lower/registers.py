@@ -22,6 +22,7 @@ from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.affine_registers import AffineRegisters
+from vsim.engines.llvm.lower.denormal_registers import DenormalRegisters
 from vsim.engines.llvm.lower.storage import Key, Storage, is_predicate, is_variable
 from vsim.semantics.core import unsigned_of
 
@@ -109,8 +110,11 @@ NOTHING_NEEDED = BlockNeeds(lambda key: False, lambda key: False, lambda block: 
 class Registers:
     """The registers of one emission of a function."""
 
-    def __init__(self, b: Builder, storage: Storage, lanes: int, shapes: AffineRegisters) -> None:
-        self.b, self.storage, self.lanes, self.affine_registers = b, storage, lanes, shapes
+    def __init__(
+        self, b: Builder, storage: Storage, lanes: int, shapes: AffineRegisters, results: DenormalRegisters
+    ) -> None:
+        self.b, self.storage, self.lanes = b, storage, lanes
+        self.affine_registers, self.denormal_registers = shapes, results
         self.ranges: dict[Key, list[ByteRange]] = {}
         self.use = BlockUse()
         self.needs = NOTHING_NEEDED
@@ -169,6 +173,8 @@ class Registers:
             self.use.covered_by_all[key] = sum(e.size for e in dirty if e.whole or e.by_all)
             if not all(e.whole for e in dirty):
                 self.use.merged.add(key)
+            for e in dirty:
+                self.denormal_registers.learn(key, e.value)
             self._leave(block, key, ranges, running)
 
     def _leave(self, block: int, key: Key, ranges: list[ByteRange], running: Mask) -> None:
@@ -210,12 +216,22 @@ class Registers:
         if not e.stored:
             if e.dirty:
                 self.affine_registers.differs(key, (e.low, e.high))
-            whole = self.b.broadcast(e.value, e.size // e.value.type.size)
+            value = self.denormal_registers.left(key, e.value)
+            whole = self.b.broadcast(value, e.size // value.type.size)
             self.b.store(whole, self._address(key, e.low), _align(e.low))
             e.dirty, e.stored = False, True
 
     def _load(self, key: Key, low: int, count: int, data_type: DataType) -> Value:
-        return self.b.load(data_type, count, self._address(key, low), _align(low))
+        b, results = self.b, self.denormal_registers
+        t, size = results.type_in(key, data_type), count * data_type.size
+        if t is None:
+            return b.load(data_type, count, self._address(key, low), _align(low))
+        if low % t.size or size % t.size:
+            results.differs(key)
+            return b.load(data_type, count, self._address(key, low), _align(low))
+        loaded = b.load(t, size // t.size, self._address(key, low), _align(low))
+        found = b.without_denormals(loaded) or loaded
+        return b.bitcast(found, data_type) if t.size == data_type.size else b.regroup(found, data_type, count)
 
     def _address(self, key: Key, low: int) -> str:
         return self.b.offset(self.storage.pointer(key), low)
@@ -413,6 +429,7 @@ class Registers:
         self._note_writer(key)
         self._reach(key, low + size)
         self.flush(lambda other: other == key, forget=True)
+        self.denormal_registers.differs(key)
         self.use.written.add(key)
         self.use.covered[key] = size
         self.affine_registers.differs(key, (low, low + size))

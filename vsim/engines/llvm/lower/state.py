@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from visakit.language import types
 from visakit.language.operands import Execution
 from visakit.language.program import Function
+from visakit.language.types import DataType
 from vsim.analysis.control_flow import control_flow, has_many_barriers
 from vsim.analysis.induction import induction_variables
 from vsim.analysis.read_only_loops import read_only_loops
@@ -22,6 +23,7 @@ from vsim.engines.llvm.ir.emitter import GROUP, LAUNCH
 from vsim.engines.llvm.ir.types import MASK, ir_type
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.affine_registers import AffineRegisters, Places
+from vsim.engines.llvm.lower.denormal_registers import DenormalRegisters
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.lower.registers import Registers
 from vsim.engines.llvm.lower.storage import Key, Storage
@@ -83,9 +85,9 @@ class FunctionState:
             self.spin_branches = spin_branches(self.flow, self.layout)
         straight = len(self.flow.starts) == 1 and not self.block_successors(0, self.flow.end)
         self.is_straight = straight or not self.flow.starts  # a function without instructions has no block
-        self.b = Builder(module.declarations, self.dispatch.exact)
+        self.b = Builder(module.declarations, self.dispatch.exact, module.takes_zeros)
         self.storage = Storage(self.b, function, self.layout, self.shares)
-        self.registers = self._registers(None)
+        self.registers = self._registers(None, None)
         self.at = Position(ENTRY, True, self.is_kernel)
         watched = module.takes_turns or bool(self.dispatch.checks)  # Checks see each access where it happens.
         loops = {} if watched else read_only_loops(self.flow, self.layout)
@@ -98,18 +100,26 @@ class FunctionState:
         self.cold: list[str] = []
         """Lines off the hot path, which follow all others."""
 
-    def _registers(self, shapes: Mapping[Key, Places] | None) -> Registers:
-        return Registers(self.b, self.storage, self.lanes, AffineRegisters(self.b, self.storage, shapes))
+    def _registers(self, shapes: Mapping[Key, Places] | None, results: Mapping[Key, DataType] | None) -> Registers:
+        affine = AffineRegisters(self.b, self.storage, shapes)
+        return Registers(self.b, self.storage, self.lanes, affine, DenormalRegisters(self.b, self.storage, results))
 
-    def begin(self, extents: Mapping[Key, int], shapes: Mapping[Key, Places] | None) -> None:
-        """Begin an emission of the function; extents and shapes of its registers, if they are known."""
+    def begin(
+        self,
+        extents: Mapping[Key, int],
+        shapes: Mapping[Key, Places] | None,
+        results: Mapping[Key, DataType] | None,
+    ) -> None:
+        """Begin an emission of the function; extents and shapes of its registers, and which of them hold results of
+        floats alone, if that is known.
+        """
         if self.is_kernel and not self.is_coroutine:
             self.b.begin("begin", {"%ctx": LAUNCH, "%worker": LAUNCH, "%variant": LAUNCH, "%group_x": GROUP})
         else:
             self.b.begin("started" if self.is_coroutine else "entry")
         self.storage.begin(extents)
         self.prefetcher.begin(self.registers.writers)
-        self.registers = self._registers(shapes)
+        self.registers = self._registers(shapes, results)
         self.around = []
         self.cold = []
 

@@ -1,0 +1,445 @@
+"""Level Zero as a program calls it: objects, commands, results of wrong calls."""
+
+import ctypes
+import struct
+import threading
+
+import numpy as np
+import pytest
+from support.levelzero_host import FOREVER, Failed, Host, Session, given, made, sizes, text
+from support.opencl_host import only_device
+from support.programs import DATA
+
+from visakit.levelzero import interface, structures, ze
+from visakit.levelzero.calls import load
+from visakit.levelzero.modules import build_options
+from visakit.runtime import objects
+
+XELP = (DATA / "zebins" / "xelp.bin").read_bytes()
+only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
+
+
+@pytest.fixture
+def session():
+    return Session(XELP)
+
+
+def saxpy(session, count=64):
+    """A kernel with its arguments, and the arrays of the program; each launch adds 2, 4, 8 and 16 in turns."""
+    y, seen = session.shared(np.zeros(count, "f4"))
+    x, _ = session.shared(np.ones(count, "f4"))
+    kernel = session.kernel("saxpy", y, x, np.float32(2), np.uint32(count), group=(16, 1, 1))
+    return kernel, seen, np.tile(np.array([2, 4, 8, 16], "f4"), count // 4)
+
+
+# -- tables
+
+
+def test_every_function_of_the_tables_is_there():
+    assert {point.name for point in interface.served_points()} == set(load())
+    for entries in interface.tables().values():
+        versions = [entry.version for entry in entries]
+        assert all(version >> 16 == interface.MAJOR for version in versions)
+
+
+def test_structures_have_the_sizes_of_c():
+    assert structures.ze_device_properties_t.bytes() == 368
+    assert structures.ze_kernel_timestamp_result_t.bytes() == 32
+    assert structures.ze_image_desc_t.bytes() == 72
+
+
+# -- driver and device
+
+
+def test_the_device_answers():
+    host = Host()
+    host.zeInit(ze.ZE_INIT_FLAG_GPU_ONLY)
+    (driver,) = host.all("zeDriverGet")
+    desc = made(
+        "ze_init_driver_type_desc_t", ze.ZE_STRUCTURE_TYPE_INIT_DRIVER_TYPE_DESC, flags=ze.ZE_INIT_DRIVER_TYPE_FLAG_GPU
+    )
+    count, found = np.ones(1, "u4"), sizes(0)
+    host.zeInitDrivers(count, found, desc)
+    assert int(found[0]) == driver
+    (device,) = host.all("zeDeviceGet", driver)
+    units = made("ze_eu_count_ext_t", ze.ZE_STRUCTURE_TYPE_EU_COUNT_EXT)
+    properties = made("ze_device_properties_t", ze.ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES, pNext=given(units))
+    host.zeDeviceGetProperties(device, properties)
+    assert bytes(properties.name).rstrip(b"\0") == b"tgllp: Xe-LP (Tiger Lake), simulated"
+    assert (properties.deviceId, properties.numSlices, units.numTotalEUs) == (0x9A49, 1, 96)
+    compute = made("ze_device_compute_properties_t", ze.ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES)
+    host.zeDeviceGetComputeProperties(device, compute)
+    assert (compute.maxTotalGroupSize, list(compute.subGroupSizes)[:4]) == (512, [8, 16, 32, 0])
+    assert host.all("zeDeviceGetSubDevices", device) == []
+
+
+@pytest.mark.parametrize("name", [n for n in load() if n.startswith("zeDeviceGet") and n.endswith("Properties")])
+def test_arrays_and_structures_of_properties(name):
+    host = Host()
+    (driver,) = host.all("zeDriverGet")
+    (device,) = host.all("zeDeviceGet", driver)
+    room = np.zeros(512, "u8")
+    if len(host.points[name].parameters) == 3 and "P2P" not in name:
+        count = np.zeros(1, "u4")
+        host.result(name, device, count, None)
+        assert host.result(name, device, count, room) == 0 and count[0] == 1
+    else:
+        peer = [device] if "P2P" in name else []
+        assert host.result(name, device, *peer, room) == 0
+        assert host.result(name, device, *peer, None) == ze.ZE_RESULT_ERROR_INVALID_NULL_POINTER
+    assert (
+        host.result(name, 0, *[None] * (len(host.points[name].parameters) - 1))
+        == ze.ZE_RESULT_ERROR_INVALID_NULL_HANDLE
+    )
+
+
+# -- modules and kernels
+
+
+def test_modules_name_kernels_and_give_their_binary(session):
+    host = session.host
+    names = [ctypes.string_at(place).decode() for place in host.all("zeModuleGetKernelNames", session.module)]
+    assert names == ["saxpy", "steps", "state"]
+    size = sizes(0)
+    host.zeModuleGetNativeBinary(session.module, size, None)
+    binary = np.zeros(int(size[0]), "u1")
+    host.zeModuleGetNativeBinary(session.module, size, binary)
+    again = Session(binary.tobytes())
+    kernel, seen, added = saxpy(again)
+    again.launch(kernel, (4, 1, 1))
+    again.finish()
+    assert (seen == added).all()
+
+
+def test_kernels_tell_their_properties(session):
+    host, kernel = session.host, session.kernel("steps")
+    assert host.text("zeKernelGetName", kernel) == "steps"
+    properties = made("ze_kernel_properties_t", ze.ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES)
+    host.zeKernelGetProperties(kernel, properties)
+    assert (properties.numKernelArgs, properties.maxSubgroupSize) == (2, session_simd(properties))
+    x, y, z = (np.zeros(1, "u4") for _ in range(3))
+    host.zeKernelSuggestGroupSize(kernel, 96, 7, 1, x, y, z)
+    assert (x[0], 96 % x[0], 7 % y[0], z[0]) == (96, 0, 0, 1)
+
+
+def session_simd(properties):
+    """The width of threads, which the properties must be consistent with."""
+    assert properties.maxNumSubgroups * properties.maxSubgroupSize == 512
+    return properties.maxSubgroupSize
+
+
+def test_a_kernel_with_local_memory_data_and_output(session, capfd):
+    place, seen = session.shared(np.array([3, 2, 5, 4] * 4, "i4"))
+    out, shown = session.shared(np.zeros(2, "i4"))
+    session.launch(session.kernel("steps", place, ("local", 64), group=(16, 1, 1)), (1, 1, 1))
+    session.launch(session.kernel("state", out, group=(1, 1, 1)), (1, 1, 1))
+    session.finish()
+    assert seen[:4].tolist() == [2, 6, 24, 120] and shown.tolist() == [4, 120]
+    assert capfd.readouterr().out == "item 2 of 16: 24\n"
+
+
+def test_global_data_has_an_address_for_copies(session):
+    host, name = session.host, text("counter")
+    size, place = sizes(0), sizes(0)
+    host.zeModuleGetGlobalPointer(session.module, name, size, place)
+    wrote, read = np.array([41], "i4"), np.zeros(1, "i4")
+    host.zeCommandListAppendMemoryCopy(session.list, int(place[0]), wrote, 4, None, 0, None)
+    host.zeCommandListAppendMemoryCopy(session.list, read, int(place[0]), 4, None, 0, None)
+    out, shown = session.shared(np.zeros(2, "i4"))
+    session.launch(session.kernel("state", out), (1, 1, 1))
+    session.finish()
+    assert (size[0], read[0], shown[0]) == (4, 41, 41)
+    with pytest.raises(Failed, match="INVALID_GLOBAL_NAME"):
+        host.zeModuleGetGlobalPointer(session.module, text("nothing"), size, place)
+
+
+def test_build_flags_of_level_zero_become_those_of_the_compiler():
+    assert build_options("-ze-opt-large-register-file -g") == "-cl-intel-256-GRF-per-thread -g"
+    assert build_options("-ze-opt-level 0") == build_options("-ze-opt-disable") == "-cl-opt-disable"
+    assert build_options("-ze-opt-level=O2 -ze-take-global-address -ze-intel-emit-zebin-visa-sections") == ""
+
+
+# -- lists, queues, events
+
+
+def test_recorded_lists_run_as_often_as_they_are_executed(session):
+    host = session.host
+    kernel, seen, added = saxpy(session)
+    queue = host.made("zeCommandQueueCreate", session.context, session.device, session.queue_desc)
+    desc = made("ze_command_list_desc_t", ze.ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC)
+    commands = host.made("zeCommandListCreate", session.context, session.device, desc)
+    session.launch(kernel, (4, 1, 1), target=commands)
+    session.set(kernel, session.shared(np.zeros(64, "f4"))[0])  # What was appended keeps its arguments.
+    execute = queue, 1, sizes(commands), None
+    assert host.result("zeCommandQueueExecuteCommandLists", *execute) == ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
+    host.zeCommandListClose(commands)
+    for _ in range(3):
+        host.zeCommandQueueExecuteCommandLists(*execute)
+    host.zeCommandQueueSynchronize(queue, FOREVER)
+    assert (seen == 3 * added).all()
+    host.zeCommandListReset(commands)
+    host.zeCommandListClose(commands)
+    fence = host.made("zeFenceCreate", queue, made("ze_fence_desc_t", ze.ZE_STRUCTURE_TYPE_FENCE_DESC))
+    assert host.result("zeFenceQueryStatus", fence) == ze.ZE_RESULT_NOT_READY
+    host.zeCommandQueueExecuteCommandLists(queue, 1, sizes(commands), fence)
+    host.zeFenceHostSynchronize(fence, FOREVER)
+    assert (seen == 3 * added).all() and host.result("zeFenceQueryStatus", fence) == 0
+
+
+def test_events_order_commands_and_give_times(session):
+    host, pool = session.host, session.pool()
+    gate, done = session.event(pool), session.event(pool, 1)
+    kernel, seen, added = saxpy(session)
+    session.launch(kernel, (4, 1, 1), done, [gate])
+    assert host.result("zeEventQueryStatus", done) == ze.ZE_RESULT_NOT_READY
+    assert host.result("zeEventHostSynchronize", done, 1000) == ze.ZE_RESULT_NOT_READY
+    assert host.result("zeCommandListHostSynchronize", session.list, 0) == ze.ZE_RESULT_NOT_READY
+    host.zeEventHostSignal(gate)
+    host.zeEventHostSynchronize(done, FOREVER)
+    assert (seen == added).all()
+    times = structures.ze_kernel_timestamp_result_t()
+    host.zeEventQueryKernelTimestamp(done, times)
+    begin, end = struct.unpack_from("<2Q", bytes(times))
+    assert 0 < begin <= end
+    written = np.zeros(4, "u8")
+    host.zeCommandListAppendQueryKernelTimestamps(session.list, 1, sizes(done), written, None, None, 0, None)
+    host.zeCommandListAppendEventReset(session.list, done)
+    session.finish()
+    assert written.tolist() == [begin, end] * 2
+    assert host.result("zeEventQueryStatus", done) == ze.ZE_RESULT_NOT_READY
+
+
+def test_events_that_count_need_no_reset(session):
+    host = session.host
+    counts = made("ze_event_pool_counter_based_exp_desc_t", ze.ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC)
+    done = session.event(session.pool(chain=counts))
+    kernel, seen, added = saxpy(session)
+    for round in range(1, 4):
+        session.launch(kernel, (4, 1, 1), done)
+        host.zeEventHostSynchronize(done, FOREVER)
+        assert (seen == round * added).all()
+    assert host.result("zeEventHostReset", done) == ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
+
+
+def test_synchronous_lists_return_when_commands_are_over():
+    session = Session(XELP, ze.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS)
+    kernel, seen, added = saxpy(session)
+    session.launch(kernel, (4, 1, 1))
+    assert (seen == added).all()
+
+
+def test_threads_wait_for_each_other(session):
+    host, pool = session.host, session.pool()
+    gate, done = session.event(pool), session.event(pool, 1)
+    kernel, seen, added = saxpy(session)
+    session.launch(kernel, (4, 1, 1), done, [gate])
+    found = []
+    waiter = threading.Thread(target=lambda: found.append(host.result("zeEventHostSynchronize", done, FOREVER)))
+    waiter.start()
+    host.zeEventHostSignal(gate)
+    waiter.join(60)
+    assert found == [0] and (seen == added).all()
+
+
+# -- copies, fills, launches of other forms
+
+
+def test_copies_fills_and_regions(session):
+    host = session.host
+    place, seen = session.shared(np.zeros(64, "u1"))
+    host.zeCommandListAppendMemoryFill(session.list, place, np.array([1, 2, 3], "u1"), 3, 8, None, 0, None)
+    session.finish()
+    assert seen[:9].tolist() == [1, 2, 3, 1, 2, 3, 1, 2, 0]
+    seen[:] = range(64)
+    whole = made("ze_copy_region_t", originX=2, originY=1, width=3, height=2)
+    there = made("ze_copy_region_t", width=3, height=2, depth=1)
+    got = np.zeros(6, "u1")
+    host.zeCommandListAppendMemoryCopyRegion(session.list, got, there, 0, 0, place, whole, 8, 0, None, 0, None)
+    session.finish()
+    assert got.tolist() == [10, 11, 12, 18, 19, 20]
+    outside = "zeCommandListAppendMemoryCopy", session.list, place, got, 65, None, 0, None
+    assert host.result(*outside) == ze.ZE_RESULT_ERROR_INVALID_SIZE
+
+
+def test_launches_with_arguments_and_indirect_ones(session):
+    host = session.host
+    kernel, seen, added = saxpy(session)
+    y, x = (sizes(int(place)) for place in (seen.ctypes.data, session.shared(np.ones(64, "f4"))[0]))
+    values = [y, x, np.array([2], "f4"), np.array([64], "u4")]
+    places = sizes(*(value.ctypes.data for value in values))
+    host.zeCommandListAppendLaunchKernelWithArguments(
+        session.list, kernel, 1 << 32 | 2, 1, 1 << 32 | 32, 1, places, None, None, 0, None
+    )
+    session.finish()
+    assert (seen == added).all()
+    counts, shown = session.shared(np.array([2, 1, 1, 0, 1, 1], "u4"))
+    host.zeCommandListAppendLaunchKernelIndirect(session.list, kernel, counts, None, 0, None)
+    number, _ = session.shared(np.array([2], "u4"))
+    host.zeCommandListAppendLaunchMultipleKernelsIndirect(
+        session.list, 2, sizes(kernel, kernel), number, counts, None, 0, None
+    )
+    session.finish()
+    assert (seen == 3 * added).all() and shown[0] == 2
+
+
+# -- memory
+
+
+def test_memory_tells_what_it_is(session):
+    host = session.host
+    place, _ = session.shared(np.zeros(100, "u1"))
+    properties = made("ze_memory_allocation_properties_t", ze.ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES)
+    whose = sizes(0)
+    host.zeMemGetAllocProperties(session.context, place + 7, properties, whose)
+    assert (properties.type, int(whose[0])) == (ze.ZE_MEMORY_TYPE_SHARED, session.device)
+    base, size = sizes(0), sizes(0)
+    host.zeMemGetAddressRange(session.context, place + 99, base, size)
+    assert (int(base[0]), int(size[0])) == (place, 100)
+    host.zeMemFree(session.context, place)
+    host.zeMemGetAllocProperties(session.context, place, properties, whose)
+    assert (properties.type, int(whose[0])) == (ze.ZE_MEMORY_TYPE_UNKNOWN, 0)
+    assert host.result("zeMemFree", session.context, place) == ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
+
+
+def test_physical_memory_keeps_its_contents_where_it_is_mapped(session):
+    host, context, device = session.host, session.context, session.device
+    page = host.made("zeVirtualMemQueryPageSize", context, device, 1)
+    first, second = (host.made("zeVirtualMemReserve", context, None, 2 * page) for _ in range(2))
+    desc = made("ze_physical_mem_desc_t", ze.ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC, size=page)
+    memory = host.made("zePhysicalMemCreate", context, device, desc)
+    access = ze.ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE
+    host.zeVirtualMemMap(context, first + page, page, memory, 0, access)
+    kernel = session.kernel("saxpy", first + page, session.shared(np.ones(64, "f4"))[0], np.float32(2), np.uint32(64))
+    session.launch(kernel, (64, 1, 1))
+    session.finish()
+    assert (
+        host.result("zeVirtualMemMap", context, first + page, page, memory, 0, access)
+        == ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
+    )
+    host.zeVirtualMemMap(context, second, page, memory, 0, access)
+    seen = np.frombuffer((ctypes.c_uint8 * 16).from_address(second), "f4")
+    assert seen.tolist() == [2, 4, 8, 16]
+    host.zeVirtualMemUnmap(context, first + page, page)
+    host.zeVirtualMemFree(context, first, 2 * page)
+    assert host.result("zeVirtualMemFree", context, first, 2 * page) == ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
+
+
+# -- faults
+
+
+def test_a_fault_is_a_lost_device_at_the_next_synchronisation(session, capfd):
+    host, pool = session.host, session.pool()
+    place, _ = session.shared(np.zeros(16, "i4"))
+    done, later = session.event(pool), session.event(pool, 1)
+    kernel = session.kernel("steps", place, ("local", 64), group=(16, 1, 1))
+    session.launch(kernel, (2, 1, 1), done)
+    host.zeCommandListAppendBarrier(session.list, later, 1, sizes(done))
+    for event in (done, later):
+        assert host.result("zeEventHostSynchronize", event, FOREVER) == ze.ZE_RESULT_ERROR_DEVICE_LOST
+    assert host.result("zeCommandListHostSynchronize", session.list, FOREVER) == ze.ZE_RESULT_ERROR_DEVICE_LOST
+    assert host.result("zeEventQueryStatus", done) == ze.ZE_RESULT_ERROR_DEVICE_LOST
+    message = capfd.readouterr().err
+    assert "outside 'y', which has 64 bytes" in message and "made by zeMemAllocShared" in message
+    host.zeCommandListHostSynchronize(session.list, FOREVER)
+
+
+# -- objects
+
+
+def test_objects_of_the_runtime_go_with_those_of_the_program(session):
+    host, kernel = session.host, saxpy(session)[0]
+    held = objects._HELD
+    before = len(held)
+    for _ in range(3):
+        session.launch(kernel, (4, 1, 1))
+        pool = session.pool()
+        event = session.event(pool)
+        session.launch(kernel, (4, 1, 1), event)
+        queue = host.made("zeCommandQueueCreate", session.context, session.device, session.queue_desc)
+        module = session.load(XELP, ze.ZE_MODULE_FORMAT_NATIVE)
+        session.finish()
+        for name, handle in (("Event", event), ("EventPool", pool), ("CommandQueue", queue), ("Module", module)):
+            host.functions[f"ze{name}Destroy"](handle)
+    assert len(held) == before
+
+
+# -- wrong calls
+
+
+def test_null_and_wrong_handles_have_results(session):
+    host = session.host
+    for name, point in host.points.items():
+        if name in ("zeInit", "zesInit", "zeDriverGetDefaultContext"):
+            continue
+        wrong = host.result(name, *[0] * len(point.parameters))
+        assert wrong >= 0x7000_0000, name
+        if point.parameters[0][1].startswith("h"):
+            assert wrong == ze.ZE_RESULT_ERROR_INVALID_NULL_HANDLE, name
+            other = session.context if "Context" not in point.parameters[0][1] else session.list
+            assert (
+                host.result(name, other, *[0] * (len(point.parameters) - 1)) == ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
+            ), name
+    assert host.zeDriverGetDefaultContext(0) == 0
+
+
+def test_chains_in_circles_and_wrong_types(session):
+    host = session.host
+    circle = made("ze_context_desc_t", ze.ZE_STRUCTURE_TYPE_CONTEXT_DESC)
+    circle.pNext = given(circle)
+    assert host.result("zeContextCreate", session.driver, circle, sizes(0)) == ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
+    other = made("ze_context_desc_t", ze.ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC)
+    assert host.result("zeContextCreate", session.driver, other, sizes(0)) == ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
+    flags = made("ze_context_desc_t", ze.ZE_STRUCTURE_TYPE_CONTEXT_DESC, flags=64)
+    assert host.result("zeContextCreate", session.driver, flags, sizes(0)) == ze.ZE_RESULT_ERROR_INVALID_ENUMERATION
+
+
+@pytest.mark.parametrize(
+    "size, alignment, wanted",
+    [
+        (0, 0, ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE),
+        (1 << 63, 0, ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE),
+        (64, 3, ze.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT),
+        (64, 1 << 40, ze.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT),
+    ],
+)
+def test_sizes_and_alignments_that_cannot_be(session, size, alignment, wanted):
+    desc = made("ze_device_mem_alloc_desc_t", ze.ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC)
+    given = session.context, desc, size, alignment, session.device, sizes(0)
+    assert session.host.result("zeMemAllocDevice", *given) == wanted
+
+
+def test_kernels_refuse_wrong_arguments_and_groups(session):
+    host, kernel = session.host, session.kernel("saxpy")
+    wrong = [
+        (9, 8, sizes(0), ze.ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX),
+        (0, 4, sizes(0), ze.ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE),
+        (0, 8, sizes(1 << 50), ze.ZE_RESULT_ERROR_INVALID_ARGUMENT),
+        (2, 2, sizes(0), ze.ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE),
+    ]
+    for index, size, value, wanted in wrong:
+        assert host.result("zeKernelSetArgumentValue", kernel, index, size, value) == wanted
+    for group in ((0, 1, 1), (513, 1, 1), (512, 2, 1), (1 << 31, 1 << 31, 1)):
+        wanted = ze.ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION
+        assert host.result("zeKernelSetGroupSize", kernel, *group) == wanted
+    kernel, *_ = saxpy(session)
+    counts = made("ze_group_count_t", groupCountX=1 << 31, groupCountY=1, groupCountZ=1)
+    launch = "zeCommandListAppendLaunchKernel", session.list, kernel, counts, None, 0, None
+    assert host.result(*launch) == ze.ZE_RESULT_ERROR_INVALID_GLOBAL_WIDTH_DIMENSION
+
+
+def test_arguments_without_a_value_are_zero(session):
+    kernel, seen, _ = saxpy(session)
+    session.host.zeKernelSetArgumentValue(kernel, 2, 4, None)
+    session.launch(kernel, (4, 1, 1))
+    session.finish()
+    assert not seen.any()
+    session.host.zeKernelSetArgumentValue(kernel, 0, 8, None)
+
+
+def test_a_module_that_is_none(session):
+    with pytest.raises(Failed, match="INVALID_NATIVE_BINARY"):
+        session.load(b"nothing", ze.ZE_MODULE_FORMAT_NATIVE)
+    with pytest.raises(Failed, match=r"INVALID_ARGUMENT|DEPENDENCY_UNAVAILABLE"):
+        session.load(b"nothing")
+    with pytest.raises(Failed, match="INVALID_KERNEL_NAME"):
+        session.kernel("nothing")

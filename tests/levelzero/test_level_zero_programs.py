@@ -1,0 +1,80 @@
+"""Programs in C under ``visakit exec``: the driver as a shared library, by way of Level Zero's loader."""
+
+import ctypes.util
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.c_programs import SOURCES, run
+from support.programs import DATA
+
+from visakit import doctor
+
+
+def missing():
+    """What of a machine these tests lack, in words; empty if all is there."""
+    lacks = [row.what for row in doctor.findings() if row.is_needed and not row.found]
+    if not any(Path(folder, "level_zero/ze_api.h").exists() for folder in ("/usr/include", "/usr/local/include")):
+        lacks.append("headers of Level Zero")
+    if not doctor.loader("ze_loader"):
+        lacks.append("a loader of Level Zero")
+    return ", ".join(lacks)
+
+
+needs_all = pytest.mark.skipif(bool(missing()), reason=f"there is no {missing()}")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """A program that builds a module, launches its kernel in both kinds of lists, and compares."""
+    target = tmp_path_factory.mktemp("programs") / "level_zero"
+    words = ["gcc", "-Wall", "-Werror", "-O1", "-o", target, SOURCES / "level_zero.c", "-lze_loader"]
+    subprocess.run(words, check=True)
+    return target
+
+
+@pytest.fixture(scope="module")
+def spirv(tmp_path_factory):
+    """The program's kernel as SPIR-V."""
+    if shutil.which("ocloc") is None:
+        pytest.skip("there is no ocloc")
+    folder = tmp_path_factory.mktemp("kernel")
+    (folder / "k.cl").write_text("kernel void scale(global float *x, float f) { x[get_global_id(0)] *= f; }")
+    words = ["ocloc", "compile", "-file", "k.cl", "-device", "tgllp", "-spv_only", "-output", "k", "-output_no_suffix"]
+    subprocess.run(words, cwd=folder, check=True, capture_output=True)
+    return next(path for path in (folder / "k.spv", folder / "k") if path.exists())
+
+
+LAYER = {"ZE_ENABLE_VALIDATION_LAYER": "1", "ZE_ENABLE_PARAMETER_VALIDATION": "1", "ZE_ENABLE_HANDLE_LIFETIME": "1"}
+
+
+@needs_all
+@pytest.mark.parametrize("layer", [{}, LAYER], ids=["plain", "validated"])
+def test_a_program_in_c_runs_unchanged(program, spirv, tmp_path, layer):
+    trace = tmp_path / "calls"
+    if layer and not ctypes.util.find_library("ze_validation_layer"):
+        pytest.skip("there is no validation layer")
+    done = run(program, spirv, 0, "run", options=["--platform", "tgllp", "--trace", str(trace)], **layer)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "tgllp: Xe-LP (Tiger Lake), simulated\nequal\n", "")
+    calls = trace.read_text().splitlines()
+    assert sum(line.startswith("zeCommandListAppendLaunchKernel(hCommandList=0x") for line in calls) == 2
+    refused = [line for line in calls if not re.search(r" = ZE_RESULT_SUCCESS \[\d+ us\]$", line)]
+    assert all(" = ZE_RESULT_NOT_READY: " in line for line in refused) and len(refused) == 2
+
+
+@needs_all
+def test_a_fault_is_reported_and_the_device_is_lost(program, spirv):
+    done = run(program, spirv, 0, "fault", options=["--platform", "tgllp"])
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (4, "the event: 0x70000001")
+    assert "access of 4 bytes outside 'x', which has 4000 bytes" in done.stderr
+    assert "made by zeMemAllocShared" in done.stderr
+
+
+@needs_all
+def test_a_binary_of_another_kernel_is_refused_with_a_result(program):
+    done = run(program, DATA / "zebins" / "xelp.bin", 1, "run", options=["--platform", "tgllp"])
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (
+        1, "zeKernelCreate(module, &kernel_desc, &kernel): 0x78000011",
+    )  # fmt: skip

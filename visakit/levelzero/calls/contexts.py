@@ -1,0 +1,79 @@
+"""Contexts, and which memory is resident."""
+
+from __future__ import annotations
+
+from visakit.levelzero import ze
+from visakit.levelzero.calls import entry
+from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure
+from visakit.levelzero.structures import ze_context_desc_t
+from visakit.runtime import host
+from visakit.runtime.context import Context
+from visakit.runtime.device import Device, Platform
+from visakit.runtime.errors import require
+from visakit.runtime.images import Image
+
+
+def context_device(context: int, device: int) -> tuple[Context, Device]:
+    """A context and one of its devices."""
+    own, chosen = find(Context, context), find(Device, device)
+    require(chosen in own.devices, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the device is not of the context")
+    return own, chosen
+
+
+def _create(driver: int, desc: int, devices: list[Device], target: int) -> None:
+    given = structure(ze_context_desc_t, desc, ze.ZE_STRUCTURE_TYPE_CONTEXT_DESC)
+    extensions(desc)
+    flags(given.flags, ze.ZE_CONTEXT_FLAG_TBD)
+    need(target)
+    host.write_size(target, Context(devices).handle)
+
+
+@entry
+def zeContextCreate(driver: int, desc: int, target: int) -> None:
+    _create(driver, desc, find(Platform, driver).devices, target)
+
+
+@entry
+def zeContextCreateEx(driver: int, desc: int, count: int, devices: int, target: int) -> None:
+    own = find(Platform, driver)
+    chosen = find_all(Device, devices, count) if count else own.devices
+    _create(driver, desc, chosen, target)
+
+
+@entry
+def zeContextDestroy(context: int) -> None:
+    find(Context, context).release()
+
+
+@entry
+def zeContextGetStatus(context: int) -> None:
+    find(Context, context)
+
+
+@entry
+def zeContextSystemBarrier(context: int, device: int) -> None:
+    context_device(context, device)
+
+
+@entry
+def zeContextMakeMemoryResident(context: int, device: int, pointer: int, size: int) -> None:
+    context_device(context, device)
+    need(pointer)
+
+
+@entry
+def zeContextEvictMemory(context: int, device: int, pointer: int, size: int) -> None:
+    context_device(context, device)
+    need(pointer)
+
+
+@entry
+def zeContextMakeImageResident(context: int, device: int, image: int) -> None:
+    context_device(context, device)
+    find(Image, image)
+
+
+@entry
+def zeContextEvictImage(context: int, device: int, image: int) -> None:
+    context_device(context, device)
+    find(Image, image)

@@ -1,0 +1,117 @@
+"""Copies and fills of memory; hints about it."""
+
+from __future__ import annotations
+
+from visakit.levelzero import ze
+from visakit.levelzero.calls import entry
+from visakit.levelzero.calls.appending import appends
+from visakit.levelzero.lists import CommandList, Operation
+from visakit.levelzero.memory import check_range, place_of
+from visakit.levelzero.parameters import find, need
+from visakit.levelzero.structures import ze_copy_region_t
+from visakit.runtime import cl, host
+from visakit.runtime.context import Context
+from visakit.runtime.device import Device
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.rectangles import Rectangle, copy_rectangle
+from visakit.runtime.transfers import CommandAccesses, fill, shared_part
+
+_LARGEST_PATTERN = 1 << 20
+
+
+def _copy(own: CommandList, target: int, source: int, size: int, origin: Context) -> Operation:
+    need(target, source)
+    check_range(own.context, target, size)
+    check_range(origin, source, size)
+    ends = place_of(own.context, target), place_of(origin, source)
+    accesses = CommandAccesses(shared_part(origin, source, size), shared_part(own.context, target, size))
+    return Operation(cl.CL_COMMAND_SVM_MEMCPY, lambda queue: host.move(*ends, size), accesses)
+
+
+@appends
+def zeCommandListAppendMemoryCopy(own: CommandList, target: int, source: int, size: int) -> Operation:
+    return _copy(own, target, source, size, own.context)
+
+
+@appends
+def zeCommandListAppendMemoryCopyWithParameters(
+    own: CommandList, target: int, source: int, size: int, extension: int
+) -> Operation:
+    return _copy(own, target, source, size, own.context)
+
+
+@appends
+def zeCommandListAppendMemoryCopyFromContext(
+    own: CommandList, target: int, context: int, source: int, size: int
+) -> Operation:
+    return _copy(own, target, source, size, find(Context, context) if context else own.context)
+
+
+def _fill(own: CommandList, target: int, pattern: int, width: int, size: int) -> Operation:
+    need(target, pattern)
+    fits = 0 < width <= _LARGEST_PATTERN
+    require(fits, ze.ZE_RESULT_ERROR_INVALID_SIZE, f"a pattern of {width} bytes")
+    check_range(own.context, target, size)
+    bits, place = host.read(pattern, width), place_of(own.context, target)
+    accesses = CommandAccesses(None, shared_part(own.context, target, size))
+    return Operation(cl.CL_COMMAND_SVM_MEMFILL, lambda queue: fill(host.view(place, size), bits), accesses)
+
+
+@appends
+def zeCommandListAppendMemoryFill(own: CommandList, target: int, pattern: int, width: int, size: int) -> Operation:
+    return _fill(own, target, pattern, width, size)
+
+
+@appends
+def zeCommandListAppendMemoryFillWithParameters(
+    own: CommandList, target: int, pattern: int, width: int, size: int, extension: int
+) -> Operation:
+    return _fill(own, target, pattern, width, size)
+
+
+def _box(address: int, pitch: int, slice_pitch: int) -> Rectangle:
+    """A box of bytes; a depth of 0 means one slice."""
+    need(address)
+    box = ze_copy_region_t.at(address)
+    region = box.width, max(box.height, 1), max(box.depth, 1)
+    require(box.width, ze.ZE_RESULT_ERROR_INVALID_SIZE, "the region is empty")
+    try:
+        return Rectangle.of((box.originX, box.originY, box.originZ), region, pitch, slice_pitch)
+    except CallError as problem:
+        raise CallError(ze.ZE_RESULT_ERROR_INVALID_SIZE, problem.reason) from None
+
+
+@appends
+def zeCommandListAppendMemoryCopyRegion(
+    own: CommandList, target: int, target_region: int, target_pitch: int, target_slice: int,
+    source: int, source_region: int, source_pitch: int, source_slice: int,
+) -> Operation:  # fmt: skip
+    need(target, source)
+    taken, given = _box(target_region, target_pitch, target_slice), _box(source_region, source_pitch, source_slice)
+    require(taken.region == given.region, ze.ZE_RESULT_ERROR_INVALID_SIZE, "the regions have different sizes")
+    check_range(own.context, target, taken.end)
+    check_range(own.context, source, given.end)
+    to, origin = place_of(own.context, target), place_of(own.context, source)
+    is_apart = to + taken.end <= origin or origin + given.end <= to
+    inside = host.view(to, taken.end), host.view(origin, given.end)
+
+    def work(queue: object) -> None:
+        data = inside[1] if is_apart else inside[1].copy()
+        copy_rectangle(data, given, inside[0], taken)
+
+    return Operation(cl.CL_COMMAND_COPY_BUFFER_RECT, work)
+
+
+@entry
+def zeCommandListAppendMemoryPrefetch(command_list: int, pointer: int, size: int) -> None:
+    find(CommandList, command_list)
+    need(pointer)
+
+
+@entry
+def zeCommandListAppendMemAdvise(command_list: int, device: int, pointer: int, size: int, advice: int) -> None:
+    find(CommandList, command_list)
+    find(Device, device)
+    need(pointer)
+    known = advice <= ze.ZE_MEMORY_ADVICE_CLEAR_SYSTEM_MEMORY_PREFERRED_LOCATION
+    require(known, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, f"advice {advice:#x}")

@@ -1,0 +1,114 @@
+"""The driver (chapter *Drivers and Devices* of the programming guide)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import visakit
+from visakit.levelzero import ze
+from visakit.levelzero.calls import entry
+from visakit.levelzero.parameters import extensions, fill, find, flags, give_handles, give_structures, need, structure
+from visakit.levelzero.structures import (
+    ze_driver_extension_properties_t,
+    ze_driver_ipc_properties_t,
+    ze_driver_properties_t,
+    ze_init_driver_type_desc_t,
+)
+from visakit.runtime import host
+from visakit.runtime.context import Context
+from visakit.runtime.device import Platform, platform
+from visakit.runtime.errors import require
+
+VERSION = 1 << 16 | 14
+"""The version of the interface that the driver has."""
+_UUID = b"visakit level 0\0"
+EXTENSIONS = (
+    ze.ZE_PCI_PROPERTIES_EXT_NAME, ze.ZE_EU_COUNT_EXT_NAME, ze.ZE_DEVICE_IP_VERSION_EXT_NAME, ze.ZE_SUBGROUPS_EXT_NAME,
+    ze.ZE_GLOBAL_OFFSET_EXP_NAME, ze.ZE_MODULE_PROGRAM_EXP_NAME, ze.ZE_KERNEL_MAX_GROUP_SIZE_PROPERTIES_EXT_NAME,
+    ze.ZE_EVENT_QUERY_KERNEL_TIMESTAMPS_EXT_NAME, ze.ZE_IMMEDIATE_COMMAND_LIST_APPEND_EXP_NAME,
+    ze.ZE_EVENT_POOL_COUNTER_BASED_EXP_NAME, ze.ZE_MEMORY_FREE_POLICIES_EXT_NAME, ze.ZE_IMAGE_COPY_EXT_NAME,
+    ze.ZE_DEVICE_VECTOR_SIZES_EXT_NAME, ze.ZE_LINKAGE_INSPECTION_EXT_NAME,
+)  # fmt: skip
+"""The extensions that work; all are of version 1.0."""
+_EMPTY = host.Sizes([0])
+"""An empty text."""
+
+
+def version_number() -> int:
+    """The version of this package: a byte for the major and minor version, and 16 bits."""
+    words = [*visakit.__version__.split("+")[0].split("."), "0", "0"]
+    major, minor, patch = (int(word) if word.isdigit() else 0 for word in words[:3])
+    return major << 24 | minor << 16 | patch
+
+
+@entry
+def zeInit(init_flags: int) -> None:
+    known = ze.ZE_INIT_FLAG_GPU_ONLY | ze.ZE_INIT_FLAG_VPU_ONLY
+    flags(init_flags, known)
+    wanted = not init_flags or init_flags & ze.ZE_INIT_FLAG_GPU_ONLY
+    require(wanted, ze.ZE_RESULT_ERROR_UNINITIALIZED, "all devices are GPUs")
+    platform()
+
+
+@entry
+def zeInitDrivers(count: int, drivers: int, desc: int) -> None:
+    kind = ze.ZE_STRUCTURE_TYPE_INIT_DRIVER_TYPE_DESC
+    given = structure(ze_init_driver_type_desc_t, desc, kind)
+    need(count)
+    require(given.flags, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, "no kind of drivers is wanted")
+    wanted = given.flags & ze.ZE_INIT_DRIVER_TYPE_FLAG_GPU
+    require(wanted, ze.ZE_RESULT_ERROR_UNINITIALIZED, "all devices are GPUs")
+    give_handles(count, drivers, [platform()])
+
+
+@entry
+def zeDriverGet(count: int, drivers: int) -> None:
+    give_handles(count, drivers, [platform()])
+
+
+@entry
+def zeDriverGetApiVersion(driver: int, version: int) -> None:
+    find(Platform, driver)
+    need(version)
+    host.write_u32(version, VERSION)
+
+
+@entry
+def zeDriverGetProperties(driver: int, properties: int) -> None:
+    find(Platform, driver)
+    target = structure(ze_driver_properties_t, properties, ze.ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES)
+    extensions(properties)
+    fill(target, {"uuid": _UUID, "driverVersion": version_number()})
+
+
+@entry
+def zeDriverGetIpcProperties(driver: int, properties: int) -> None:
+    find(Platform, driver)
+    target = structure(ze_driver_ipc_properties_t, properties, ze.ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES)
+    fill(target, {"flags": 0})
+
+
+@entry
+def zeDriverGetExtensionProperties(driver: int, count: int, properties: int) -> None:
+    find(Platform, driver)
+    known: list[dict[str, int | float | bytes]] = [{"name": n.encode(), "version": 1 << 16} for n in EXTENSIONS]
+    give_structures(count, properties, ze_driver_extension_properties_t, known)
+
+
+@entry
+def zeDriverGetLastErrorDescription(driver: int, text: int) -> None:
+    find(Platform, driver)
+    need(text)
+    host.write_size(text, _EMPTY.address)
+
+
+@cache
+def default_context() -> Context:
+    """The context of programs that make none."""
+    return Context(platform().devices)
+
+
+@entry
+def zeDriverGetDefaultContext(driver: int) -> int:
+    find(Platform, driver)
+    return default_context().handle

@@ -1,0 +1,215 @@
+"""Events, event pools and fences."""
+
+from __future__ import annotations
+
+from visakit.levelzero import ze
+from visakit.levelzero.calls import entry
+from visakit.levelzero.events import EventPool, Fence, ZeEvent, wait_for
+from visakit.levelzero.lists import CommandQueue
+from visakit.levelzero.parameters import extensions, fill, find, find_all, flags, need, structure
+from visakit.levelzero.structures import (
+    ze_event_counter_based_desc_t,
+    ze_event_desc_t,
+    ze_event_pool_counter_based_exp_desc_t,
+    ze_event_pool_desc_t,
+    ze_event_query_kernel_timestamps_results_ext_properties_t,
+    ze_fence_desc_t,
+    ze_kernel_timestamp_result_t,
+)
+from visakit.runtime import cl, host
+from visakit.runtime.context import Context
+from visakit.runtime.device import Device
+from visakit.runtime.errors import CallError, require
+
+_POOL_FLAGS = (
+    ze.ZE_EVENT_POOL_FLAG_HOST_VISIBLE | ze.ZE_EVENT_POOL_FLAG_IPC | ze.ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP
+    | ze.ZE_EVENT_POOL_FLAG_KERNEL_MAPPED_TIMESTAMP
+)  # fmt: skip
+_SCOPES = ze.ZE_EVENT_SCOPE_FLAG_SUBDEVICE | ze.ZE_EVENT_SCOPE_FLAG_DEVICE | ze.ZE_EVENT_SCOPE_FLAG_HOST
+_MOST = 1 << 24
+_COUNTS = 1 << 31
+"""A flag of the driver's own, so that an event that counts has flags in any case."""
+
+
+@entry
+def zeEventPoolCreate(context: int, desc: int, count: int, devices: int, target: int) -> None:
+    own = find(Context, context)
+    given = structure(ze_event_pool_desc_t, desc, ze.ZE_STRUCTURE_TYPE_EVENT_POOL_DESC)
+    chain = extensions(desc)
+    flags(given.flags, _POOL_FLAGS)
+    require(0 < given.count < _MOST, ze.ZE_RESULT_ERROR_INVALID_SIZE, f"a pool of {given.count} events")
+    if count:
+        find_all(Device, devices, count)
+    need(target)
+    place, counts = chain.get(ze.ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC), 0
+    if place is not None:
+        counts = ze_event_pool_counter_based_exp_desc_t.at(place).flags | _COUNTS
+    host.write_size(target, EventPool(own, given.flags, given.count, counts).handle)
+
+
+@entry
+def zeEventPoolDestroy(pool: int) -> None:
+    find(EventPool, pool).release()
+
+
+@entry
+def zeEventPoolGetContextHandle(pool: int, target: int) -> None:
+    own = find(EventPool, pool)
+    need(target)
+    host.write_size(target, own.context.handle)
+
+
+@entry
+def zeEventPoolGetFlags(pool: int, target: int) -> None:
+    own = find(EventPool, pool)
+    need(target)
+    host.write_u32(target, own.flags)
+
+
+@entry
+def zeEventCreate(pool: int, desc: int, target: int) -> None:
+    own = find(EventPool, pool)
+    given = structure(ze_event_desc_t, desc, ze.ZE_STRUCTURE_TYPE_EVENT_DESC)
+    extensions(desc)
+    need(target)
+    scopes = flags(given.signal, _SCOPES), flags(given.wait, _SCOPES)
+    require(given.index < own.count, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"the pool has {own.count} events")
+    host.write_size(target, ZeEvent(own.context, own, scopes, own.counts).handle)
+
+
+@entry
+def zeEventCounterBasedCreate(context: int, device: int, desc: int, target: int) -> None:
+    own = find(Context, context)
+    find(Device, device)
+    need(target)
+    counts, scopes = _COUNTS, (0, 0)
+    if desc:
+        given = structure(ze_event_counter_based_desc_t, desc, ze.ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_DESC)
+        extensions(desc)
+        counts |= given.flags
+        scopes = flags(given.signal, _SCOPES), flags(given.wait, _SCOPES)
+    host.write_size(target, ZeEvent(own, None, scopes, counts).handle)
+
+
+@entry
+def zeEventDestroy(event: int) -> None:
+    find(ZeEvent, event).release()
+
+
+@entry
+def zeEventHostSignal(event: int) -> None:
+    own = find(ZeEvent, event)
+    own.check_settable()
+    own.state.signal()
+
+
+@entry
+def zeEventHostReset(event: int) -> None:
+    own = find(ZeEvent, event)
+    own.check_settable()
+    own.state.change(cl.CL_QUEUED)
+
+
+@entry
+def zeEventQueryStatus(event: int) -> None:
+    own = find(ZeEvent, event)
+    own.state.ask(own.context.order)
+
+
+@entry
+def zeEventHostSynchronize(event: int, timeout: int) -> None:
+    own = find(ZeEvent, event)
+    wait_for(own.state, timeout, own.context.order)
+
+
+def _times(event: ZeEvent, target: int) -> None:
+    """Write the times of the command that signalled an event."""
+    require(event.has_times, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the pool's events have no times")
+    event.state.ask(event.context.order)
+    begin, end = event.state.times
+    result = ze_kernel_timestamp_result_t.at(target)
+    for clock in ("global", "context"):
+        fill(getattr(result, clock), {"kernelStart": begin, "kernelEnd": end})
+
+
+@entry
+def zeEventQueryKernelTimestamp(event: int, target: int) -> None:
+    own = find(ZeEvent, event)
+    need(target)
+    _times(own, target)
+
+
+@entry
+def zeEventQueryKernelTimestampsExt(event: int, device: int, count: int, target: int) -> None:
+    own = find(ZeEvent, event)
+    find(Device, device)
+    need(count)
+    room = host.read_u32(count)
+    host.write_u32(count, 1)
+    if room and target:
+        results = ze_event_query_kernel_timestamps_results_ext_properties_t.at(target)
+        if results.pKernelTimestampsBuffer:
+            _times(own, results.pKernelTimestampsBuffer)
+
+
+@entry
+def zeEventGetEventPool(event: int, target: int) -> None:
+    own = find(ZeEvent, event)
+    need(target)
+    if own.pool is None:
+        raise CallError(ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the event has no pool")
+    host.write_size(target, own.pool.handle)
+
+
+@entry
+def zeEventGetSignalScope(event: int, target: int) -> None:
+    own = find(ZeEvent, event)
+    need(target)
+    host.write_u32(target, own.scopes[0])
+
+
+@entry
+def zeEventGetWaitScope(event: int, target: int) -> None:
+    own = find(ZeEvent, event)
+    need(target)
+    host.write_u32(target, own.scopes[1])
+
+
+@entry
+def zeEventGetCounterBasedFlags(event: int, target: int) -> None:
+    own = find(ZeEvent, event)
+    need(target)
+    require(own.counts, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the event does not count")
+    host.write_u32(target, own.counts & ~_COUNTS)
+
+
+@entry
+def zeFenceCreate(queue: int, desc: int, target: int) -> None:
+    own = find(CommandQueue, queue)
+    given = structure(ze_fence_desc_t, desc, ze.ZE_STRUCTURE_TYPE_FENCE_DESC)
+    extensions(desc)
+    need(target)
+    is_signalled = flags(given.flags, ze.ZE_FENCE_FLAG_SIGNALED)
+    host.write_size(target, Fence(own.context, bool(is_signalled)).handle)
+
+
+@entry
+def zeFenceDestroy(fence: int) -> None:
+    find(Fence, fence).release()
+
+
+@entry
+def zeFenceHostSynchronize(fence: int, timeout: int) -> None:
+    own = find(Fence, fence)
+    wait_for(own.state, timeout, own.context.order)
+
+
+@entry
+def zeFenceQueryStatus(fence: int) -> None:
+    own = find(Fence, fence)
+    own.state.ask(own.context.order)
+
+
+@entry
+def zeFenceReset(fence: int) -> None:
+    find(Fence, fence).state.change(cl.CL_QUEUED)

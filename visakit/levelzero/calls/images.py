@@ -1,0 +1,174 @@
+"""Images and samplers."""
+
+from __future__ import annotations
+
+from visakit.levelzero import ze
+from visakit.levelzero.calls import entry
+from visakit.levelzero.calls.appending import appends
+from visakit.levelzero.calls.contexts import context_device
+from visakit.levelzero.image_formats import image_format, image_shape
+from visakit.levelzero.lists import CommandList, Operation
+from visakit.levelzero.memory import check_range, place_of
+from visakit.levelzero.parameters import extensions, fill, find, flags, need, structure
+from visakit.levelzero.structures import ze_image_desc_t, ze_image_properties_t, ze_image_region_t, ze_sampler_desc_t
+from visakit.runtime import cl, host
+from visakit.runtime.device import Device
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.images import Image, Sampler, create_image
+from visakit.runtime.rectangles import Rectangle, copy_rectangle
+from visakit.runtime.transfers import CommandAccesses
+
+_ADDRESSING = {
+    ze.ZE_SAMPLER_ADDRESS_MODE_NONE: cl.CL_ADDRESS_NONE, ze.ZE_SAMPLER_ADDRESS_MODE_REPEAT: cl.CL_ADDRESS_REPEAT,
+    ze.ZE_SAMPLER_ADDRESS_MODE_CLAMP: cl.CL_ADDRESS_CLAMP_TO_EDGE,
+    ze.ZE_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER: cl.CL_ADDRESS_CLAMP,
+    ze.ZE_SAMPLER_ADDRESS_MODE_MIRROR: cl.CL_ADDRESS_MIRRORED_REPEAT,
+}  # fmt: skip
+_FILTERS = {
+    ze.ZE_SAMPLER_FILTER_MODE_NEAREST: cl.CL_FILTER_NEAREST, ze.ZE_SAMPLER_FILTER_MODE_LINEAR: cl.CL_FILTER_LINEAR,
+}  # fmt: skip
+Texels = tuple[tuple[int, int, int], tuple[int, int, int]]
+"""Origin and sizes of a part of an image."""
+
+
+def _desc(device: Device, address: int) -> ze_image_desc_t:
+    given = structure(ze_image_desc_t, address, ze.ZE_STRUCTURE_TYPE_IMAGE_DESC)
+    extensions(address)
+    require(device.model.has_images, ze.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "the device has no images")
+    flags(given.flags, ze.ZE_IMAGE_FLAG_KERNEL_WRITE | ze.ZE_IMAGE_FLAG_BIAS_UNCACHED)
+    return given
+
+
+@entry
+def zeImageGetProperties(device: int, desc: int, properties: int) -> None:
+    own = find(Device, device)
+    image_format(_desc(own, desc).format)
+    target = structure(ze_image_properties_t, properties, ze.ZE_STRUCTURE_TYPE_IMAGE_PROPERTIES)
+    every = ze.ZE_IMAGE_SAMPLER_FILTER_FLAG_POINT | ze.ZE_IMAGE_SAMPLER_FILTER_FLAG_LINEAR
+    fill(target, {"samplerFilterFlags": every})
+
+
+@entry
+def zeImageCreate(context: int, device: int, desc: int, target: int) -> None:
+    own, chosen = context_device(context, device)
+    given = _desc(chosen, desc)
+    need(target)
+    image = create_image(own, 0, image_format(given.format), image_shape(given), 0)
+    host.write_size(target, image.handle)
+
+
+@entry
+def zeImageDestroy(image: int) -> None:
+    find(Image, image).release()
+
+
+@entry
+def zeSamplerCreate(context: int, device: int, desc: int, target: int) -> None:
+    own, chosen = context_device(context, device)
+    given = structure(ze_sampler_desc_t, desc, ze.ZE_STRUCTURE_TYPE_SAMPLER_DESC)
+    extensions(desc)
+    need(target)
+    require(chosen.model.has_images, ze.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "the device has no images")
+    known = given.addressMode in _ADDRESSING and given.filterMode in _FILTERS
+    require(known, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, f"mode {given.addressMode}, filter {given.filterMode}")
+    addressing, method = _ADDRESSING[given.addressMode], _FILTERS[given.filterMode]
+    host.write_size(target, Sampler(own, int(bool(given.isNormalized)), addressing, method).handle)
+
+
+@entry
+def zeSamplerDestroy(sampler: int) -> None:
+    find(Sampler, sampler).release()
+
+
+def _texels(image: Image, region: int) -> Texels:
+    """A part of an image; all of it without a region.
+
+    Raises:
+        CallError: it is not in the image.
+    """
+    if not region:
+        return (0, 0, 0), image.shape.region
+    box = ze_image_region_t.at(region)
+    origin = box.originX, box.originY, box.originZ
+    sizes = box.width, max(box.height, 1), max(box.depth, 1)
+    try:
+        image.check_box(origin, sizes)
+    except CallError as problem:
+        raise CallError(ze.ZE_RESULT_ERROR_INVALID_SIZE, problem.reason) from None
+    return origin, sizes
+
+
+def _copy_image(target: Image, source: Image, to: Texels, given: Texels) -> Operation:
+    require(to[1] == given[1], ze.ZE_RESULT_ERROR_INVALID_SIZE, "the regions have different sizes")
+    same = target.format.simulated == source.format.simulated
+    require(same, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the images have different formats")
+    inside, outside = source.box(*given), target.box(*to)
+
+    def work(queue: object) -> None:
+        data = source.data.copy() if source is target else source.data
+        copy_rectangle(data, inside, target.data, outside)
+
+    return Operation(cl.CL_COMMAND_COPY_IMAGE, work, CommandAccesses((source, inside), (target, outside)))
+
+
+@appends
+def zeCommandListAppendImageCopy(own: CommandList, target: int, source: int) -> Operation:
+    taken, given = find(Image, target), find(Image, source)
+    return _copy_image(taken, given, _texels(taken, 0), _texels(given, 0))
+
+
+@appends
+def zeCommandListAppendImageCopyRegion(
+    own: CommandList, target: int, source: int, target_region: int, source_region: int
+) -> Operation:
+    taken, given = find(Image, target), find(Image, source)
+    return _copy_image(taken, given, _texels(taken, target_region), _texels(given, source_region))
+
+
+def _transfer(
+    own: CommandList, image: Image, pointer: int, region: int, pitches: tuple[int, int], reads: bool
+) -> Operation:
+    """Copy texels to memory, or from it."""
+    need(pointer)
+    texels = _texels(image, region)
+    inside = image.box(*texels)
+    try:
+        outside = image.outside(texels[1], *pitches)
+    except CallError as problem:
+        raise CallError(ze.ZE_RESULT_ERROR_INVALID_SIZE, problem.reason) from None
+    check_range(own.context, pointer, outside.end)
+    memory = host.view(place_of(own.context, pointer), outside.end)
+
+    def work(queue: object) -> None:
+        if reads:
+            copy_rectangle(image.data, inside, memory, outside)
+        else:
+            copy_rectangle(memory, outside, image.data, inside)
+
+    command = cl.CL_COMMAND_READ_IMAGE if reads else cl.CL_COMMAND_WRITE_IMAGE
+    part: tuple[Image, Rectangle] = (image, inside)
+    return Operation(command, work, CommandAccesses.of_host(part, reads))
+
+
+@appends
+def zeCommandListAppendImageCopyToMemory(own: CommandList, target: int, image: int, region: int) -> Operation:
+    return _transfer(own, find(Image, image), target, region, (0, 0), reads=True)
+
+
+@appends
+def zeCommandListAppendImageCopyFromMemory(own: CommandList, image: int, source: int, region: int) -> Operation:
+    return _transfer(own, find(Image, image), source, region, (0, 0), reads=False)
+
+
+@appends
+def zeCommandListAppendImageCopyToMemoryExt(
+    own: CommandList, target: int, image: int, region: int, row: int, slice_: int
+) -> Operation:
+    return _transfer(own, find(Image, image), target, region, (row, slice_), reads=True)
+
+
+@appends
+def zeCommandListAppendImageCopyFromMemoryExt(
+    own: CommandList, image: int, source: int, region: int, row: int, slice_: int
+) -> Operation:
+    return _transfer(own, find(Image, image), source, region, (row, slice_), reads=False)

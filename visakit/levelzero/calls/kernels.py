@@ -1,0 +1,148 @@
+"""Kernels: properties and arguments."""
+
+from __future__ import annotations
+
+import math
+from hashlib import blake2b
+
+from visakit.levelzero import ze
+from visakit.levelzero.calls import entry
+from visakit.levelzero.kernels import ZeKernel
+from visakit.levelzero.modules import Module
+from visakit.levelzero.parameters import extensions, fill, find, flags, give_bytes, need, structure
+from visakit.levelzero.structures import (
+    ze_kernel_desc_t,
+    ze_kernel_max_group_size_properties_ext_t,
+    ze_kernel_preferred_group_size_properties_t,
+    ze_kernel_properties_t,
+    ze_scheduling_hint_exp_desc_t,
+)
+from visakit.runtime import host
+from visakit.runtime.errors import require
+from visakit.runtime.kernels import attribute_text, group_limit, private_bytes, required_sub_group
+
+_INDIRECT = (
+    ze.ZE_KERNEL_INDIRECT_ACCESS_FLAG_HOST | ze.ZE_KERNEL_INDIRECT_ACCESS_FLAG_DEVICE
+    | ze.ZE_KERNEL_INDIRECT_ACCESS_FLAG_SHARED
+)  # fmt: skip
+_CACHES = ze.ZE_CACHE_CONFIG_FLAG_LARGE_SLM | ze.ZE_CACHE_CONFIG_FLAG_LARGE_DATA
+_HINTS = (
+    ze.ZE_SCHEDULING_HINT_EXP_FLAG_OLDEST_FIRST | ze.ZE_SCHEDULING_HINT_EXP_FLAG_ROUND_ROBIN
+    | ze.ZE_SCHEDULING_HINT_EXP_FLAG_STALL_BASED_ROUND_ROBIN
+)  # fmt: skip
+
+
+@entry
+def zeKernelCreate(module: int, desc: int, target: int) -> None:
+    own = find(Module, module)
+    given = structure(ze_kernel_desc_t, desc, ze.ZE_STRUCTURE_TYPE_KERNEL_DESC)
+    extensions(desc)
+    need(given.pKernelName, target)
+    flags(given.flags, ze.ZE_KERNEL_FLAG_FORCE_RESIDENCY | ze.ZE_KERNEL_FLAG_EXPLICIT_RESIDENCY)
+    host.write_size(target, ZeKernel(own, host.text_at(given.pKernelName)).handle)
+
+
+@entry
+def zeKernelDestroy(kernel: int) -> None:
+    find(ZeKernel, kernel).release()
+
+
+@entry
+def zeKernelSetCacheConfig(kernel: int, config: int) -> None:
+    find(ZeKernel, kernel)
+    flags(config, _CACHES)
+
+
+@entry
+def zeKernelSetGroupSize(kernel: int, x: int, y: int, z: int) -> None:
+    find(ZeKernel, kernel).set_group((x, y, z))
+
+
+@entry
+def zeKernelSuggestGroupSize(kernel: int, x: int, y: int, z: int, to_x: int, to_y: int, to_z: int) -> None:
+    own = find(ZeKernel, kernel)
+    need(to_x, to_y, to_z)
+    require(x and y and z, ze.ZE_RESULT_ERROR_INVALID_GLOBAL_WIDTH_DIMENSION, "a size is 0")
+    for place, size in zip((to_x, to_y, to_z), own.suggest((x, y, z)), strict=True):
+        host.write_u32(place, size)
+
+
+@entry
+def zeKernelSuggestMaxCooperativeGroupCount(kernel: int, target: int) -> None:
+    own = find(ZeKernel, kernel)
+    need(target)
+    hardware = own.device.model.hardware
+    threads = -(-math.prod(own.group) // own.signature.simd)
+    host.write_u32(target, hardware.slices * hardware.sub_slices * max(1, hardware.units * hardware.threads // threads))
+
+
+@entry
+def zeKernelSetArgumentValue(kernel: int, index: int, size: int, value: int) -> None:
+    find(ZeKernel, kernel).set_argument(index, size, value)
+
+
+@entry
+def zeKernelSetIndirectAccess(kernel: int, access: int) -> None:
+    find(ZeKernel, kernel).indirect = flags(access, _INDIRECT)
+
+
+@entry
+def zeKernelGetIndirectAccess(kernel: int, target: int) -> None:
+    own = find(ZeKernel, kernel)
+    need(target)
+    host.write_u32(target, own.indirect)
+
+
+@entry
+def zeKernelGetSourceAttributes(kernel: int, size: int, target: int) -> None:
+    own = find(ZeKernel, kernel)
+    need(size)
+    text = attribute_text(own).encode() + b"\0"
+    room = host.read_u32(size)
+    if target:
+        host.write(host.read_sizes(target, 1)[0], text[:room])
+    host.write_u32(size, len(text))
+
+
+@entry
+def zeKernelGetProperties(kernel: int, properties: int) -> None:
+    own = find(ZeKernel, kernel)
+    target = structure(ze_kernel_properties_t, properties, ze.ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES)
+    chain = extensions(properties)
+    signature, limit = own.signature, group_limit(own, own.device)
+    binary = own.program.builds[own.device].binary
+    identity = blake2b(binary, digest_size=16).digest() + blake2b(own.name.encode(), digest_size=16).digest()
+    required = own.required or (0, 0, 0)
+    fill(
+        target,
+        {
+            "numKernelArgs": len(own.parameters), "requiredGroupSizeX": required[0], "requiredGroupSizeY": required[1],
+            "requiredGroupSizeZ": required[2], "requiredNumSubGroups": 0,
+            "requiredSubgroupSize": required_sub_group(own, own.device), "maxSubgroupSize": signature.simd,
+            "maxNumSubgroups": -(-limit // signature.simd), "localMemSize": signature.slm_size,
+            "privateMemSize": private_bytes(signature), "spillMemSize": 0,
+        },
+    )  # fmt: skip
+    host.write(target.place("uuid"), identity)
+    if place := chain.get(ze.ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES):
+        fill(ze_kernel_preferred_group_size_properties_t.at(place), {"preferredMultiple": signature.simd})
+    if place := chain.get(ze.ZE_STRUCTURE_TYPE_KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES):
+        fill(ze_kernel_max_group_size_properties_ext_t.at(place), {"maxGroupSize": limit})
+
+
+@entry
+def zeKernelGetName(kernel: int, size: int, target: int) -> None:
+    own = find(ZeKernel, kernel)
+    give_bytes(size, target, own.name.encode() + b"\0")
+
+
+@entry
+def zeKernelSetGlobalOffsetExp(kernel: int, x: int, y: int, z: int) -> None:
+    find(ZeKernel, kernel).offset = (x, y, z)
+
+
+@entry
+def zeKernelSchedulingHintExp(kernel: int, hint: int) -> None:
+    find(ZeKernel, kernel)
+    given = structure(ze_scheduling_hint_exp_desc_t, hint, ze.ZE_STRUCTURE_TYPE_SCHEDULING_HINT_EXP_DESC)
+    flags(given.flags, _HINTS)

@@ -1,0 +1,117 @@
+"""Launches of kernels."""
+
+from __future__ import annotations
+
+import struct
+
+from visakit.levelzero import ze
+from visakit.levelzero.calls.appending import appends
+from visakit.levelzero.kernels import Size, ZeKernel, check_sizes
+from visakit.levelzero.lists import CommandList, Operation
+from visakit.levelzero.memory import check_range, place_of
+from visakit.levelzero.parameters import find, find_all, need
+from visakit.levelzero.structures import ze_group_count_t
+from visakit.runtime import cl, ending, host
+from visakit.runtime.errors import require
+from visakit.runtime.queue import Queue
+
+_COUNTS = ze_group_count_t.bytes()
+
+
+def _own_kernel(own: CommandList, kernel: int) -> ZeKernel:
+    """A kernel for a list."""
+    found = find(ZeKernel, kernel)
+    fits = found.program.context is own.context and found.device is own.device
+    require(fits, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the kernel is of another context or device")
+    return found
+
+
+def _counts(address: int) -> Size:
+    """The number of groups at an address."""
+    x, y, z = struct.unpack("<3I", host.read(address, _COUNTS))
+    return x, y, z
+
+
+def _launch(kernel: ZeKernel, counts: Size) -> Operation:
+    given, group, offset = kernel.check_launch(), kernel.group, kernel.offset
+    check_sizes(counts, group, offset)
+    ending.load()
+    return Operation(cl.CL_COMMAND_NDRANGE_KERNEL, lambda queue: kernel.launch(queue, counts, group, offset, given))
+
+
+@appends
+def zeCommandListAppendLaunchKernel(own: CommandList, kernel: int, counts: int) -> Operation:
+    found = _own_kernel(own, kernel)
+    need(counts)
+    return _launch(found, _counts(counts))
+
+
+@appends
+def zeCommandListAppendLaunchCooperativeKernel(own: CommandList, kernel: int, counts: int) -> Operation:
+    found = _own_kernel(own, kernel)
+    need(counts)
+    return _launch(found, _counts(counts))
+
+
+@appends
+def zeCommandListAppendLaunchKernelWithParameters(
+    own: CommandList, kernel: int, counts: int, extension: int
+) -> Operation:
+    found = _own_kernel(own, kernel)
+    need(counts)
+    return _launch(found, _counts(counts))
+
+
+@appends
+def zeCommandListAppendLaunchKernelWithArguments(
+    own: CommandList, kernel: int, counts_xy: int, counts_z: int, sizes_xy: int, sizes_z: int, arguments: int,
+    extension: int,
+) -> Operation:  # fmt: skip
+    found = _own_kernel(own, kernel)
+    found.set_group(_split(sizes_xy, sizes_z))
+    if found.parameters:
+        need(arguments)
+        for index, value in enumerate(host.read_sizes(arguments, len(found.parameters))):
+            parameter = found.parameters[index]
+            if parameter.kind == "local":
+                need(value)
+                found.set_argument(index, host.read_sizes(value, 1)[0], 0)
+            else:
+                found.set_argument(index, parameter.size if parameter.kind == "value" else host.POINTER, value)
+    return _launch(found, _split(counts_xy, counts_z))
+
+
+def _split(xy: int, z: int) -> Size:
+    """Three numbers of a structure that is passed by value."""
+    return xy & 0xFFFF_FFFF, xy >> 32, z & 0xFFFF_FFFF
+
+
+@appends
+def zeCommandListAppendLaunchKernelIndirect(own: CommandList, kernel: int, counts: int) -> Operation:
+    found = _own_kernel(own, kernel)
+    need(counts)
+    check_range(own.context, counts, _COUNTS)
+    given, group, offset, place = found.check_launch(), found.group, found.offset, place_of(own.context, counts)
+    ending.load()
+    return Operation(
+        cl.CL_COMMAND_NDRANGE_KERNEL, lambda queue: found.launch(queue, _counts(place), group, offset, given)
+    )
+
+
+@appends
+def zeCommandListAppendLaunchMultipleKernelsIndirect(
+    own: CommandList, count: int, kernels: int, number: int, counts: int
+) -> Operation:
+    need(kernels, number, counts)
+    found = [_own_kernel(own, kernel.handle) for kernel in find_all(ZeKernel, kernels, count)]
+    check_range(own.context, counts, _COUNTS * count)
+    check_range(own.context, number, 4)
+    taken = [(kernel, kernel.check_launch(), kernel.group, kernel.offset) for kernel in found]
+    places = place_of(own.context, counts), place_of(own.context, number)
+    ending.load()
+
+    def work(queue: Queue) -> None:
+        for index, (kernel, given, group, offset) in enumerate(taken[: host.read_u32(places[1])]):
+            kernel.launch(queue, _counts(places[0] + _COUNTS * index), group, offset, given)
+
+    return Operation(cl.CL_COMMAND_NDRANGE_KERNEL, work)

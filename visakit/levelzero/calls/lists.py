@@ -1,0 +1,314 @@
+"""Command lists and queues; barriers, signals and times."""
+
+from __future__ import annotations
+
+from visakit.levelzero import ze
+from visakit.levelzero.calls import entry
+from visakit.levelzero.calls.appending import append_to, appends, awaited
+from visakit.levelzero.calls.contexts import context_device
+from visakit.levelzero.events import Fence, ZeEvent, finish
+from visakit.levelzero.lists import CommandList, CommandQueue, Operation, Work
+from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure
+from visakit.levelzero.structures import ze_command_list_desc_t, ze_command_queue_desc_t, ze_kernel_timestamp_result_t
+from visakit.runtime import cl, host
+from visakit.runtime.device import host_nanoseconds
+from visakit.runtime.errors import require
+from visakit.runtime.queue import Queue
+
+_LIST_FLAGS = (
+    ze.ZE_COMMAND_LIST_FLAG_RELAXED_ORDERING | ze.ZE_COMMAND_LIST_FLAG_MAXIMIZE_THROUGHPUT
+    | ze.ZE_COMMAND_LIST_FLAG_EXPLICIT_ONLY | ze.ZE_COMMAND_LIST_FLAG_IN_ORDER
+    | ze.ZE_COMMAND_LIST_FLAG_EXP_CLONEABLE | ze.ZE_COMMAND_LIST_FLAG_COPY_OFFLOAD_HINT
+)  # fmt: skip
+_QUEUE_FLAGS = (
+    ze.ZE_COMMAND_QUEUE_FLAG_EXPLICIT_ONLY | ze.ZE_COMMAND_QUEUE_FLAG_IN_ORDER
+    | ze.ZE_COMMAND_QUEUE_FLAG_COPY_OFFLOAD_HINT
+)  # fmt: skip
+
+
+def _queue(context: int, device: int, desc: int) -> tuple[CommandQueue, int]:
+    """A new queue, and its group."""
+    own, chosen = context_device(context, device)
+    given = structure(ze_command_queue_desc_t, desc, ze.ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC)
+    extensions(desc)
+    flags(given.flags, _QUEUE_FLAGS)
+    known = given.mode <= ze.ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS
+    known = known and given.priority <= ze.ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH
+    require(known, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, f"mode {given.mode}, priority {given.priority}")
+    is_there = not given.ordinal and not given.index
+    require(is_there, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the device has one queue in one group")
+    return CommandQueue(own, chosen, given.flags, given.mode, given.priority, given.index), given.ordinal
+
+
+@entry
+def zeCommandQueueCreate(context: int, device: int, desc: int, target: int) -> None:
+    made, _ = _queue(context, device, desc)
+    need(target)
+    host.write_size(target, made.handle)
+
+
+@entry
+def zeCommandQueueDestroy(queue: int) -> None:
+    find(CommandQueue, queue).release()
+
+
+@entry
+def zeCommandQueueExecuteCommandLists(queue: int, count: int, lists: int, fence: int) -> None:
+    own = find(CommandQueue, queue)
+    need(lists)
+    require(count, ze.ZE_RESULT_ERROR_INVALID_SIZE, "there are no command lists")
+    given = find_all(CommandList, lists, count)
+    told = find(Fence, fence) if fence else None
+    _check_closed(given)
+    for one in given:
+        one.submit(own.core)
+    if told is not None:
+        Operation(cl.CL_COMMAND_MARKER, _nothing, signal=told.state).submit(own.core)
+    own.finish_synchronous()
+
+
+def _check_closed(lists: list[CommandList]) -> None:
+    """Refuse lists that execute commands at once, or take more of them."""
+    recorded = all(one.queue is None for one in lists)
+    require(recorded, ze.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE, "the command list is an immediate one")
+    require(all(one.is_closed for one in lists), ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "a command list is not closed")
+
+
+def _nothing(queue: Queue) -> None:
+    """The work of a command that only takes its turn."""
+
+
+@entry
+def zeCommandQueueSynchronize(queue: int, timeout: int) -> None:
+    finish(find(CommandQueue, queue).core, timeout)
+
+
+def _tell_queue(queue: int, target: int, name: str) -> None:
+    own = find(CommandQueue, queue)
+    need(target)
+    host.write_u32(target, getattr(own, name))
+
+
+@entry
+def zeCommandQueueGetOrdinal(queue: int, target: int) -> None:
+    find(CommandQueue, queue)
+    need(target)
+    host.write_u32(target, 0)
+
+
+@entry
+def zeCommandQueueGetIndex(queue: int, target: int) -> None:
+    _tell_queue(queue, target, "index")
+
+
+@entry
+def zeCommandQueueGetFlags(queue: int, target: int) -> None:
+    _tell_queue(queue, target, "flags")
+
+
+@entry
+def zeCommandQueueGetMode(queue: int, target: int) -> None:
+    _tell_queue(queue, target, "mode")
+
+
+@entry
+def zeCommandQueueGetPriority(queue: int, target: int) -> None:
+    _tell_queue(queue, target, "priority")
+
+
+@entry
+def zeCommandListCreate(context: int, device: int, desc: int, target: int) -> None:
+    own, chosen = context_device(context, device)
+    given = structure(ze_command_list_desc_t, desc, ze.ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC)
+    extensions(desc)
+    flags(given.flags, _LIST_FLAGS)
+    need(target)
+    require(not given.commandQueueGroupOrdinal, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "there is one group of queues")
+    host.write_size(target, CommandList(own, chosen, given.flags).handle)
+
+
+@entry
+def zeCommandListCreateImmediate(context: int, device: int, desc: int, target: int) -> None:
+    queue, ordinal = _queue(context, device, desc)
+    need(target)
+    made = CommandList(queue.context, queue.core.device, queue=queue, ordinal=ordinal)
+    host.write_size(target, made.handle)
+
+
+@entry
+def zeCommandListDestroy(command_list: int) -> None:
+    find(CommandList, command_list).release()
+
+
+@entry
+def zeCommandListClose(command_list: int) -> None:
+    find(CommandList, command_list).is_closed = True
+
+
+@entry
+def zeCommandListReset(command_list: int) -> None:
+    own = find(CommandList, command_list)
+    require(own.queue is None, ze.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE, "the command list is an immediate one")
+    own.operations.clear()
+    own.is_closed = False
+
+
+@entry
+def zeCommandListHostSynchronize(command_list: int, timeout: int) -> None:
+    finish(_immediate(command_list).core, timeout)
+
+
+def _immediate(command_list: int) -> CommandQueue:
+    """The queue of an immediate list."""
+    queue = find(CommandList, command_list).queue
+    require(queue, ze.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE, "the command list is no immediate one")
+    assert queue is not None
+    return queue
+
+
+@entry
+def zeCommandListImmediateAppendCommandListsExp(
+    command_list: int, count: int, lists: int, signal: int, wait_count: int, waits: int
+) -> None:
+    own = find(CommandList, command_list)
+    queue = _immediate(command_list)
+    given = find_all(CommandList, lists, count)
+    states, event = awaited(wait_count, waits), find(ZeEvent, signal) if signal else None
+    _check_closed(given)
+    if states:
+        append_to(own, Operation(cl.CL_COMMAND_MARKER, _nothing), states, None)
+    for one in given:
+        one.submit(queue.core)
+    if event is not None:
+        append_to(own, Operation(cl.CL_COMMAND_MARKER, _nothing), (), event)
+    queue.finish_synchronous()
+
+
+@entry
+def zeCommandListGetDeviceHandle(command_list: int, target: int) -> None:
+    own = find(CommandList, command_list)
+    need(target)
+    host.write_size(target, own.device.handle)
+
+
+@entry
+def zeCommandListGetContextHandle(command_list: int, target: int) -> None:
+    own = find(CommandList, command_list)
+    need(target)
+    host.write_size(target, own.context.handle)
+
+
+@entry
+def zeCommandListGetOrdinal(command_list: int, target: int) -> None:
+    own = find(CommandList, command_list)
+    need(target)
+    host.write_u32(target, own.ordinal)
+
+
+@entry
+def zeCommandListGetFlags(command_list: int, target: int) -> None:
+    own = find(CommandList, command_list)
+    need(target)
+    host.write_u32(target, own.flags)
+
+
+@entry
+def zeCommandListIsImmediate(command_list: int, target: int) -> None:
+    own = find(CommandList, command_list)
+    need(target)
+    host.write(target, bytes([own.queue is not None]))
+
+
+@entry
+def zeCommandListImmediateGetIndex(command_list: int, target: int) -> None:
+    queue = _immediate(command_list)
+    need(target)
+    host.write_u32(target, queue.index)
+
+
+@entry
+def zeCommandListImmediateGetFlags(command_list: int, target: int) -> None:
+    queue = _immediate(command_list)
+    need(target)
+    host.write_u32(target, queue.flags)
+
+
+@entry
+def zeCommandListImmediateGetMode(command_list: int, target: int) -> None:
+    queue = _immediate(command_list)
+    need(target)
+    host.write_u32(target, queue.mode)
+
+
+@entry
+def zeCommandListImmediateGetPriority(command_list: int, target: int) -> None:
+    queue = _immediate(command_list)
+    need(target)
+    host.write_u32(target, queue.priority)
+
+
+@appends
+def zeCommandListAppendBarrier(own: CommandList) -> Operation:
+    return Operation(cl.CL_COMMAND_BARRIER, _nothing)
+
+
+@appends
+def zeCommandListAppendMemoryRangesBarrier(own: CommandList, count: int, sizes: int, ranges: int) -> Operation:
+    need(sizes, ranges)
+    host.read_sizes(ranges, count)
+    return Operation(cl.CL_COMMAND_BARRIER, _nothing)
+
+
+@entry
+def zeCommandListAppendSignalEvent(command_list: int, event: int) -> None:
+    own, told = find(CommandList, command_list), find(ZeEvent, event)
+    append_to(own, Operation(cl.CL_COMMAND_MARKER, _nothing), (), told)
+
+
+@entry
+def zeCommandListAppendWaitOnEvents(command_list: int, count: int, events: int) -> None:
+    own = find(CommandList, command_list)
+    need(events)
+    append_to(own, Operation(cl.CL_COMMAND_MARKER, _nothing), awaited(count, events), None)
+
+
+@entry
+def zeCommandListAppendEventReset(command_list: int, event: int) -> None:
+    own, told = find(CommandList, command_list), find(ZeEvent, event)
+    told.check_settable()
+
+    def work(queue: Queue) -> None:
+        told.state.change(cl.CL_QUEUED)
+
+    own.append(Operation(cl.CL_COMMAND_MARKER, work))
+
+
+@appends
+def zeCommandListAppendWriteGlobalTimestamp(own: CommandList, target: int) -> Operation:
+    need(target)
+    return Operation(cl.CL_COMMAND_MARKER, lambda queue: host.write_size(target, host_nanoseconds()))
+
+
+@appends
+def zeCommandListAppendQueryKernelTimestamps(
+    own: CommandList, count: int, events: int, target: int, offsets: int
+) -> Operation:
+    need(target)
+    given = find_all(ZeEvent, events, count)
+    size = ze_kernel_timestamp_result_t.bytes()
+    places = host.read_sizes(offsets, count) if offsets else tuple(size * n for n in range(count))
+    return Operation(cl.CL_COMMAND_MARKER, _writes_times(given, [target + place for place in places]))
+
+
+def _writes_times(events: list[ZeEvent], places: list[int]) -> Work:
+    def work(queue: Queue) -> None:
+        for event, place in zip(events, places, strict=True):
+            host.write(place, host.pack_sizes(event.state.times * 2))
+
+    return work
+
+
+@appends
+def zeCommandListAppendHostFunction(own: CommandList, function: int, user_data: int, extension: int) -> Operation:
+    need(function)
+    return Operation(cl.CL_COMMAND_NATIVE_KERNEL, lambda queue: host.call(function, "p", user_data or None))

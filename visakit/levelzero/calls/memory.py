@@ -1,0 +1,142 @@
+"""Memory that the program and kernels share, and reservations of addresses."""
+
+from __future__ import annotations
+
+from visakit.levelzero import ze
+from visakit.levelzero.calls import entry
+from visakit.levelzero.calls.contexts import context_device
+from visakit.levelzero.parameters import extensions, fill, find, flags, need, structure
+from visakit.levelzero.structures import (
+    ze_device_mem_alloc_desc_t,
+    ze_host_mem_alloc_desc_t,
+    ze_memory_allocation_properties_t,
+    ze_memory_free_ext_desc_t,
+)
+from visakit.runtime import cl, host, svm
+from visakit.runtime.context import Context
+from visakit.runtime.device import Device
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.queue import Queue, free_when_done
+from vsim.memory.memory import PAGE
+
+_DEVICE_FLAGS = (
+    ze.ZE_DEVICE_MEM_ALLOC_FLAG_BIAS_CACHED | ze.ZE_DEVICE_MEM_ALLOC_FLAG_BIAS_UNCACHED
+    | ze.ZE_DEVICE_MEM_ALLOC_FLAG_BIAS_INITIAL_PLACEMENT
+)  # fmt: skip
+_HOST_FLAGS = (
+    ze.ZE_HOST_MEM_ALLOC_FLAG_BIAS_CACHED | ze.ZE_HOST_MEM_ALLOC_FLAG_BIAS_UNCACHED
+    | ze.ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED | ze.ZE_HOST_MEM_ALLOC_FLAG_BIAS_INITIAL_PLACEMENT
+)  # fmt: skip
+_KINDS = {
+    cl.CL_MEM_TYPE_HOST_INTEL: ze.ZE_MEMORY_TYPE_HOST, cl.CL_MEM_TYPE_DEVICE_INTEL: ze.ZE_MEMORY_TYPE_DEVICE,
+    cl.CL_MEM_TYPE_SHARED_INTEL: ze.ZE_MEMORY_TYPE_SHARED,
+}  # fmt: skip
+
+
+def _device_desc(address: int) -> None:
+    given = structure(ze_device_mem_alloc_desc_t, address, ze.ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC)
+    extensions(address)
+    flags(given.flags, _DEVICE_FLAGS)
+
+
+def _host_desc(address: int) -> None:
+    given = structure(ze_host_mem_alloc_desc_t, address, ze.ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC)
+    extensions(address)
+    flags(given.flags, _HOST_FLAGS)
+
+
+def _allocate(context: Context, device: Device | None, size: int, alignment: int, kind: int, target: int) -> None:
+    need(target)
+    largest = max(d.maximum_allocation for d in context.devices)
+    require(0 < size <= largest, ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, f"{size} bytes; there are 1 to {largest}")
+    power = not alignment & (alignment - 1) and alignment <= svm.LARGEST_ALIGNMENT
+    require(power, ze.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, f"an alignment of {alignment}")
+    made = svm.allocate(context, size, alignment, kind, 0, device)
+    if made is None:
+        raise CallError(ze.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, "the system has no memory left")
+    host.write_size(target, made.address)
+
+
+@entry
+def zeMemAllocShared(
+    context: int, device_desc: int, host_desc: int, size: int, alignment: int, device: int, target: int
+) -> None:
+    own = find(Context, context)
+    _device_desc(device_desc)
+    _host_desc(host_desc)
+    chosen = context_device(context, device)[1] if device else None
+    _allocate(own, chosen, size, alignment, cl.CL_MEM_TYPE_SHARED_INTEL, target)
+
+
+@entry
+def zeMemAllocDevice(context: int, desc: int, size: int, alignment: int, device: int, target: int) -> None:
+    own, chosen = context_device(context, device)
+    _device_desc(desc)
+    _allocate(own, chosen, size, alignment, cl.CL_MEM_TYPE_DEVICE_INTEL, target)
+
+
+@entry
+def zeMemAllocHost(context: int, desc: int, size: int, alignment: int, target: int) -> None:
+    own = find(Context, context)
+    _host_desc(desc)
+    _allocate(own, None, size, alignment, cl.CL_MEM_TYPE_HOST_INTEL, target)
+
+
+def _free(context: int, pointer: int) -> None:
+    own = find(Context, context)
+    need(pointer)
+    there = free_when_done(own, pointer)
+    require(there, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"nothing was allocated at {pointer:#x}")
+
+
+@entry
+def zeMemFree(context: int, pointer: int) -> None:
+    _free(context, pointer)
+
+
+@entry
+def zeMemFreeExt(context: int, desc: int, pointer: int) -> None:
+    own = find(Context, context)
+    given = structure(ze_memory_free_ext_desc_t, desc, ze.ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC)
+    policies = ze.ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE
+    policies |= ze.ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE
+    if flags(given.freePolicy, policies) & ze.ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE:
+        for queue in list(own.queues):
+            if isinstance(queue, Queue):
+                queue.drain()
+    _free(context, pointer)
+
+
+@entry
+def zeMemGetAllocProperties(context: int, pointer: int, properties: int, device: int) -> None:
+    own = find(Context, context)
+    need(pointer)
+    number = ze.ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES
+    target = structure(ze_memory_allocation_properties_t, properties, number)
+    extensions(properties)
+    allocation = svm.find(own, pointer)
+    kind = ze.ZE_MEMORY_TYPE_UNKNOWN if allocation is None else _KINDS.get(allocation.kind, ze.ZE_MEMORY_TYPE_UNKNOWN)
+    identifier = 0 if allocation is None else allocation.address >> 32
+    fill(target, {"type": kind, "id": identifier, "pageSize": PAGE if allocation else 0})
+    if device:
+        whose = allocation.device.handle if allocation is not None and allocation.device is not None else 0
+        host.write_size(device, whose)
+
+
+@entry
+def zeMemGetAddressRange(context: int, pointer: int, base: int, size: int) -> None:
+    own = find(Context, context)
+    need(pointer)
+    allocation = svm.find(own, pointer)
+    if allocation is None:
+        raise CallError(ze.ZE_RESULT_ERROR_ADDRESS_NOT_FOUND, f"nothing was allocated at {pointer:#x}")
+    host.write_size(base, allocation.address)
+    host.write_size(size, allocation.size)
+
+
+@entry
+def zeMemGetPitchFor2dImage(context: int, device: int, width: int, height: int, element: int, pitch: int) -> None:
+    context_device(context, device)
+    need(pitch)
+    require(width and height and element, ze.ZE_RESULT_ERROR_INVALID_SIZE, "a size is 0")
+    host.write_size(pitch, width * element)

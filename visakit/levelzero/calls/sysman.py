@@ -1,0 +1,120 @@
+"""System management: the properties and the memory of devices, which runtimes ask for."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+import visakit
+from visakit.levelzero import ze
+from visakit.levelzero.calls import entry
+from visakit.levelzero.device_properties import device_properties, uuid
+from visakit.levelzero.parameters import extensions, fill, find, give_handles, need, structure
+from visakit.levelzero.structures import (
+    zes_device_properties_t,
+    zes_device_state_t,
+    zes_mem_properties_t,
+    zes_mem_state_t,
+    zes_pci_properties_t,
+)
+from visakit.runtime import host
+from visakit.runtime.device import Device, Platform, platform
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.objects import ApiObject
+from vsim.command.driver import machine_memory
+
+
+class MemoryModule(ApiObject):
+    """The memory of a device."""
+
+    invalid = ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
+    title = "memory module"
+
+    def __init__(self, device: Device) -> None:
+        super().__init__()
+        self.device = device
+
+
+@cache
+def _memory(device: Device) -> MemoryModule:
+    return MemoryModule(device)
+
+
+def _free_memory() -> int:
+    """Bytes of memory of this machine that nothing uses."""
+    return min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"), machine_memory())
+
+
+@entry
+def zesInit(flags: int) -> None:
+    require(not flags, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, f"flags {flags:#x}")
+    platform()
+
+
+@entry
+def zesDriverGet(count: int, drivers: int) -> None:
+    give_handles(count, drivers, [platform()])
+
+
+@entry
+def zesDeviceGet(driver: int, count: int, devices: int) -> None:
+    give_handles(count, devices, find(Platform, driver).devices)
+
+
+@entry
+def zesDeviceGetProperties(device: int, properties: int) -> None:
+    own = find(Device, device)
+    target = structure(zes_device_properties_t, properties, ze.ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES)
+    extensions(properties)
+    fill(target.core, device_properties(own, counts_cycles=False))
+    names = {name: b"unknown\0" for name in ("serialNumber", "boardNumber", "brandName")}
+    names |= {"modelName": bytes(target.core.name), "vendorName": b"visakit\0"}
+    fill(target, {"numSubdevices": 0, **names, "driverVersion": visakit.__version__.encode() + b"\0"})
+
+
+@entry
+def zesDeviceGetState(device: int, state: int) -> None:
+    find(Device, device)
+    fill(structure(zes_device_state_t, state, ze.ZES_STRUCTURE_TYPE_DEVICE_STATE), {"reset": 0, "repaired": 0})
+
+
+@entry
+def zesDevicePciGetProperties(device: int, properties: int) -> None:
+    own = find(Device, device)
+    target = structure(zes_pci_properties_t, properties, ze.ZES_STRUCTURE_TYPE_PCI_PROPERTIES)
+    fill(target.address, {"domain": 0, "bus": 3 + own.index, "device": 0, "function": 0})
+    fill(target.maxSpeed, {"gen": -1, "width": -1, "maxBandwidth": -1})
+    fill(target, {"haveBandwidthCounters": 0, "havePacketCounters": 0, "haveReplayCounters": 0})
+
+
+@entry
+def zesDeviceEnumMemoryModules(device: int, count: int, memory: int) -> None:
+    give_handles(count, memory, [_memory(find(Device, device))])
+
+
+@entry
+def zesMemoryGetProperties(memory: int, properties: int) -> None:
+    find(MemoryModule, memory)
+    target = structure(zes_mem_properties_t, properties, ze.ZES_STRUCTURE_TYPE_MEM_PROPERTIES)
+    values = {"type": ze.ZES_MEM_TYPE_DDR, "onSubdevice": 0, "subdeviceId": 0, "location": ze.ZES_MEM_LOC_SYSTEM}
+    fill(target, {**values, "physicalSize": machine_memory(), "busWidth": -1, "numChannels": -1})
+
+
+@entry
+def zesMemoryGetState(memory: int, state: int) -> None:
+    find(MemoryModule, memory)
+    target = structure(zes_mem_state_t, state, ze.ZES_STRUCTURE_TYPE_MEM_STATE)
+    fill(target, {"health": ze.ZES_MEM_HEALTH_OK, "free": _free_memory(), "size": machine_memory()})
+
+
+@entry
+def zesDriverGetDeviceByUuidExp(driver: int, low: int, high: int, device: int, on_part: int, part: int) -> None:
+    own = find(Platform, driver)
+    need(device, on_part, part)
+    wanted = host.pack_sizes([low, high])
+    found = next((d for d in own.devices if uuid(d) == wanted), None)
+    if found is None:
+        raise CallError(ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "no device has this identifier")
+    host.write_size(device, found.handle)
+    host.write(on_part, b"\0")
+    host.write_u32(part, 0)

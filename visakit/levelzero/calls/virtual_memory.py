@@ -1,0 +1,115 @@
+"""Reserved addresses and physical memory."""
+
+from __future__ import annotations
+
+from visakit.levelzero import ze
+from visakit.levelzero.calls import entry
+from visakit.levelzero.calls.contexts import context_device
+from visakit.levelzero.parameters import extensions, fill, find, flags, need, structure
+from visakit.levelzero.structures import ze_physical_mem_desc_t, ze_physical_mem_properties_t
+from visakit.levelzero.virtual_memory import (
+    PhysicalMemory,
+    access_at,
+    map_physical,
+    release,
+    reserve,
+    set_access,
+    unmap,
+    whole_pages,
+)
+from visakit.runtime import host
+from visakit.runtime.context import Context
+from visakit.runtime.errors import require
+from visakit.runtime.queue import free_when_done
+from vsim.memory.memory import PAGE
+
+_PLACES = ze.ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_DEVICE | ze.ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST
+
+
+def _checked(access: int) -> int:
+    known = access in (
+        ze.ZE_MEMORY_ACCESS_ATTRIBUTE_NONE, ze.ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE,
+        ze.ZE_MEMORY_ACCESS_ATTRIBUTE_READONLY,
+    )  # fmt: skip
+    require(known, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, f"the access {access}")
+    return access
+
+
+@entry
+def zeVirtualMemReserve(context: int, start: int, size: int, target: int) -> None:
+    own = find(Context, context)
+    need(target)
+    largest = max(d.maximum_allocation for d in own.devices)
+    require(whole_pages(size) <= largest, ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, f"there are up to {largest} bytes")
+    host.write_size(target, reserve(own, size))
+
+
+@entry
+def zeVirtualMemFree(context: int, pointer: int, size: int) -> None:
+    own = find(Context, context)
+    need(pointer)
+    release(own, pointer, size)
+    free_when_done(own, pointer)
+
+
+@entry
+def zeVirtualMemQueryPageSize(context: int, device: int, size: int, target: int) -> None:
+    context_device(context, device)
+    need(target)
+    host.write_size(target, PAGE)
+
+
+@entry
+def zeVirtualMemMap(context: int, pointer: int, size: int, memory: int, offset: int, access: int) -> None:
+    own, physical = find(Context, context), find(PhysicalMemory, memory)
+    need(pointer)
+    require(not offset % PAGE and not pointer % PAGE, ze.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, "it begins in a page")
+    map_physical(own, pointer, whole_pages(size), physical, offset, _checked(access))
+
+
+@entry
+def zeVirtualMemUnmap(context: int, pointer: int, size: int) -> None:
+    own = find(Context, context)
+    need(pointer)
+    unmap(own, pointer, whole_pages(size))
+
+
+@entry
+def zeVirtualMemSetAccessAttribute(context: int, pointer: int, size: int, access: int) -> None:
+    own = find(Context, context)
+    need(pointer)
+    whole_pages(size)
+    set_access(own, pointer, _checked(access))
+
+
+@entry
+def zeVirtualMemGetAccessAttribute(context: int, pointer: int, size: int, access: int, length: int) -> None:
+    own = find(Context, context)
+    need(pointer, access, length)
+    _, mapped, known = access_at(own, pointer)
+    host.write_u32(access, known)
+    host.write_size(length, mapped)
+
+
+@entry
+def zePhysicalMemCreate(context: int, device: int, desc: int, target: int) -> None:
+    own, _ = context_device(context, device)
+    given = structure(ze_physical_mem_desc_t, desc, ze.ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC)
+    extensions(desc)
+    flags(given.flags, _PLACES)
+    need(target)
+    host.write_size(target, PhysicalMemory(own, whole_pages(given.size)).handle)
+
+
+@entry
+def zePhysicalMemDestroy(context: int, memory: int) -> None:
+    find(Context, context)
+    find(PhysicalMemory, memory).release()
+
+
+@entry
+def zePhysicalMemGetProperties(context: int, memory: int, properties: int) -> None:
+    find(Context, context)
+    own = find(PhysicalMemory, memory)
+    target = structure(ze_physical_mem_properties_t, properties, ze.ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES)
+    fill(target, {"size": own.size})

@@ -1,0 +1,130 @@
+"""What Level Zero tells of a device: fields of structures and their values."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+
+from visakit.language.platforms import PLATFORMS
+from visakit.levelzero import ze
+from visakit.levelzero.parameters import fill
+from visakit.levelzero.structures import ze_device_ip_version_ext_t, ze_eu_count_ext_t
+from visakit.runtime.device import IMAGE_BUFFER, IMAGE_LAYERS, IMAGE_SIDE, VOLUME_SIDE, Device
+from visakit.runtime.models import DP4A
+from vsim.command.driver import machine_memory
+
+Values = Mapping[str, int | float | bytes]
+_VENDOR = 0x8086
+_INTEGRATED = ("skl", "icllp", "tgllp", "ptl")
+_MOST = 0xFFFF_FFFF
+_ALL_SIZES = 0xFFFF_FFFF_FFFF_FFFF
+
+
+def uuid(device: Device) -> bytes:
+    """The device's identifier: vendor, product, and its number among the devices."""
+    return struct.pack("<HHI8x", _VENDOR, device.model.hardware.device_id, 0)[:15] + bytes([device.index])
+
+
+def device_properties(device: Device, counts_cycles: bool) -> Values:
+    """The properties of a device.
+
+    Args:
+        counts_cycles: whether the resolution of timers is in cycles of a second, as since version 1.2, and not in
+            nanoseconds.
+    """
+    hardware = device.model.hardware
+    name = f"{device.name}: {PLATFORMS[device.name].title}, simulated"
+    return {
+        "type": ze.ZE_DEVICE_TYPE_GPU, "vendorId": _VENDOR, "deviceId": hardware.device_id,
+        "flags": ze.ZE_DEVICE_PROPERTY_FLAG_INTEGRATED if device.name in _INTEGRATED else 0,
+        "subdeviceId": 0, "coreClockRate": 1000, "maxMemAllocSize": device.maximum_allocation,
+        "maxHardwareContexts": 1 << 16, "maxCommandQueuePriority": 0, "numThreadsPerEU": hardware.threads,
+        "physicalEUSimdWidth": device.model.sub_groups[0], "numEUsPerSubslice": hardware.units,
+        "numSubslicesPerSlice": hardware.sub_slices, "numSlices": hardware.slices,
+        "timerResolution": 1_000_000_000 if counts_cycles else 1, "timestampValidBits": 64,
+        "kernelTimestampValidBits": 64, "uuid": uuid(device), "name": name.encode()[:255],
+    }  # fmt: skip
+
+
+def extended_properties(device: Device, stype: int, address: int) -> None:
+    """Fill a structure that extends another one, if it is known."""
+    hardware = device.model.hardware
+    if stype == ze.ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT:
+        fill(ze_device_ip_version_ext_t.at(address), {"ipVersion": hardware.ip_number})
+    elif stype == ze.ZE_STRUCTURE_TYPE_EU_COUNT_EXT:
+        fill(ze_eu_count_ext_t.at(address), {"numTotalEUs": hardware.all_units})
+
+
+def compute_properties(device: Device) -> Values:
+    """Sizes of groups."""
+    group, widths = device.model.group, device.model.sub_groups
+    values: dict[str, int | float | bytes] = {"maxTotalGroupSize": group, "maxSharedLocalMemory": device.model.local}
+    for axis in "XYZ":
+        values |= {f"maxGroupSize{axis}": group, f"maxGroupCount{axis}": _MOST}
+    return values | {"numSubGroupSizes": len(widths), "subGroupSizes": struct.pack(f"<{len(widths)}I", *widths)}
+
+
+def module_properties(device: Device) -> Values:
+    """Properties of programs and their numbers."""
+    model = device.model
+    supported = ze.ZE_DEVICE_MODULE_FLAG_FP16 | ze.ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS
+    supported |= ze.ZE_DEVICE_MODULE_FLAG_FP64 if model.has_double else 0
+    supported |= ze.ZE_DEVICE_MODULE_FLAG_DP4A if model.hardware.features & DP4A else 0
+    real = (
+        ze.ZE_DEVICE_FP_FLAG_DENORM | ze.ZE_DEVICE_FP_FLAG_INF_NAN | ze.ZE_DEVICE_FP_FLAG_ROUND_TO_NEAREST
+        | ze.ZE_DEVICE_FP_FLAG_ROUND_TO_ZERO | ze.ZE_DEVICE_FP_FLAG_ROUND_TO_INF | ze.ZE_DEVICE_FP_FLAG_FMA
+    )  # fmt: skip
+    return {
+        "spirvVersionSupported": 1 << 16 | 2, "flags": supported, "fp16flags": real,
+        "fp32flags": real | ze.ZE_DEVICE_FP_FLAG_ROUNDED_DIVIDE_SQRT, "fp64flags": real if model.has_double else 0,
+        "maxArgumentsSize": 2048, "printfBufferSize": 4 << 20, "nativeKernelSupported": bytes(16),
+    }  # fmt: skip
+
+
+def queue_group(device: Device) -> Values:
+    """The only group of queues: its queues do everything."""
+    every = (
+        ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE | ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY
+        | ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS
+    )  # fmt: skip
+    return {"flags": every, "maxMemoryFillPatternSize": _ALL_SIZES, "numQueues": 1}
+
+
+def memory_properties(device: Device) -> Values:
+    """The memory."""
+    return {
+        "flags": 0, "maxClockRate": 1000, "maxBusWidth": 64, "totalSize": machine_memory(),
+        "name": b"memory of the host",
+    }  # fmt: skip
+
+
+def memory_access(device: Device) -> Values:
+    """Accesses to the kinds of allocations; other memory of the program is not shared."""
+    every = ze.ZE_MEMORY_ACCESS_CAP_FLAG_RW | ze.ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC
+    every |= ze.ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT
+    kinds = ("host", "device", "sharedSingleDevice", "sharedCrossDevice")
+    return {**{f"{kind}AllocCapabilities": every for kind in kinds}, "sharedSystemAllocCapabilities": 0}
+
+
+def cache_properties(device: Device) -> Values:
+    """The cache."""
+    return {"flags": 0, "cacheSize": 4 << 20}
+
+
+def image_properties(device: Device) -> Values:
+    """Limits of images; 0 on devices without images."""
+    there = device.model.has_images
+    limits = {
+        "maxImageDims1D": IMAGE_SIDE, "maxImageDims2D": IMAGE_SIDE, "maxImageDims3D": VOLUME_SIDE,
+        "maxImageBufferSize": IMAGE_BUFFER, "maxImageArraySlices": IMAGE_LAYERS, "maxSamplers": 16,
+        "maxReadImageArgs": 128, "maxWriteImageArgs": 128,
+    }  # fmt: skip
+    return {name: limit if there else 0 for name, limit in limits.items()}
+
+
+def vector_widths(device: Device) -> Values:
+    """Widths of vectors, as OpenCL's driver names them."""
+    widths = {"char": 16, "short": 8, "int": 4, "long": 1, "float": 1, "half": 8}
+    widths["double"] = int(device.model.has_double)
+    names = [f"{side}_vector_width_{name}" for side in ("preferred", "native") for name in widths]
+    return {"vector_width_size": 0} | {name: widths[name.rpartition("_")[2]] for name in names}

@@ -1,0 +1,63 @@
+"""Calls of the program: a refusal becomes a result, and no other exception leaves Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TextIO
+
+from visakit.levelzero import ze
+from visakit.levelzero.calls import Call, load
+from visakit.levelzero.errors import result_of
+from visakit.levelzero.interface import served_points
+from visakit.runtime.errors import CallError
+from visakit.runtime.interface import EntryPoint
+from visakit.runtime.objects import cells, note_call
+from visakit.runtime.settings import watches_races
+from visakit.runtime.tracing import Export, Trace, mistake, note_reason, open_trace, traced
+
+
+def exports(trace: TextIO | None = None) -> dict[str, Export]:
+    """All functions that Python serves, by name.
+
+    Args:
+        trace: gets a line for each call.
+    """
+    calls = load()
+    served = served_points()
+    made = {point.name: _guarded(point, calls[point.name]) for point in served}
+    if trace is not None:
+        lines = Trace(trace)
+        made = {point.name: traced(point, made[point.name], lines, ze.STATUS_NAMES) for point in served}
+    return made
+
+
+def _guarded(point: EntryPoint, function: Call) -> Export:
+    """A call that gives a result in every case; a function that gives an object gives null for a refusal."""
+    name, gives_object = point.name, point.result == "ptr"
+
+    def call(*given: int) -> int:
+        note_call(name)
+        try:
+            made = function(*given)
+        except CallError as problem:
+            note_reason(problem.reason)
+            return 0 if gives_object else result_of(problem.status)
+        except BaseException as error:
+            return 0 if gives_object else result_of(mistake(name, error))
+        return made or 0
+
+    return call
+
+
+def connect(define: Callable[[str, Export], None], show_states: Callable[[int, int, int], None]) -> None:
+    """Make the functions of a library ours.
+
+    Args:
+        define: registers a function for the library's callback of a name.
+        show_states: lets C answer whether objects are done; it gets begin, end and size of handles.
+    """
+    trace = open_trace()
+    for name, function in exports(trace).items():
+        define(name, function)
+    if trace is None and not watches_races():  # Traces have all calls, and races depend on what the program waits for.
+        show_states(cells().start, cells().stop, cells().step)

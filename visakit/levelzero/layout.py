@@ -1,0 +1,45 @@
+"""Structures in the memory of the program, by the layout of their fields."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Mapping
+from typing import Any, Self
+
+_TYPES: dict[str, Any] = {  # ctypes has no common type for what multiplies.
+    "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
+    "i32": ctypes.c_int32, "i64": ctypes.c_int64, "f32": ctypes.c_float, "f64": ctypes.c_double,
+}  # fmt: skip
+_FIELD = re.compile(r"(\w+)(?:\[(\d+)\])? (\w+)")
+
+
+def fields(names: Mapping[str, Any], layout: str) -> list[tuple[str, Any]]:  # ctypes has no better type for both.
+    """Fields of a structure: of each its type, perhaps a count in brackets, and its name.
+
+    Args:
+        names: of structures that may be fields.
+    """
+    found = []
+    for kind, count, name in _FIELD.findall(layout):
+        element = _TYPES.get(kind) or names[kind]
+        found.append((name, element * int(count) if count else element))
+    return found
+
+
+class Structure(ctypes.Structure):
+    """A structure of C. Pointers and handles are numbers."""
+
+    @classmethod
+    def at(cls, address: int) -> Self:
+        """The structure at an address, in place."""
+        return cls.from_address(address)
+
+    @classmethod
+    def bytes(cls) -> int:
+        """Its size."""
+        return ctypes.sizeof(cls)
+
+    def place(self, name: str) -> int:
+        """The address of a field."""
+        return ctypes.addressof(self) + int(getattr(type(self), name).offset)

@@ -1,0 +1,106 @@
+"""Memory of the process at an address that was chosen before, which kernels and the program know by the same number."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from dataclasses import dataclass, field
+from functools import cache
+
+from visakit.runtime import cl
+from visakit.runtime.objects import ApiObject
+from visakit.runtime.order import Turn
+from vsim.memory.memory import PAGE, Buffer
+
+_FIXED = 0x100000
+"""``MAP_FIXED_NOREPLACE``: there or not at all."""
+_REPLACE = 0x10
+"""``MAP_FIXED``: in the place of what is mapped there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """An allocation.
+
+    Attributes:
+        kind: Intel's number for host, device or shared memory; unknown for SVM.
+        mapped: accesses of the program to mapped parts, by the address of the part.
+    """
+
+    buffer: Buffer
+    kind: int
+    flags: int
+    device: ApiObject | None
+    mapped: dict[int, list[Turn]] = field(default_factory=dict)
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether the program may use it without mapping it."""
+        return bool(self.flags & cl.CL_MEM_SVM_FINE_GRAIN_BUFFER) or self.kind != cl.CL_MEM_TYPE_UNKNOWN_INTEL
+
+    @property
+    def address(self) -> int:
+        """Its address for the program and kernels."""
+        return self.buffer.address
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return self.buffer.size
+
+
+class _System:
+    """The functions of the system that map memory at an address."""
+
+    def __init__(self) -> None:
+        library = ctypes.CDLL(None, use_errno=True)
+        self.map, self.unmap = library.mmap, library.munmap
+        self.map.restype = ctypes.c_void_p
+        self.map.argtypes = [
+            ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long,
+        ]  # fmt: skip
+        self.unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+
+def readable(size: int) -> int:
+    """Readable bytes of an allocation of a size: a device maps whole pages."""
+    return -(-size // PAGE) * PAGE
+
+
+@cache
+def _system() -> _System:
+    return _System()
+
+
+def map_memory(address: int, size: int) -> bool:
+    """Whether memory could be mapped at an address; the program may use the address."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _FIXED
+    mapped = _system().map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+    if mapped is not None and mapped != address and mapped != ctypes.c_void_p(-1).value:
+        _system().unmap(mapped, size)  # An old system, which takes the address for a wish.
+    return bool(mapped == address)
+
+
+def map_file(address: int, size: int, file: int, offset: int) -> bool:
+    """Whether a part of a file could be mapped over memory that is mapped at an address."""
+    flags = mmap.MAP_SHARED | _REPLACE
+    mapped = _system().map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, file, offset)
+    return bool(mapped == address)
+
+
+def map_zeros(address: int, size: int) -> bool:
+    """Whether zeros could be mapped over memory that is mapped at an address."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _REPLACE
+    return bool(_system().map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0) == address)
+
+
+def unmap_memory(address: int, size: int) -> None:
+    """Give memory back that was mapped."""
+    _system().unmap(address, size)
+
+
+def free_all(shared: dict[int, Shared]) -> None:
+    """Free the remaining allocations of a context that is destroyed."""
+    while shared:
+        _, allocation = shared.popitem()
+        unmap_memory(allocation.address, allocation.buffer.room)

@@ -1,0 +1,77 @@
+"""Contexts: devices with memory and programs in one simulated address space."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import weakref
+from collections.abc import Sequence
+
+from visakit.diagnostics import Diagnostic, render
+from visakit.runtime import cl, host
+from visakit.runtime.allocation import Shared, free_all
+from visakit.runtime.device import Device
+from visakit.runtime.errors import require
+from visakit.runtime.objects import ApiObject
+from visakit.runtime.order import Order
+from visakit.runtime.settings import watches_races
+from visakit.runtime.texts import in_files
+from vsim.memory.memory import AddressSpace
+
+
+class Context(ApiObject):
+    """Devices whose queues share memory and programs.
+
+    Attributes:
+        space: where buffers and the data of programs have their addresses.
+        shared: allocations that the program and kernels know by the same address, by that.
+        allocations: how many there have been.
+        queues: the live queues.
+        order: which commands come before which, where races of launches are looked for.
+        notify: a function of the program that receives errors, and its user data; 0 for none.
+    """
+
+    invalid = cl.CL_INVALID_CONTEXT
+    title = "context"
+
+    def __init__(self, devices: Sequence[Device], properties: bytes = b"", notify: tuple[int, int] = (0, 0)) -> None:
+        super().__init__()
+        self.devices = list(dict.fromkeys(devices))
+        self.properties = properties
+        self.notify = notify
+        self.space = AddressSpace()
+        self.shared: dict[int, Shared] = {}
+        self.allocations = 0
+        self.queues: weakref.WeakSet[ApiObject] = weakref.WeakSet()
+        self.order = Order() if watches_races() else None
+        shared = self.shared
+        self.at_end(lambda: free_all(shared))
+
+    def device(self, handle: int) -> Device:
+        """A device of the context."""
+        device = Device.find(handle)
+        require(device in self.devices, cl.CL_INVALID_DEVICE, "the device is not of the context")
+        return device
+
+    def devices_at(self, address: int, count: int) -> list[Device]:
+        """Devices of the context in an array of handles; all of them for no array."""
+        require(bool(address) == bool(count), cl.CL_INVALID_VALUE, "an array of devices and its length belong together")
+        return [self.device(handle) for handle in host.read_sizes(address, count)] if address else self.devices
+
+    def report_all(self, diagnostics: Sequence[Diagnostic]) -> None:
+        """:meth:`report` diagnostics; the texts that they cite are in files then."""
+        self.report(render(in_files(diagnostics)))
+
+    def report(self, message: str) -> None:
+        """Report an error outside of calls to the user, and to the program's callback."""
+        say(message)
+        function, user_data = self.notify
+        if function:
+            host.call(function, "ppsp", message.encode("utf-8", "surrogateescape") + b"\0", None, 0, user_data or None)
+
+
+def say(message: str) -> None:
+    """Write to standard error, which not every program has, or can be written to."""
+    with contextlib.suppress(OSError, ValueError):
+        if sys.stderr is not None:
+            print(message, file=sys.stderr, flush=True)

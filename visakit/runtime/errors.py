@@ -1,0 +1,55 @@
+"""How a call is refused."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+
+from visakit.diagnostics import VisaError
+
+
+class CallError(Exception):
+    """A call that fails with a status of OpenCL, without an effect.
+
+    Attributes:
+        status: the negative number that the program gets.
+        reason: the reason in words, for the trace.
+    """
+
+    def __init__(self, status: int, reason: str = "") -> None:
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+
+class PartialSuccess(CallError):
+    """A call that gives an object and a status other than success, too.
+
+    Attributes:
+        handle: the object that the program gets.
+    """
+
+    def __init__(self, handle: int, status: int) -> None:
+        super().__init__(status)
+        self.handle = handle
+
+
+def require(condition: object, status: int, reason: str = "") -> None:
+    """Refuse a call unless a condition holds."""
+    if not condition:
+        raise CallError(status, reason)
+
+
+def interrupted(interrupt: BaseException) -> None:
+    """Say to the program, if it is one in Python, that it was interrupted while it called the driver.
+
+    Nothing may leave a call but its status, so the interrupt comes again when the call is over.
+    """
+    if isinstance(interrupt, KeyboardInterrupt):
+        again = threading.Timer(0.02, _thread.interrupt_main)
+        again.daemon = True
+        again.start()
+
+
+def first_message(error: VisaError) -> str:
+    """The first line of an error, without its place."""
+    return error.diagnostics[0].message

@@ -1,0 +1,208 @@
+"""Events: status of commands, waiting threads, and callbacks."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from visakit.runtime import cl
+from visakit.runtime.context import Context
+from visakit.runtime.device import host_nanoseconds
+from visakit.runtime.errors import CallError, require
+from visakit.runtime.objects import ApiObject
+from visakit.runtime.order import Turn
+
+CHANGED = threading.Condition()
+"""Held while the status of an event changes; waiting threads wait on it."""
+RUNNING = threading.local()
+"""``command``: whether the thread is running one."""
+_has_ended = False
+Callback = Callable[[int], None]
+"""Is told the status."""
+
+
+class Awaited(Protocol):
+    """Something that commands and the program wait for: an event.
+
+    Attributes:
+        turn: the place of the command that completes it in the order of commands; None if the program does.
+    """
+
+    turn: Turn | None
+
+    @property
+    def status(self) -> int:
+        """The status; negative if it went wrong."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing waits for it any more."""
+
+
+class CommandQueue(ApiObject):
+    """A queue, as events see it."""
+
+    @property
+    def is_profiling(self) -> bool:
+        """Whether the program may ask for times."""
+        raise NotImplementedError
+
+    def help_until(self, event: Awaited) -> None:
+        """Run ready commands in the caller's thread, until a command is over or another thread runs it."""
+        raise NotImplementedError
+
+
+class Event(ApiObject):
+    """The state of a command.
+
+    Attributes:
+        queue: of the command; None for a user event, which the program itself completes.
+        status: queued, submitted, running, complete, or a negative status of a failed command.
+        turn: the place of the command in the order of commands, for the check of races; None without it.
+        times: when it became each of these, in nanoseconds.
+    """
+
+    invalid = cl.CL_INVALID_EVENT
+    title = "event"
+
+    def __init__(self, context: Context, command_type: int, queue: CommandQueue | None = None) -> None:
+        super().__init__()
+        self.context, self.command_type, self.queue = context, command_type, queue
+        self.status: int = cl.CL_QUEUED if queue is not None else cl.CL_SUBMITTED
+        self.times = [host_nanoseconds(), 0, 0, 0]
+        self.callbacks: list[tuple[int, Callback]] = []
+        self.turn: Turn | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the command has run, or never will."""
+        return self.status <= cl.CL_COMPLETE
+
+    def advance(self, status: int) -> None:
+        """Advance the status, and call the callbacks of it. The status never goes back."""
+        with CHANGED:
+            if status >= self.status:
+                return
+            self._note(status)
+            due = [c for at, c in self.callbacks if status <= at] if self.callbacks else []
+            if due:
+                self.callbacks = [entry for entry in self.callbacks if status > entry[0]]
+            if status <= cl.CL_COMPLETE:
+                CHANGED.notify_all()
+        for callback in due:
+            callback(status)
+
+    def _note(self, status: int) -> None:
+        now = host_nanoseconds()
+        step = cl.CL_QUEUED - max(status, cl.CL_COMPLETE)
+        for earlier in range(step + 1):
+            self.times[earlier] = self.times[earlier] or now
+        self.status = status
+
+    def when(self, status: int, callback: Callback) -> None:
+        """Register a callback for a status of the command; it is called at once if the command has reached it."""
+        with CHANGED:
+            if self.status > status:
+                self.callbacks.append((status, callback))
+                return
+        callback(min(self.status, status))
+
+    def wait(self) -> None:
+        """Wait until the command is over.
+
+        A thread that runs a command does not wait, as that could be for its own command: Python's collector may run
+        destructors of the program in it, which free memory or release queues.
+
+        Raises:
+            CallError: the process ends, and the command with it.
+        """
+        if getattr(RUNNING, "command", False):
+            return
+        if self.queue is not None:
+            self.queue.help_until(self)
+        with CHANGED:
+            while not self.is_over:
+                require(not _has_ended, cl.CL_OUT_OF_RESOURCES, "the process ends")
+                CHANGED.wait()
+            self.seen()
+
+    def seen(self) -> int:
+        """The program sees the status; gives it."""
+        order = self.context.order
+        if order is not None and self.is_over:
+            with CHANGED:
+                order.seen([self.turn])
+        return self.status
+
+
+def wait_within(awaited: Awaited, nanoseconds: int) -> bool:
+    """Wait for a time until something is over; whether it is. A thread that runs a command does not wait.
+
+    Raises:
+        CallError: the process ends.
+    """
+    end = host_nanoseconds() + nanoseconds
+    with CHANGED:
+        while not awaited.is_over:
+            require(not _has_ended, cl.CL_OUT_OF_RESOURCES, "the process ends")
+            left = end - host_nanoseconds()
+            if left <= 0 or getattr(RUNNING, "command", False):
+                return False
+            CHANGED.wait(min(left / 1e9, threading.TIMEOUT_MAX))
+    return True
+
+
+def let_go() -> None:
+    """The process ends: waiting threads return, and no command begins."""
+    global _has_ended
+    with CHANGED:
+        _has_ended = True
+        CHANGED.notify_all()
+
+
+def has_ended() -> bool:
+    """Whether the process ends."""
+    return _has_ended
+
+
+if hasattr(os, "register_at_fork"):
+    # Whoever held it is not there.
+    os.register_at_fork(after_in_child=lambda: CHANGED.__init__(threading.RLock()))  # type: ignore[misc]
+
+
+def find_events(address: int, count: int, context: Context | None = None) -> list[Event]:
+    """The events of a wait list.
+
+    Raises:
+        CallError: it is no such list, or an event is of another context.
+    """
+    if not address and not count:
+        return []
+    require(address and count, cl.CL_INVALID_EVENT_WAIT_LIST, "a wait list and its length belong together")
+    try:
+        events = Event.find_all(address, count)
+    except CallError as problem:
+        raise CallError(cl.CL_INVALID_EVENT_WAIT_LIST, problem.reason) from None
+    contexts = {e.context for e in events} | ({context} if context else set())
+    require(len(contexts) == 1, cl.CL_INVALID_CONTEXT, "events are of different contexts")
+    return events
+
+
+def wait_for(events: Iterable[Event]) -> None:
+    """Wait for all events.
+
+    Raises:
+        CallError: one of the commands failed.
+    """
+    given = list(events)
+    for event in given:
+        event.wait()
+    if any(event.status < 0 for event in given):
+        raise CallError(cl.CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "a command that was waited for failed")
+
+
+def failed(events: Sequence[Awaited]) -> bool:
+    """Whether one of them went wrong."""
+    return any(event.status < 0 for event in events)

@@ -1,0 +1,73 @@
+"""Memory that kernels and the program know by the same address: SVM, and Intel's unified shared memory.
+
+The simulated address of such memory is chosen as that of any buffer, and memory of the process is mapped there.
+"""
+
+from __future__ import annotations
+
+from visakit.runtime import cl, host
+from visakit.runtime.allocation import Shared, map_memory, readable, unmap_memory
+from visakit.runtime.context import Context
+from visakit.runtime.device import Device
+from visakit.runtime.errors import require
+from visakit.runtime.objects import current_call
+
+_WORDS = {
+    cl.CL_MEM_TYPE_UNKNOWN_INTEL: "SVM", cl.CL_MEM_TYPE_HOST_INTEL: "host", cl.CL_MEM_TYPE_DEVICE_INTEL: "device",
+    cl.CL_MEM_TYPE_SHARED_INTEL: "shared",
+}  # fmt: skip
+"""The name of allocations in reports."""
+_TRIES = 64
+_ADDRESSES = 1 << 47
+"""Where addresses of a process end."""
+LARGEST_ALIGNMENT = 1 << 16
+"""Where buffers begin in their slots."""
+
+
+def allocate(
+    context: Context, size: int, alignment: int, kind: int = cl.CL_MEM_TYPE_UNKNOWN_INTEL, flags: int = 0,
+    device: Device | None = None,
+) -> Shared | None:  # fmt: skip
+    """New memory, zero; None if the system has none left, or the alignment is invalid."""
+    largest = max(d.maximum_allocation for d in context.devices)
+    if not 0 < size <= largest or alignment & (alignment - 1) or alignment > LARGEST_ALIGNMENT:
+        return None
+    room = readable(size)
+    for _ in range(_TRIES):
+        address = context.space.reserve(size)
+        if map_memory(address, room):
+            context.allocations += 1
+            name = f"{_WORDS[kind]} allocation {context.allocations}, made by {current_call()}"
+            buffer = context.space.allocate(name, host.view(address, size), address=address, room=room)
+            allocation = Shared(buffer, kind, flags, device)
+            context.shared[address] = allocation
+            return allocation
+    return None
+
+
+def find(context: Context, pointer: int) -> Shared | None:
+    """The allocation that a pointer is in."""
+    buffer = context.space.slots.get(pointer >> 32)
+    allocation = context.shared.get(buffer.address) if buffer is not None else None
+    inside = allocation is not None and allocation.address <= pointer < allocation.address + allocation.size
+    return allocation if inside else None
+
+
+def give_back(context: Context, found: Shared) -> None:
+    """Give an allocation back when no kernel of the context is running."""
+    with context.space.running:
+        context.space.free(found.buffer)
+        unmap_memory(found.address, found.buffer.room)
+
+
+def check_range(context: Context, pointer: int, size: int) -> None:
+    """Refuse a range that begins in an allocation and exceeds it; other memory belongs to the program."""
+    allocation = find(context, pointer)
+    room = _ADDRESSES - pointer if allocation is None else allocation.address + allocation.size - pointer
+    require(size <= room, cl.CL_INVALID_VALUE, f"{size} bytes at {pointer:#x}, of which {room} are there")
+
+
+def check_pointer(context: Context, pointer: int) -> None:
+    """Refuse a pointer for kernels to memory that they do not know."""
+    known = not pointer or find(context, pointer) is not None
+    require(known, cl.CL_INVALID_ARG_VALUE, f"{pointer:#x} is in no memory that was allocated for kernels")

@@ -1,0 +1,61 @@
+"""The Debug Adapter Protocol over standard input and output, or a port."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Mapping
+
+from visakit.commands.reporting import say
+from visakit.diagnostics import UsageError
+from vsim.command.debugger import debugged
+from vsim.command.driver import CommandLine
+from vsim.debug.dap import Server
+from vsim.debug.session import Session
+from vsim.sources.loading import load_program
+
+WORDS = ("program", "launch", "kernel", "globalSize", "localSize", "platform", "buildOptions", "replay", "schedule",
+         "check", "cwd")  # fmt: skip
+"""Arguments of ``launch`` that are texts, as the options of ``visakit debug``; ``args`` is a list, as ``--arg``."""
+
+
+def open_session(arguments: Mapping[str, object]) -> Session:
+    """The session that the arguments of ``launch`` describe.
+
+    Raises:
+        VisaError: they do not describe any.
+    """
+    words: dict[str, str] = {}
+    for name in WORDS:
+        value = arguments.get(name)
+        if value is not None and not isinstance(value, str):
+            raise UsageError(f"'{name}' is a text, found {type(value).__name__}")
+        words[name] = value or ""
+    given = arguments.get("args") or []
+    if not isinstance(given, list) or not all(isinstance(a, str) for a in given):
+        raise UsageError("'args' is a list of texts NAME=VALUE")
+    if words["cwd"]:
+        os.chdir(words["cwd"])
+    options = words["buildOptions"]
+    if words["program"].endswith(".cl") and "-g" not in options.split():
+        options = f"{options} -g".strip()
+    captured, loaded = load_program(
+        words["program"] or None, words["replay"] or None, words["platform"] or None, options, None
+    )
+    line = CommandLine(
+        *(words["launch"] or None, words["kernel"], words["globalSize"] or None, words["localSize"] or None, given),
+        captured,
+    )
+    return debugged(loaded, line, True, words["schedule"] or None, words["check"])
+
+
+def serve(port: int | None) -> int:
+    """Answer an editor: over standard input and output, or the first one that connects to a port of this machine."""
+    if port is None:
+        return Server(sys.stdin.buffer, sys.stdout.buffer, open_session).run()
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        say(f"waiting on port {listener.getsockname()[1]}")
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rb") as source, connection.makefile("wb") as sink:
+            return Server(source, sink, open_session).run()

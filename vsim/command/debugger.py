@@ -1,0 +1,172 @@
+"""The launches of a command line for the debugger, and the debugger itself, with or without a prompt."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import NamedTuple
+
+from visakit.commands.reporting import say
+from visakit.files import read_text
+from visakit.waiting import is_terminal
+from vsim.checks.selection import Wanted
+from vsim.command import driver
+from vsim.command.driver import CommandLine
+from vsim.command.session import Results, Session
+from vsim.debug.console import Console
+from vsim.debug.session import Session as DebugSession
+from vsim.launch.launch import Launch
+from vsim.launch.options import LaunchOptions
+from vsim.launch.schedule import Schedule
+from vsim.program import Program
+from vsim.sources.programs import Loaded, linked
+
+PROMPT = "(visakit) "
+
+
+class Scripts(NamedTuple):
+    """What runs before the prompt, or instead of it."""
+
+    files: Sequence[str] = ()
+    commands: Sequence[str] = ()
+    is_batch: bool = False
+
+
+class _Launches(Session):
+    """Notes the launches of a command line, and runs none."""
+
+    def __init__(self, program: Program, allow_paths: bool) -> None:
+        super().__init__(program, Results(), output=sys.stdout, allow_paths=allow_paths)
+        self.launches: list[Launch] = []
+
+    def run_one(self, launch: Launch, where: str, index: int = 0) -> None:
+        self.launches.append(launch)
+
+
+def launches_of(program: Program, name: str, line: CommandLine, allow_paths: bool) -> list[Launch]:
+    """The launches of a command line.
+
+    Args:
+        name: of the program.
+
+    Raises:
+        VisaError: as of :func:`vsim.command.driver.run_launches`.
+    """
+    session = _Launches(program, allow_paths)
+    if line.captured is not None:
+        from vsim.sources.replay import Tolerance, replayed
+
+        return [replayed(line.captured, program, Tolerance(line.relative, line.absolute)).launch]
+    driver.run_launches(session, name, line)
+    return session.launches
+
+
+def debugged(
+    loaded: Loaded, line: CommandLine, allow_paths: bool, schedule: str | None = None, check: Wanted = ""
+) -> DebugSession:
+    """A debugging session for the launches of a command line.
+
+    Raises:
+        VisaError: the program or a launch is wrong.
+    """
+    program = Program(linked(loaded))
+    program.memory.limit = driver.machine_memory()
+    return _debugged(program, loaded.name, line, allow_paths, schedule, check)
+
+
+def _debugged(
+    program: Program,
+    name: str,
+    line: CommandLine,
+    allow_paths: bool,
+    schedule: Schedule | str | None,
+    check: Wanted,
+) -> DebugSession:
+    return DebugSession(program, launches_of(program, name, line, allow_paths), schedule=schedule, check=check)
+
+
+def debug_command_line(
+    program: Program, name: str, line: CommandLine, allow_paths: bool, options: LaunchOptions
+) -> int:
+    """Debug the launches of the command ``vsim`` at a prompt.
+
+    Raises:
+        VisaError: a launch is wrong.
+    """
+    schedule, check = options.get("schedule"), options.get("check", "")
+    return debug(_debugged(program, name, line, allow_paths, schedule, check), Scripts())
+
+
+def debug(session: DebugSession, scripts: Scripts) -> int:
+    """Debug: run scripts, then lines from standard input unless it is a batch; 1 if a script was wrong.
+
+    Raises:
+        FileError: a script cannot be read.
+    """
+    is_prompt = is_terminal(sys.stdin)
+    console = Console(session, _say, is_terminal(sys.stdout) and "NO_COLOR" not in os.environ, say)
+    with _interrupts(session):
+        for path in scripts.files:
+            if not _run_script(console, read_text(path).splitlines(), path):
+                return 1
+        if scripts.commands and not _run_script(console, scripts.commands, "--command"):
+            return 1
+        if not scripts.is_batch and not console.has_ended:
+            for text in _lines(console, is_prompt):
+                console.run(text)
+                sys.stdout.flush()
+                if console.has_ended:
+                    break
+    return int(console.failed and not is_prompt)
+
+
+def _run_script(console: Console, lines: Sequence[str], name: str) -> bool:
+    return console.script(_echoed(lines), name)
+
+
+def _echoed(lines: Sequence[str]) -> Iterator[str]:
+    """Lines, each shown as if it were typed."""
+    for line in lines:
+        if line.strip():
+            _say(PROMPT + line.strip())
+        yield line
+
+
+def _say(text: str) -> None:
+    print(text)
+
+
+def _lines(console: Console, is_prompt: bool) -> Iterator[str]:
+    """Lines that the user types, or of a pipe."""
+    if is_prompt:
+        from vsim.command.prompt import typed_lines
+
+        yield from typed_lines(console, PROMPT)
+        return
+    for line in sys.stdin:
+        if line.strip():
+            _say(PROMPT + line.strip())
+        yield line
+
+
+@contextmanager
+def _interrupts(session: DebugSession) -> Iterator[None]:
+    """An interrupt stops the launch, and not the debugger."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        session.execution.interrupt = True
+
+    old = signal.getsignal(signal.SIGINT)
+    try:
+        signal.signal(signal.SIGINT, stop)
+    except ValueError:  # No thread but the main one may.
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, old)

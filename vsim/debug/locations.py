@@ -1,0 +1,84 @@
+"""Where values are: bytes of registers, bits of predicates, bytes of memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vsim.debug.footprints import ADDRESS, FILE, MEMORY, PREDICATE, Holder
+from vsim.debug.memory_log import host_address
+from vsim.engines.numpy.registers import RegisterFile, RegisterKind
+from vsim.engines.numpy.threads import HardwareThreads
+from vsim.launch.arrays import Array, Bytes, DType
+
+
+@dataclass(frozen=True)
+class Location:
+    """Elements of a type somewhere.
+
+    Attributes:
+        holder: what has them.
+        columns: bytes of each element there, elements x bytes; of memory rows x elements x bytes of ``data``.
+        rows: the threads of the batch, by row.
+        data: the memory.
+        name: of the memory in messages.
+    """
+
+    holder: Holder
+    columns: Array
+    dtype: DType
+    rows: Array
+    data: Bytes | None = None
+    name: str = ""
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether it is memory, and no register."""
+        return self.holder.kind == MEMORY
+
+    def wanted(self, row: int) -> Array:
+        """The bytes (of predicates bits) of a thread, as :meth:`vsim.debug.footprints.Use.elements` wants them."""
+        if self.data is None:
+            return self.columns.reshape(-1)
+        n = int(np.flatnonzero(self.rows == row)[0]) if len(self.columns) > 1 else 0
+        found: Array = self.columns[n].reshape(-1) + host_address(self.data)
+        return found
+
+    def write(self, threads: HardwareThreads, values: Array) -> None:
+        """Change the elements of all rows: rows x elements, or one row for all."""
+        for n, row in enumerate(self.rows.tolist()):
+            own = np.ascontiguousarray(values[n if len(values) > 1 else 0])
+            own = np.broadcast_to(own, self.columns.shape[-2])
+            if self.data is not None:
+                columns = self.columns[n if len(self.columns) > 1 else 0]
+                self.data[columns] = np.ascontiguousarray(own).view(np.uint8).reshape(columns.shape)
+            else:
+                self._write_register(threads, row, own)
+
+    def _write_register(self, threads: HardwareThreads, row: int, values: Array) -> None:
+        target = array_of(self.holder, threads)
+        if self.holder.kind in (PREDICATE, ADDRESS):
+            target[row, self.columns[:, 0]] = values
+        else:
+            target[row, self.columns] = np.ascontiguousarray(values).view(np.uint8).reshape(self.columns.shape)
+
+
+def array_of(holder: Holder, threads: HardwareThreads) -> Array:
+    """The array behind a holder that is no memory, with a row for each thread."""
+    if holder.owner is None:
+        return threads.predefined(holder.kind)
+    kinds = {FILE: RegisterKind.FILE, PREDICATE: RegisterKind.PREDICATE, ADDRESS: RegisterKind.ADDRESS}
+    kind = kinds.get(holder.kind, RegisterKind.VARIABLE)
+    number = 0 if holder.kind == FILE else holder.number if kind is not RegisterKind.VARIABLE else holder.kind
+    return holder.owner.arrays[kind, number]
+
+
+def shadow_of(holder: Holder) -> Array | None:
+    """The shadow of a holder: which bits are undefined; None where nothing watches that."""
+    shadow: RegisterFile | None = None if holder.owner is None else holder.owner.shadow
+    if shadow is None or holder.kind in (ADDRESS, MEMORY):
+        return None
+    kind = {FILE: RegisterKind.FILE, PREDICATE: RegisterKind.PREDICATE}.get(holder.kind, RegisterKind.VARIABLE)
+    number = 0 if holder.kind == FILE else holder.number if holder.kind == PREDICATE else holder.kind
+    return shadow.arrays.get((kind, number))

@@ -1,0 +1,174 @@
+"""Places in a program: source lines, instructions, labels, functions; and the texts that belong to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from visakit.diagnostics import Span, did_you_mean
+from visakit.language.program import Function
+from visakit.language.source_lines import SourcePlace, source_lines
+from visakit.objects.image import LinkedImage
+from visakit.text.printer import FunctionPrinter
+from visakit.usage import whole_number
+from vsim.debug.problems import PLACE, problem
+from vsim.observe.trace import instruction_places
+
+
+class Spot(NamedTuple):
+    """An instruction of a function. Functions are the same if they are one object."""
+
+    function: Function
+    number: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spot) and self.function is other.function and self.number == other.number
+
+    def __hash__(self) -> int:
+        return hash((id(self.function), self.number))
+
+
+class Places:
+    """The places of an image."""
+
+    def __init__(self, image: LinkedImage) -> None:
+        self.image = image
+        self.functions = image.module.all_functions
+        self._spans: dict[int, list[Span]] = {}
+        self._printers: dict[int, FunctionPrinter] = {}
+        self.files = image.source_files()
+
+    def spans(self, function: Function) -> list[Span]:
+        """Where the instructions of a function stand; line 0 where that is unknown."""
+        found = self._spans.get(id(function))
+        if found is None:
+            found = self._spans[id(function)] = instruction_places(self.image, function)
+        return found
+
+    def span(self, spot: Spot) -> Span:
+        """Where an instruction stands."""
+        spans = self.spans(spot.function)
+        return spans[min(spot.number, len(spans) - 1)] if spans else Span(self.image.file, 0)
+
+    def line_key(self, spot: Spot) -> tuple[str, int]:
+        """File and line of an instruction; without a line the instruction itself."""
+        span = self.span(spot)
+        return (span.file, span.line) if span.line else (f"<{spot.function.name}>", spot.number)
+
+    def text(self, spot: Spot) -> str:
+        """The instruction as vISA text."""
+        return self.instruction_text(spot.function, spot.number)
+
+    def instruction_text(self, function: Function, number: int) -> str:
+        """An instruction of a function as text."""
+        printer = self._printers.get(id(function))
+        if printer is None:
+            printer = self._printers[id(function)] = FunctionPrinter(function)
+        return printer.instruction(function.instructions[number])
+
+    def is_text(self, spot: Spot) -> bool:
+        """Whether the source of an instruction is its vISA text."""
+        line = spot.function.instructions[spot.number].line if spot.function.instructions else 0
+        return bool(line) and self.span(spot) == self.image.span(spot.function, line)
+
+    def source_text(self, span: Span) -> str:
+        """The line of a place; empty if its file is not at hand."""
+        return self.files.text(SourcePlace(span.file, span.line)) if span.line else ""
+
+    @staticmethod
+    def real(function: Function, number: int) -> int:
+        """The first instruction from a number on that does something."""
+        last = len(function.instructions) - 1
+        return next((n for n in range(number, last + 1) if not function.instructions[n].desc.is_directive), last)
+
+    def label_before(self, function: Function, number: int) -> str:
+        """The last label at an instruction or before it; empty if there is none."""
+        for n in range(min(number, len(function.instructions) - 1), -1, -1):
+            instruction = function.instructions[n]
+            if instruction.desc.flow.is_label:
+                return function.labels[instruction.args["label"]].name
+        return ""
+
+    # -- places that the user names ------------------------------------------------------------------------
+
+    def find(self, text: str, here: Spot) -> Spot:
+        """The instruction of ``FILE:LINE``, ``LINE``, ``*NUMBER``, ``*FUNCTION+NUMBER``, ``FUNCTION``, ``LABEL`` or
+        ``FUNCTION:LABEL``.
+
+        Args:
+            here: whose function and file are meant where the text names none.
+
+        Raises:
+            DebugError: D003, there is no such place.
+        """
+        if text.startswith("*"):
+            return self._instruction(text[1:].strip(), here)
+        file, colon, rest = text.rpartition(":")
+        line = whole_number(rest)
+        if line is not None:
+            return self._line(file if colon else "", line, here)
+        function = self._function(text)
+        if function is not None:
+            return self.first(function)
+        owner = self._function(file) if colon else here.function
+        if owner is not None:
+            for n, instruction in enumerate(owner.instructions):
+                if instruction.desc.flow.is_label and owner.labels[instruction.args["label"]].name == rest:
+                    return Spot(owner, self.real(owner, n))
+        raise problem(PLACE, f"there is no function or label '{text}'", did_you_mean(rest, list(self.names(here))))
+
+    def first(self, function: Function) -> Spot:
+        """Where a function begins: of one that was compiled with -g at its first instruction with a source line."""
+        lines = source_lines(function)
+        found = (n for n, line in enumerate(lines) if line and not function.instructions[n].desc.is_directive)
+        return Spot(function, next(found, self.real(function, 0)))
+
+    def _default_file(self, here: Spot) -> str:
+        """The file that a line without one is of: the source that was compiled, where lines of it are known."""
+        origin = source_lines(here.function)
+        return next((p.file for p in (*origin[here.number :], *origin) if p is not None), self.span(here).file)
+
+    def names(self, here: Spot) -> Iterator[str]:
+        """Functions of the image, and labels of a function."""
+        yield from (f.name for f in self.functions)
+        yield from (label.name for label in here.function.labels)
+
+    def _function(self, name: str) -> Function | None:
+        return next((f for f in self.functions if f.name == name), None)
+
+    def _instruction(self, text: str, here: Spot) -> Spot:
+        name, plus, digits = text.rpartition("+")
+        function = self._function(name) if plus else here.function
+        number = whole_number(digits)
+        if function is None:
+            raise problem(PLACE, f"there is no function '{name}'", did_you_mean(name, [f.name for f in self.functions]))
+        if number is None or number >= len(function.instructions):
+            last = len(function.instructions) - 1
+            raise problem(PLACE, f"'{function.name}' has instructions 0 to {last}, and no '{digits}'")
+        return Spot(function, self.real(function, number))
+
+    def _line(self, file: str, line: int, here: Spot) -> Spot:
+        """The first instruction of a line, or of the next one that has some."""
+        wanted = file or self._default_file(here)
+        best: tuple[int, Spot] | None = None
+        known = set[str]()
+        for function in [here.function, *(f for f in self.functions if f is not here.function)]:
+            for place in (self.spans(function), self._text_spans(function)):
+                for number, span in enumerate(place):
+                    if not span.line or function.instructions[number].desc.is_directive:
+                        continue
+                    known.add(span.file)
+                    if span.line >= line and _is_file(span.file, wanted) and (best is None or span.line < best[0]):
+                        best = span.line, Spot(function, number)
+        if best is None:
+            hint = f"lines are known of {', '.join(sorted(known))}" if known else "assemble or compile it with -g"
+            raise problem(PLACE, f"no instruction is of line {line} of '{wanted}' or behind it", hint)
+        return best[1]
+
+    def _text_spans(self, function: Function) -> list[Span]:
+        """Lines of the vISA text."""
+        return [self.image.span(function, i.line) for i in function.instructions]
+
+
+def _is_file(own: str, wanted: str) -> bool:
+    return own == wanted or own.endswith("/" + wanted)

@@ -1,0 +1,325 @@
+"""What names mean in an expression: variables of a function, arguments of the kernel, memory, numbers of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from visakit.diagnostics import did_you_mean
+from visakit.language import types
+from visakit.language.program import FIRST_PREDICATE, FIRST_VARIABLE, PREDEFINED_VARIABLES, Function
+from visakit.language.types import DataType
+from vsim.debug.execution import Execution
+from vsim.debug.footprints import ADDRESS, MEMORY, PREDICATE, Holder, holder_of
+from vsim.debug.locations import Location, array_of, shadow_of
+from vsim.debug.problems import EXPRESSION, problem
+from vsim.debug.values import TYPES, Value, type_name
+from vsim.engines.numpy.activation import Activation
+from vsim.engines.numpy.algebra import DTYPES
+from vsim.engines.numpy.registers import RegisterFile, RegisterKind
+from vsim.launch.arrays import Array, Bytes, DType
+from vsim.launch.element_types import pointed_type
+from vsim.launch.launch import BufferArgument, ScalarArgument
+from vsim.launch.threads import work_item
+from vsim.memory.memory import Buffer
+
+_AXES = "xyz"
+SLM_WORDS, SCRATCH_WORD = ("slm", "%slm"), "scratch"
+MOST_ELEMENTS = 4096
+"""Elements that an expression shows at once."""
+
+
+@dataclass
+class Memory:
+    """Memory that a name means, with the type of its elements: a buffer, local memory, scratch memory."""
+
+    name: str
+    data: Bytes
+    dtype: DType
+    starts: Array
+    """Where it begins in ``data``, for each thread, or one for all."""
+    size: int
+
+
+@dataclass
+class Scope:
+    """Threads of the batch that runs, in an activation of a function.
+
+    Attributes:
+        rows: of the threads.
+        convenience: values by name that the user has set, and results by number.
+    """
+
+    execution: Execution
+    activation: Activation | None
+    rows: Array
+    convenience: dict[str, Value] = field(default_factory=dict)
+
+    @property
+    def function(self) -> Function:
+        """The function whose variables are meant."""
+        return self.execution.dispatch.kernel if self.activation is None else self.activation.function
+
+    @property
+    def registers(self) -> RegisterFile:
+        """Its registers.
+
+        Raises:
+            DebugError: D002, no thread runs.
+        """
+        if self.activation is None:
+            raise problem(EXPRESSION, "no thread has registers here", "'run' or 'start' begins the launch")
+        return self.activation.registers
+
+    @property
+    def simd(self) -> int:
+        """Lanes of a thread."""
+        return self.execution.dispatch.lanes
+
+    # -- names ---------------------------------------------------------------------------------------------
+
+    def find(self, name: str) -> Value | Memory:
+        """The value of a name, or the memory that it means.
+
+        Raises:
+            DebugError: D002, nothing is called so, or it has no value here.
+        """
+        if name[0] == "$":
+            return self._special(name)
+        found = (self.memory(name) if self.activation is None else None) or self.variable(name)
+        found = found or self.memory(name) or self._scalar(name)
+        if found is None:
+            hint = did_you_mean(name, list(self.names())) or "'info locals' and 'info args' list names"
+            raise problem(EXPRESSION, f"nothing is called '{name}' in '{self.function.name}'", hint)
+        return found
+
+    def names(self) -> Iterator[str]:
+        """All names that have a meaning here."""
+        function = self.function
+        for declared in (function.variables, function.predicates, function.addresses):
+            yield from (d.name for d in declared)
+        yield from self.execution.dispatch.signature.names_in_order
+        yield from (*SLM_WORDS, SCRATCH_WORD, *(name for name, _, _ in PREDEFINED_VARIABLES[1:]))
+        yield from _SPECIALS
+
+    def variable(self, name: str, as_type: DataType | None = None) -> Value | None:
+        """A variable, predicate or address variable of the function; None if it has none of this name."""
+        function, number = self.function, variable_number(self.function, name)
+        if number is not None:
+            return self.region(number, None, None, as_type, name)
+        for n, predicate in enumerate(function.predicates, FIRST_PREDICATE):
+            if predicate.name == name:
+                return self._other(PREDICATE, RegisterKind.PREDICATE, n, function.predicate_bits(n), name)
+        for n, address in enumerate(function.addresses):
+            if address.name == name:
+                return self._other(ADDRESS, RegisterKind.ADDRESS, n, max(1, address.elements), name)
+        return None
+
+    def region(
+        self, var: int, begin: int | None, numbers: tuple[int, ...] | None, as_type: DataType | None, name: str
+    ) -> Value:
+        """Elements of a variable.
+
+        Args:
+            begin: the byte at which the first one begins; None for the whole variable.
+            numbers: the elements, counted from there.
+
+        Raises:
+            DebugError: D002, they are outside of the variable, or the function does not use it.
+        """
+        function, data_type = self.function, as_type or self.function.variable_type(var)
+        grf = self.execution.dispatch.grf_size
+        size = function.variable_size(var, grf)
+        if numbers is None:
+            numbers = tuple(range(max(1, size // data_type.size)))
+        first = begin or 0
+        if first + (max(numbers) + 1) * data_type.size > max(size, data_type.size):
+            end = first + (max(numbers) + 1) * data_type.size
+            raise problem(
+                EXPRESSION, f"the elements end at byte {end} of '{function.variable_name(var)}', which has {size}"
+            )
+        registers = self.registers
+        root, start = registers.layout.root(var)
+        holder, at = holder_of(registers.layout, registers, root)
+        columns = np.array(numbers)[:, None] * data_type.size + (first + start + at) + np.arange(data_type.size)
+        if holder.kind > 0 and registers.bytes_of(root) is None and root >= FIRST_VARIABLE:
+            raise problem(EXPRESSION, f"no instruction of '{function.name}' uses '{name}'")
+        location = Location(holder, columns, DTYPES[data_type], self.rows)
+        return self._at(location, data_type.name, len(numbers) == self.simd > 1 and var >= FIRST_VARIABLE, name)
+
+    def _other(self, kind: int, of: RegisterKind, number: int, count: int, name: str) -> Value:
+        registers = self.registers
+        if (of, number) not in registers.arrays:
+            raise problem(EXPRESSION, f"no instruction of '{self.function.name}' uses '{name}'")
+        is_bits = kind == PREDICATE
+        location = Location(
+            Holder(registers, kind, number), np.arange(count)[:, None], np.dtype("?" if is_bits else "u4"), self.rows
+        )
+        return self._at(location, "bool" if is_bits else "ud", is_bits and count == self.simd, name)
+
+    def _at(self, location: Location, shown: str, by_lane: bool, name: str) -> Value:
+        """The value of registers."""
+        batch = self.execution.batch
+        assert batch is not None
+        own = array_of(location.holder, batch.threads)[self.rows]
+        columns, shadow = location.columns, shadow_of(location.holder)
+        unknown = None
+        if location.holder.kind in (PREDICATE, ADDRESS):
+            data = own[:, columns[:, 0]]
+            if shadow is not None:
+                unknown = shadow[self.rows[0], columns[:, 0]].astype(bool)
+        else:
+            data = np.ascontiguousarray(own[:, columns]).view(location.dtype)[..., 0]
+            if shadow is not None:
+                unknown = shadow[self.rows[0]][columns].any(axis=1)
+        return Value(data, shown, by_lane, name, unknown, location)
+
+    # -- memory and arguments ------------------------------------------------------------------------------
+
+    def memory(self, name: str, as_type: DataType | None = None) -> Memory | None:
+        """The memory that a name means: an argument's, local or scratch memory; None for other names."""
+        dispatch, batch = self.execution.dispatch, self.execution.batch
+        if name in SLM_WORDS or name == SCRATCH_WORD:
+            if batch is None:
+                raise problem(EXPRESSION, f"no group has {name} here", "'run' or 'start' begins the launch")
+            space = batch.threads.slm if name != SCRATCH_WORD else batch.threads.scratch
+            return Memory(name, space.data, DTYPES[as_type or types.UD], space.base[self.rows], space.size)
+        number = self._argument(name)
+        buffer = dispatch.arguments.buffers.get(number) if number is not None else None
+        if buffer is None or number is None:
+            return None
+        return Memory(name, buffer.data, self._element_type(number, as_type), np.zeros((1, 1), np.int64), buffer.size)
+
+    def _argument(self, name: str) -> int | None:
+        names = self.execution.dispatch.signature.names_in_order
+        return names.index(name) if name in names else None
+
+    def _element_type(self, number: int, as_type: DataType | None) -> DType:
+        if as_type is not None:
+            return DTYPES[as_type]
+        declared = pointed_type(self.execution.dispatch.signature.argument_types.get(number, ""))
+        given = self.execution.launch.args[number]
+        own = given.array.dtype if isinstance(given, BufferArgument) else np.dtype("u1")
+        found = own if own.kind in "iuf" and own.itemsize > 1 else declared or own
+        return found if found.kind in "iufb" else np.dtype("u1")
+
+    def _scalar(self, name: str) -> Value | None:
+        """An argument that is a number."""
+        number = self._argument(name)
+        if number is None:
+            return None
+        signature, given = self.execution.dispatch.signature, self.execution.launch.args[number]
+        if not isinstance(given, ScalarArgument):
+            raise problem(EXPRESSION, f"argument '{name}' is no number and no buffer")
+        declared = signature.argument_types.get(number, "").partition(";")[0]
+        word = "".join(c for c in declared if c.isalpha())
+        kind = TYPES.get(word) or TYPES.get({1: "ub", 2: "uw", 4: "ud", 8: "uq"}.get(len(given.data), "ub"))
+        assert kind is not None
+        data = np.frombuffer(given.data[: len(given.data) // kind.size * kind.size], DTYPES[kind])
+        return Value(data.reshape(1, -1), kind.name, False, name)
+
+    def elements(self, memory: Memory, index: Array, count: int = 1) -> Value:
+        """Elements of memory: those with some numbers (rows x n), and from each on so many.
+
+        Raises:
+            DebugError: D002, they are outside.
+        """
+        size = memory.dtype.itemsize
+        numbers = (index[..., None] + np.arange(count)).reshape(index.shape[0], -1)
+        limit = memory.size // size
+        if numbers.size and (numbers.min() < 0 or numbers.max() >= limit):
+            wrong = int(numbers.min() if numbers.min() < 0 else numbers.max())
+            raise problem(EXPRESSION, f"'{memory.name}' has elements 0 to {limit - 1}, and no {wrong}")
+        if numbers.size > MOST_ELEMENTS:
+            raise problem(EXPRESSION, f"{numbers.size} elements are too many to show, up to {MOST_ELEMENTS}")
+        columns = (numbers * size + memory.starts)[..., None] + np.arange(size)
+        data = np.ascontiguousarray(memory.data[columns]).view(memory.dtype)[..., 0]
+        location = Location(Holder(None, MEMORY), columns, memory.dtype, self.rows, memory.data, memory.name)
+        by_lane = count == 1 and numbers.shape[1] == self.simd > 1
+        name = f"{memory.name}[{int(numbers[0, 0])}]" if numbers.size == 1 else memory.name
+        return Value(data, type_name(memory.dtype), by_lane, name, None, location)
+
+    def at_address(self, address: int, dtype: DType, count: int) -> Value:
+        """Elements at an address of the 64-bit space.
+
+        Raises:
+            DebugError: D002, there is no memory.
+        """
+        buffer = self.execution.program.memory.slots.get(address >> 32)
+        if not isinstance(buffer, Buffer) or not 0 <= address - buffer.address < buffer.size:
+            raise problem(EXPRESSION, f"there is no memory at {address:#x}", "'info buffers' lists addresses")
+        offset = address - buffer.address
+        name = self.execution.dispatch.name_of(buffer)
+        memory = Memory(name, buffer.data[offset:], dtype, np.zeros((1, 1), np.int64), buffer.size - offset)
+        return self.elements(memory, np.zeros((1, 1), np.int64), count)
+
+    # -- numbers of threads --------------------------------------------------------------------------------
+
+    def _special(self, name: str) -> Value:
+        if name in self.convenience:
+            return self.convenience[name]
+        maker = _SPECIALS.get(name)
+        if maker is None:
+            hint = did_you_mean(name, [*_SPECIALS, *self.convenience])
+            raise problem(EXPRESSION, f"there is no '{name}'", hint or f"there are {', '.join(_SPECIALS)}")
+        if self.execution.batch is None:
+            raise problem(EXPRESSION, f"no thread runs that has '{name}'")
+        return maker(self)
+
+    def numbers(self) -> tuple[Array, Array]:
+        """Linear group and thread of each row."""
+        batch = self.execution.batch
+        assert batch is not None
+        groups, threads = batch.numbers()
+        return groups[self.rows], threads[self.rows]
+
+    def work_items(self, axis: int, of_group: bool) -> Array:
+        """Global or local ids of the lanes."""
+        batch = self.execution.batch
+        assert batch is not None
+        dispatch = self.execution.dispatch
+        found = np.zeros((self.rows.size, self.simd), np.int64)
+        for n, row in enumerate(self.rows.tolist()):
+            group, thread = batch.members[row]
+            own = batch.groups[group]
+            for lane in range(self.simd):
+                x = work_item(dispatch, own, thread, lane)[axis]
+                begin = own.id[axis] * dispatch.local_size[axis] + dispatch.offset[axis]
+                found[n, lane] = x - begin if of_group else x
+        return found
+
+
+def variable_number(function: Function, name: str) -> int | None:
+    """The number of a general variable, declared or predefined."""
+    for number, variable in enumerate(function.variables, FIRST_VARIABLE):
+        if variable.name == name:
+            return number
+    return next((n for n, (own, _, _) in enumerate(PREDEFINED_VARIABLES) if own == name), None)
+
+
+def _column(numbers: Array) -> Array:
+    return np.asarray(numbers, np.int64).reshape(-1, 1)
+
+
+def _group_id(scope: Scope, axis: int) -> Array:
+    batch = scope.execution.batch
+    assert batch is not None
+    return _column(np.array([batch.groups[batch.members[row][0]].id[axis] for row in scope.rows.tolist()]))
+
+
+def _of_axis(axis: int, find: Callable[[Scope, int], Array], by_lane: bool) -> Callable[[Scope], Value]:
+    return lambda scope: Value(find(scope, axis), "q", by_lane)
+
+
+_SPECIALS: dict[str, Callable[[Scope], Value]] = {
+    "$group": lambda s: Value(_column(s.numbers()[0]), "q"),
+    "$thread": lambda s: Value(_column(s.numbers()[1]), "q"),
+    "$lane": lambda s: Value(np.arange(s.simd)[None, :].astype(np.int64), "q", True),
+    "$time": lambda s: Value(np.array([[s.execution.time]], np.int64), "q"),
+    **{f"$group_{a}": _of_axis(n, _group_id, False) for n, a in enumerate(_AXES)},
+    **{f"$item_{a}": _of_axis(n, lambda s, n: s.work_items(n, False), True) for n, a in enumerate(_AXES)},
+    **{f"$local_{a}": _of_axis(n, lambda s, n: s.work_items(n, True), True) for n, a in enumerate(_AXES)},
+}
+"""Numbers of threads by name."""

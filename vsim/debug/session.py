@@ -1,0 +1,526 @@
+"""A debugging session: launches that run forward and backwards, stops, and the lane that commands are about.
+
+:class:`Session` is the library's interface, and the commands, the DAP server and tests stand on it. Times are counts of
+executed instructions in a group; docs/debugging.md has examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from visakit.diagnostics import SimulationError
+from vsim.checks.report import diagnostics
+from vsim.checks.selection import Wanted
+from vsim.command.numbers import Numbers
+from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, Execution, Position
+from vsim.debug.expressions import Expression, parse
+from vsim.debug.origin import Origin, OriginSearch
+from vsim.debug.problems import COMMAND, problem
+from vsim.debug.scope import Scope
+from vsim.debug.stage import Stage
+from vsim.debug.steps import Choose, StepBack, last_where, step_ends
+from vsim.debug.stops import BREAK, CATCH, EVENTS, TITLES, Breakpoint, Hit, Stop
+from vsim.debug.threads import Threads
+from vsim.debug.values import Value, converted, shown_compact
+from vsim.debug.watching import Arrives, Mark, call_of
+from vsim.engines.numpy.algebra import any_lane
+from vsim.launch.launch import Launch
+from vsim.launch.options import schedule_of
+from vsim.launch.schedule import Schedule
+from vsim.observe.printf import PrintfRecords
+from vsim.program import Program
+
+
+class Session(Stage):
+    """Debugs the launches of a program.
+
+    Args:
+        launches: one after the other; their arrays are used in place.
+        schedule: as of :meth:`vsim.Program.launch`.
+        check: checks that watch the launch; going back then begins the launch anew, as their state is not kept.
+        engine: what runs the groups that nobody watches.
+
+    Attributes:
+        breakpoints: by number.
+        stop: the last stop.
+        results: what kernels printed, by launch.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        launches: Iterable[Launch],
+        *,
+        schedule: Schedule | str | None = None,
+        check: Wanted = "",
+        engine: str = "auto",
+    ) -> None:
+        super().__init__(program)
+        self.schedule, self.check, self.engine = schedule_of(schedule), check, engine
+        self.breakpoints: dict[int, Breakpoint] = {}
+        self.stop: Stop | None = None
+        self.results: list[str] = []
+        self.history: list[Value] = []
+        self.launch_number = -1
+        self._given = iter(launches)
+        self.launches: list[Launch] = []
+        self._past: list[Execution] = []
+        """Launches before the current one."""
+        self._next_number = 1
+        self.execution = self._next_launch()
+
+    def _next_launch(self) -> Execution:
+        """Begin with the next launch.
+
+        Raises:
+            DebugError: D001, there is none.
+        """
+        number = self.launch_number + 1
+        if number == len(self.launches):
+            launch = next(self._given, None)
+            if launch is None:
+                raise problem(COMMAND, "there is no launch" if number == 0 else "the last launch has ended")
+            self.launches.append(launch)
+        if number > 0:
+            self._past = [*self._past[: number - 1], self.execution]
+        self.launch_number = number
+        launch = self.launches[number]
+        execution = Execution(self.program, launch, self.watching, self.schedule, self.check, self.engine)
+        self.watching.use(execution)
+        self.execution = execution
+        return execution
+
+    # -- breakpoints ---------------------------------------------------------------------------------------
+
+    def add_breakpoint(
+        self,
+        place: str,
+        condition: str = "",
+        threads: Threads | None = None,
+        temporary: bool = False,
+        log: str = "",
+    ) -> Breakpoint:
+        """Stop in front of an instruction: see :meth:`vsim.debug.places.Places.find` for places.
+
+        Raises:
+            DebugError: D003, there is no such place; D002, the condition cannot be read.
+        """
+        spot = self.places.find(place, self.here)
+        return self._add(
+            BREAK, place, spots=(spot,), condition=parse(condition) if condition else None, threads=threads,
+            temporary=temporary, log=log,
+        )  # fmt: skip
+
+    def add_watchpoint(
+        self, expression: str, kind: str = "watchpoint", condition: str = "", threads: Threads | None = None
+    ) -> Breakpoint:
+        """Stop behind an instruction that changes (``watchpoint``), reads (``rwatch``) or accesses (``awatch``) a
+        variable, a predicate or memory.
+
+        Raises:
+            DebugError: D002, the expression names nothing that can be watched.
+        """
+        watched = parse(expression)
+        value = watched.value(self.scope())
+        location = value.location
+        if location is None:
+            raise problem(COMMAND, f"'{expression}' is a result, and cannot be watched", "name a variable or memory")
+        own = (
+            {} if location.is_memory else {"function": "" if location.holder.owner is None else self.here.function.name}
+        )
+        if not location.is_memory and threads is None:
+            focus = self.focus
+            threads = Threads(_only(focus.group), _only(focus.thread), text=f"{focus.group}.{focus.thread}")
+        return self._add(
+            kind, expression, watched=watched, location=location if location.is_memory else None,
+            condition=parse(condition) if condition else None, threads=threads, function=own.get("function", ""),
+        )  # fmt: skip
+
+    def add_catchpoint(self, event: str, threads: Threads | None = None) -> Breakpoint:
+        """Stop at an event: one of :data:`vsim.debug.stops.EVENTS`.
+
+        Raises:
+            DebugError: D001, there is no such event, or checks do not watch the launch.
+        """
+        if event not in EVENTS:
+            raise problem(COMMAND, f"'{event}' cannot be caught", f"events are {', '.join(EVENTS)}")
+        if event == "check" and self.execution.dispatch.findings is None:
+            raise problem(COMMAND, "no check watches the launch", "begin with --check all, or one of the checks")
+        return self._add(CATCH, event, threads=threads)
+
+    def _add(self, kind: str, what: str, **parts: object) -> Breakpoint:
+        found = Breakpoint(self._next_number, kind, what, **parts)  # type: ignore[arg-type] # fields by name
+        self.breakpoints[found.number] = found
+        self._next_number += 1
+        self.changed()
+        return found
+
+    def delete(self, number: int) -> None:
+        """Forget a breakpoint.
+
+        Raises:
+            DebugError: D001, there is none of this number.
+        """
+        self.breakpoint(number)
+        del self.breakpoints[number]
+        self.changed()
+
+    def breakpoint(self, number: int) -> Breakpoint:
+        """A breakpoint by its number.
+
+        Raises:
+            DebugError: D001, there is none.
+        """
+        if number not in self.breakpoints:
+            known = ", ".join(map(str, self.breakpoints)) or "none"
+            raise problem(COMMAND, f"there is no breakpoint {number}", f"there are: {known}")
+        return self.breakpoints[number]
+
+    def changed(self) -> None:
+        """Breakpoints have changed."""
+        self.watching.breakpoints = list(self.breakpoints.values())
+        self.watching.reset()
+
+    # -- forward -------------------------------------------------------------------------------------------
+
+    def run(self) -> Stop:
+        """Run from the first launch on, from its beginning."""
+        self.restart()
+        return self.resume()
+
+    def restart(self) -> None:
+        """Go back to the beginning of the first launch, with the memory as it was."""
+        self.execution.restart()
+        while self.launch_number > 0:
+            self.launch_number -= 1
+            self.execution = self._past[self.launch_number]
+            self.execution.restart()
+        self.watching.use(self.execution)
+        self.results, self.stop, self.frame_number = [], None, 0
+
+    def resume(self, arrives: Arrives | None = None) -> Stop:
+        """Run until something stops the launch: a breakpoint, a fault, the end of the last launch, or a step.
+
+        Raises:
+            DebugError: D001, the last launch has ended.
+        """
+        while True:
+            if self.execution.has_ended:
+                self._next_launch()
+            stop = self._resume_launch(arrives)
+            if stop is not None:
+                return self._stopped(stop)
+
+    def _resume_launch(self, arrives: Arrives | None) -> Stop | None:
+        """Run on in the current launch; None if it has ended and another one follows."""
+        execution, watching = self.execution, self.watching
+        watching.arrives, watching.hits = arrives, []
+        watching.lane = self.lane() if arrives is not None else None
+        part = execution.part
+        try:
+            while True:
+                halted = execution.run(_end_of(execution, part) if arrives is not None else None)
+                if halted:
+                    return self._stop_of(watching.hits)
+                if execution.fault is not None:
+                    return self._at_fault(execution.fault)
+                pending = watching.take_pending()
+                if pending:
+                    return self._stop_of(pending)
+                if execution.has_ended:
+                    return self._at_end()
+                if arrives is not None:
+                    return Stop("step", [f"the thread {self.focus.group}.{self.focus.thread} has ended"])
+        except KeyboardInterrupt:
+            return Stop("interrupt", ["interrupted"])
+        finally:
+            watching.arrives = None
+
+    def _at_fault(self, error: SimulationError) -> Stop:
+        stop = Stop("fault", [str(error)])
+        if self.execution.batch is not None:
+            running = self.execution.batch.execution.running
+            if running.at_fault is not None:
+                self.focus_on(running.at_fault[0], np.array([max(0, running.at_fault[1])]))
+        return stop
+
+    def _at_end(self) -> Stop | None:
+        """The launch has ended: a stop if it was the last one."""
+        execution = self.execution
+        printf = execution.dispatch.arguments.printf
+        self.results.append("" if printf is None else PrintfRecords.of(printf, self.program.memory).text())
+        lines = [str(d) for d in diagnostics(execution.dispatch)]
+        launch = next(self._given, None)
+        if launch is not None:
+            self.launches.append(launch)
+        if self.launch_number + 1 < len(self.launches):
+            if any(b.kind == CATCH and b.what == "launch" and b.enabled for b in self.breakpoints.values()):
+                self._next_launch()
+                name = self.execution.dispatch.kernel.name
+                return Stop("launch", [*lines, f"launch {self.launch_number} of '{name}' begins"])
+            return None
+        return Stop("end", [*lines, f"the launch of '{execution.dispatch.kernel.name}' has ended"])
+
+    def _stop_of(self, hits: list[Hit]) -> Stop:
+        """The stop of some hits; the first lane of the first one is in focus, or the one that was."""
+        lines, numbers, reason = [], [], "step"
+        for hit in hits:
+            b = hit.breakpoint
+            if b is None:
+                continue
+            title = TITLES[b.kind].removeprefix("hw ")
+            lines.append(f"{title} {b.number}" + (f", {hit.text}" if hit.text else ""))
+            numbers.append(b.number)
+            reason = "watchpoint" if b.is_watch else b.kind
+            if b.temporary:
+                self.breakpoints.pop(b.number, None)
+        real = [hit for hit in hits if hit.breakpoint is not None]
+        if real:
+            lane = self.lane()
+            lanes = real[0].lanes
+            if lane is None or not lanes[lane]:
+                row = int(any_lane(lanes).argmax())
+                self.focus_on(row, np.flatnonzero(lanes[row]))
+        self.changed()
+        return Stop(reason, lines, tuple(numbers))
+
+    def _stopped(self, stop: Stop) -> Stop:
+        stop.position = self.execution.position
+        self.stop, self.frame_number = stop, 0
+        self.keep_focus()
+        return stop
+
+    # -- steps ---------------------------------------------------------------------------------------------
+
+    def step(self, count: int = 1, *, over: bool = False, instruction: bool = False, reverse: bool = False) -> Stop:
+        """Go on (or back) until the lane in focus comes to another line, or to its next instruction.
+
+        Args:
+            over: calls count as one step.
+        """
+        stop = Stop("step")
+        for _ in range(count):
+            frame = self.innermost()
+            line, call = self.places.line_key(frame.spot), call_of(frame.activation)
+            if reverse:
+                choose = StepBack(call.depth, over, instruction)
+                stop = self._reverse(choose)
+            else:
+                ends = step_ends(line, call, over, instruction)
+                stop = self.resume(ends)
+            if stop.reason != "step" or stop.lines:
+                break
+        return stop
+
+    def finish(self, reverse: bool = False) -> Stop:
+        """Run until the function in focus has returned; in reverse, back to where it was called.
+
+        Raises:
+            DebugError: D001, it is the kernel, which nothing called.
+        """
+        frame = self.innermost() if self.frame_number == 0 else self.frames()[self.frame_number]
+        depth = call_of(frame.activation).depth
+        if depth == 0:
+            raise problem(COMMAND, "the kernel was not called, and returns to nothing", "'continue' runs on")
+        if reverse:
+            return self._reverse(last_where(lambda mark: mark.call.depth < depth))
+        return self.resume(lambda mark: mark.call.depth < depth)
+
+    def until(self, reverse: bool = False) -> Stop:
+        """As a step over calls that does not go around a loop again: to an instruction farther on."""
+        frame = self.innermost()
+        depth, number, line = call_of(frame.activation).depth, frame.spot.number, self.places.line_key(frame.spot)
+
+        def passed(mark: Mark) -> bool:
+            on = mark.spot.number < number if reverse else mark.spot.number > number
+            return mark.call.depth < depth or (mark.call.depth == depth and on and mark.line != line)
+
+        if reverse:
+            return self._reverse(last_where(passed))
+        return self.resume(passed)
+
+    def advance(self, place: str, reverse: bool = False) -> Stop:
+        """Run until the lane in focus is at a place.
+
+        Raises:
+            DebugError: D003, there is no such place.
+        """
+        spot = self.places.find(place, self.here)
+        if reverse:
+            return self._reverse(last_where(lambda mark: mark.spot == spot))
+        return self.resume(lambda mark: mark.spot == spot)
+
+    # -- backwards -----------------------------------------------------------------------------------------
+
+    def reverse_continue(self) -> Stop:
+        """Go back to the last stop of a breakpoint, or to the beginning of the launch."""
+        return self._reverse(None)
+
+    def _reverse(self, choose: Choose | None) -> Stop:
+        """Go back to the last hit of a breakpoint before the position, or to where a step ends."""
+        execution, watching = self.execution, self.watching
+        end, origin = execution.position, execution.position
+        lane = self.lane()
+        marks: list[Mark] = []
+        watching.collects, execution.interval = True, SEARCH_INTERVAL
+        try:
+            while end > Position(0, 0):
+                begin, found, last = self._search(end, lane)
+                marks = [*(m for m in found if m.position < origin), *marks]
+                step = choose(marks) if choose is not None else None
+                if last is not None and (step is None or last[0] >= step):
+                    return self._arrive(last[0], [hit for at, hit in watching.collected if at == last[0]])
+                if step is not None:
+                    return self._arrive(step, [])
+                if choose is not None and begin.part < origin.part:
+                    break
+                if begin >= end:
+                    break
+                end = begin
+            return self._at_beginning(origin, choose is not None)
+        except KeyboardInterrupt:
+            return self._stopped(Stop("interrupt", ["interrupted"]))
+        finally:
+            watching.collects, execution.interval = False, INTERVAL
+            watching.lane = None
+
+    def _search(
+        self, end: Position, lane: tuple[int, int] | None
+    ) -> tuple[Position, list[Mark], tuple[Position, Hit] | None]:
+        """Collect hits and the lane's instructions from the last checkpoint before a position up to it."""
+        execution, watching = self.execution, self.watching
+        before = Position(end.part, end.time - 1) if end.time > 0 else Position(end.part - 1, 1 << 60)
+        checkpoint = execution.checkpoint_before(before)
+        execution.restore(checkpoint)
+        begin = execution.position
+        watching.reset()
+        watching.collected.clear()
+        watching.marks.clear()
+        watching.lane = lane
+        execution.run(end)
+        hits = [(at, hit) for at, hit in watching.collected if at < end]
+        for hit in watching._pending:
+            if hit.back < end:
+                hits.append((hit.back, hit))
+        last = max(hits, key=lambda found: found[0], default=None)
+        watching.collected.clear()
+        watching.collected.extend(hits)
+        return begin, list(watching.marks), last
+
+    def _arrive(self, position: Position, hits: list[Hit]) -> Stop:
+        self.watching.collects = False
+        self.execution.go_to(position)
+        self.watching.reset()
+        return self._stopped(self._stop_of(hits))
+
+    def _at_beginning(self, origin: Position, stays: bool) -> Stop:
+        """Nothing is before: at the beginning of the launch, of a step at that of the group."""
+        self.watching.collects = False
+        self.execution.go_to(Position(origin.part, 0) if stays and not origin >= self._end else Position(0, 0))
+        self.watching.reset()
+        return self._stopped(Stop("begin", ["nothing is before: this is the beginning"]))
+
+    @property
+    def _end(self) -> Position:
+        return Position(len(self.execution.parts), 0)
+
+    def go_to(self, time: int, group: int | None = None) -> Stop:
+        """Go to a time of a group: of the one that runs if none is given.
+
+        Raises:
+            DebugError: D001, there is no such group.
+        """
+        execution = self.execution
+        part = execution.part if group is None else group
+        if not 0 <= part < len(execution.parts) or time < 0:
+            raise problem(
+                COMMAND, f"there is no time {time} of part {part}", f"parts are 0 to {len(execution.parts) - 1}"
+            )
+        execution.go_to(Position(part, time))
+        self.watching.reset()
+        if execution.part > part:
+            return self._stopped(Stop("step", [f"the group has ended before time {time}"]))
+        return self._stopped(Stop("step"))
+
+    # -- values --------------------------------------------------------------------------------------------
+
+    def set(self, target: str, value: str | Expression) -> Value:
+        """Change a variable, predicate or memory, or a value ``$name``; a change happens again when the launch comes
+        to this time again, forward or backwards.
+
+        Raises:
+            DebugError: D002, one of them has no value; D001, the target cannot be changed.
+        """
+        given = (parse(value) if isinstance(value, str) else value).value(self.scope())
+        if target.startswith("$") and target[1:2].isalpha():
+            self.watching.convenience[target] = given
+            return given
+        wanted = parse(target)
+        found = wanted.value(self.scope())
+        location, batch = found.location, self.execution.batch
+        if location is None or batch is None:
+            raise problem(COMMAND, f"'{target}' is a result, and cannot be changed", "name a variable or memory")
+        if given.count not in (1, found.count):
+            raise problem(COMMAND, f"'{target}' has {found.count} elements, the value {given.count}")
+        data = converted(given.data, found.data.dtype)
+        lane = self.lane()
+        frame = self.frame_number
+
+        def edit() -> None:
+            place = self.place_of(lane)
+            if place is None or lane is None:
+                return
+            activation = place[0]
+            for _ in range(frame):
+                activation = activation.back.activation if activation.back is not None else activation
+            scope = Scope(self.execution, activation, np.array([lane[0]]), self.watching.convenience)
+            own = wanted.value(scope).location
+            assert own is not None and self.execution.batch is not None
+            if own.data is not None:
+                self.execution.checkpoints[-1].pages.keep_all([own.data])
+            own.write(self.execution.batch.threads, data)
+
+        self.execution.edit(edit)
+        return wanted.value(self.scope())
+
+    def origin(self, text: str) -> list[Origin]:
+        """Which instructions wrote a variable or memory, and from what, back to the kernel's arguments. Of a variable
+        with an element for each lane, that of the lane in focus is meant.
+
+        Raises:
+            DebugError: D002, the expression has no value; D001, it is a result, and nothing wrote it.
+        """
+        value = self.evaluate(text)
+        location, lane = value.location, self.lane()
+        if location is None:
+            raise problem(COMMAND, f"'{text}' is a result: nothing wrote it", "name a variable or memory")
+        lane = lane or (0, 0)
+        name, number = value.name or text, slice(None)
+        if value.by_lane:
+            location = replace(location, columns=location.columns[..., lane[1] : lane[1] + 1, :])
+            name, number = f"{name}[{lane[1]}]", slice(lane[1], lane[1] + 1)
+        own = Value(value.data[:, number], value.type)
+        search = OriginSearch(self.execution, self.places)
+        found = search.run(name, shown_compact(own), location.holder, location.wanted(lane[0]), lane[0])
+        self.watching.reset()
+        return found
+
+    def remember(self, value: Value) -> str:
+        """Keep a value as ``$1``, ``$2`` ...; gives its name."""
+        self.history.append(value)
+        name = f"${len(self.history)}"
+        kept = Value(value.data.copy(), value.type, value.by_lane, value.name, value.undefined)
+        self.watching.convenience |= {name: kept, "$": kept}
+        return name
+
+
+def _only(number: int) -> Numbers:
+    return Numbers((range(number, number + 1),))
+
+
+def _end_of(execution: Execution, part: int) -> Position | None:
+    """The beginning of the part behind one, beyond which no step goes."""
+    return Position(part + 1, 0) if part + 1 < len(execution.parts) else None
