@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Callable
 
-from visakit.diagnostics import did_you_mean
+from visakit.diagnostics import did_you_mean, listed
 from visakit.isa import (
     Choice,
     FenceFlags,
@@ -77,8 +77,7 @@ def elsewhere(table: InstructionSet, word: str, platform: str) -> str:
     names = [n for n in (family.mnemonics if family else ()) if n != word and _exists(table, n, platform)]
     if family is None or not names:
         return ""
-    shown = " and ".join([", ".join(names[:-1]), names[-1]] if names[:-1] else names)
-    return f"{f'on {platform} ' if platform else ''}{shown} {family.purpose}"
+    return f"{f'on {platform} ' if platform else ''}{listed(names)} {family.purpose}"
 
 
 def _exists(table: InstructionSet, name: str, platform: str) -> bool:

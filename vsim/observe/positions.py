@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from visakit.diagnostics import Label, Span, counted
+from visakit.diagnostics import Label, Span, counted, listed
 from visakit.language.program import Function
 from visakit.text.printer import FunctionPrinter
 from vsim.launch.ndrange import Group
@@ -85,11 +85,7 @@ def _who(positions: list[ThreadPosition]) -> str:
     if len(groups) > MAXIMUM_GROUPS:
         more = sum(len(own) for own in itertools.islice(groups.values(), MAXIMUM_GROUPS, None))
         who.append(f"{counted(more, 'thread')} of {counted(len(groups) - MAXIMUM_GROUPS, 'more work-group')}")
-    return _listed(who)
-
-
-def _listed(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return listed(who)
 
 
 def _threads(numbers: list[int]) -> str:
