@@ -192,7 +192,7 @@ def split_file(path: str, directory: str, selection: Printed) -> list[Diagnostic
     data, warnings = _compiled(read_bytes(path), name, selection)
     found = find_zebin(data, name, check_platform(selection.platform))
     if found is None:
-        message = "this is no zebin, which has a text for each kernel and function"
+        message = "this is not a zebin, which has a text for each kernel and function"
         raise FormatError(Diagnostic("C010", message, Span(name, 0), "vdis prints objects and images without --split"))
     zebin = read_zebin(*found)
     files: dict[str, bytes] = {}

@@ -187,6 +187,16 @@ class Collector:
         return self.error_count >= self.limit
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 byte``, ``2 bytes``."""
+    return f"{number} {noun}{'s' if number != 1 else ''}"
+
+
+def listed(words: Sequence[str], conjunction: str = "and") -> str:
+    """``a, b and c``."""
+    return f" {conjunction} ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+
+
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """A hint that names the closest candidates, or an empty string."""
     import difflib

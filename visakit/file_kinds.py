@@ -40,7 +40,7 @@ _NAMELESS = FileKind("OpenCL C", "vsim and vdis compile it if the name of the fi
 _CUDA = FileKind("CUDA C++", _FOREIGN)
 _FOR_NVIDIA = FileKind("a binary for NVIDIA's GPUs", _FOREIGN)
 _CPP = FileKind("C or C++", f"{_SCANNED}; visakit exec runs OpenCL programs, compiled by the host's compiler")
-_YAML = FileKind("YAML", "ze_info goes with objects: vlink OBJECT... --ze-info FILE")
+_YAML = FileKind("YAML", "give ze_info with objects: vlink OBJECT... --ze-info FILE")
 _ARCHIVE = FileKind(
     "an archive", "vlink takes one of objects; vdis and vsim take one of the compiler's program binaries"
 )
@@ -52,7 +52,7 @@ _BY_SUFFIX = {
     ".ispc": FileKind("ISPC", _FOREIGN), ".py": FileKind("Python", f"{_SCANNED}; python3 runs it"),
     ".c": _CPP, ".cc": _CPP, ".cpp": _CPP, ".cxx": _CPP, ".h": _CPP, ".hpp": _CPP, ".sycl": _CPP,
     ".ctm": FileKind("text for the CTM target", "vasm makes an image of it"),
-    ".json": FileKind("JSON", "a launch file goes with an image: vsim IMAGE --launch FILE"),
+    ".json": FileKind("JSON", "give a launch file with an image: vsim IMAGE --launch FILE"),
     ".yaml": _YAML, ".yml": _YAML,
     ".npy": FileKind("an array of numpy", "arrays are arguments: vsim IMAGE --arg NAME=FILE"),
 }  # fmt: skip

@@ -18,7 +18,7 @@ _WORDS = {
     "Expecting value": "a value is missing",
     "Expecting property name": "a key in double quotes is missing",
     "Expecting ',' delimiter": "a comma, or the end of a list or object, is missing",
-    "Expecting ':' delimiter": "a colon is missing behind the key",
+    "Expecting ':' delimiter": "a colon is missing after the key",
     "Extra data": "text follows the end",
     "Unterminated string": "this string does not end",
     "Invalid control character": "this string does not end in its line",
@@ -44,7 +44,7 @@ def read_json(text: str, file: str, code: str, error_type: type[VisaError]) -> o
         if text[end - 1 : end] == "," and text[place : place + 1] in ("}", "]"):
             place = end - 1  # as later Pythons have it
         if text[place : place + 1] == "," and text[place + 1 :].lstrip()[:1] in ("}", "]"):
-            message, hint = "a comma stands behind the last part", "leave out the comma"
+            message, hint = "a comma follows the last part", "leave out the comma"
         elif text[place : place + 1] == "'":
             hint = "JSON has double quotes"
         span = span_in(text, file, place, place + 1)

@@ -238,10 +238,10 @@ def _array_of(kernel: Kernel, given: Mapping[str, object], name: str, wanted: np
 
     if name not in given:
         hint = did_you_mean(name, kernel.argument_names) or f"arguments are {', '.join(kernel.argument_names)}"
-        raise UsageError(f"'expect' names '{name}', which is no argument of the launch: {hint}")
+        raise UsageError(f"'expect' names '{name}', which is not an argument of the launch: {hint}")
     array = getattr(given[name], "array", given[name])  # of an Image
     if not isinstance(array, np.ndarray):
-        raise UsageError(f"'expect' names '{name}', which is no array that a kernel writes: {array!r:.80}")
+        raise UsageError(f"'expect' names '{name}', which is not an array that a kernel writes: {array!r:.80}")
     if isinstance(wanted, np.ndarray) and np.may_share_memory(array, wanted):
         raise UsageError(f"'expect' compares '{name}' with its own memory: pass a copy of what it is to hold")
     return array

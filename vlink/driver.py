@@ -39,7 +39,7 @@ def _words(file: str) -> list[str]:
     except FileError:
         raise
     except ValueError as error:
-        raise FileError(Diagnostic("F005", f"these are no words: {error}", Span(file, 0))) from None
+        raise FileError(Diagnostic("F005", f"cannot be split into words: {error}", Span(file, 0))) from None
 
 
 def _library(name: str, directories: Sequence[str]) -> str:

@@ -287,6 +287,6 @@ def link(objects: Sequence[Source], ze_info: Source | None = None, options: Link
 def _contents(source: Source, name: str) -> tuple[bytes, str]:
     """The contents of an input, and its name in messages."""
     if not isinstance(source, (str, os.PathLike)):
-        return check_bytes(source, "an input that is no path"), name
+        return check_bytes(source, "an input that is not a path"), name
     path = os.fsdecode(source)
     return read_bytes(path), "<stdin>" if path == "-" else path

@@ -61,7 +61,7 @@ def read_program_info(data: bytes, name: str) -> ProgramInfo:
     elf = read_elf(data, name)
     description = elf.section(".ze_info")
     if description is None:
-        raise FormatError(Diagnostic("L004", "this ELF file is no zebin: it has no section .ze_info", Span(name, 0)))
+        raise FormatError(Diagnostic("L004", "this ELF file is not a zebin: it has no section .ze_info", Span(name, 0)))
     tree = parse_ze_info(description.data.decode("utf-8", "replace"), name)
     sections = {s.name: s.data for s in elf.sections if s.name in DATA_SECTIONS}
     symbols = {

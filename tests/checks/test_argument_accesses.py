@@ -104,7 +104,7 @@ def test_accesses_outside_an_argument(name, simd):
     assert launch(lines, simd, "numpy", 3, "") == ([], runs[0][1])
     (behind,) = runs[0][0]
     assert (behind.code, behind.check, behind.count) == ("K041" if writes else "K040", "guard", 3)
-    assert behind.memory == f"'X' at offset {4 * ITEMS}, right behind its end, in 'Y' at offset 0"
+    assert behind.memory == f"'X' at offset {4 * ITEMS}, right after its end, in 'Y' at offset 0"
     assert (behind.who.lane, behind.who.group) == (simd - 3, ITEMS // (2 * simd) - 1)
     for engine in ENGINES:
         (before,), _ = launch(lines, simd, engine, -2)
@@ -121,7 +121,7 @@ def test_messages_of_a_whole_thread(engine):
     """They have no lanes; counted are the elements outside."""
     (found,), _ = launch(BLOCK, 16, engine, 8)
     assert (found.who, found.count) == ((1, 1, -1, 0), 8)
-    assert found.memory.startswith(f"'X' at offset {4 * ITEMS}, right behind its end")
+    assert found.memory.startswith(f"'X' at offset {4 * ITEMS}, right after its end")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -131,7 +131,7 @@ def test_an_access_across_the_end_says_how_much_of_it_is_outside(engine):
     odd = memory.view("u1")[:258]
     result = own.launch("k", 16, 16, [memory[128:], odd, np.int32(60)], engine=engine, check="guard")
     (found,) = result.findings
-    assert found.memory == "'X' at offset 256, 2 bytes of it behind its end, where no argument is" and found.count == 12
+    assert found.memory == "'X' at offset 256, 2 bytes of it after its end, where no argument is" and found.count == 12
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -227,7 +227,7 @@ def test_surfaces_end_where_their_arguments_end(name, engine):
     lines = f"mov (M1, {simd}) PLACE(0,0)<1> TO(0,0)<1;1,0>\n" + line.format(simd=simd)
     found, _ = launch(lines, simd, engine, 3)
     assert [(f.code, f.memory) for f in found] == [
-        ("K041" if writes else "K040", f"'X' at offset {4 * ITEMS}, right behind its end, in 'Y' at offset 0")
+        ("K041" if writes else "K040", f"'X' at offset {4 * ITEMS}, right after its end, in 'Y' at offset 0")
     ]
     assert name == "block" or found[0].count == 3
     assert name == "block" or launch(lines, simd, engine)[0] == []

@@ -48,5 +48,5 @@ def test_launches_find_nothing_where_nobody_asks_or_nothing_is_wrong(engine):
 
 
 def test_what_is_no_check_is_wrong_usage():
-    with pytest.raises(UsageError, match=r"check names 'divergense', which is no check"):
+    with pytest.raises(UsageError, match=r"check names 'divergense', which is not a check"):
         findings(kernel([]), "numpy", check="divergense")

@@ -118,20 +118,20 @@ LOAD = "lsc_load.ugm (M1, 16) X:d32 flat[PA]:a64"
 CALL = "fcall (M1, 16) weigh 2 1"
 MISTAKES = {
     "no version": Mistake("add", ".version 4.2\n", "", "V005", "first statement must be .version", r"begin with '\.version 4\.1'"),
-    "a comment of shells": Mistake("add", "// Vector", "# Vector", "V001", "'#' cannot stand here", "comment begins with //"),
+    "a comment of shells": Mistake("add", "// Vector", "# Vector", "V001", "'#' is not allowed here", "comment begins with //"),
     "a type of C": Mistake("add", "X     v_type=G type=f ", "X     v_type=G type=float", "V022", "'float' is not a type", "write type=f"),
     "not declared": Mistake("add", ".decl Y     v_type=G type=f  num_elts=16 align=GRF\n", "", "V010", "'Y' is not declared", "declare it: .decl Y v_type=G"),
     "misspelt variable": Mistake("add", "PB(0,0)<1> B(", "PBB(0,0)<1> B(", "V010", "'PBB' is not declared", "did you mean 'PB'"),
     "no mask": Mistake("add", "add (M1, 16) X(0,0)", "add X(0,0)", "V047", "needs a mask and an execution size", r"add\[\.sat\] \(mask, exec_size\) dst src0 src1"),
     "12 lanes": Mistake("add", "add (M1, 16) X(", "add (M1, 12) X(", "V042", "12 is not an execution size", "1, 2, 4, 8, 16 or 32"),
-    "a number without a type": Mistake("add", "4:ud", "4", "V012", "'4' is not an operand", "a number has its type behind it: write 4:uw"),
+    "a number without a type": Mistake("add", "4:ud", "4", "V012", "'4' is not an operand", "a number is followed by its type: write 4:uw"),
     "no region": Mistake("add", X_PLUS_Y, X_PLUS_Y.replace("<1;1,0> Y", " Y"), "V014", r"'X\(0,0\)' needs a region", r"write X\(0,0\)<1;1,0>"),
     "names alone": Mistake("add", X_PLUS_Y, "add (M1, 16) X X Y", "V011", "'X' is a general variable", r"register is written X\(0,0\)<1>"),
-    "an assignment": Mistake("add", X_PLUS_Y, "X = X + Y", "V001", "'=' cannot stand here", "the destination comes first"),
-    "commas": Mistake("add", "X(0,0)<1> X(0,0)<1;1,0> Y", "X(0,0)<1>, X(0,0)<1;1,0>, Y", "V001", "',' cannot stand here", "blanks, not commas"),
-    "a semicolon": Mistake("add", "ret (M1, 1)", "ret (M1, 1);", "V001", "';' cannot stand here", "ends with its line"),
+    "an assignment": Mistake("add", X_PLUS_Y, "X = X + Y", "V001", "'=' is not allowed here", "the destination comes first"),
+    "commas": Mistake("add", "X(0,0)<1> X(0,0)<1;1,0> Y", "X(0,0)<1>, X(0,0)<1;1,0>, Y", "V001", "',' is not allowed here", "blanks, not commas"),
+    "a semicolon": Mistake("add", "ret (M1, 1)", "ret (M1, 1);", "V001", "';' is not allowed here", "ends with its line"),
     "the destination last": Mistake("add", LOAD, "lsc_load.ugm (M1, 16) flat[PA]:a64 X:d32", "V050", "is not LSC data", "write V:d32"),
-    "a region in a message": Mistake("add", LOAD, LOAD.replace("X:d32", "X(0,0)<1>:d32"), "V001", "':' cannot stand here", "data of messages are V:d32, without a region"),
+    "a region in a message": Mistake("add", LOAD, LOAD.replace("X:d32", "X(0,0)<1>:d32"), "V001", "':' is not allowed here", "data of messages are V:d32, without a region"),
     "no memory named": Mistake("add", "lsc_load.ugm", "lsc_load", "V004", r"needs one of \.ugm, \.ugml, \.slm", "its form is"),
     "fadd": Mistake("add", "add (M1, 16) X(", "fadd (M1, 16) X(", "V003", "'fadd' is not an instruction", "add takes every type"),
     "sub": Mistake("add", "add (M1, 16) X(", "sub (M1, 16) X(", "V003", "'sub' is not an instruction", r"add with \(-\)"),
@@ -156,7 +156,7 @@ MISTAKES = {
     "elements for an address": Mistake("bits", "addr_add (M1, 16) A0(0)<1> &TABLE", "addr_add (M1, 16) A0(0)<1> TABLE(0,0)<1;1,0>", "V055", "takes the address of a variable here", "write &TABLE"),
     "a whole number for a float": Mistake("add", X_PLUS_Y, X_PLUS_Y.replace("Y(0,0)<1;1,0>", "2:f"), "W017", "2 are those of almost 0", r"write 2\.0:f"),
     "no SIMD size": Mistake("add", ".kernel_attr SimdSize=16\n", "", "W016", "does not say how many lanes", r"write \.kernel_attr SimdSize=16"),
-    "no kernel": Mistake("add", '.kernel "add"\n', "", "V006", "stands before any .kernel", "begin with"),
+    "no kernel": Mistake("add", '.kernel "add"\n', "", "V006", "precedes the first .kernel", "begin with"),
     "a suffix in words": Mistake("bits", "cmp.lt", "cmp.less", "V004", r"'\.less' is not a suffix of cmp", r"\.eq, \.ne, \.gt, \.ge, \.lt, \.le"),
     "no condition": Mistake("bits", "cmp.lt", "cmp", "W011", "has no condition", "write cmp.eq"),
     "a predicate in registers": Mistake("bits", "v_type=P num_elts=16", "v_type=G type=ud num_elts=1", "V011", "'P1' is a general variable", "declared with v_type=P"),
@@ -221,7 +221,7 @@ def test_mistakes_in_launches(engine):
 def test_a_table_that_is_too_small(engine):
     words = np.full(16, 0x3FF << 2, "u4")
     with pytest.raises(
-        visakit.SimulationError, match=r"\d+ bytes behind the beginning of 'TABLE', which has 32, lies outside"
+        visakit.SimulationError, match=r"\d+ bytes after the beginning of 'TABLE', which has 32, lies outside"
     ):
         program("bits", edit=("3:ud 2:ud", "8:ud 2:ud")).bits(words, global_size=16, local_size=16, engine=engine)
 

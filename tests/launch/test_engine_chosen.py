@@ -42,7 +42,10 @@ svm_scatter.4.1 (M1, 8) AT.0 X.0
 ret (M1, 1)
 """
 REFUSED = {
-    "region": ("mov (M1, 8) X(0,0)<1> Y(4,0)<1;1,0>", "a region reaches byte 160 of 'Y', which has fewer in 'mov"),
+    "region": (
+        "mov (M1, 8) X(0,0)<1> Y(4,0)<1;1,0>",
+        "a region reaches byte 160 of 'Y', whose registers have 32, in 'mov",
+    ),
     "message": ("svm_gather.4.4 (M1, 8) AT.0 X.0", "a message reaches byte 64 of 'X'"),
     "address": ("addr_add (M1, 8) A(1)<8> &X 0:uw", "an operand reaches element 8 of 'A', which has 8"),
     "symbol": ("faddr nobody X(0,0)<1>", "'nobody' is not defined in 'faddr"),

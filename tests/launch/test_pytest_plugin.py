@@ -101,8 +101,8 @@ def test_races_of_work_items_are_asked_for_by_name(tests, pytester):
 def test_expectations_that_check_nothing_and_faults_without_inner_frames(tests):
     wrong = [CALL.format(n, 0, e) for n, e in (("name", '"z": 1.0'), ("number", '"a": 1.0'), ("itself", '"y": y[:]'))]
     out = tests("".join(wrong) + CALL.format("fault", 16, ""), "--visa-engines=numpy", failed=4)
-    out.fnmatch_lines(["E *UsageError: 'expect' names 'z', which is no argument*arguments are y, x, a, n"])
-    out.fnmatch_lines(["E *UsageError: 'expect' names 'a', which is no array that a kernel writes: 2.5"])
+    out.fnmatch_lines(["E *UsageError: 'expect' names 'z', which is not an argument*arguments are y, x, a, n"])
+    out.fnmatch_lines(["E *UsageError: 'expect' names 'a', which is not an array that a kernel writes: 2.5"])
     out.fnmatch_lines(["E *UsageError: 'expect' compares 'y' with its own memory: pass a copy*"])
     out.fnmatch_lines([">*visakit.run(program.saxpy*", "E *SimulationError: *outside *, which has 16 bytes*"])
     out.no_fnmatch_line("*program.py*")

@@ -168,7 +168,7 @@ def test_who_watches_kernels_is_told_of_reads_behind_memory(session, check, monk
         assert found.tolist() == [*first[2:], 0, 0]
         report = capfd.readouterr().err
         assert report.count("note: a read outside an argument: ") == 1 and "2 times in all" in report
-        assert "at offset 256, right behind its end" in report and "work-item (62, 0, 0)" in report
+        assert "at offset 256, right after its end" in report and "work-item (62, 0, 0)" in report
         assert launch(session, "reads", MEMORY[kind](session), 0).tolist() == first
         assert launch(session, "writes", MEMORY[kind](session), 1) is None
         assert "error: access of 4 bytes outside 'x'" in capfd.readouterr().err

@@ -109,7 +109,7 @@ def test_the_engines_check_for_themselves():
         for engine in ("llvm", "numpy"):
             program = vsim.load(image_of(line, CALL, callee=CALLEE))
             operand(name, value)(program.image.module)
-            with pytest.raises(visakit.SimulationError, match=r"which has fewer in .*S020"):
+            with pytest.raises(visakit.SimulationError, match=r"whose registers have \d+, in .*S020"):
                 program.launch("k", 16, 16, [np.zeros(64, "u4")], engine=engine)
 
 
@@ -146,7 +146,7 @@ def test_labels_stand_somewhere():
     module = image_of("goto (M1, 16) over", "over:").module
     del module.kernels[0].instructions[1]
     with pytest.raises(
-        visakit.FormatError, match=r"label 'over', which stands nowhere .instruction 0 of 'k'. \[C004\]"
+        visakit.FormatError, match=r"label 'over', which is not defined .instruction 0 of 'k'. \[C004\]"
     ):
         visakit.validate(module)
 
@@ -159,11 +159,11 @@ def test_validate_takes_a_module():
 # -- ordinary variables ------------------------------------------------------------------------------------------------
 
 BEYOND = {
-    "region": ("mov (M1, 16) W(2,0)<1> V(0,0)<1;1,0>", "a region reaches byte 128 of 'W', which has fewer"),
-    "message": ("svm_block_ld (8) BUF(0,0)<0;1,0> W.0", "a message reaches byte 128 of 'W', which has fewer"),
+    "region": ("mov (M1, 16) W(2,0)<1> V(0,0)<1;1,0>", "a region reaches byte 128 of 'W', whose registers have"),
+    "message": ("svm_block_ld (8) BUF(0,0)<0;1,0> W.0", "a message reaches byte 128 of 'W', whose registers have"),
     "message of two registers": (
         "svm_block_ld (4) BUF(0,0)<0;1,0> X8.0",
-        "a message reaches byte 64 of 'X8', which has fewer",
+        "a message reaches byte 64 of 'X8', whose registers have",
     ),
     "addresses read": ("mov (M1, 8) W(0,0)<1> r[A8(9),0]<1,0>:ud", "element 16 of 'A8', which has 8"),
     "more lanes than addresses": ("mov (M1, 16) W(0,0)<1> r[A8(0),0]<1,0>:ud", "element 15 of 'A8', which has 8"),

@@ -177,7 +177,7 @@ def test_what_later_parts_of_the_compiler_say_has_no_place():
     first, second, third = diagnostics(BACKEND, "k.cl")
     assert first.message == "Unsupported required sub group size, in kernel: 'k'" and first.span.line == 0
     assert second.message == "parsing vISA inline assembly failed, near line 25: syntax error, unexpected IDENT"
-    assert second.hint == "vasm --scan k.cl shows where it stands"
+    assert second.hint == "vasm --scan k.cl shows its place"
     assert (third.message, third.severity, third.code) == ("kernel k spills", "warning", "U003")
     (alone,) = diagnostics("error: backend compiler failed build.\n", "k.cl")
     assert alone.message == "backend compiler failed build."

@@ -212,7 +212,7 @@ def test_a_binary_of_native_code_alone_does_not_build_and_the_log_says_what_is_m
     assert state[0] == cl.CL_SUCCESS
     assert host.status("clBuildProgram", program, 0, None, None, None, None) == cl.CL_BUILD_PROGRAM_FAILURE
     log = host.words("clGetProgramBuildInfo", program, session.device, cl.CL_PROGRAM_BUILD_LOG)
-    assert "this zebin holds native code, which cannot be turned back, and no vISA text [C011]" in log
+    assert "this zebin holds native code, which cannot be disassembled, and no vISA text [C011]" in log
     assert "-cl-intel-emit-zebin-visa-sections" in log
     assert host.status("clCreateKernel", program, text("saxpy")) == cl.CL_INVALID_PROGRAM_EXECUTABLE
     data = np.frombuffer(b"no binary at all", np.uint8)

@@ -227,7 +227,7 @@ def test_sub_buffers_are_kept_apart(built, engine):
     done = run(built("sub_buffers"), 1, options=[*options, "--guard"])
     assert (done.returncode, done.stdout) == (0, "0 wrong\n")
     wanted = (
-        r":2:\d+: error: a read outside an argument: 'from' at offset 256, right behind its end, in 'to' at offset 0, "
+        r":2:\d+: error: a read outside an argument: 'from' at offset 256, right after its end, in 'to' at offset 0, "
     )
     assert re.search(wanted, done.stderr) and "[K040]" in done.stderr
     done = run(built("sub_buffers"), 1, options=[*options, "--check", "guard", "--check-limit", "0"])

@@ -101,7 +101,7 @@ def test_checks_know_them(program: vsim.Program, engine: str) -> None:
     pool = numbers(16)
     assert found("guard", pool[:8], pool[8:]) == []
     assert found("guard", pool[:7], pool[8:]) == [
-        "K040 'source' at offset 28, right behind its end, where no argument is"
+        "K040 'source' at offset 28, right after its end, where no argument is"
     ]
 
 

@@ -43,8 +43,8 @@ def test_source_files_are_regular_files_of_a_sensible_size(tmp_path):
         == "\ttwo \ufffd"
     )
     assert files.text(SourcePlace("good.cl", 9)) == files.problem("good.cl") == ""
-    assert files.problem("pipe.cl") == "this is no file" and "more than" in files.problem("large.cl")
-    assert files.problem("/dev/zero") == "this is no file" and files.problem("none\0.cl")
+    assert files.problem("pipe.cl") == "this is not a file" and "more than" in files.problem("large.cl")
+    assert files.problem("/dev/zero") == "this is not a file" and files.problem("none\0.cl")
     assert files.problem("") == files.problem("none.cl") == "No such file or directory"
 
 

@@ -60,7 +60,7 @@ def texts(given):
     if quoted := re.findall(r"'([^']*)'", given):
         return quoted
     bare = re.sub(
-        r"(:? a predicate is .*|, (the|where) .*| or more| behind the declarations|(, | for the number )0x.*)$",
+        r"(:? a predicate is .*|, (the|where) .*| or more| after the declarations|(, | for the number )0x.*)$",
         "",
         given,
     )

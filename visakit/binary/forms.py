@@ -232,7 +232,7 @@ def _illegal_message(desc: InstructionDesc, args: Fields) -> str:
     if "elems" in desc.by_name and not dict(desc.implied):
         channels = "channels" in desc.spelling
         if args["elems"] not in (range(1, 16) if channels else LSC_ELEMENTS.values()):
-            return f"{args['elems']} is no code of a number of elements"
+            return f"{args['elems']} is not a code for a number of elements"
         if channels and args["order"] != LSC_ORDERS["n"]:
             return "channels are not transposed"
     for name in ("imm_scale", "blocks", "width"):
@@ -252,7 +252,7 @@ def _illegal_handles(args: Fields) -> str:
         if handle is not None and handle != (type(handle) is General and General(handle.var, 0, 0, SCALAR)):
             return f"the handle of the {name} is not the first element of a variable"
         if args.get(f"{name}_index", 0) not in range(0x100):
-            return f"{args[f'{name}_index']} is no number of a {name}"
+            return f"{args[f'{name}_index']} is not the number of a {name}"
     return ""
 
 

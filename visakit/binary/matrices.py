@@ -58,7 +58,7 @@ def illegal_matrix(args: Fields) -> str:
     """Why the form of an address could not be told from its bytes; empty if it can."""
     form = args["addressing"]
     if form not in (MATRIX_OPERANDS, MATRIX_OFFSETS, MATRIX_OPERANDS | MATRIX_OFFSETS):
-        return f"{form} is no form of the address of a matrix"
+        return f"{form} is not a form of the address of a matrix"
     if not isinstance(args["base"], General):
         return "the address of a matrix is not in a register"
     if not all(_is_place(args[n]) for n in _NAMES[: len(_NAMES) if form & MATRIX_OPERANDS else 1]):
@@ -79,7 +79,7 @@ def _illegal_offsets(form: int, args: Fields) -> str:
     offsets = args["x_offset"], args["y_offset"]
     if any(n not in OFFSETS_OF_BLOCKS for n in offsets):
         return f"an offset of a block is not between {OFFSETS_OF_BLOCKS[0]} and {OFFSETS_OF_BLOCKS[-1]}"
-    return "both offsets of a block are 0 and need not stand" if form & MATRIX_OPERANDS and not any(offsets) else ""
+    return "both offsets of a block are 0 and can be left out" if form & MATRIX_OPERANDS and not any(offsets) else ""
 
 
 def _confusing(form: int, args: Fields) -> str:

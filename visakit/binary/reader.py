@@ -213,7 +213,7 @@ class _FunctionReader:
             if code not in types.BY_CODE or align >= len(types.ALIGNMENTS):
                 raise r.fail(f"type {code} with alignment {align} does not exist", at)
             if rest:
-                raise r.fail(f"a variable has {rest} where 0 stands", at)
+                raise r.fail(f"a variable has {rest} in place of 0", at)
             name, found = self.string(function, string), self.attributes(function, attributes)
             alias = (index, byte) if index or byte else None
             function.variables.append(Variable(string, name, types.BY_CODE[code], elements, align, alias, found))

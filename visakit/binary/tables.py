@@ -6,7 +6,7 @@ import functools
 import struct
 from collections.abc import Iterator
 
-from visakit.diagnostics import Diagnostic, FormatError, Span
+from visakit.diagnostics import Diagnostic, FormatError, Span, counted
 from visakit.language.program import Function, Module
 
 _VERSIONS = ((4, 0), (4, 1), (4, 2))
@@ -34,7 +34,7 @@ class Reader:
         layout, position = _layout(fmt), self.position
         size = layout.size
         if position + size > self.end:
-            raise self.fail(f"the file ends here, {size} more byte{'s' if size > 1 else ''} expected")
+            raise self.fail(f"the file ends here, {counted(size, 'more byte')} expected")
         self.position = position + size
         return layout.unpack_from(self.data, position)
 

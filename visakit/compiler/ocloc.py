@@ -200,7 +200,7 @@ def said(output: str, path: str) -> Iterator[Diagnostic]:
         elif match := _BARE.match(line):
             more = following.strip() if following.startswith(("in kernel", "near line")) else ""
             message = f"{match[2].rstrip(':')}{', ' if more else ''}{more}"
-            hint = f"vasm --scan {path} shows where it stands" if "inline assembly" in message else ""
+            hint = f"vasm --scan {path} shows its place" if "inline assembly" in message else ""
             diagnostics.append(_diagnostic(match[1], message, Span(path, 0), hint))
     reasons = [d for d in diagnostics if d.message != _FAILED]
     yield from dict.fromkeys(reasons if any(d.severity == "error" for d in reasons) else diagnostics)

@@ -207,7 +207,7 @@ class FlowEncoder:
         """Out of the ifs between here and the loop."""
         depth = next((n for n, block in enumerate(reversed(self._blocks)) if block.kind != _IF), -1)
         if depth < 0:
-            raise StatementError("T013", f"'{statement.word}' stands outside of a loop")
+            raise StatementError("T013", f"'{statement.word}' is outside a loop")
         loop = self._blocks[-1 - depth]
         func, more = condition_fields(statement.condition)
         if isinstance(statement, ContinueStatement):
@@ -257,7 +257,7 @@ class FlowEncoder:
 
     def _return(self, condition: BranchCondition | None) -> None:
         if self._function is None:
-            raise StatementError("T015", "'ret' stands outside of a function", "begin one with function NAME")
+            raise StatementError("T015", "'ret' is outside a function", "begin one with function NAME")
         if not all(block.uniform for block in self._blocks):
             message = "'ret' inside a loop, or an if that processors take differently, is not supported by the machine"
             raise StatementError("T015", message, "return conditionally with ret if, outside of both")
@@ -267,7 +267,7 @@ class FlowEncoder:
         if differs and plain:
             raise StatementError("T015", "a plain function returns unconditionally", "leave 'plain' out")
         if differs and self._blocks:
-            message = "a return that only some processors take cannot stand inside an if"
+            message = "a return that only some processors take is not allowed inside an if"
             raise StatementError("T015", message, "its level would have to outlive the if")
         func, more = condition_fields(condition)
         # Each conditional return adds a level for those who stay; every return takes them all away, with those of the
@@ -323,4 +323,4 @@ def _setting_fields(setting: FieldSetting) -> dict[str, int]:
             raise StatementError("T038", message, "select one of r, g, b and a", setting.extent)
         return {"rgb_pred": table.PRED_SELECTS[value], "rgb_pred_inv": int(setting.inverted)}
     hint = (name not in _SETTINGS and did_you_mean(name, _SETTINGS)) or f"settings are {', '.join(_SETTINGS)}"
-    raise StatementError("T012", f"'{setting.text}' is no setting of fc", hint, setting.extent)
+    raise StatementError("T012", f"'{setting.text}' is not a setting of fc", hint, setting.extent)

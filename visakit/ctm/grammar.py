@@ -74,8 +74,8 @@ def _explained(error: Unexpected, text: str) -> LineSyntaxError:
     extent = Extent(error.column, error.column + len(found))
     if "OPERATION" in expected and "NAME" not in expected:  # The beginning of a statement, where nearly all can stand.
         hint = did_you_mean(found, _statement_words(expected)) or "docs/ctm.md has a table of all statements"
-        return LineSyntaxError(f"'{found}' is no statement", hint, extent)
-    return LineSyntaxError(f"'{found}' cannot stand here", _expected(expected), extent)
+        return LineSyntaxError(f"'{found}' is not a statement", hint, extent)
+    return LineSyntaxError(f"'{found}' is not allowed here", _expected(expected), extent)
 
 
 def terminal_title(name: str) -> str:

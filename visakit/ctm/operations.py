@@ -22,7 +22,7 @@ from visakit.ctm.syntax import (
     SourceOperand,
     UnitFlag,
 )
-from visakit.diagnostics import did_you_mean
+from visakit.diagnostics import counted, did_you_mean
 
 _ALL = "rgba"
 
@@ -80,7 +80,7 @@ def unit_source(operand: SourceOperand) -> UnitSource:
         if place.value not in table.INLINE_CODES:
             nearest = min(table.INLINE_CODES, key=lambda x: abs(x - place.value))
             hint = f"the nearest is {nearest:g}; or put it into a constant with .const"
-            raise StatementError("T003", f"{place.text} is no inline number", hint, operand.extent)
+            raise StatementError("T003", f"{place.text} is not an inline number", hint, operand.extent)
         address = SourceAddress("n", table.INLINE_CODES[place.value])
         return UnitSource(address, _ALL, operand.negative, operand.absolute)
     address = SourceAddress(place.file, register_number(place), int(place.relative))
@@ -195,14 +195,14 @@ class ArithmeticEncoder:
             if value not in ("r", "a") or flag.detail not in table.COMPARISONS:
                 shown = f"{value}.{flag.detail}" if flag.detail else value
                 hint = "write {alu=r.ge} or {alu=a.ne}"
-                raise StatementError("T010", f"'{shown}' is no test of a result", hint, flag.extent)
+                raise StatementError("T010", f"'{shown}' is not a test of a result", hint, flag.extent)
             self.values |= {"result_wmask": 1, "result_sel": int(value == "a")}
             self.values["result_op"] = table.COMPARISONS.index(flag.detail)
         elif name in table.FLAGS:
             self.values[table.FLAGS[name]] = 1
         else:
             hint = did_you_mean(name, [*table.FLAGS, *table.VALUE_FLAGS])
-            raise StatementError("T010", f"'{name}' is no flag", hint, flag.extent)
+            raise StatementError("T010", f"'{name}' is not a flag", hint, flag.extent)
 
 
 def _check_destination(unit: OperationUnit | SetUnit) -> None:
@@ -219,7 +219,7 @@ def _check_destination(unit: OperationUnit | SetUnit) -> None:
 
 def _index(value: str, words: tuple[str, ...], what: str, flag: UnitFlag) -> int:
     if value not in words:
-        raise StatementError("T010", f"'{value}' is no {what}", f"{what}s are {', '.join(words)}", flag.extent)
+        raise StatementError("T010", f"there is no {what} '{value}'", f"{what}s are {', '.join(words)}", flag.extent)
     return words.index(value)
 
 
@@ -228,7 +228,7 @@ def _units_of(destination: MaskedDestination) -> tuple[str, ...]:
     mask = destination.mask
     if set(mask) - set(_ALL) or len(set(mask)) != len(mask):
         hint = "a mask has some of r, g, b and a, each once"
-        raise StatementError("T006", f".{mask} is no mask", hint, destination.extent)
+        raise StatementError("T006", f".{mask} is not a mask", hint, destination.extent)
     return tuple(u for u, channels in table.CHANNELS.items() if set(mask) & set(channels))
 
 
@@ -239,7 +239,7 @@ def _difference(sources: list[UnitSource]) -> str:
 
 def _count(name: str, count: int, sources: list[UnitSource], extent: Extent) -> None:
     if len(sources) != count:
-        message = f"{name} takes {count} operand{'s' if count != 1 else ''}, found {len(sources)}"
+        message = f"{name} takes {counted(count, 'operand')}, found {len(sources)}"
         raise StatementError("T007", message, extent=extent)
 
 
@@ -302,7 +302,7 @@ def _coordinate_fields(coordinates: FetchCoordinates) -> dict[str, int]:
     swizzle = coordinates.swizzle
     if set(swizzle) - set(_ALL):
         hint = "coordinates are channels r, g, b and a of the register"
-        raise StatementError("T006", f".{swizzle} is no swizzle of a texture coordinate", hint, coordinates.extent)
+        raise StatementError("T006", f".{swizzle} does not select a texture coordinate", hint, coordinates.extent)
     channels = zip("strq", _padded(swizzle), strict=True)
     return {"src": register_number(coordinates.register)} | {f"swiz_{c}": _ALL.index(s) for c, s in channels}
 
@@ -315,7 +315,7 @@ def fetch_words(statement: FetchStatement) -> tuple[int, ...]:
     """
     for flag in statement.flags:
         if flag.name != "scaled":
-            raise StatementError("T010", f"'{flag.name}' is no flag of a fetch", "the only one is scaled", flag.extent)
+            raise StatementError("T010", f"'{flag.name}' is not a flag of a fetch", "its flag is scaled", flag.extent)
     _units_of(statement.destination)
     wmask_rgb, wmask_a = table.mask_bits(statement.destination.mask)
     values = {

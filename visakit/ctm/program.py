@@ -167,7 +167,7 @@ def read_module(data: bytes, name: str) -> ShaderModule:
     try:
         text, constants = elf.section(TEXT), elf.section(CONSTANTS)
         if elf.machine != EM_ATI_R5XX or text is None or constants is None:
-            raise ValueError("it is no CTM object or image")
+            raise ValueError("it is not a CTM object or image")
         module = ShaderModule(name, executable=elf.type == ET_EXEC)
         module.slots = _read_slots(text.data, elf.section(LINES))
         _read_constants(module, json.loads(constants.data))
@@ -191,7 +191,7 @@ def read_module(data: bytes, name: str) -> ShaderModule:
 def _read_slots(code: bytes, lines: Section | None) -> list[InstructionSlot]:
     size = 4 * table.WORDS
     if len(code) % size:
-        raise ValueError(f"{len(code)} bytes of code are no multiple of {size}")
+        raise ValueError(f"{len(code)} bytes of code are not a multiple of {size}")
     count = len(code) // size
     numbers = struct.unpack(f"<{count}I", lines.data) if lines else (0,) * count
     return [
@@ -223,7 +223,7 @@ def _float_constant(values: Sequence[float]) -> FloatConstant:
     if len(values) != 4:
         raise ValueError("a constant has the wrong number of values")
     if any(x != x for x in values):
-        raise ValueError("a constant is no number")
+        raise ValueError("a constant is not a number")
     x, y, z, w = map(float, values)
     return x, y, z, w
 

@@ -160,7 +160,7 @@ def _option_value(setting: str, name: str, old: object, text: str) -> bool | int
         return int(text)
     if isinstance(old, str) and text in ("frame", "literal"):
         return text
-    raise UsageError(f"--ctm {setting}: '{text}' is no value of '{name}'")
+    raise UsageError(f"--ctm {setting}: '{text}' is not a value of '{name}'")
 
 
 def load(source: str | os.PathLike[str] | bytes | ShaderModule, options: Options | None = None) -> ShaderProgram:

@@ -14,7 +14,7 @@ ELSEWHERE = {
     "branch": "goto branches lane by lane, jmp for the whole thread",
     "exit": "ret ends a kernel",
     "return": "ret ends a kernel or a subroutine, fret a function",
-    "nop": "vISA has none: leave the line out",
+    "nop": "vISA has no such instruction: leave the line out",
     "cvt": "mov converts to the type of its destination",
     "popcnt": "cbit counts the bits that are set",
     "ffs": "fbl finds the lowest bit that is set",

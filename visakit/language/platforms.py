@@ -93,7 +93,7 @@ def platform_table(width: int = 100) -> str:
         names = _DEVICES.get(p.name, "")
         blanks = " " * 7
         lines += textwrap.wrap(names, width, initial_indent=blanks, subsequent_indent=blanks, break_on_hyphens=False)
-    return "\n".join([*lines, "", "A device may have its stepping behind its name, as dg2-g10-a0."])
+    return "\n".join([*lines, "", "A device may be followed by its stepping, as dg2-g10-a0."])
 
 
 def all_names() -> list[str]:

@@ -98,7 +98,7 @@ class SourceFiles:
             try:
                 status = os.stat(path)
                 if not stat.S_ISREG(status.st_mode):
-                    problem = "this is no file"
+                    problem = "this is not a file"
                 elif status.st_size > MAXIMUM_SOURCE:
                     problem = f"the file has more than {MAXIMUM_SOURCE} bytes"
                 else:

@@ -1,4 +1,4 @@
-"""Objects and images: ELF64 files around a CISA module (design: docs/architecture.md, "Files")."""
+"""Objects and images: ELF64 files around a CISA module (design: docs/files.md)."""
 
 from __future__ import annotations
 

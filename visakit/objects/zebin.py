@@ -140,12 +140,12 @@ def read_zebin(data: bytes, name: str) -> Zebin:
     elf = read_elf(data, name)
     description = elf.section(_ZE_INFO)
     if description is None:
-        raise _bad(name, "C011", "this ELF file is no zebin: it has no section .ze_info")
+        raise _bad(name, "C011", "this ELF file is not a zebin: it has no section .ze_info")
     sections = [s.data for s in elf.sections if s.name == _TEXT or s.name.startswith(_TEXT + ".")]
     sections = sections or [s.data for s in elf.sections if s.type == SHT_VISAASM]
     if not sections:
         hint = f'compile again with: ocloc compile ... -internal_options "{OPTION}"'
-        message = "this zebin holds native code, which cannot be turned back, and no vISA text"
+        message = "this zebin holds native code, which cannot be disassembled, and no vISA text"
         raise _bad(name, "C011", message, hint)
     ze_info = description.data.decode("utf-8", "replace")
     texts = [_read_text(contents, name) for contents in sections]
@@ -203,7 +203,7 @@ def _renamed(text: ZebinText, kernel: str, tree: ZeInfo, name: str) -> ZebinText
     head = _HEAD.search(text.text)
     assert head is not None
     if '"' in kernel or not kernel.isprintable():
-        raise _bad(name, "C012", f"{kernel!r:.80} is no name of a kernel")
+        raise _bad(name, "C012", f"{kernel!r:.80} is not the name of a kernel")
     return ZebinText(kernel, True, text.text[: head.start(2)] + kernel + text.text[head.end(2) :])
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from visakit.diagnostics import listed
 from visakit.isa import InstructionDesc
 from visakit.language.operands import (
     ABS,
@@ -45,7 +46,7 @@ def wrong_class(desc: InstructionDesc, name: str, op: VectorOperand) -> tuple[st
 def class_names(desc: InstructionDesc, name: str) -> str:
     """The classes that an operand can have, in words."""
     allowed = [text for kind, text in _NAMES.items() if kind in desc.classes[name]]
-    return " or ".join([", ".join(allowed[:-1]), allowed[-1]] if allowed[1:] else allowed)
+    return listed(allowed, "or")
 
 
 def wrong_modifier(desc: InstructionDesc, op: VectorOperand, destination: bool) -> tuple[str, str]:

@@ -197,7 +197,7 @@ def _accumulators(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Itera
 def _transposed_of_one(type_of: TypeOf, desc: InstructionDesc, args: Fields) -> Iterator[Violation]:
     if args["order"] == LSC_ORDERS["t"] and args["exec"].size > 1:
         message = f"{desc.mnemonic} of transposed data has execution size 1"
-        yield Violation("V039", message, "it takes the elements behind a single address")
+        yield Violation("V039", message, "it takes the elements at a single address")
 
 
 _RULES: dict[Rule, _Check] = {

@@ -25,7 +25,7 @@ from visakit.binary.declarations import (
     exists,
 )
 from visakit.binary.references import references
-from visakit.diagnostics import Diagnostic, FormatError, Span
+from visakit.diagnostics import Diagnostic, FormatError, Span, counted
 from visakit.isa import InstructionDesc
 from visakit.isa.enums import MATRIX_OFFSETS
 from visakit.language.operands import (
@@ -105,7 +105,7 @@ class Extents:
         """The error of the place of a vector operand of a number of elements."""
         if isinstance(op, General):
             low, end = self.region(op, count) if op.var else (0, 0)
-            tail = f" and has {count} element{'s' if count > 1 else ''}"
+            tail = f" and has {counted(count, 'element')}"
             return self._bytes(name, op.var, (low, end), "the operand", tail)
         if isinstance(op, Address):
             elements = count if name == "dst" else max(1, min(op.width, count))
@@ -126,7 +126,7 @@ class Extents:
         """The error of the place of bytes of a message."""
         if not raw.var:
             return None
-        tail = f" and has {size} byte{'s' if size > 1 else ''}"
+        tail = f" and has {counted(size, 'byte')}"
         return self._bytes(name, raw.var, (raw.offset, raw.offset + size), "the message", tail, whole=False)
 
     def _bytes(
@@ -160,8 +160,7 @@ def _missing(name: str, owner: str, elements: int, end: int) -> Violation | None
     """Elements before ``end`` that a variable with fewer does not have."""
     if end <= elements:
         return None
-    many = f"{elements} element{'s' if elements > 1 else ''}"
-    message = f"the operand reaches element {end - 1} of '{owner}', which has {many}"
+    message = f"the operand reaches element {end - 1} of '{owner}', which has {counted(elements, 'element')}"
     return Violation("W010", message, f"declare it with num_elts={end}", name)
 
 
@@ -454,7 +453,7 @@ class _FunctionPass:
             if index < 0 or not exists(self.function, what, index):
                 return f"refers to number {index} of something that does not exist"
             if what == LABEL and index not in self.labels:
-                return f"refers to label '{self.function.labels[index].name}', which stands nowhere"
+                return f"refers to label '{self.function.labels[index].name}', which is not defined"
             self._named.add(pair)
         return ""
 

@@ -43,7 +43,7 @@ from visakit.text.syntax import Placed
 
 MODIFIERS = {"": NO_MODIFIER, "(abs)": ABS, "(-)": NEG, "(-abs)": NEG_ABS, "(~)": NOT}
 MAXIMUM_LABELS = 0xFFFF
-_NOT_HERE = "is not an operand that can stand here"
+_NOT_HERE = "is not an allowed operand here"
 
 _DECLARATIONS = {"V": "v_type=G type=ud num_elts=16 align=GRF", "A": "v_type=A num_elts=1", "P": "v_type=P num_elts=16"}
 
@@ -238,7 +238,7 @@ class Binder:
     def _hint_for_operand(self, node: syntax.Node, text: str, destination: bool) -> str:
         """A hint for a text that is not an operand; empty where the instruction's form has a better one."""
         if isinstance(node, (int, syntax.NumberNode)):
-            return "numbers have their type behind them: 5:d, 5:uw, 1.5:f"
+            return "numbers are followed by their type: 5:d, 5:uw, 1.5:f"
         element = _ELEMENT.fullmatch(text)
         if element is None or element[1] == "r":
             return ""

@@ -80,7 +80,7 @@ class Checks:
         """A kernel that counts threads must say how many work-items each of them has."""
         if function.is_kernel and not function.attribute("SimdSize") and counts_threads(function):
             message = f"'{function.name}' reads %thread_x and does not say how many lanes a thread has"
-            hint = f"write .kernel_attr SimdSize={widest_instruction(function)} behind the declarations"
+            hint = f"write .kernel_attr SimdSize={widest_instruction(function)} after the declarations"
             self.source.warn("W016", message, function.line, hint=hint)
 
     def _returns(self, function: Function) -> None:

@@ -353,7 +353,7 @@ def declare_input(parser: FunctionParser, source: Source, statement: DirectiveSt
     if statement.word != ".parameter" and offset < register and size:
         where = "in" if offset >= 0 else "before"
         message = f"this input begins at byte {offset}, {where} '%r0', which has the first {register} bytes"
-        hint = f"the payload begins behind it: write offset={register} or more"
+        hint = f"the payload begins after it: write offset={register} or more"
         source.warn("W020", message, parser.line, settings["offset"], hint)
     kind = {"V": 0, "S": 1, "T": 2}[symbol.kind]
     if statement.word.startswith(".implicit_") and "size" in settings:

@@ -125,7 +125,7 @@ class FunctionParser:
             except Problem:
                 continue
             if not rules.check(Instruction(desc, args, self.line)):
-                return f"a number has its type behind it: write {_with_type(at, name).text}"
+                return f"a number is followed by its type: write {_with_type(at, name).text}"
         return ""
 
     def _types_beside(self, statement: InstructionStatement) -> list[str]:

@@ -289,7 +289,7 @@ class AddressSyntax(OperandSyntax, forms="@address"):
     def _bind_coordinates(self, binder: Binder, places: tuple[syntax.Node, ...], args: Fields) -> None:
         """Registers with the coordinates of elements of an image, and numbers that are added to them."""
         if len(places) > len(self.coordinates):
-            raise Problem("V051", f"{len(places)} coordinates, at most {len(self.coordinates)} can stand here")
+            raise Problem("V051", f"{len(places)} coordinates, at most {len(self.coordinates)} are allowed here")
         args.update(dict.fromkeys(self.coordinates, NULL))
         offsets = dict.fromkeys((n for n in self.coordinates if f"{n}_offset" in self.fields), 0)
         for name, place in zip(self.coordinates, places, strict=False):
@@ -329,7 +329,7 @@ class AddressSyntax(OperandSyntax, forms="@address"):
         if not surface:
             return
         if len(surface) > 2 or (len(surface) == 2 and kind in ("flat", "arg")):
-            raise Problem("V051", f"{len(surface)} surfaces, one can stand here", "write bti(3), ss(V) or surf(V,1)")
+            raise Problem("V051", f"{len(surface)} surfaces, one is allowed here", "write bti(3), ss(V) or surf(V,1)")
         node = surface[0]
         if isinstance(node, syntax.RawNode):
             # The reference assembler takes the number behind the dot as the column.
@@ -344,7 +344,7 @@ class AddressSyntax(OperandSyntax, forms="@address"):
         if len(surface) == 2:
             index = _number(surface[1])
             if index is None:
-                raise Problem("V051", "the number of a surface behind another is a number", "write surf(V,1)")
+                raise Problem("V051", "the second part of a surface must be a number", "write surf(V,1)")
             args["surface_index"] = binder.integer(index, 0, 31, "number of a surface")
 
     def write(self, printer: OperandPrinter, args: Fields) -> str:

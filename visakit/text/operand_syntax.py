@@ -95,7 +95,7 @@ def execution(at: Placed) -> Execution:
         is_predicate = isinstance(size, syntax.NameNode) and size.name not in _MASKS
         hint = "write (M1, 16)"
         if is_predicate:
-            hint = f"a predicate stands before the instruction: {at.text} mov (M1, 16) ..."
+            hint = f"a predicate precedes the instruction: {at.text} mov (M1, 16) ..."
         raise Problem("V040", f"'{at.text}' is not an execution mask and size", hint)
     return checked_execution(mask, size)
 
@@ -116,7 +116,7 @@ def checked_execution(mask: str, size: int) -> Execution:
         fitting = ", ".join(f"M{i // 4 + 1}" for i in range(0, MAXIMUM_LANES, size))
         raise Problem(
             "V043",
-            f"mask {mask} starts at lane {found.offset}, which is no multiple of the execution size {size}",
+            f"mask {mask} starts at lane {found.offset}, which is not a multiple of the execution size {size}",
             f"for size {size} use {fitting}",
         )
     if not found.is_within:
@@ -389,13 +389,13 @@ class HandleSyntax(StateSyntax, forms="@surface @sampler"):
         symbol = binder.symbol(node.name, f"{self.letter}V" if has_handles else self.letter)
         in_registers = int(symbol.kind == "V")
         if args.setdefault("in_registers", in_registers) != in_registers:
-            raise Problem("V012", "the sampler and the surface stand both in variables of theirs, or both in registers")
+            raise Problem("V012", "sampler and surface must both be declared, or both be in registers")
         if in_registers:
             number = 0 if index is None else binder.integer(index, 0, 255, f"number of {self.what}")
             args[f"{self.name}_handle"] = General(symbol.index, 0, 0, SCALAR)
             args[f"{self.name}_index"] = number
         elif index is not None:
-            raise Problem("V012", f"'{node.name}' is {self.what}, and has no number behind it", f"write {node.name}")
+            raise Problem("V012", f"'{node.name}' is {self.what}, which takes no number", f"write {node.name}")
         else:
             args[self.name] = symbol.index
 

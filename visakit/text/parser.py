@@ -160,7 +160,7 @@ class ModuleParser:
             self.homeless = True
             raise Problem(
                 "V006",
-                f"'{at.text}' stands before any .kernel or .global_function",
+                f"'{at.text}' precedes the first .kernel or .global_function",
                 "begin with '.version 4.1' and '.kernel \"name\"'",
             )
         self.current.binder.line = number

@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Callable
 
-from visakit.diagnostics import did_you_mean
+from visakit.diagnostics import did_you_mean, listed
 from visakit.isa import (
     Choice,
     FenceFlags,
@@ -77,8 +77,7 @@ def elsewhere(table: InstructionSet, word: str, platform: str) -> str:
     names = [n for n in (family.mnemonics if family else ()) if n != word and _exists(table, n, platform)]
     if family is None or not names:
         return ""
-    shown = " and ".join([", ".join(names[:-1]), names[-1]] if names[:-1] else names)
-    return f"{f'on {platform} ' if platform else ''}{shown} {family.purpose}"
+    return f"{f'on {platform} ' if platform else ''}{listed(names)} {family.purpose}"
 
 
 def _exists(table: InstructionSet, name: str, platform: str) -> bool:
@@ -154,7 +153,7 @@ def _read_number(desc: InstructionDesc, suffix: Number, rest: list[str], fields:
     known = re.fullmatch(r"[0-9a-fA-F]+" if suffix.base == 16 else r"[0-9]+", digits)
     if not known or len(digits.lstrip("0")) > 3 or int(digits, suffix.base) > 255:
         raise Problem(
-            "V004", f"{desc.mnemonic} needs a number from 0 to 255 behind its name", f"its form is: {desc.syntax}"
+            "V004", f"{desc.mnemonic} needs a number from 0 to 255 after its name", f"its form is: {desc.syntax}"
         )
     rest.pop(0)
     fields[suffix.field] = int(digits, suffix.base)

@@ -67,7 +67,7 @@ def problem_of(error: Unexpected, line: str) -> Problem:
         hint = "expressions are made of numbers, %sizeof(V) and %DispatchSimd"
         if line[: name.column].endswith(("-", "~")) and line[name.column :].startswith(f"{name.text}("):
             sign = line[name.column - 1]
-            hint = f"a modifier stands in parentheses: ({sign}){name.text}(0,0)<1;1,0>"
+            hint = f"a modifier is in parentheses: ({sign}){name.text}(0,0)<1;1,0>"
         return Problem("V020", f"'{name.text}' is not a number", hint, name)
     return _misplaced(error, line, in_directive) or _unreadable(error, line, in_directive, at)
 
@@ -90,18 +90,18 @@ def _misplaced(error: Unexpected, line: str, in_directive: bool) -> Problem | No
     previous, column = error.before[-1] if error.before else ("", 0)
     if previous == "RBRACE" and "RBRACE" in error.expected and error.text:
         return Problem(
-            "V001", "'}' cannot stand here", "it closes a scope at the end of a line", Placed(0, "}", column)
+            "V001", "'}' is not allowed here", "it closes a scope at the end of a line", Placed(0, "}", column)
         )
     if not error.is_token and (number := re.match(r"\d[\w.]*", line[error.column :])):
         word = number[0]
         at = Placed(0, word, error.column)
         if previous != "DOT" and "INTEGER" not in error.expected:
-            return Problem("V001", f"'{word}' cannot stand here", expected_text(error.expected, in_directive), at)
-        hint = "numbers are 16, 0x10 and 1.5" + ("" if in_directive else ", with a type behind a colon: 16:ud")
+            return Problem("V001", f"'{word}' is not allowed here", expected_text(error.expected, in_directive), at)
+        hint = "numbers are 16, 0x10 and 1.5" + ("" if in_directive else ", followed by a colon and a type: 16:ud")
         return Problem("V001", f"'{word}' is not a number", hint, at)
     if previous == "DOT":
         hint = "a suffix or a number follows its dot without a blank"
-        return Problem("V001", "'.' cannot stand alone", hint, Placed(0, ".", column))
+        return Problem("V001", "'.' is not an operand", hint, Placed(0, ".", column))
     return None
 
 
@@ -113,19 +113,19 @@ def _unreadable(error: Unexpected, line: str, in_directive: bool, at: Placed) ->
     is_inside = any(before.count(opened) > before.count(closed) for opened, closed in ("()", "[]"))
     if error.text.startswith(",") and error.before and not is_inside:
         what = "settings" if in_directive else "operands"
-        return Problem("V001", "',' cannot stand here", f"blanks, not commas, stand between {what}", at)
+        return Problem("V001", "',' is not allowed here", f"separate {what} with blanks, not commas", at)
     mask = re.search(r"\((M\d(?:_NM)?|NoMask)\s+$", before)
     if mask and error.text.isdigit():
-        hint = f"a comma stands between mask and execution size: ({mask[1]}, {error.text})"
-        return Problem("V001", f"'{error.text}' cannot stand here", hint, at)
+        hint = f"separate mask and execution size with a comma: ({mask[1]}, {error.text})"
+        return Problem("V001", f"'{error.text}' is not allowed here", hint, at)
     if not in_directive and (hint := _misplaced_sign(error, line)):
-        return Problem("V001", f"'{error.text[:1]}' cannot stand here", hint, at)
+        return Problem("V001", f"'{error.text[:1]}' is not allowed here", hint, at)
     if not in_directive and (hint := _of_other_languages(error)):
         what = error.text if error.text[0].isalnum() else error.text[0]
-        return Problem("V001", f"'{what}' cannot stand here", hint, at)
+        return Problem("V001", f"'{what}' is not allowed here", hint, at)
     if found := re.search(r"\br\[(\w+)$", before):
-        return Problem("V001", f"'{error.text[:1]}' cannot stand here", f"write r[{found[1]}(0),0]<0;1,0>:ud", at)
-    message = f"'{error.text}' cannot stand here" if error.text else "the line ends too early"
+        return Problem("V001", f"'{error.text[:1]}' is not allowed here", f"write r[{found[1]}(0),0]<0;1,0>:ud", at)
+    message = f"'{error.text}' is not allowed here" if error.text else "the line ends too early"
     if error.text and not re.match(r"[\w.]", error.text):
         message = "this cannot be read"
     return Problem("V001", message, expected_text(error.expected, in_directive and len(error.before) > 1), at)
@@ -156,9 +156,9 @@ def _of_other_languages(error: Unexpected) -> str:
             "an instruction is written add (M1, 8) D(0,0)<1> A(0,0)<1;1,0> B(0,0)<1;1,0>: the destination comes first"
         )
     if error.text.startswith("@") and not error.before:
-        return "a predicate stands in parentheses before the instruction: (P1) mov ..., (!P1) mov ..."
+        return "a predicate precedes the instruction, in parentheses: (P1) mov ..., (!P1) mov ..."
     if re.fullmatch(r"%?\w+:", error.text) and len(error.before) > 1:
-        return f"the name of a label has its colon where the label stands; here write {error.text[:-1]}"
+        return f"the colon belongs to the label's definition; here write {error.text[:-1]}"
     if error.text.startswith(":") and error.before and error.before[-1][0] == "MORETHAN":
         return "a register has the type of its declaration; data of messages are V:d32, without a region"
     return ""

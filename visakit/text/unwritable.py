@@ -40,7 +40,7 @@ def _problems(function: Function) -> Iterator[str]:
         yield "text has no linkage, name index, or sizes of arguments"
     for n, v in enumerate(function.variables):
         if v.alias and v.alias[0] >= FIRST_VARIABLE + n:
-            yield f"'{v.name}' is an alias of a variable that is declared behind it"
+            yield f"'{v.name}' is an alias of a variable that is declared after it"
     for broken in (*aliases(function), *declared_sizes(function)):
         yield f"{broken.message} [{broken.code}]"
     if function.attribute("Target") is None:
@@ -72,4 +72,4 @@ def _labels(function: Function) -> Iterator[str]:
                 yield f"label '{function.labels[index].name}' is marked as something else"
     for index, label in enumerate(function.labels):
         if defined[index] != 1:
-            yield f"label '{label.name}' stands {defined[index]} times"
+            yield f"label '{label.name}' is defined {defined[index]} times"

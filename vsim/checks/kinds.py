@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from visakit.diagnostics import counted
 from vsim.checks.findings import Finding, OtherSide, Site, Who, site_of
 from vsim.checks.names import CALLS, DIVERGENCE, GUARD, UNDEFINED
 from vsim.memory.memory import shown_offset
@@ -119,10 +120,10 @@ KINDS: dict[str, Kind] = {
         "a message about a block ignores the execution mask if it is written with _NM",
     ),
     # -- calls: K030 to K039
-    "K031": Kind(CALLS, "a call after which the stack pointer is another one", _RESTORE, REGISTER),
-    "K032": Kind(CALLS, "a call after which the frame pointer is another one", _RESTORE, REGISTER),
-    "K033": Kind(CALLS, "a call after which the thread's header is another one", _RESTORE, REGISTER),
-    "K034": Kind(CALLS, "a call after which the float controls are others", _RESTORE, REGISTER),
+    "K031": Kind(CALLS, "a call that changes the stack pointer", _RESTORE, REGISTER),
+    "K032": Kind(CALLS, "a call that changes the frame pointer", _RESTORE, REGISTER),
+    "K033": Kind(CALLS, "a call that changes the thread's header", _RESTORE, REGISTER),
+    "K034": Kind(CALLS, "a call that changes the float controls", _RESTORE, REGISTER),
     "K035": Kind(
         CALLS,
         "the stack leaves its block: {other}",
@@ -190,11 +191,11 @@ def memory_name(dispatch: Dispatch, kind: str, site: Site, address: int) -> str:
 
 def outside_in_words(dispatch: Dispatch, address: int, size: int) -> str:
     """An access of so many bytes outside the argument that its address belongs to, and what lies there:
-    ``'y' at offset 68, 4 bytes behind its end, in 'x' at offset 4``.
+    ``'y' at offset 68, 4 bytes after its end, in 'x' at offset 4``.
     """
     memory, slot = dispatch.memory, address >> 32
     if not slot:
-        return f"local memory, which has {_bytes(dispatch.slm_size)}, at offset {address}"
+        return f"local memory, which has {counted(dispatch.slm_size, 'byte')}, at offset {address}"
     own = memory.slots[slot]
     first, room = memory.readable_ranges()[slot]
     last = first + room
@@ -205,11 +206,11 @@ def outside_in_words(dispatch: Dispatch, address: int, size: int) -> str:
     ]
     found = f"'{' or '.join(dict.fromkeys(names)) or own.name}' at offset {address - first}, "
     if address < first:
-        found += f"{_bytes(first - address)} before its beginning"
+        found += f"{counted(first - address, 'byte')} before its beginning"
     elif address < last:
-        found += f"{_bytes(address + size - last)} of it behind its end"
+        found += f"{counted(address + size - last, 'byte')} of it after its end"
     else:
-        found += f"{_bytes(address - last)} behind its end" if address > last else "right behind its end"
+        found += f"{counted(address - last, 'byte')} after its end" if address > last else "right after its end"
     place = own.host + (max(address, last) if address >= first else address) - own.address
     others = [
         f"in '{dispatch.argument_name(index)}' at offset {place - buffer.host}"
@@ -217,7 +218,3 @@ def outside_in_words(dispatch: Dispatch, address: int, size: int) -> str:
         if buffer.host <= place < buffer.host + buffer.size
     ]
     return f"{found}, {' and '.join(dict.fromkeys(others)) or 'where no argument is'}"
-
-
-def _bytes(count: int) -> str:
-    return f"{count} byte{'s' if count != 1 else ''}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from visakit.diagnostics import Diagnostic, Label, Span
+from visakit.diagnostics import Diagnostic, Label, Span, counted
 from visakit.language.program import Function
 from visakit.text.printer import FunctionPrinter
 from vsim.analysis.origins import LOCAL, Origin, undefined_origins
@@ -64,7 +64,7 @@ def who_in_words(dispatch: BoundLaunch, who: Who, site: Site) -> str:
     else:
         found = f"thread {who.thread}, work-group ({group.id[0]}, {group.id[1]}, {group.id[2]})"
     if who.epoch:
-        found += f", behind {who.epoch} barrier{'s' if who.epoch > 1 else ''}"
+        found += f", after {counted(who.epoch, 'barrier')}"
     return found
 
 
@@ -112,8 +112,8 @@ def _depends_on_order(dispatch: Dispatch) -> Diagnostic:
     """What is said of a launch whose threads or groups race: others run in other orders."""
     message = f"the results of '{dispatch.kernel.name}' depend on the order in which its threads run"
     if dispatch.schedule is not None:
-        return Diagnostic("K093", f"{message}: with another schedule they may be others", severity="warning")
-    message += ", and checks change that: without them the results may be others"
+        return Diagnostic("K093", f"{message}: with another schedule they may differ", severity="warning")
+    message += ", and checks change that: without them the results may differ"
     return Diagnostic(
         "K093", message, None, "on the fast engine a schedule gives both the same order", severity="warning"
     )

@@ -67,7 +67,7 @@ def parse_checks(wanted: str | Iterable[str], what: str = "--check") -> frozense
             found.add(word)
         elif word or len(words) > 1:
             hint = did_you_mean(word, [*NAMES, "all"]) or f"checks are {', '.join(NAMES)} and all"
-            raise UsageError(Diagnostic("U001", f"{what} names '{word}', which is no check; {hint}"))
+            raise UsageError(Diagnostic("U001", f"{what} names '{word}', which is not a check; {hint}"))
     return frozenset(found)
 
 

@@ -117,12 +117,12 @@ def _problem(words: Mapping[str, str]) -> tuple[str, str]:
     """What is wrong with a line, and a hint; empty if nothing."""
     for key, value in words.items():
         if not key:
-            return f"'{value}' is no condition", f"conditions are {', '.join(f'{k}=...' for k in KEYS)}"
+            return f"'{value}' is not a condition", f"conditions are {', '.join(f'{k}=...' for k in KEYS)}"
         if key not in KEYS:
             return f"there is no condition '{key}'", did_you_mean(key, KEYS) or f"conditions are {', '.join(KEYS)}"
         if not value:
             return f"'{key}=' has no value", ""
     check = words.get("check", NAMES[0])
     if check not in NAMES:
-        return f"'{check}' is no check", did_you_mean(check, NAMES) or f"checks are {', '.join(NAMES)}"
+        return f"'{check}' is not a check", did_you_mean(check, NAMES) or f"checks are {', '.join(NAMES)}"
     return "", ""

@@ -523,7 +523,7 @@ class UndefinedMachine:
         act: Callable[[ImageView, Tracked | Mask], list[Tracked]],
     ) -> list[Tracked]:
         def inner(view: ImageView, lanes: Mask) -> list[Lanes]:
-            return self._flat(act(self._view(view), self._as_mask(lanes)))
+            return self._flat(act(self._view(view), self._plain_mask(lanes)))
 
         return self._unflat(self.inner.with_image(image, mask if mask is True else mask.value, instruction, inner))
 
@@ -539,14 +539,11 @@ class UndefinedMachine:
         act: Callable[[ImageView, SamplerState, Tracked | Mask], list[Tracked]],
     ) -> list[Tracked]:
         def inner(view: ImageView, state: SamplerState, lanes: Mask) -> list[Lanes]:
-            return self._flat(act(self._view(view), state, self._as_mask(lanes)))
+            return self._flat(act(self._view(view), state, self._plain_mask(lanes)))
 
         self._report(ADDRESS, self._undefined(sampler), mask)
         plain = mask if mask is True else mask.value
         return self._unflat(self.inner.with_sampler(image, sampler.value, plain, instruction, inner))
-
-    def _as_mask(self, lanes: Mask) -> Tracked | Mask:
-        return True if lanes is True else self._defined(lanes)
 
     def _view(self, view: ImageView) -> ImageView:
         return view._replace(sizes=[self._defined(s) for s in view.sizes])

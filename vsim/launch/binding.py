@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from visakit.diagnostics import did_you_mean
+from visakit.diagnostics import counted, did_you_mean
 from visakit.forks import cached_property
 from visakit.language.platforms import SMALLEST_GRF_SIZE
 from visakit.language.program import Input
@@ -130,7 +130,7 @@ class _FieldBinder:
         if given != expected:
             named = ", ".join(signature.names_in_order)
             raise signature.error(
-                f"it takes {expected} argument{'s' if expected != 1 else ''}, the launch has {given}",
+                f"it takes {counted(expected, 'argument')}, the launch has {given}",
                 f"its arguments are {named}; give them by --arg or a launch file" if named else "",
             )
 
@@ -317,7 +317,7 @@ class _InputBinder:
 
     def _inputs_hint(self) -> str:
         known = f"inputs are {', '.join(self.signature.inputs)}" if self.signature.inputs else "it has no inputs"
-        return f"{known}; give them by --arg or a launch file (what a compiler made is linked with --ze-info)"
+        return f"{known}; give them by --arg or a launch file (link a compiler's output with --ze-info)"
 
     def _size_hint(self, found: Input, name: str) -> str:
         """A hint about a value that is larger than its input."""

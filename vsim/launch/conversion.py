@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visakit.diagnostics import Diagnostic, LaunchError, Span
+from visakit.diagnostics import Diagnostic, LaunchError, Span, counted
 from visakit.objects.ze_info import PayloadField
 from vsim.launch.arguments import NULL
 from vsim.launch.arrays import Array
@@ -142,9 +142,7 @@ class ArgumentConverter:
         format = ImageFormat.of(array)
         if format is None:
             hint = "the last axis is 1, 2 or 4 channels; name the format with Image(array, format)"
-            raise self.fail(
-                index, f"is an image, but no format goes with shape {array.shape} and type {array.dtype}", hint
-            )
+            raise self.fail(index, f"is an image, but no format fits shape {array.shape} and type {array.dtype}", hint)
         return ImageArgument(array, str(format))
 
     def _rule(self, index: int) -> _Rule:
@@ -192,7 +190,7 @@ class ArgumentConverter:
                 pass  # The slow path below takes all values that C takes, and reports errors.
         numbers = list(value) if isinstance(value, Sequence) else [value]
         if rule.elements and len(numbers) != rule.elements:
-            many = f"{rule.elements} element{'s' if rule.elements > 1 else ''}"
+            many = counted(rule.elements, "element")
             message = f"is {self._shown(index, rule.type)}, which has {many}, found {len(numbers)}"
             raise self.fail(index, message, "an address takes an array: numpy.array of it" if rule.is_address else "")
         name = rule.type or _suggested_type(numbers, rule.size)

@@ -85,7 +85,7 @@ class LaunchPaths(NamedTuple):
             try:
                 real = os.path.realpath(path)
             except (OSError, ValueError) as error:
-                raise PathError(f"'{name}' is no path: {error}") from None
+                raise PathError(f"'{name}' is not a path: {error}") from None
             if not any(os.path.commonpath([real, root]) == root for root in self.within):
                 raise PathError(
                     f"'{name}' of the image's launch leads out of the directories of this run",

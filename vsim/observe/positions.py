@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from visakit.diagnostics import Label, Span
+from visakit.diagnostics import Label, Span, counted, listed
 from visakit.language.program import Function
 from visakit.text.printer import FunctionPrinter
 from vsim.launch.ndrange import Group
@@ -52,7 +52,7 @@ def notes(dispatch: BoundLaunch, positions: Iterable[ThreadPosition]) -> tuple[L
     shown = sorted(places.items(), key=lambda item: (-len(item[1]), item[0]))
     found = [_note(dispatch, own, number, waits) for (_, number, waits), own in shown[:MAXIMUM_PLACES]]
     if rest := shown[MAXIMUM_PLACES:]:
-        message = f"{_count(sum(len(own) for _, own in rest), 'thread')} in {_count(len(rest), 'more place')}"
+        message = f"{counted(sum(len(own) for _, own in rest), 'thread')} in {counted(len(rest), 'more place')}"
         found.append(Label(Span(dispatch.image.file, 0), message))
     if turns:
         message = f"{_who(turns)} {'take' if len(turns) > 1 else 'takes'} turns with these, from barrier to barrier"
@@ -84,16 +84,8 @@ def _who(positions: list[ThreadPosition]) -> str:
     who = [f"{_threads(own)} of work-group {group}" for group, own in itertools.islice(groups.items(), MAXIMUM_GROUPS)]
     if len(groups) > MAXIMUM_GROUPS:
         more = sum(len(own) for own in itertools.islice(groups.values(), MAXIMUM_GROUPS, None))
-        who.append(f"{_count(more, 'thread')} of {_count(len(groups) - MAXIMUM_GROUPS, 'more work-group')}")
-    return _listed(who)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number != 1 else ''}"
-
-
-def _listed(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+        who.append(f"{counted(more, 'thread')} of {counted(len(groups) - MAXIMUM_GROUPS, 'more work-group')}")
+    return listed(who)
 
 
 def _threads(numbers: list[int]) -> str:

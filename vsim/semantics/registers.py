@@ -80,7 +80,7 @@ class Layout:
         if before:
             start, root = max(before)
             name = self.function.variable_name(root)
-            where = f", {address - start} bytes behind the beginning of '{name}', which has {self.file_sizes[root]},"
+            where = f", {address - start} bytes after the beginning of '{name}', which has {self.file_sizes[root]},"
         return f"register address {address}{where} lies outside the registers whose addresses are taken"
 
     @property

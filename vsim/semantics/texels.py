@@ -37,7 +37,7 @@ def image_of(m: Machine, instruction: Instruction) -> FindImage:
         return lambda: m.image_by_handle("surf", handle() + m.algebra.const(SURFACE_STATE * index, types.UD))
     index = instruction.args["surface"]
     if index in (SLM, SCRATCH, STATELESS):
-        raise m.cannot(f"{PREDEFINED_SURFACES[index]} is no image")
+        raise m.cannot(f"{PREDEFINED_SURFACES[index]} is not an image")
     return lambda: m.image(index)
 
 

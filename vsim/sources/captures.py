@@ -165,7 +165,7 @@ def _no_capture(folder: str, names: set[str]) -> LaunchError:
         shown = ", ".join(inner[:5]) + (", ..." if len(inner) > 5 else "")
         wanted = f"it holds captures, of which one is replayed: {shown}"
     missing = SIZES if SIZES not in names else NAME
-    return _fail(f"this is no captured enqueue: there is no {missing}", folder, wanted)
+    return _fail(f"this is not a captured enqueue: there is no {missing}", folder, wanted)
 
 
 def _names(folder: str, required: bool = False) -> set[str]:
@@ -185,7 +185,7 @@ def _words(folder: str, name: str) -> str:
     try:
         return data.tobytes().rstrip(b"\0").decode("utf-8")
     except UnicodeDecodeError:
-        raise _fail("this is no UTF-8 text", path) from None
+        raise _fail("this is not a UTF-8 text", path) from None
 
 
 def _numbers(folder: str, name: str, count: int) -> list[int]:
@@ -267,7 +267,7 @@ def _sampler(capture: Capture, name: str) -> SamplerArgument:
         or filtered is None
         or (text != "NULL" and not {NORMALIZED, ADDRESSED, FILTERED} & set(state))
     ):
-        raise capture.fail(f"these are no properties of a sampler: {text!r:.160}", name)
+        raise capture.fail(f"these are not properties of a sampler: {text!r:.160}", name)
     return SamplerArgument(normalized, addressing, filtered, compared)
 
 

@@ -54,7 +54,7 @@ def loaded(name: str, data: bytes, platform: str | None, options: str, max_secon
     if source_language(name, data):
         return compiled_program(name, data, platform, options, max_seconds)
     if options:
-        raise UsageError(f"build options are for the compiler of a source; '{name}' is none")
+        raise UsageError(f"build options are for sources, and '{name}' is not a source")
     return Loaded(data, name, platform)
 
 

@@ -47,7 +47,7 @@ class IndirectOperands:
         """
         if not self.prepared.layout.has_elements(variable, first, end):
             declared = self.prepared.function.addresses[variable]
-            text = f"an operand reaches element {end - 1} of '{declared.name}', which has {declared.elements}"
+            text = f"an operand reaches element {end - 1} of '{declared.name}', which has {declared.elements},"
             raise self.faults.cannot(text, self.prepared.instruction)
 
     def _reading(self, count: int) -> Callable[[], Mask]:

@@ -153,7 +153,8 @@ class BatchOperands:
         root, start = self.layout.root(var)
         end = begin + (max(numbers) + 1) * size
         if var and not self.layout.holds(root, start + begin, start + end):
-            text = f"{what} reaches byte {end} of '{self.function.variable_name(var)}', which has fewer"
+            room = max(self.layout.room(root) - start, 0)
+            text = f"{what} reaches byte {end} of '{self.function.variable_name(var)}', whose registers have {room},"
             raise self.faults.cannot(text, self.prepared.instruction)
         return RegisterElements(root, start + begin, numbers)
 

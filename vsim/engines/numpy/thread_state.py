@@ -40,7 +40,7 @@ class BatchThreadState:
         function = self.prepared.function
         if element >= (elements := function.state_elements(kind, index)):
             name = function.surface_name(index) if kind == SURFACE else function.sampler_name(index)
-            text = f"an operand reaches element {element} of '{name}', which has {elements}"
+            text = f"an operand reaches element {element} of '{name}', which has {elements},"
             raise self.faults.cannot(text, self.prepared.instruction)
 
     def symbol_address(self, instruction: Instruction) -> int | None:
