@@ -26,13 +26,17 @@ def missing():
 needs_all = pytest.mark.skipif(bool(missing()), reason=f"there is no {missing()}")
 
 
+def built(folder, name):
+    """A program in C."""
+    words = ["gcc", "-Wall", "-Werror", "-O1", "-o", folder / name, SOURCES / f"{name}.c", "-lze_loader", "-lpthread"]
+    subprocess.run(words, check=True)
+    return folder / name
+
+
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     """A program that builds a module, launches its kernel in both kinds of lists, and compares."""
-    target = tmp_path_factory.mktemp("programs") / "level_zero"
-    words = ["gcc", "-Wall", "-Werror", "-O1", "-o", target, SOURCES / "level_zero.c", "-lze_loader"]
-    subprocess.run(words, check=True)
-    return target
+    return built(tmp_path_factory.mktemp("programs"), "level_zero")
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +82,17 @@ def test_a_binary_of_another_kernel_is_refused_with_a_result(program):
     assert (done.returncode, done.stdout.splitlines()[-1]) == (
         1, "zeKernelCreate(module, &kernel_desc, &kernel): 0x78000011",
     )  # fmt: skip
+
+
+ENDED = "asked well, freed 0, destroyed 0\n"
+"""What the program says in a function of ``atexit``."""
+
+
+@needs_all
+@pytest.mark.parametrize(
+    "words, said",
+    [("", ENDED), ("thread", ENDED), ("fork", f"{ENDED}child 5\n{ENDED}"), ("thread fork", f"{ENDED}child 5\n{ENDED}")],
+)
+def test_programs_call_when_they_end_and_fork(tmp_path, words, said):
+    done = run(built(tmp_path, "level_zero_end"), *words.split(), options=["--platform", "tgllp"])
+    assert (done.returncode, done.stdout, done.stderr) == (7, said, "")

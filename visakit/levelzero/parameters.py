@@ -103,6 +103,18 @@ def give(count: int, target: int, items: Sequence[bytes]) -> None:
         host.write(target, b"".join(items[:room]))
 
 
+def tell(target: int, value: int) -> None:
+    """Write a number of four bytes that the program asks for."""
+    need(target)
+    host.write_u32(target, value)
+
+
+def tell_handle(target: int, one: ApiObject) -> None:
+    """Write a handle that the program asks for."""
+    need(target)
+    host.write_size(target, one.handle)
+
+
 def give_handles(count: int, target: int, objects: Sequence[ApiObject]) -> None:
     """Write an array of handles, as far as the program asks."""
     give(count, target, [one.handle.to_bytes(8, "little") for one in objects])

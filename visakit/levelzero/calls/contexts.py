@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
-from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure
+from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure, tell_handle
 from visakit.levelzero.structures import ze_context_desc_t
-from visakit.runtime import host
 from visakit.runtime.context import Context
 from visakit.runtime.device import Device, Platform
 from visakit.runtime.errors import require
@@ -24,8 +23,7 @@ def _create(driver: int, desc: int, devices: list[Device], target: int) -> None:
     given = structure(ze_context_desc_t, desc, ze.ZE_STRUCTURE_TYPE_CONTEXT_DESC)
     extensions(desc)
     flags(given.flags, ze.ZE_CONTEXT_FLAG_TBD)
-    need(target)
-    host.write_size(target, Context(devices).handle)
+    tell_handle(target, Context(devices))
 
 
 @entry

@@ -6,7 +6,7 @@ from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.events import EventPool, Fence, ZeEvent, wait_for
 from visakit.levelzero.lists import CommandQueue
-from visakit.levelzero.parameters import extensions, fill, find, find_all, flags, need, structure
+from visakit.levelzero.parameters import extensions, fill, find, find_all, flags, need, structure, tell, tell_handle
 from visakit.levelzero.structures import (
     ze_event_counter_based_desc_t,
     ze_event_desc_t,
@@ -54,16 +54,12 @@ def zeEventPoolDestroy(pool: int) -> None:
 
 @entry
 def zeEventPoolGetContextHandle(pool: int, target: int) -> None:
-    own = find(EventPool, pool)
-    need(target)
-    host.write_size(target, own.context.handle)
+    tell_handle(target, find(EventPool, pool).context)
 
 
 @entry
 def zeEventPoolGetFlags(pool: int, target: int) -> None:
-    own = find(EventPool, pool)
-    need(target)
-    host.write_u32(target, own.flags)
+    tell(target, find(EventPool, pool).flags)
 
 
 @entry
@@ -163,16 +159,12 @@ def zeEventGetEventPool(event: int, target: int) -> None:
 
 @entry
 def zeEventGetSignalScope(event: int, target: int) -> None:
-    own = find(ZeEvent, event)
-    need(target)
-    host.write_u32(target, own.scopes[0])
+    tell(target, find(ZeEvent, event).scopes[0])
 
 
 @entry
 def zeEventGetWaitScope(event: int, target: int) -> None:
-    own = find(ZeEvent, event)
-    need(target)
-    host.write_u32(target, own.scopes[1])
+    tell(target, find(ZeEvent, event).scopes[1])
 
 
 @entry

@@ -9,7 +9,7 @@ from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.kernels import ZeKernel
 from visakit.levelzero.modules import Module
-from visakit.levelzero.parameters import extensions, fill, find, flags, give_bytes, need, structure
+from visakit.levelzero.parameters import extensions, fill, find, flags, give_bytes, need, structure, tell
 from visakit.levelzero.structures import (
     ze_kernel_desc_t,
     ze_kernel_max_group_size_properties_ext_t,
@@ -89,8 +89,7 @@ def zeKernelSetIndirectAccess(kernel: int, access: int) -> None:
 @entry
 def zeKernelGetIndirectAccess(kernel: int, target: int) -> None:
     own = find(ZeKernel, kernel)
-    need(target)
-    host.write_u32(target, own.indirect)
+    tell(target, own.indirect)
 
 
 @entry

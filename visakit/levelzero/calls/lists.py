@@ -8,7 +8,7 @@ from visakit.levelzero.calls.appending import append_to, appends, awaited
 from visakit.levelzero.calls.contexts import context_device
 from visakit.levelzero.events import Fence, ZeEvent, finish
 from visakit.levelzero.lists import CommandList, CommandQueue, Operation, Work
-from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure
+from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure, tell, tell_handle
 from visakit.levelzero.structures import ze_command_list_desc_t, ze_command_queue_desc_t, ze_kernel_timestamp_result_t
 from visakit.runtime import cl, host
 from visakit.runtime.device import host_nanoseconds
@@ -43,8 +43,7 @@ def _queue(context: int, device: int, desc: int) -> tuple[CommandQueue, int]:
 @entry
 def zeCommandQueueCreate(context: int, device: int, desc: int, target: int) -> None:
     made, _ = _queue(context, device, desc)
-    need(target)
-    host.write_size(target, made.handle)
+    tell_handle(target, made)
 
 
 @entry
@@ -83,37 +82,30 @@ def zeCommandQueueSynchronize(queue: int, timeout: int) -> None:
     finish(find(CommandQueue, queue).core, timeout)
 
 
-def _tell_queue(queue: int, target: int, name: str) -> None:
-    own = find(CommandQueue, queue)
-    need(target)
-    host.write_u32(target, getattr(own, name))
-
-
 @entry
 def zeCommandQueueGetOrdinal(queue: int, target: int) -> None:
     find(CommandQueue, queue)
-    need(target)
-    host.write_u32(target, 0)
+    tell(target, 0)
 
 
 @entry
 def zeCommandQueueGetIndex(queue: int, target: int) -> None:
-    _tell_queue(queue, target, "index")
+    tell(target, find(CommandQueue, queue).index)
 
 
 @entry
 def zeCommandQueueGetFlags(queue: int, target: int) -> None:
-    _tell_queue(queue, target, "flags")
+    tell(target, find(CommandQueue, queue).flags)
 
 
 @entry
 def zeCommandQueueGetMode(queue: int, target: int) -> None:
-    _tell_queue(queue, target, "mode")
+    tell(target, find(CommandQueue, queue).mode)
 
 
 @entry
 def zeCommandQueueGetPriority(queue: int, target: int) -> None:
-    _tell_queue(queue, target, "priority")
+    tell(target, find(CommandQueue, queue).priority)
 
 
 @entry
@@ -186,30 +178,22 @@ def zeCommandListImmediateAppendCommandListsExp(
 
 @entry
 def zeCommandListGetDeviceHandle(command_list: int, target: int) -> None:
-    own = find(CommandList, command_list)
-    need(target)
-    host.write_size(target, own.device.handle)
+    tell_handle(target, find(CommandList, command_list).device)
 
 
 @entry
 def zeCommandListGetContextHandle(command_list: int, target: int) -> None:
-    own = find(CommandList, command_list)
-    need(target)
-    host.write_size(target, own.context.handle)
+    tell_handle(target, find(CommandList, command_list).context)
 
 
 @entry
 def zeCommandListGetOrdinal(command_list: int, target: int) -> None:
-    own = find(CommandList, command_list)
-    need(target)
-    host.write_u32(target, own.ordinal)
+    tell(target, find(CommandList, command_list).ordinal)
 
 
 @entry
 def zeCommandListGetFlags(command_list: int, target: int) -> None:
-    own = find(CommandList, command_list)
-    need(target)
-    host.write_u32(target, own.flags)
+    tell(target, find(CommandList, command_list).flags)
 
 
 @entry
@@ -221,30 +205,22 @@ def zeCommandListIsImmediate(command_list: int, target: int) -> None:
 
 @entry
 def zeCommandListImmediateGetIndex(command_list: int, target: int) -> None:
-    queue = _immediate(command_list)
-    need(target)
-    host.write_u32(target, queue.index)
+    tell(target, _immediate(command_list).index)
 
 
 @entry
 def zeCommandListImmediateGetFlags(command_list: int, target: int) -> None:
-    queue = _immediate(command_list)
-    need(target)
-    host.write_u32(target, queue.flags)
+    tell(target, _immediate(command_list).flags)
 
 
 @entry
 def zeCommandListImmediateGetMode(command_list: int, target: int) -> None:
-    queue = _immediate(command_list)
-    need(target)
-    host.write_u32(target, queue.mode)
+    tell(target, _immediate(command_list).mode)
 
 
 @entry
 def zeCommandListImmediateGetPriority(command_list: int, target: int) -> None:
-    queue = _immediate(command_list)
-    need(target)
-    host.write_u32(target, queue.priority)
+    tell(target, _immediate(command_list).priority)
 
 
 @appends
