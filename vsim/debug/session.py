@@ -81,7 +81,8 @@ class Session(Stage):
         if number == len(self.launches):
             launch = next(self._given, None)
             if launch is None:
-                raise problem(COMMAND, "there is no launch" if number == 0 else "the last launch has ended")
+                hint = "'run' begins again, 'reverse-continue' goes back" if number else ""
+                raise problem(COMMAND, "the last launch has ended" if number else "there is no launch", hint)
             self.launches.append(launch)
         if number > 0:
             self._past = [*self._past[: number - 1], self.execution]
