@@ -13,7 +13,7 @@ from visakit.language.program import FIRST_VARIABLE
 from visakit.language.source_lines import SourcePlace
 from visakit.usage import whole_number
 from vsim.debug.console import Console, Words, command
-from vsim.debug.expressions import parse
+from vsim.debug.expressions import parse, plain
 from vsim.debug.origin import lines as origin_lines
 from vsim.debug.places import Places, Spot
 from vsim.debug.problems import COMMAND, problem
@@ -218,11 +218,9 @@ def _groups(console: Console, rest: str) -> None:
     total = execution.dispatch.group_count
     running = sorted({int(g) for g in execution.batch.numbers()[0]}) if execution.batch is not None else []
     done = sum(len(part) for part in execution.parts[: execution.part])
-    console.write(f"{done} of {total} have run, {execution.native_groups} of them on the fast engine")
+    console.write(f"{done} of {total} have run")
     if running:
-        console.write(
-            f"group{'s' if len(running) > 1 else ''} {lane_list(running)} {'run' if len(running) > 1 else 'runs'}"
-        )
+        console.write(f"in flight: {lane_list(running)}")
 
 
 @_info("registers", "variables of the function that its instructions use, and predicates; or those that are named")
@@ -251,8 +249,7 @@ def _compact(console: Console, names: list[str], skip: bool) -> None:
     scope, active = console.session.scope(), console.session.active()
     for name in names:
         try:
-            value = scope.find(name)
-            assert isinstance(value, Value)
+            value = plain(scope.find(name), scope)
         except DebugError:
             if not skip:
                 raise

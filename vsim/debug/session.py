@@ -82,7 +82,8 @@ class Session(Stage):
         if number == len(self.launches):
             launch = next(self._given, None)
             if launch is None:
-                raise problem(COMMAND, "there is no launch" if number == 0 else "the last launch has ended")
+                hint = "'run' begins again, 'reverse-continue' goes back" if number else ""
+                raise problem(COMMAND, "the last launch has ended" if number else "there is no launch", hint)
             self.launches.append(launch)
         if number > 0:
             self._past = [*self._past[: number - 1], self.execution]
@@ -207,12 +208,18 @@ class Session(Stage):
         Raises:
             DebugError: D001, the last launch has ended.
         """
+        lines: list[str] = []
         while True:
             if self.execution.has_ended:
                 self._next_launch()
+                lines.append(self._begins())
             stop = self._resume_launch(arrives)
             if stop is not None:
+                stop.lines = [*lines, *stop.lines]
                 return self._stopped(stop)
+
+    def _begins(self) -> str:
+        return f"launch {self.launch_number} of '{self.execution.dispatch.kernel.name}' begins"
 
     def _resume_launch(self, arrives: Arrives | None) -> Stop | None:
         """Run on in the current launch; None if it has ended and another one follows."""
@@ -259,8 +266,7 @@ class Session(Stage):
         if self.launch_number + 1 < len(self.launches):
             if any(b.kind == CATCH and b.what == "launch" and b.enabled for b in self.breakpoints.values()):
                 self._next_launch()
-                name = self.execution.dispatch.kernel.name
-                return Stop("launch", [*lines, f"launch {self.launch_number} of '{name}' begins"])
+                return Stop("launch", [*lines, self._begins()])
             return None
         return Stop("end", [*lines, f"the launch of '{execution.dispatch.kernel.name}' has ended"])
 
