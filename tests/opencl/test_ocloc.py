@@ -339,7 +339,7 @@ def test_a_source_is_loaded_in_python(driver, tmp_path):
     assert vsim.load(program.image.to_bytes(), "tgl").kernels == program.kernels
     for arguments, message in (
         ((program.image.to_bytes(), "bmg"), "is an image for tgllp, not for bmg"),
-        ((program.image.to_bytes(), None, "-g"), "build options are for the compiler of a source"),
+        ((program.image.to_bytes(), None, "-g"), "build options are for sources, and"),
         ((program.image, "tgllp"), "'platform' does not go with an image"),
         ((source, "bgm"), "'bgm' is not a platform"),
         ((source, None, b"-g"), "build options is a str"),

@@ -542,7 +542,7 @@ def test_local_memory_is_no_image(engine):
     probe = probe_with(image_of(Random(1), 2))
     probe.fill(X=("d", [0] * LANES), FOUND=("f", [0] * LANES * 4))
     probe.lines.append(f"gather4_typed.RGBA (M1, {LANES}) %slm X.0 X.0 %null.0 %null.0 FOUND.0")
-    with pytest.raises(SimulationError, match="%slm is no image in 'gather4_typed"):
+    with pytest.raises(SimulationError, match="%slm is not an image in 'gather4_typed"):
         probe.run(engine)
 
 
