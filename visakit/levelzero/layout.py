@@ -7,14 +7,15 @@ import re
 from collections.abc import Mapping
 from typing import Any, Self
 
-_TYPES: dict[str, Any] = {  # ctypes has no common type for what multiplies.
+CType = Any  # ctypes has no public type for the types of fields.
+_TYPES: dict[str, CType] = {
     "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
     "i32": ctypes.c_int32, "i64": ctypes.c_int64, "f32": ctypes.c_float, "f64": ctypes.c_double,
 }  # fmt: skip
 _FIELD = re.compile(r"(\w+)(?:\[(\d+)\])? (\w+)")
 
 
-def fields(names: Mapping[str, Any], layout: str) -> list[tuple[str, Any]]:  # ctypes has no better type for both.
+def fields(names: Mapping[str, CType], layout: str) -> list[tuple[str, CType]]:
     """Fields of a structure: of each its type, perhaps a count in brackets, and its name.
 
     Args:

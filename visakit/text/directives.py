@@ -343,12 +343,7 @@ def declare_input(parser: FunctionParser, source: Source, statement: DirectiveSt
     offset = 0
     if statement.word != ".parameter":
         offset = _integer(parser, statement, "offset", MINIMUM_OFFSET, MAXIMUM_OFFSET)
-    if "size" in settings:
-        size = _integer(parser, statement, "size", 0, MAXIMUM_SIZE)
-    else:
-        size = parser.binder.size_of(name) or 4
-        if size > 0xFFFF:
-            raise Problem("V029", f"an input has at most 65535 bytes, '{name}' has {size}", "write size=", at)
+    size = _size_of_input(parser, statement, at)
     register = parser.platform.grf_size if parser.platform else SMALLEST_GRF_SIZE
     if statement.word != ".parameter" and offset < register and size:
         where = "in" if offset >= 0 else "before"
@@ -362,6 +357,16 @@ def declare_input(parser: FunctionParser, source: Source, statement: DirectiveSt
             raise Problem("V029", f"{statement.word} does not exist", "kinds of implicit arguments are 0 to 31")
         kind |= (int(m[1]) if m else _IMPLICIT_INPUT) << 3
     parser.function.inputs.append(Input(kind, symbol.index, offset, size, parser.line))
+
+
+def _size_of_input(parser: FunctionParser, statement: DirectiveStatement, at: Placed) -> int:
+    """The size that an input says, or that of its variable."""
+    if "size" in settings_of(statement):
+        return _integer(parser, statement, "size", 0, MAXIMUM_SIZE)
+    size = parser.binder.size_of(at.text) or 4
+    if size > 0xFFFF:
+        raise Problem("V029", f"an input has at most 65535 bytes, '{at.text}' has {size}", "write size=", at)
+    return size
 
 
 def _input_form(parser: FunctionParser, statement: DirectiveStatement) -> str:

@@ -87,18 +87,20 @@ class _Values:
         if not isinstance(op, General) or op.region != SCALAR or op.modifier or not steps:
             return None
         place = self._place(op, 1)
-        if self.function.variable_type(op.var) not in (types.UD, types.D):
+        if self.function.variable_type(op.var) not in (types.UD, types.D) or self._is_given(place):
             return None
-        if place.root < FIRST_VARIABLE or place.root in self.given or place.root in self.layout.file_offsets:
-            return None
+        writers = [n for n, places in enumerate(self.written) if any(place.meets(other) for other in places)]
         for n in range(number - 1, -1, -1):
             if self.function.instructions[n].desc.flow is not Flow.NEXT:
                 break
-            if any(place.meets(other) for other in self.written[n]):
+            if n in writers:
                 return self._result(n, place, steps) if self._is_certain(self.function.instructions[n]) else None
-        writers = [n for n, places in enumerate(self.written) if any(place.meets(other) for other in places)]
         found = {self._result(n, place, steps // 2) for n in writers[:steps]}
         return found.pop() if len(found) == 1 and len(writers) <= steps else None
+
+    def _is_given(self, place: _Place) -> bool:
+        """Whether others than the function's instructions write to a variable."""
+        return place.root < FIRST_VARIABLE or place.root in self.given or place.root in self.layout.file_offsets
 
     def _is_certain(self, i: Instruction) -> bool:
         """Whether it writes its first lane wherever it executes."""

@@ -305,33 +305,29 @@ def app(
     """Execute a linked image, or a compiler's zebin."""
     from vsim.sources.loading import check_together, load_program
 
-    said = {
-        "IMAGE": image, "--replay": replay, "--capture": capture, "--launch": launch, "--kernel": kernel,
+    said = {"IMAGE": image, "--replay": replay, "--capture": capture, "--launch": launch, "--kernel": kernel,
         "--arg": arguments, "--global-size": global_size, "--local-size": local_size, "--workers": workers,
-        "--make-launch": make_launch, "--list": list_kernels,
-    }  # fmt: skip
+        "--make-launch": make_launch, "--list": list_kernels}  # fmt: skip
     checks = CheckOptions(check, guard, check_limit, suppressions)
     when_run = checks.said | {
         "--engine": engine != "auto", "--precision": precision != "exact", "--threads": threads,
         "--schedule": schedule, "--allow-register-overrun": register_overrun, "--out-dir": out_dir, "--show": show,
-        "--trace": trace,
-    }  # fmt: skip
+        "--trace": trace}  # fmt: skip
     with_replay = {"--visa": visa, "--rtol": relative, "--atol": absolute}
     check_together(said, with_replay, when_run | ({"--save": save} if list_kernels else {}))
     tracing = TraceOptions(
         trace, trace_groups, trace_threads, trace_lanes, trace_item, trace_lines, trace_variables, trace_instructions,
-        trace_memory,
-    )  # fmt: skip
+        trace_memory)  # fmt: skip
     selection = tracing.selection(image, launch)
     captured, loaded = load_program(image or visa, replay, platform, build_options, max_seconds)
     report(loaded.warnings)
     if is_ctm(loaded.data):
-        others = said | when_run | tracing.only_vector
-        others |= {"--platform": platform, "--max-memory": max_memory, "--save": save, "--visa": visa}
-        others |= {"--build-options": build_options, "--trace FILE.jsonl": tracing.as_json}
-        refuse({name: value for name, value in others.items() if name not in SHARED_WITH_CTM}, "CTM")
         from vsim.command.ctm_images import CtmSettings, run_ctm_image
 
+        others = said | when_run | tracing.only_vector | {
+            "--platform": platform, "--max-memory": max_memory, "--save": save, "--visa": visa,
+            "--build-options": build_options, "--trace FILE.jsonl": tracing.as_json, "--debug": debug}  # fmt: skip
+        refuse({name: value for name, value in others.items() if name not in SHARED_WITH_CTM}, "CTM")
         settings = CtmSettings(group or 16, ctm or (), selection.groups, as_json, allow_paths, max_seconds)
         return int(run_ctm_image(loaded.name, launch, out_dir, settings, trace))
     refuse({"--ctm": ctm, "--group": group}, "vISA")

@@ -26,12 +26,7 @@ def open_session(arguments: Mapping[str, object]) -> Session:
     Raises:
         VisaError: they do not describe any.
     """
-    words: dict[str, str] = {}
-    for name in WORDS:
-        value = arguments.get(name)
-        if value is not None and not isinstance(value, str):
-            raise UsageError(f"'{name}' is a text, found {type(value).__name__}")
-        words[name] = value or ""
+    words = _words(arguments)
     given = arguments.get("args") or []
     if not isinstance(given, list) or not all(isinstance(a, str) for a in given):
         raise UsageError("'args' is a list of texts NAME=VALUE")
@@ -48,6 +43,17 @@ def open_session(arguments: Mapping[str, object]) -> Session:
         captured,
     )
     return debugged(loaded, line, True, words["schedule"] or None, words["check"])
+
+
+def _words(arguments: Mapping[str, object]) -> dict[str, str]:
+    """The arguments that are texts; empty ones are missing."""
+    words: dict[str, str] = {}
+    for name in WORDS:
+        value = arguments.get(name)
+        if value is not None and not isinstance(value, str):
+            raise UsageError(f"'{name}' is a text, found {type(value).__name__}")
+        words[name] = value or ""
+    return words
 
 
 def serve(port: int | None) -> int:

@@ -9,7 +9,7 @@ checks get events while a function is lowered (``lower/checks``), and emit code;
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from visakit.diagnostics import SimulationError
@@ -19,17 +19,16 @@ if TYPE_CHECKING:
     from vsim.launch.arrays import Array, Bools
     from vsim.launch.bound_launch import BoundLaunch
     from vsim.launch.ndrange import Group
-    from vsim.semantics.algebra import Lanes, Machine, Mask
+    from vsim.semantics.algebra import Lanes, Machine, Mask, Opaque
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Opaque: TypeAlias = Any
-"""Each engine has its own."""
-Engine: TypeAlias = Opaque
+# Each engine has its own of these.
+Engine: TypeAlias = "Opaque"
 """What an engine prepares functions with."""
-Access: TypeAlias = Opaque
+Access: TypeAlias = "Opaque"
 """An access of lanes to memory."""
-Frame: TypeAlias = Opaque
+Frame: TypeAlias = "Opaque"
 """An activation of a function or subroutine: the same object in :meth:`Observer.call` and :meth:`Observer.returned`."""
 
 

@@ -279,9 +279,7 @@ class Builder(Emitter):
             facts = Facts(replace(known, assumptions=(*known.assumptions, AssumedMask(mask.text)), factor=0, first=0))
         return Rematerialized(self, x.type, lanes, text, max(x.depth, y.depth) + 1, facts)
 
-    def without_denormals(self, x: Value) -> Value | None:
-        """Zeros of the same sign instead of denormals; None for bfloat16 (:mod:`denormals`)."""
-        return without_denormals(self, x)
+    without_denormals = without_denormals
 
     def mask_to_int(self, mask: Mask, data_type: DataType) -> Value:
         """1 where the mask holds, else 0."""
@@ -310,12 +308,10 @@ class Builder(Emitter):
         return products_of_bytes(self, columns, rows, signed)
 
     def udiv(self, x: Value, y: Value) -> Value:
-        """Unsigned quotient; y is not zero."""
+        """Unsigned quotient, y is not zero; of floats the correctly rounded one."""
         return x.binary(y, "udiv", "fdiv")
 
-    def fdiv(self, x: Value, y: Value) -> Value:
-        """Correctly rounded quotient of floats."""
-        return x.binary(y, "udiv", "fdiv")
+    fdiv = udiv
 
     def fma(self, x: Value, y: Value, z: Value) -> Value:
         """x * y + z rounded once."""
@@ -406,8 +402,6 @@ class Builder(Emitter):
     def reverse_bits(self, x: Value) -> Value:
         """Bit 0 becomes the highest one, and so on."""
         return self.call("bitreverse", x)
-
-    # -- memory of the engine's own ------------------------------------------------------------------------
 
     def load(self, data_type: DataType, lanes: int, pointer: str, align: int) -> Value:
         """Elements at a host pointer; masks lie there as the bits of bytes."""
