@@ -268,6 +268,8 @@ def test_copies_fills_and_regions(session):
     host.zeCommandListAppendMemoryCopyRegion(session.list, got, there, 0, 0, place, whole, 8, 0, None, 0, None)
     session.finish()
     assert got.tolist() == [10, 11, 12, 18, 19, 20]
+    empty = made("ze_copy_region_t")
+    host.zeCommandListAppendMemoryCopyRegion(session.list, got, empty, 0, 0, place, empty, 0, 0, None, 0, None)
     outside = "zeCommandListAppendMemoryCopy", session.list, place, got, 65, None, 0, None
     assert host.result(*outside) == ze.ZE_RESULT_ERROR_INVALID_SIZE
 
