@@ -221,6 +221,17 @@ def test_events_that_count_need_no_reset(session):
     assert host.result("zeEventHostReset", done) == ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
 
 
+def test_kernels_run_in_lists_of_other_contexts(session):
+    kernel, seen, added = saxpy(session)
+    desc = made("ze_context_desc_t", ze.ZE_STRUCTURE_TYPE_CONTEXT_DESC)
+    other = session.host.made("zeContextCreate", session.driver, desc)
+    commands = session.host.made("zeCommandListCreateImmediate", other, session.device, session.queue_desc)
+    session.launch(kernel, (4, 1, 1), target=commands)
+    session.host.zeCommandListHostSynchronize(commands, FOREVER)
+    assert (seen == added).all()
+    assert session.host.result("zeCommandListReset", commands) == 0
+
+
 def test_synchronous_lists_return_when_commands_are_over():
     session = Session(XELP, ze.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS)
     kernel, seen, added = saxpy(session)
@@ -257,6 +268,8 @@ def test_copies_fills_and_regions(session):
     host.zeCommandListAppendMemoryCopyRegion(session.list, got, there, 0, 0, place, whole, 8, 0, None, 0, None)
     session.finish()
     assert got.tolist() == [10, 11, 12, 18, 19, 20]
+    empty = made("ze_copy_region_t")
+    host.zeCommandListAppendMemoryCopyRegion(session.list, got, empty, 0, 0, place, empty, 0, 0, None, 0, None)
     outside = "zeCommandListAppendMemoryCopy", session.list, place, got, 65, None, 0, None
     assert host.result(*outside) == ze.ZE_RESULT_ERROR_INVALID_SIZE
 

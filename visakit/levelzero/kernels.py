@@ -94,7 +94,9 @@ class ZeKernel(Kernel):
             return
         whole = check_sizes(counts, group, offset)
         command = queue.running
-        self.run(self.device, (whole, group, offset), given, command.event.turn if command is not None else None)
+        is_ordered = command is not None and queue.context is self.program.context
+        turn = command.event.turn if command is not None and is_ordered else None
+        self.run(self.device, (whole, group, offset), given, turn)
 
 
 def check_sizes(counts: Size, group: Size, offset: Size) -> Size:

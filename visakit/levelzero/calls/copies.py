@@ -81,12 +81,18 @@ def _box(address: int, pitch: int, slice_pitch: int) -> Rectangle:
         raise CallError(ze.ZE_RESULT_ERROR_INVALID_SIZE, problem.reason) from None
 
 
+def nothing(queue: object) -> None:
+    """The work of a command that only takes its turn."""
+
+
 @appends
 def zeCommandListAppendMemoryCopyRegion(
     own: CommandList, target: int, target_region: int, target_pitch: int, target_slice: int,
     source: int, source_region: int, source_pitch: int, source_slice: int,
 ) -> Operation:  # fmt: skip
-    need(target, source)
+    need(target, source, target_region, source_region)
+    if not ze_copy_region_t.at(target_region).width and not ze_copy_region_t.at(source_region).width:
+        return Operation(cl.CL_COMMAND_COPY_BUFFER_RECT, nothing)
     taken, given = _box(target_region, target_pitch, target_slice), _box(source_region, source_pitch, source_slice)
     require(taken.region == given.region, ze.ZE_RESULT_ERROR_INVALID_SIZE, "the regions have different sizes")
     check_range(own.context, target, taken.end)
