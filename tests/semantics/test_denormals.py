@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.programs import build_text
+from support.programs import build_text, same
 from support.strategies import ENGINES
 
 import vsim
@@ -201,3 +201,33 @@ ret (M1, 16)
             program.launch("k", 16, 16, [x], engine=engine)
             found.append(x.tobytes())
         assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("t", TINY)
+def test_signs_of_denormals(t, engine):
+    """A source modifier makes a copy a computation, of halves too, whose denormals the processor keeps."""
+    dtype, tiny = TINY[t]
+    size = np.dtype(dtype).itemsize
+    text = f"""
+.version 4.1
+.kernel "k"
+.decl OUT v_type=G type=uq num_elts=1 align=qword
+.decl X v_type=G type={t} num_elts={64 // size} align=GRF
+.decl Y v_type=G type={t} num_elts={64 // size} align=GRF
+.decl P v_type=P num_elts=2
+.input OUT offset=64 size=8
+.kernel_attr Target="cm"
+svm_block_ld (4) OUT(0,0)<0;1,0> X.0
+mov (M1, 8) Y(0,0)<1> X(0,6)<0;1,0>
+mov (M1, 4) Y(0,0)<1> (-abs)X(0,0)<1;1,0>
+mov (M1, 2) Y(0,4)<1> X(0,2)<1;1,0>
+cmp.ge (M1, 2) P (-abs)X(0,0)<1;1,0> X(0,2)<1;1,0>
+(P) mov (M1, 2) Y(0,6)<1> X(0,4)<1;1,0>
+svm_block_st (4) OUT(0,0)<0;1,0> Y.0
+ret (M1, 1)
+"""
+    x = np.zeros(64 // size, dtype)
+    x[:6] = tiny, -tiny, tiny, 1, 2, 3
+    vsim.load(build_text(text, "pvc")).launch("k", 1, 1, [x], engine=engine)
+    assert same(x[:8], np.array([-0.0, -0.0, -0.0, -1, tiny, 1, 2, 0], dtype))

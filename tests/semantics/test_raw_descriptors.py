@@ -113,6 +113,43 @@ def test_a_single_payload_has_addresses_and_data(line, engine):
     assert found([data, line], engine)[1][:16].tolist() == [1000 + 4 * n for n in range(16)]
 
 
+WORDS = GIVEN.view("u2").astype("u4") << 16
+HIGH = 6 << 9
+"""Words in the high halves of dwords."""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("line", "at"),
+    [
+        ("lsc_load.ugm (M1, 16) BOTH:d16u32hx2 flat[PLACE]:a64", 1),
+        (f"raw_sends.15.2.0.2 (M1, 16) 0xf:ud {LOAD | A64 | HIGH | 1 << 12:#x}:ud PLACE.0 %null.0 BOTH.0", 1),
+        ("lsc_load_quad.ugm (M1, 16) BOTH:d16u32h.xw flat[PLACE]:a64", 3),
+        ("lsc_load_quad.ugm (M1, 16) WITH:d16u32h.w flat[PLACE]:a64", 3),
+    ],
+)
+def test_words_in_high_halves(line, at, engine):
+    """Each element of a vector, and each channel."""
+    names = [".decl WITH v_type=G type=ud num_elts=16 alias=<BOTH, 64>"]
+    lines = [*names, line, "mov (M1, 16) FOUND(0,0)<1> BOTH(1,0)<1;1,0>"]
+    assert found(lines, engine)[0] == WORDS[at : at + 32 : 2].tolist()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_high_halves_in_memory(engine):
+    stores = [
+        "lsc_store.ugm (M1, 16) flat[PLACE]:a64 BOTH:d16u32hx2",
+        "lsc_load_strided.ugm (M1, 16) FOUND:d16u32h flat[IN,2]:a64",
+    ]
+    made = [
+        "shl (M1, 16) BOTH(0,0)<1> LANE(0,0)<1;1,0> 16:ud",
+        "add (M1, 16) BOTH(1,0)<1> BOTH(0,0)<1;1,0> 0x640000:ud",
+    ]
+    loaded, memory = found([*made, *stores], engine)
+    assert memory[:16].tolist() == [n | (n + 100) << 16 for n in range(16)]
+    assert loaded == [(n // 2 + n % 2 * 100) << 16 for n in range(16)]
+
+
 # -- descriptors in registers ------------------------------------------------------------------------------------------
 
 MADE = {

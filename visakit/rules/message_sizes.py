@@ -15,7 +15,6 @@ from visakit.isa.enums import (
     ATOMICS,
     COUNTS,
     GATHER_SIZES,
-    LSC_DATA_SIZES,
     LSC_DATA_TYPES,
     LSC_ELEMENTS,
     LSC_ORDERS,
@@ -33,7 +32,6 @@ _LANES_OF = {v: k for k, v in GATHER_SIZES.items()}
 _ELEMENTS_OF = {v: k for k, v in LSC_ELEMENTS.items()}
 _OPERATION_OF = {v: k for k, v in ATOMICS.items()}
 _DWORD, _QWORD, _OWORD = 4, 8, 16
-_HIGH_HALF = LSC_DATA_SIZES["d16u32h"]
 
 _DECIDING = (
     *("exec", "owords", "channel_mask", "num_blocks", "block_type", "num_elts"),
@@ -170,14 +168,12 @@ def _elements(i: Instruction, grf_size: int) -> Sizes:
     lanes, count, strided = _lanes(args), _ELEMENTS_OF[args["elems"]], "pitch" in args
     if args["order"] == LSC_ORDERS["t"] and not strided:
         return _address(i, 1) | _data(i, count * memory.size)
-    if args["data_size"] == _HIGH_HALF and not strided:
-        count = 1
     return _address(i, 1 if strided else lanes) | _data(i, _parts(lanes, register.size, count, grf_size))
 
 
 def _quad(i: Instruction, grf_size: int) -> Sizes:
     args, lanes = i.args, _lanes(i.args)
-    count = 1 if args["data_size"] == _HIGH_HALF else (args["elems"] & 15).bit_count()
+    count = (args["elems"] & 15).bit_count()
     _, register = LSC_DATA_TYPES[args["data_size"]]
     return _address(i, lanes) | _data(i, _parts(lanes, register.size, count, grf_size))
 

@@ -25,7 +25,6 @@ from visakit.isa.enums import (  # fmt: skip
     LSC_ADDRESS_SIZES,
     LSC_ADDRESS_TYPES,
     LSC_ATOMICS,
-    LSC_DATA_SIZES,
     LSC_DATA_TYPES,
     LSC_ELEMENTS,
     LSC_ORDERS,
@@ -49,7 +48,7 @@ _ADDRESS_KIND = {v: k for k, v in LSC_ADDRESS_TYPES.items()}
 _EXTENDED = (LSC_ADDRESS_SIZES["a32u"], LSC_ADDRESS_SIZES["a32s"])
 SURFACE_STATE = 64
 """Bytes of a surface state, to which a handle points; states of several surfaces are adjacent."""
-_HIGH_HALF, _TRANSPOSED = LSC_DATA_SIZES["d16u32h"], LSC_ORDERS["t"]
+_TRANSPOSED = LSC_ORDERS["t"]
 
 # -- operands --------------------------------------------------------------------------------------------------
 
@@ -167,25 +166,7 @@ def lsc_quad(m: Machine, instruction: Instruction) -> Step:
 def _transfer(m: Machine, instruction: Instruction, offsets: list[int]) -> Step:
     """Elements at these offsets behind each lane's address."""
     space, address = _space(m, instruction), _address(m, instruction)
-    if instruction.args["data_size"] == _HIGH_HALF:
-        return _high_half(m, instruction, space, address)
     return transfer(m, instruction, space, address, offsets, *lsc_types(instruction))
-
-
-def _high_half(m: Machine, instruction: Instruction, space: FindSpace, address: Read) -> Step:
-    """d16u32h: the word is the high half of the dword; a load clears the low half."""
-    a, count, raw = m.algebra, instruction.args["exec"].size, data_of(instruction)
-    mask, shift = mask_of(m, instruction), a.const(16, types.UD)
-    if is_store(instruction):
-        read = m.raw_reader(raw, 0, count, types.UD, by_lane=True)
-        return lambda: m.store(space(), address(), a.cast(read() >> shift, UW), mask(), instruction)
-    write = m.raw_writer(raw, 0, count, types.UD)
-
-    def load_step() -> None:
-        lanes = mask()
-        write(a.cast(m.load(space(), address(), UW, lanes, instruction), types.UD) << shift, lanes)
-
-    return load_step
 
 
 @semantics("lsc_load_strided", "lsc_store_strided")

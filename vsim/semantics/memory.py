@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import islice
 
-from visakit.isa.enums import ATOMIC_SOURCES, ATOMIC_TYPES, ATOMICS, COUNTS, OWORDS
+from visakit.isa.enums import ATOMIC_SOURCES, ATOMIC_TYPES, ATOMICS, COUNTS, LSC_DATA_SIZES, OWORDS
 from visakit.isa.record import Access
 from visakit.language import types
 from visakit.language.operands import Execution, Immediate, Raw
@@ -59,16 +59,30 @@ def _write_as(m: Machine, write: Write, register: DataType, value: Lanes, mask: 
     write(m.algebra.cast(value, register), mask)
 
 
+def _high_half(m: Machine, read: Read) -> Lanes:
+    return read() >> m.algebra.const(16, types.UD)
+
+
+def _write_high_half(m: Machine, write: Write, value: Lanes, mask: Mask) -> None:
+    write(m.algebra.cast(value, types.UD) << m.algebra.const(16, types.UD), mask)
+
+
 def _payload(
     m: Machine, instruction: Instruction, memory: DataType, register: DataType, parts: int
 ) -> tuple[list[Read], list[Write]]:
-    """Readers (as the memory type) of the parts of stored data, or writers (from it) of loaded data."""
+    """Readers (as the memory type) of the parts of stored data, or writers (from it) of loaded data.
+
+    A word of d16u32h is the high half of its dword; a load clears the low half.
+    """
     raw, count = data_of(instruction), instruction.args["exec"].size
     places = [k * stride(m, count, register.size) for k in range(parts)]
+    high = instruction.args.get("data_size") == LSC_DATA_SIZES["d16u32h"]
     if is_store(instruction):
         stored = [m.raw_reader(raw, at, count, register, by_lane=True) for at in places]
-        return [read_as(m, read, memory, register) for read in stored], []
+        return [read_as(m, partial(_high_half, m, read) if high else read, memory, register) for read in stored], []
     loaded = [m.raw_writer(raw, at, count, register) for at in places]
+    if high:
+        return [], [partial(_write_high_half, m, write) for write in loaded]
     return [], [write if memory is register else partial(_write_as, m, write, register) for write in loaded]
 
 

@@ -71,11 +71,15 @@ def like(b: Builder, x: Value, found: Value) -> Value:
 
 
 def _selected(b: Builder, x: Value) -> Value:
-    """Zeros of the same sign where the bits are those of a denormal, or of a zero."""
+    """Zeros of the same sign where the bits are those of a denormal, or of a zero.
+
+    Where the processor takes zeros, LLVM makes a comparison of floats with zero of such a test if it knows the bits.
+    It does so for half, too, which the processor extends to float: no denormal is left there.
+    """
     word = _WORDS[x.type]
-    bits = b.bitcast(x, word)
+    bits, exponents = b.bitcast(x, word), b.const(_EXPONENTS[x.type], word)
     sign = bits & b.const(1 << (word.bits - 1), word)
-    exponent = bits & b.const(_EXPONENTS[x.type], word)
+    exponent = bits & (opaque(b, exponents) if b.takes_zeros else exponents)
     found = b.select(exponent == b.const(0, word), b.bitcast(sign, x.type), x)
     return found.with_facts(denormal=found)
 
