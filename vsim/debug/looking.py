@@ -218,11 +218,9 @@ def _groups(console: Console, rest: str) -> None:
     total = execution.dispatch.group_count
     running = sorted({int(g) for g in execution.batch.numbers()[0]}) if execution.batch is not None else []
     done = sum(len(part) for part in execution.parts[: execution.part])
-    console.write(f"{done} of {total} have run, {execution.native_groups} of them on the fast engine")
+    console.write(f"{done} of {total} have run")
     if running:
-        console.write(
-            f"group{'s' if len(running) > 1 else ''} {lane_list(running)} {'run' if len(running) > 1 else 'runs'}"
-        )
+        console.write(f"in flight: {lane_list(running)}")
 
 
 @_info("registers", "variables of the function that its instructions use, and predicates; or those that are named")

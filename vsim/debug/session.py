@@ -207,12 +207,18 @@ class Session(Stage):
         Raises:
             DebugError: D001, the last launch has ended.
         """
+        lines: list[str] = []
         while True:
             if self.execution.has_ended:
                 self._next_launch()
+                lines.append(self._begins())
             stop = self._resume_launch(arrives)
             if stop is not None:
+                stop.lines = [*lines, *stop.lines]
                 return self._stopped(stop)
+
+    def _begins(self) -> str:
+        return f"launch {self.launch_number} of '{self.execution.dispatch.kernel.name}' begins"
 
     def _resume_launch(self, arrives: Arrives | None) -> Stop | None:
         """Run on in the current launch; None if it has ended and another one follows."""
@@ -259,8 +265,7 @@ class Session(Stage):
         if self.launch_number + 1 < len(self.launches):
             if any(b.kind == CATCH and b.what == "launch" and b.enabled for b in self.breakpoints.values()):
                 self._next_launch()
-                name = self.execution.dispatch.kernel.name
-                return Stop("launch", [*lines, f"launch {self.launch_number} of '{name}' begins"])
+                return Stop("launch", [*lines, self._begins()])
             return None
         return Stop("end", [*lines, f"the launch of '{execution.dispatch.kernel.name}' has ended"])
 

@@ -386,7 +386,10 @@ class Watching:
             assert self.execution is not None
             lanes = self._chosen(b, frame.active)
             if lanes.any():
-                self._pending.append(Hit(b, lanes, f"call of '{frame.function.name}'", self.execution.position))
+                name = (
+                    self.places.label_before(frame.function, frame.pc) if frame.is_subroutine else frame.function.name
+                )
+                self._pending.append(Hit(b, lanes, f"call of '{name}'", self.execution.position))
 
     def take_pending(self) -> list[Hit]:
         """What the last instruction of a group did."""

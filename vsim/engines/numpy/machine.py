@@ -211,6 +211,7 @@ class BatchExecution:
         """Lanes of the kernel begin, with registers, memory and barriers as they are before threads start."""
         self.threads.restart()
         self.running.restart()
+        self.scheduler.restart()
         self.group_barrier.restart()
         self.named_barriers.restart()
         prepared = self.prepare(function)

@@ -57,6 +57,10 @@ class Scheduler:
         """Bring it back."""
         self.live, self._resting, self._later = list(saved.live), saved.resting, list(saved.later)
 
+    def restart(self) -> None:
+        """Forget the threads of before, which an observer may have stopped."""
+        self.live, self._resting, self._later = [], None, []
+
     def start(self, activation: Activation) -> None:
         """An activation begins: it runs next."""
         self.live.append(activation)

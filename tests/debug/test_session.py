@@ -1,0 +1,168 @@
+"""Debugging sessions in Python: stops, ways back, values, changes; goldens in tests/golden/debug show the commands."""
+
+import numpy as np
+import pytest
+from support.programs import build_text
+
+from visakit import DebugError
+from vsim.debug import Session
+from vsim.debug.threads import Focus, parse_threads
+from vsim.launch.launch import Launch
+from vsim.program import Program
+
+TEXT = """.version 4.1
+.kernel "k"
+.decl Y v_type=G type=uq num_elts=1 align=qword
+.decl n v_type=G type=d num_elts=1
+.decl I v_type=G type=d num_elts=1
+.decl N v_type=G type=d num_elts=8 align=GRF
+.decl A v_type=G type=uq num_elts=8 align=GRF
+.decl P v_type=P num_elts=1
+.input Y offset=64 size=8
+.input n offset=72 size=4
+.kernel_attr SimdSize=8
+mov (M1, 8) N(0,0)<1> 0x76543210:uv
+mad (M1, 8) N(0,0)<1> %group_id_x(0,0)<0;1,0> 8:d N(0,0)<1;1,0>
+mul (M1, 8) A(0,0)<1> N(0,0)<1;1,0> 4:d
+add (M1, 8) A(0,0)<1> A(0,0)<1;1,0> Y(0,0)<0;1,0>
+mov (M1, 1) I(0,0)<1> 0:d
+more:
+add (M1, 8) N(0,0)<1> N(0,0)<1;1,0> 100:d
+add (M1, 1) I(0,0)<1> I(0,0)<0;1,0> 1:d
+cmp.lt (M1, 1) P I(0,0)<0;1,0> n(0,0)<0;1,0>
+(P) jmp (M1, 1) more
+svm_scatter.4.1 (M1, 8) A.0 N.0
+ret (M1, 1)
+"""
+
+
+def begun(groups=1, rounds=3, room=None, check="", text=TEXT):
+    program = Program(build_text(text))
+    y = np.zeros(8 * groups if room is None else room, "i4")
+    launch = Launch("k", (8 * groups,), (8,), (0, 0, 0), program.convert("k", [y, rounds]))
+    return Session(program, [launch], check=check), y
+
+
+def test_groups_that_nobody_watches_run_on_the_fast_engine():
+    session, y = begun(groups=40)
+    session.add_breakpoint("*10", "$group == 33 && N[1] > 0")
+    stop = session.resume()
+    assert (stop.reason, session.focus, session.execution.native_groups) == ("breakpoint", Focus(33, 0, 0), 33)
+    assert y[: 33 * 8].tolist() == [x + 300 for x in range(33 * 8)] and not y[33 * 8 :].any()
+    assert session.resume().reason == "end"
+    assert y.tolist() == [x + 300 for x in range(320)]
+    assert session.reverse_continue().position == (33, 5 + 3 * 4)
+    assert not y[33 * 8 :].any()
+    assert session.reverse_continue().reason == "begin" and not y.any()
+
+
+def test_a_fault_in_a_group_that_nobody_watches():
+    session, y = begun(groups=40, room=8 * 20 + 3)
+    stop = session.resume()
+    assert (stop.reason, session.focus, session.execution.part) == ("fault", Focus(20, 0, 3), 20)
+    assert session.evaluate("N[3]").data.tolist() == [[463]]
+    assert np.count_nonzero(y) == 8 * 20
+    assert session.step(instruction=True, reverse=True).reason == "step"
+    assert session.resume().reason == "fault"
+
+
+def test_changes_happen_again_wherever_the_launch_comes_by():
+    session, y = begun()
+    session.add_breakpoint("more", "I == 1")
+    session.resume()
+    session.set("N(0,2)", "1000")
+    session.set("Y[7]", "-1")
+    assert y[7] == -1
+    session.reverse_continue()
+    assert session.execution.position == (0, 0) and y[7] == 0
+    assert session.resume().reason == "breakpoint" and y[7] == -1
+    session.delete(1)
+    assert session.resume().reason == "end"
+    assert y.tolist() == [300, 301, 1200, 303, 304, 305, 306, 307]
+
+
+def test_steps_back_in_a_long_loop():
+    session, _ = begun(rounds=2000)
+    session.add_breakpoint("*10")
+    end = session.resume().position
+    for back in (1, 7, 1500, 3):
+        here = session.execution.position.time
+        assert session.step(back, instruction=True, reverse=True).position.time == here - back
+    assert session.resume().position == end
+    assert session.evaluate("N[0]").data.tolist() == [[200000]]
+
+
+def test_watchpoints_in_both_directions():
+    session, _ = begun()
+    session.add_breakpoint("*0")
+    session.resume()
+    session.add_watchpoint("I", condition="I > 1")
+    times = [session.resume().position.time for _ in range(2)]
+    assert times == [11, 15]
+    session.delete(1)
+    assert session.resume().reason == "end"
+    found = [session.reverse_continue().position.time for _ in range(2)]
+    assert found == [14, 10]
+
+
+def test_an_interrupt_stops_where_the_launch_goes_on():
+    session, y = begun()
+    session.add_breakpoint("*9", "I == 2")
+    session.resume()
+    session.execution.interrupt = True
+    assert session.resume().reason == "interrupt"
+    session.delete(1)
+    assert session.resume().reason == "end" and y[0] == 300
+
+
+def test_checks_begin_the_launch_anew_to_go_back():
+    session, y = begun(check="undefined", text=TEXT.replace("mov (M1, 8) N(0,0)<1> 0x76543210:uv\n", ""))
+    session.add_catchpoint("check")
+    stop = session.resume()
+    assert stop.reason == "catchpoint" and "[K011]" in stop.lines[0]
+    assert session.evaluate("N").undefined.all()
+    at = session.execution.position.time
+    assert session.step(instruction=True, reverse=True).position.time == at - 1
+
+
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        ("1 + 2 * 3", 7), ("(1 + 2) * 3", 9), ("-7 / 2", -3), ("-7 % 3", -1), ("1 << 4 | 3", 19), ("~0", -1),
+        ("!5 || 2 > 1", 1), ("0x10 & 0x1f ^ 1", 17), ("7.5 / 2", 3.75), ("N[3] == 3 && $lane[3] == 3", 1),
+        ("N(0,3)", 3), ("n", 3), ("Y[2] + $item_x[2]", 2), ("A:ud[0]", 0), ("$time", 1),
+    ],
+)  # fmt: skip
+def test_expressions(text, value):
+    session, _ = begun()
+    session.add_breakpoint("*1")
+    session.resume()
+    assert session.evaluate(text).data.tolist() == [[value]]
+
+
+@pytest.mark.parametrize(
+    "text, inside, outside",
+    [("1.2:3", (1, 2, 3), (1, 2, 4)), ("*", (7, 0, 0), (8, 0, 0)), ("1.*", (1, 9, 31), (2, 9, 0)),
+     ("2:[0-3]", (7, 2, 3), (7, 2, 4)), ("*.[0 2]:*", (5, 2, 7), (5, 1, 7))],
+)  # fmt: skip
+def test_notation_of_threads(text, inside, outside):
+    chosen = parse_threads(text, 7)
+    assert [all(n in part for n, part in zip(who, chosen[:3], strict=True)) for who in (inside, outside)] == [
+        True,
+        False,
+    ]
+
+
+def test_what_cannot_be_done_leaves_the_launch_where_it_was():
+    session, _ = begun()
+    session.add_breakpoint("*2")
+    session.resume()
+    for wrong in (
+        lambda: session.add_breakpoint("nowhere"), lambda: session.evaluate("N +"), lambda: session.set("3", "4"),
+        lambda: session.set("N(0,0)", "N"), lambda: session.add_watchpoint("N + 1"), lambda: session.finish(),
+        lambda: session.select(Focus(3, 0, 0)), lambda: session.origin("1"), lambda: session.go_to(0, 9),
+        lambda: session.add_catchpoint("check"), lambda: session.delete(5),
+    ):  # fmt: skip
+        with pytest.raises(DebugError):
+            wrong()
+        assert session.execution.position == (0, 2)
