@@ -36,7 +36,10 @@ def open_session(arguments: Mapping[str, object]) -> Session:
     if not isinstance(given, list) or not all(isinstance(a, str) for a in given):
         raise UsageError("'args' is a list of texts NAME=VALUE")
     if words["cwd"]:
-        os.chdir(words["cwd"])
+        try:
+            os.chdir(words["cwd"])
+        except OSError as error:
+            raise UsageError(f"'cwd' {words['cwd']}: {error.strerror}") from None
     options = words["buildOptions"]
     if words["program"].endswith(".cl") and "-g" not in options.split():
         options = f"{options} -g".strip()
@@ -53,9 +56,17 @@ def open_session(arguments: Mapping[str, object]) -> Session:
 def serve(port: int | None) -> int:
     """Answer an editor: over standard input and output, or the first one that connects to a port of this machine."""
     if port is None:
-        return Server(sys.stdin.buffer, sys.stdout.buffer, open_session).run()
+        return _answered(Server(sys.stdin.buffer, sys.stdout.buffer, open_session))
     with socket.create_server(("127.0.0.1", port)) as listener:
         say(f"waiting on port {listener.getsockname()[1]}")
         connection, _ = listener.accept()
         with connection, connection.makefile("rb") as source, connection.makefile("wb") as sink:
-            return Server(source, sink, open_session).run()
+            return _answered(Server(source, sink, open_session))
+
+
+def _answered(server: Server) -> int:
+    """Answer an editor; says which message of it was wrong."""
+    code = server.run()
+    if server.problem:
+        say(f"visakit dap: {server.problem}")
+    return code

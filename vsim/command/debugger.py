@@ -117,6 +117,7 @@ def debug(session: DebugSession, scripts: Scripts) -> int:
             return 1
         if not scripts.is_batch and not console.has_ended:
             for text in _lines(console, is_prompt):
+                session.execution.interrupt = False  # An interrupt at the prompt is for nothing that runs.
                 console.run(text)
                 sys.stdout.flush()
                 if console.has_ended:

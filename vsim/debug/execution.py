@@ -157,6 +157,8 @@ class Execution:
         self.batch: GroupBatch | None = None
         self.fault: SimulationError | None = None
         self.edits: dict[Position, list[Edit]] = {}
+        self._edited: Position | None = None
+        """Where edits have happened last, so that they happen once each time the launch comes there."""
         self.limit: Position | None = None
         self.first_time = -1
         """The time at which the watcher is not asked, as the launch has stopped there."""
@@ -370,9 +372,7 @@ class Execution:
             assert self.batch is not None
             self.batch.execution.running.activation.pc = event.number
             self._mark()
-        if self.edits:
-            for edit in self.edits.get(self.position, ()):
-                edit()
+        self._happen()
         if self.limit is not None and self.limit == (self.part, self.time):
             raise Halt
         if self.interrupt:
@@ -382,6 +382,13 @@ class Execution:
             self.watcher.before(event)
         assert self.batch is not None
         self.recorder.begin(event, self.time, self.batch.execution.running)
+
+    def _happen(self) -> None:
+        """Make the changes that the user has made here, unless they have happened since the launch came here."""
+        if self.edits and self._edited != self.position:
+            self._edited = self.position
+            for edit in self.edits.get(self.position, ()):
+                edit()
 
     def access(self, event: Event, access: MessageAccess) -> None:
         """Pages that are written are kept."""
@@ -427,7 +434,7 @@ class Execution:
             self.checkpoints.pop().pages.restore()
         checkpoint.pages.restore()
         self.part, self.time = checkpoint.position
-        self._marked_at = self.time
+        self._marked_at, self._edited = self.time, None
         self.batch, self.fault, self.first_time = checkpoint.batch, None, -1
         if checkpoint.batch is not None and checkpoint.saved is not None:
             checkpoint.batch.restore(checkpoint.saved)
@@ -446,16 +453,20 @@ class Execution:
                 self.restore(self.checkpoint_before(position))
             if position != self.position or (self.batch is None and not self.has_ended):
                 self.run(position)
+            elif self.batch is not None:
+                self._happen()
         finally:
             self.watcher = watcher
         self.limit = None
 
     def edit(self, change: Edit) -> None:
         """Change registers or memory now, and each time that the launch is here again."""
-        if self.batch is not None and self.goes_back_at_once:
-            self._mark()
-        self.edits.setdefault(self.position, []).append(change)
+        own = self.edits.setdefault(self.position, [])
+        if not own and self.batch is not None and self.goes_back_at_once:
+            self._mark()  # A checkpoint has what was before all changes at its time.
         change()
+        own.append(change)
+        self._edited = self.position
 
     def restart(self) -> None:
         """Go back to the beginning of the launch, in front of its first group."""
