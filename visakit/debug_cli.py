@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -62,6 +62,9 @@ def debug_app(
     schedule: Annotated[
         str | None, option("--schedule", "ORDER", "Order of groups: random:SEED or reverse.", EXECUTION)
     ] = None,
+    engine: Annotated[
+        Literal["auto", "llvm", "numpy"], option("--engine", None, "What runs groups that nobody watches.", EXECUTION)
+    ] = "auto",
     check: CheckOption = None,
     guard: GuardOption = False,
     suppressions: SuppressionsOption = None,
@@ -91,7 +94,7 @@ def debug_app(
         raise UsageError(f"'{loaded.name}' is for the CTM target, which has no debugger")
     line = CommandLine(launch, kernel, global_size, local_size, arguments or (), captured)
     checks = CheckOptions(check, guard, None, suppressions).checking()
-    session = debugged(loaded, line, allow_paths, schedule, checks or "")
+    session = debugged(loaded, line, allow_paths, schedule, checks or "", engine)
     return debug(session, Scripts(scripts or (), commands or (), batch))
 
 

@@ -116,7 +116,7 @@ def test_an_interrupt_stops_where_the_launch_goes_on():
 
 
 def test_checks_begin_the_launch_anew_to_go_back():
-    session, y = begun(check="undefined", text=TEXT.replace("mov (M1, 8) N(0,0)<1> 0x76543210:uv\n", ""))
+    session, _ = begun(check="undefined", text=TEXT.replace("mov (M1, 8) N(0,0)<1> 0x76543210:uv\n", ""))
     session.add_catchpoint("check")
     stop = session.resume()
     assert stop.reason == "catchpoint" and "[K011]" in stop.lines[0]

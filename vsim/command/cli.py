@@ -317,6 +317,12 @@ def app(
         "--trace": trace,
     }  # fmt: skip
     with_replay = {"--visa": visa, "--rtol": relative, "--atol": absolute}
+    if debug:
+        exclude("--debug", {
+            "--workers": workers, "--trace": trace, "--capture": capture, "--json": as_json, "--save": save,
+            "--list": list_kernels, "--make-launch": make_launch, "--show": show, "--out-dir": out_dir,
+            "--threads": threads, "--max-memory": max_memory,
+        })  # fmt: skip
     check_together(said, with_replay, when_run | ({"--save": save} if list_kernels else {}))
     tracing = TraceOptions(
         trace, trace_groups, trace_threads, trace_lanes, trace_item, trace_lines, trace_variables, trace_instructions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import NamedTuple
@@ -21,7 +21,6 @@ from vsim.debug.console import Console
 from vsim.debug.session import Session as DebugSession
 from vsim.launch.launch import Launch
 from vsim.launch.options import LaunchOptions
-from vsim.launch.schedule import Schedule
 from vsim.program import Program
 from vsim.sources.programs import Loaded, linked
 
@@ -66,7 +65,12 @@ def launches_of(program: Program, name: str, line: CommandLine, allow_paths: boo
 
 
 def debugged(
-    loaded: Loaded, line: CommandLine, allow_paths: bool, schedule: str | None = None, check: Wanted = ""
+    loaded: Loaded,
+    line: CommandLine,
+    allow_paths: bool,
+    schedule: str | None = None,
+    check: Wanted = "",
+    engine: str = "auto",
 ) -> DebugSession:
     """A debugging session for the launches of a command line.
 
@@ -75,18 +79,8 @@ def debugged(
     """
     program = Program(linked(loaded))
     program.memory.limit = driver.machine_memory()
-    return _debugged(program, loaded.name, line, allow_paths, schedule, check)
-
-
-def _debugged(
-    program: Program,
-    name: str,
-    line: CommandLine,
-    allow_paths: bool,
-    schedule: Schedule | str | None,
-    check: Wanted,
-) -> DebugSession:
-    return DebugSession(program, launches_of(program, name, line, allow_paths), schedule=schedule, check=check)
+    launches = launches_of(program, loaded.name, line, allow_paths)
+    return DebugSession(program, launches, schedule=schedule, check=check, engine=engine)
 
 
 def debug_command_line(
@@ -97,8 +91,9 @@ def debug_command_line(
     Raises:
         VisaError: a launch is wrong.
     """
-    schedule, check = options.get("schedule"), options.get("check", "")
-    return debug(_debugged(program, name, line, allow_paths, schedule, check), Scripts())
+    launches, schedule = launches_of(program, name, line, allow_paths), options.get("schedule")
+    engine, check = options.get("engine", "auto"), options.get("check", "")
+    return debug(DebugSession(program, launches, schedule=schedule, check=check, engine=engine), Scripts())
 
 
 def debug(session: DebugSession, scripts: Scripts) -> int:
@@ -129,7 +124,7 @@ def _run_script(console: Console, lines: Sequence[str], name: str) -> bool:
     return console.script(_echoed(lines), name)
 
 
-def _echoed(lines: Sequence[str]) -> Iterator[str]:
+def _echoed(lines: Iterable[str]) -> Iterator[str]:
     """Lines, each shown as if it were typed."""
     for line in lines:
         if line.strip():
@@ -148,10 +143,7 @@ def _lines(console: Console, is_prompt: bool) -> Iterator[str]:
 
         yield from typed_lines(console, PROMPT)
         return
-    for line in sys.stdin:
-        if line.strip():
-            _say(PROMPT + line.strip())
-        yield line
+    yield from _echoed(line for line in sys.stdin if line.strip())
 
 
 @contextmanager

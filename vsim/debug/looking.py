@@ -13,7 +13,7 @@ from visakit.language.program import FIRST_VARIABLE
 from visakit.language.source_lines import SourcePlace
 from visakit.usage import whole_number
 from vsim.debug.console import Console, Words, command
-from vsim.debug.expressions import parse
+from vsim.debug.expressions import parse, plain
 from vsim.debug.origin import lines as origin_lines
 from vsim.debug.places import Places, Spot
 from vsim.debug.problems import COMMAND, problem
@@ -249,8 +249,7 @@ def _compact(console: Console, names: list[str], skip: bool) -> None:
     scope, active = console.session.scope(), console.session.active()
     for name in names:
         try:
-            value = scope.find(name)
-            assert isinstance(value, Value)
+            value = plain(scope.find(name), scope)
         except DebugError:
             if not skip:
                 raise

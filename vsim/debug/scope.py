@@ -185,11 +185,15 @@ class Scope:
             if batch is None:
                 raise problem(EXPRESSION, f"no group has {name} here", "'run' or 'start' begins the launch")
             space = batch.threads.slm if name != SCRATCH_WORD else batch.threads.scratch
+            if not space.size:
+                raise problem(EXPRESSION, f"the kernel has no {space.name}")
             return Memory(name, space.data, DTYPES[as_type or types.UD], space.base[self.rows], space.size)
         number = self._argument(name)
         buffer = dispatch.arguments.buffers.get(number) if number is not None else None
         if buffer is None or number is None:
             return None
+        if not buffer.size:
+            raise problem(EXPRESSION, f"'{name}' has no elements")
         return Memory(name, buffer.data, self._element_type(number, as_type), np.zeros((1, 1), np.int64), buffer.size)
 
     def _argument(self, name: str) -> int | None:

@@ -14,16 +14,14 @@ import numpy as np
 from visakit.diagnostics import SimulationError
 from vsim.checks.report import diagnostics
 from vsim.checks.selection import Wanted
-from vsim.command.numbers import Numbers
 from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, Execution, Position
 from vsim.debug.expressions import Expression, parse
 from vsim.debug.origin import Origin, OriginSearch
 from vsim.debug.problems import COMMAND, problem
 from vsim.debug.scope import Scope
-from vsim.debug.stage import Stage
 from vsim.debug.steps import Choose, StepBack, last_where, step_ends
-from vsim.debug.stops import BREAK, CATCH, EVENTS, TITLES, Breakpoint, Hit, Stop
-from vsim.debug.threads import Threads
+from vsim.debug.stop_table import StopTable
+from vsim.debug.stops import CATCH, TITLES, Hit, Stop
 from vsim.debug.values import Value, converted, shown_compact
 from vsim.debug.watching import Arrives, Mark, call_of
 from vsim.engines.numpy.algebra import any_lane
@@ -34,7 +32,7 @@ from vsim.observe.printf import PrintfRecords
 from vsim.program import Program
 
 
-class Session(Stage):
+class Session(StopTable):
     """Debugs the launches of a program.
 
     Args:
@@ -44,7 +42,6 @@ class Session(Stage):
         engine: what runs the groups that nobody watches.
 
     Attributes:
-        breakpoints: by number.
         stop: the last stop.
         results: what kernels printed, by launch.
     """
@@ -60,7 +57,6 @@ class Session(Stage):
     ) -> None:
         super().__init__(program)
         self.schedule, self.check, self.engine = schedule_of(schedule), check, engine
-        self.breakpoints: dict[int, Breakpoint] = {}
         self.stop: Stop | None = None
         self.results: list[str] = []
         self.history: list[Value] = []
@@ -69,7 +65,6 @@ class Session(Stage):
         self.launches: list[Launch] = []
         self._past: list[Execution] = []
         """Launches before the current one."""
-        self._next_number = 1
         self.execution = self._next_launch()
 
     def _next_launch(self) -> Execution:
@@ -82,7 +77,8 @@ class Session(Stage):
         if number == len(self.launches):
             launch = next(self._given, None)
             if launch is None:
-                raise problem(COMMAND, "there is no launch" if number == 0 else "the last launch has ended")
+                hint = "'run' begins again, 'reverse-continue' goes back" if number else ""
+                raise problem(COMMAND, "the last launch has ended" if number else "there is no launch", hint)
             self.launches.append(launch)
         if number > 0:
             self._past = [*self._past[: number - 1], self.execution]
@@ -92,97 +88,6 @@ class Session(Stage):
         self.watching.use(execution)
         self.execution = execution
         return execution
-
-    # -- breakpoints ---------------------------------------------------------------------------------------
-
-    def add_breakpoint(
-        self,
-        place: str,
-        condition: str = "",
-        threads: Threads | None = None,
-        temporary: bool = False,
-        log: str = "",
-    ) -> Breakpoint:
-        """Stop in front of an instruction: see :meth:`vsim.debug.places.Places.find` for places.
-
-        Raises:
-            DebugError: D003, there is no such place; D002, the condition cannot be read.
-        """
-        spot = self.places.find(place, self.here)
-        return self._add(
-            BREAK, place, spots=(spot,), condition=parse(condition) if condition else None, threads=threads,
-            temporary=temporary, log=log,
-        )  # fmt: skip
-
-    def add_watchpoint(
-        self, expression: str, kind: str = "watchpoint", condition: str = "", threads: Threads | None = None
-    ) -> Breakpoint:
-        """Stop behind an instruction that changes (``watchpoint``), reads (``rwatch``) or accesses (``awatch``) a
-        variable, a predicate or memory.
-
-        Raises:
-            DebugError: D002, the expression names nothing that can be watched.
-        """
-        watched = parse(expression)
-        value = watched.value(self.scope())
-        location = value.location
-        if location is None:
-            raise problem(COMMAND, f"'{expression}' is a result, and cannot be watched", "name a variable or memory")
-        own = (
-            {} if location.is_memory else {"function": "" if location.holder.owner is None else self.here.function.name}
-        )
-        if not location.is_memory and threads is None:
-            focus = self.focus
-            threads = Threads(_only(focus.group), _only(focus.thread), text=f"{focus.group}.{focus.thread}")
-        return self._add(
-            kind, expression, watched=watched, location=location if location.is_memory else None,
-            condition=parse(condition) if condition else None, threads=threads, function=own.get("function", ""),
-        )  # fmt: skip
-
-    def add_catchpoint(self, event: str, threads: Threads | None = None) -> Breakpoint:
-        """Stop at an event: one of :data:`vsim.debug.stops.EVENTS`.
-
-        Raises:
-            DebugError: D001, there is no such event, or checks do not watch the launch.
-        """
-        if event not in EVENTS:
-            raise problem(COMMAND, f"'{event}' cannot be caught", f"events are {', '.join(EVENTS)}")
-        if event == "check" and self.execution.dispatch.findings is None:
-            raise problem(COMMAND, "no check watches the launch", "begin with --check all, or one of the checks")
-        return self._add(CATCH, event, threads=threads)
-
-    def _add(self, kind: str, what: str, **parts: object) -> Breakpoint:
-        found = Breakpoint(self._next_number, kind, what, **parts)  # type: ignore[arg-type] # fields by name
-        self.breakpoints[found.number] = found
-        self._next_number += 1
-        self.changed()
-        return found
-
-    def delete(self, number: int) -> None:
-        """Forget a breakpoint.
-
-        Raises:
-            DebugError: D001, there is none of this number.
-        """
-        self.breakpoint(number)
-        del self.breakpoints[number]
-        self.changed()
-
-    def breakpoint(self, number: int) -> Breakpoint:
-        """A breakpoint by its number.
-
-        Raises:
-            DebugError: D001, there is none.
-        """
-        if number not in self.breakpoints:
-            known = ", ".join(map(str, self.breakpoints)) or "none"
-            raise problem(COMMAND, f"there is no breakpoint {number}", f"there are: {known}")
-        return self.breakpoints[number]
-
-    def changed(self) -> None:
-        """Breakpoints have changed."""
-        self.watching.breakpoints = list(self.breakpoints.values())
-        self.watching.reset()
 
     # -- forward -------------------------------------------------------------------------------------------
 
@@ -520,10 +425,6 @@ class Session(Stage):
         kept = Value(value.data.copy(), value.type, value.by_lane, value.name, value.undefined)
         self.watching.convenience |= {name: kept, "$": kept}
         return name
-
-
-def _only(number: int) -> Numbers:
-    return Numbers((range(number, number + 1),))
 
 
 def _end_of(execution: Execution, part: int) -> Position | None:

@@ -10,7 +10,6 @@ import numpy as np
 
 from visakit.diagnostics import DebugError, SimulationError
 from visakit.isa.record import Flow
-from visakit.language.program import Function
 from vsim.checks.report import diagnostics
 from vsim.debug.execution import Execution, Halt, Position
 from vsim.debug.expressions import Expression
@@ -427,8 +426,3 @@ class _GroupScope:
     def find(self, name: str) -> Value:
         """The number of a group."""
         return Value(np.array([[self.known[name]]], np.int64), "q")
-
-
-def function_name(function: Function) -> str:
-    """A function in messages."""
-    return function.name

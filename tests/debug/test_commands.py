@@ -1,0 +1,130 @@
+"""Random commands, right and wrong: each is done, or refused with a message; the debugger never fails."""
+
+import random
+
+import numpy as np
+import pytest
+from support.programs import build_text
+from support.strategies import FUZZ
+
+from vsim.debug import Session
+from vsim.debug.console import TABLE, Console
+from vsim.launch.launch import Launch
+from vsim.program import Program
+
+TEXT = """.version 4.1
+.kernel "k"
+.decl Y v_type=G type=uq num_elts=1 align=qword
+.decl N v_type=G type=d num_elts=8 align=GRF
+.decl A v_type=G type=uq num_elts=8 align=GRF
+.decl P v_type=P num_elts=8
+.input Y offset=64 size=8
+.kernel_attr SimdSize=8
+.kernel_attr SLMSize=1
+mov (M1, 8) N(0,0)<1> 0x76543210:uv
+more:
+add (M1, 8) N(0,0)<1> N(0,0)<1;1,0> -1:d
+cmp.gt (M1, 8) P N(0,0)<1;1,0> 0:d
+(P) goto (M1, 8) more
+barrier
+call (M1, 8) double
+mov (M1, 8) A(0,0)<1> Y(0,0)<0;1,0>
+svm_scatter.4.1 (M1, 8) A.0 N.0
+ret (M1, 1)
+double:
+add (M1, 8) N(0,0)<1> N(0,0)<1;1,0> N(0,0)<1;1,0>
+ret (M1, 8)
+"""
+WORDS = [
+    "N",
+    "A",
+    "P",
+    "Y",
+    "Y[3]",
+    "Y[3]@8",
+    "N(0,1)<8;8,1>",
+    "$lane",
+    "$item_x",
+    "$group",
+    "slm[0]",
+    "slm:f[0]@2",
+    "scratch",
+    "%r0",
+    "%arg",
+    "N+A",
+    "N[3]",
+    "$time",
+    "(",
+    "1",
+    "0x10",
+    "3.5",
+    "more",
+    "double",
+    "*5",
+    "*k+3",
+    "19",
+    "k",
+    "0.1:3",
+    "1.*",
+    ":5",
+    "*",
+    "[0-3]",
+    "=",
+    "$a",
+    "$",
+    "$1",
+    "check",
+    "barrier",
+    "call",
+    "launch",
+    "fault",
+    "2",
+    "7",
+    "-1",
+    "all",
+    "threads",
+    "lanes",
+    "groups",
+    "registers",
+    "locals",
+    "args",
+    "slm",
+    "buffers",
+    "time",
+    "breakpoints",
+    "predicates",
+    "line",
+    "display",
+    "functions",
+    "{",
+    "@",
+    "T:ub",
+    "N:f",
+]
+PHRASES = [
+    "N ==",
+    "thread 0.1",
+    "if N > 3",
+    "N(0,2) = 5",
+    "P = 1",
+    "Y[2] = 7",
+    "$a = N",
+    "apply 0.* print N",
+    '1, "{N}"',
+]
+
+
+@pytest.mark.parametrize("seed", range(40 if FUZZ else 3))
+def test_random_commands(seed):
+    choose = random.Random(seed)
+    program, array = Program(build_text(TEXT)), np.zeros(32, "i4")
+    launches = [Launch("k", (size,), (16,), (0, 0, 0), program.convert("k", [array])) for size in (32, 16)]
+    shown = []
+    console = Console(Session(program, launches, check=choose.choice(("", "", "undefined"))), shown.append)
+    commands = sorted(set(TABLE) - {"quit", "source", "commands"})
+    for _ in range(250):
+        words = [choose.choice((*WORDS, *PHRASES)) for _ in range(choose.choice((0, 0, 1, 1, 1, 2, 3)))]
+        line = " ".join([choose.choice(commands) + choose.choice(("", "", "", "/x", "/4xw", "/q")), *words])
+        console.run(line)
+        console.complete(line[: choose.randrange(1, len(line) + 1)])
+    assert any("error:" in text for text in shown) and any(text.startswith("$") for text in shown)
