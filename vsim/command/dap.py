@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
 from collections.abc import Mapping
 
 from visakit.commands.reporting import say
 from visakit.diagnostics import UsageError
-from vsim.command.debugger import debugged
+from vsim.command.debugger import debugged, interrupts
 from vsim.command.driver import CommandLine
 from vsim.debug.dap import Server
 from vsim.debug.session import Session
@@ -66,7 +67,9 @@ def serve(port: int | None) -> int:
 
 def _answered(server: Server) -> int:
     """Answer an editor; says which message of it was wrong."""
-    code = server.run()
+    with interrupts(server.halt):
+        server.has_signals = threading.current_thread() is threading.main_thread()
+        code = server.run()
     if server.problem:
         say(f"visakit dap: {server.problem}")
     return code

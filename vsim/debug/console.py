@@ -160,6 +160,9 @@ class Console:
         """Run a line, and say what is wrong with it."""
         try:
             self.do(line)
+        except KeyboardInterrupt:
+            self.failed = True
+            self.complain("interrupted")
         except VisaError as error:
             self.failed = True
             self.show_results()

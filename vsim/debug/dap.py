@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import BinaryIO
@@ -59,6 +60,7 @@ class Server:
         self.numbers: dict[str, list[int]] = {}
         """Breakpoints by the request (and source) that set them."""
         self.ends, self.stops_on_entry = False, False
+        self.has_signals = False
         self.problem = ""
         """What is wrong with the editor's last message."""
 
@@ -89,9 +91,20 @@ class Server:
         self.requests.put(None)
 
     def _halt(self) -> None:
-        """Let a launch that runs stop at its next instruction."""
+        """Let a launch that runs stop at its next instruction; a signal ends the wait for the fast engine."""
         if self._session is not None:
             self._session.execution.interrupt = True
+            if self._session.execution.is_native and self.has_signals:
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    def halt(self) -> None:
+        """Halt the launch: of a signal handler, which is there if :attr:`has_signals`.
+
+        Raises:
+            KeyboardInterrupt: the fast engine runs.
+        """
+        if self._session is not None:
+            self._session.execution.halt()
 
     def _send(self, kind: str, **parts: object) -> None:
         with self.lock:

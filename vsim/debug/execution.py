@@ -167,8 +167,10 @@ class Execution:
         self.interval = INTERVAL
         """Instructions between two checkpoints."""
         self.native_groups = 0
-        self.interrupt = False
-        """Set by another thread, or by a signal: the launch halts at the next instruction."""
+        self.interrupt = self.is_native = False
+        """Set by another thread, or by a signal: the launch halts at the next instruction; whether the fast engine
+        runs.
+        """
         self.number = 0
         """Of the instruction that was told last."""
         self._batches: dict[tuple[object, ...], GroupBatch] = {}
@@ -208,6 +210,12 @@ class Execution:
             order = dispatch.schedule.order(dispatch.group_count)
             return [dispatch.group(int(order[n])) for n in numbers]
         return [dispatch.group(n) for n in numbers]
+
+    def part_of(self, group: int) -> int:
+        """The part in which a group runs."""
+        schedule, count = self.dispatch.schedule, self.dispatch.group_count
+        place = group if schedule is None else schedule.order(count).tolist().index(group)
+        return place // len(self.parts[0])
 
     # -- where it is ---------------------------------------------------------------------------------------
 
@@ -285,15 +293,32 @@ class Execution:
         # Where results depend on the order of groups, it is that of the debugger: one after the other.
         step = 1 if self.dispatch.needs_order else behind - first
         try:
+            self.is_native = True
             for number in range(first, behind, step):
                 self.program.execute(replace(self.dispatch, observers=(), part=(number, number + step)), self.engine)
+        except KeyboardInterrupt:
+            checkpoint.pages.restore()
+            self.interrupt = False
+            raise
         except SimulationError:
             checkpoint.pages.restore()
             self._find_fault(end)
             return
+        finally:
+            self.is_native = False
         self.part = end
         self.native_groups += end - begin
         self._mark()
+
+    def halt(self) -> None:
+        """Halt the launch at the next instruction, or let the fast engine run in vain: of a signal handler.
+
+        Raises:
+            KeyboardInterrupt: the fast engine runs.
+        """
+        self.interrupt = True
+        if self.is_native:
+            raise KeyboardInterrupt
 
     def _find_fault(self, end: int) -> None:
         """Run parts one by one until one faults, which then is the current one; it runs under the watcher next."""

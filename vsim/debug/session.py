@@ -344,13 +344,16 @@ class Session(StopTable):
             DebugError: D001, there is no such group.
         """
         execution = self.execution
-        part = execution.part if group is None else group
-        if not 0 <= part < len(execution.parts) or time < 0:
-            raise problem(
-                COMMAND, f"there is no time {time} of part {part}", f"parts are 0 to {len(execution.parts) - 1}"
-            )
-        execution.go_to(Position(part, time))
-        self.watching.reset()
+        count = execution.dispatch.group_count
+        if group is not None and not group < count:
+            raise problem(COMMAND, f"there is no group {group}", f"groups are 0 to {count - 1}")
+        part = min(execution.part, len(execution.parts) - 1) if group is None else execution.part_of(group)
+        try:
+            execution.go_to(Position(part, time))
+        except KeyboardInterrupt:
+            return self._stopped(Stop("interrupt", ["interrupted"]))
+        finally:
+            self.watching.reset()
         if execution.part > part:
             return self._stopped(Stop("step", [f"the group has ended before time {time}"]))
         return self._stopped(Stop("step"))
