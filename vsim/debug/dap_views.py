@@ -13,6 +13,8 @@ from visakit.diagnostics import VisaError
 from visakit.language.program import FIRST_VARIABLE, Function
 from vsim.debug.console import Console
 from vsim.debug.dap_messages import Instruction, SourceName, StackFrame, Variable
+from vsim.debug.footprints import MEMORY, Holder, Use
+from vsim.debug.memory_log import host_address
 from vsim.debug.places import Spot
 from vsim.debug.problems import COMMAND, problem
 from vsim.debug.session import Session
@@ -252,9 +254,12 @@ class Views:
         if not 0 <= start <= start + len(new) <= data.size:
             raise problem(COMMAND, f"'{arguments['memoryReference']}' has no {len(new)} bytes there")
 
-        def edit() -> None:
+        written = np.arange(start, start + len(new))[:, None] + host_address(data)
+
+        def edit() -> list[Use]:
             self.session.execution.checkpoints[-1].pages.keep_all([data])
             data[start : start + len(new)] = np.frombuffer(new, np.uint8)
+            return [Use(Holder(None, MEMORY), True, written)]
 
         self.session.execution.edit(edit)
         return {"bytesWritten": len(new)}

@@ -8,7 +8,7 @@ fast engine, all that follow each other as one launch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
@@ -18,7 +18,7 @@ from visakit.diagnostics import SimulationError
 from visakit.language.program import Function
 from vsim.checks.selection import Wanted
 from vsim.checks.undefined_memory import PRIVATE_MEMORY
-from vsim.debug.footprints import Recorder
+from vsim.debug.footprints import EDIT, Executed, Recorder, Use
 from vsim.debug.memory_log import OldPages
 from vsim.engines.numpy.engine import GroupBatch, GroupPayloads, SavedBatch
 from vsim.engines.numpy.machine import BatchExecution
@@ -125,7 +125,8 @@ class Checkpoint:
     pages: OldPages = field(default_factory=OldPages)
 
 
-Edit = Callable[[], None]
+Edit = Callable[[], Iterable[Use]]
+"""Changes something, and gives the places."""
 
 
 class Execution:
@@ -413,7 +414,13 @@ class Execution:
         if self.edits and self._edited != self.position:
             self._edited = self.position
             for edit in self.edits.get(self.position, ()):
-                edit()
+                self._change(edit)
+
+    def _change(self, edit: Edit) -> None:
+        uses, steps = list(edit()), self.recorder.steps
+        if steps is not None and self.batch is not None:
+            activation = self.batch.execution.running.activation
+            steps.append(Executed(self.time, activation.function, EDIT, activation, activation.active, uses))
 
     def access(self, event: Event, access: MessageAccess) -> None:
         """Pages that are written are kept."""

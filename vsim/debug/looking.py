@@ -114,6 +114,8 @@ def examine(console: Console, words: Words) -> None:
             raise words.problem(f"'{location.name}' ends before {count} elements from there")
         elements, base, name = np.ascontiguousarray(raw).view(DTYPES[kind]), start, f"{location.name}+"
     else:
+        if value.data.dtype.kind == "f":
+            raise words.problem("an address is a whole number", "write memory, as x[3], or a number")
         address = int(value.data.reshape(-1)[0])
         elements = session.scope().at_address(address, DTYPES[kind], count).row(0)
         base, name = address, ""

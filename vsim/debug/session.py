@@ -11,11 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from visakit.diagnostics import SimulationError
+from visakit.diagnostics import DebugError, SimulationError
 from vsim.checks.report import diagnostics
 from vsim.checks.selection import Wanted
 from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, Execution, Position
 from vsim.debug.expressions import Expression, parse
+from vsim.debug.footprints import Use
 from vsim.debug.origin import Origin, OriginSearch
 from vsim.debug.problems import COMMAND, problem
 from vsim.debug.scope import Scope
@@ -374,7 +375,9 @@ class Session(StopTable):
         wanted = parse(target)
         found = wanted.value(self.scope())
         location, batch = found.location, self.execution.batch
-        if location is None or batch is None:
+        if batch is None:
+            raise problem(COMMAND, f"no group runs in which '{target}' could change", "'start' begins the launch")
+        if location is None:
             raise problem(COMMAND, f"'{target}' is a result, and cannot be changed", "name a variable or memory")
         if given.count not in (1, found.count):
             raise problem(COMMAND, f"'{target}' has {found.count} elements, the value {given.count}")
@@ -382,19 +385,24 @@ class Session(StopTable):
         lane = self.lane()
         frame = self.frame_number
 
-        def edit() -> None:
-            place = self.place_of(lane)
-            if place is None or lane is None:
-                return
+        def edit() -> list[Use]:
+            place, batch = self.place_of(lane), self.execution.batch
+            if place is None or lane is None or batch is None:
+                return []
             activation = place[0]
             for _ in range(frame):
                 activation = activation.back.activation if activation.back is not None else activation
             scope = Scope(self.execution, activation, np.array([lane[0]]), self.watching.convenience)
-            own = wanted.value(scope).location
-            assert own is not None and self.execution.batch is not None
+            try:
+                own = wanted.value(scope).location
+            except DebugError as error:  # Earlier changes have led elsewhere.
+                self.watching.note(f"'{target}' is not set again at this time: {error.diagnostics[0].message}")
+                return []
+            assert own is not None
             if own.data is not None:
                 self.execution.checkpoints[-1].pages.keep_all([own.data])
-            own.write(self.execution.batch.threads, data)
+            own.write(batch.threads, data)
+            return [own.use(lane[0], len(batch.lanes))]
 
         self.execution.edit(edit)
         return wanted.value(self.scope())

@@ -96,6 +96,11 @@ class Watching:
         self._looks = False
         """Whether something is looked at before each instruction."""
 
+    def note(self, text: str) -> None:
+        """Let the next stop show a text; once, though a launch comes by more often."""
+        if text not in self.logged:
+            self.logged.append(text)
+
     def use(self, execution: Execution) -> None:
         """Watch another launch."""
         self.execution = execution
