@@ -82,6 +82,7 @@ class Client:
     def leave(self):
         self.ask("disconnect")
         self.close()
+        assert self.code == [0]
 
     def close(self):
         self.thread.join()
@@ -89,7 +90,6 @@ class Client:
         self.server.reader.join()
         for stream in (self.reader, *self.streams):
             stream.close()
-        assert self.code == [0]
 
 
 @pytest.fixture
@@ -239,4 +239,3 @@ def test_requests_too_early_and_without_arguments_fail(command):
     client = Client()
     assert client.ask(command, fails=True)
     client.leave()
-    assert client.code == [0]

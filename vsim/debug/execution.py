@@ -8,9 +8,9 @@ fast engine, all that follow each other as one launch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from vsim.checks.selection import Wanted
 from vsim.checks.undefined_memory import PRIVATE_MEMORY
 from vsim.debug.footprints import EDIT, Executed, Recorder, Use
 from vsim.debug.memory_log import OldPages
+from vsim.debug.watcher import Halt, Nobody, Watcher
 from vsim.engines.numpy.engine import GroupBatch, GroupPayloads, SavedBatch
 from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.memory import MessageAccess
@@ -50,29 +51,6 @@ class Position(NamedTuple):
 
 
 START = Position(0, 0)
-
-
-class Halt(Exception):
-    """Raised by a watcher in :meth:`Watcher.before`: the batch stops there, and goes on later."""
-
-
-class Watcher(Protocol):
-    """What decides where a launch halts. Each method may be called again for the same position."""
-
-    def wants(self, groups: Sequence[Group]) -> bool:
-        """Whether anything in these groups is watched."""
-
-    def before(self, event: Event) -> None:
-        """Threads execute an instruction next."""
-
-    def after(self, event: Event) -> None:
-        """They have executed it."""
-
-    def access(self, event: Event, access: MessageAccess) -> None:
-        """Lanes access memory next."""
-
-    def called(self, event: Event, frame: Frame) -> None:
-        """Lanes call a function."""
 
 
 class _Monitor(Observer):
@@ -479,7 +457,7 @@ class Execution:
         Args:
             anew: also where the launch seems to be there.
         """
-        watcher, self.watcher = self.watcher, _Nobody()
+        watcher, self.watcher = self.watcher, Nobody()
         try:
             if anew or position < self.position or self.checkpoint_before(position).position > self.position:
                 self.restore(self.checkpoint_before(position))
@@ -511,18 +489,3 @@ class Execution:
         groups, threads = self.batch.numbers()
         found: Array = np.flatnonzero((groups == group) & (threads == thread))
         return int(found[0]) if found.size else None
-
-
-class _Nobody:
-    """The watcher while the launch goes to a position."""
-
-    def wants(self, groups: Sequence[Group]) -> bool:
-        return False
-
-    def before(self, event: Event) -> None: ...
-
-    def after(self, event: Event) -> None: ...
-
-    def access(self, event: Event, access: MessageAccess) -> None: ...
-
-    def called(self, event: Event, frame: Frame) -> None: ...

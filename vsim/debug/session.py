@@ -60,7 +60,6 @@ class Session(StopTable):
         self.schedule, self.check, self.engine = schedule_of(schedule), check, engine
         self.stop: Stop | None = None
         self.results: list[str] = []
-        self.history: list[Value] = []
         self.launch_number = -1
         self._given = iter(launches)
         self.launches: list[Launch] = []
@@ -428,14 +427,6 @@ class Session(StopTable):
         found = search.run(name, shown_compact(own), location.holder, location.wanted(lane[0]), lane[0])
         self.watching.reset()
         return found
-
-    def remember(self, value: Value) -> str:
-        """Keep a value as ``$1``, ``$2`` ...; gives its name."""
-        self.history.append(value)
-        name = f"${len(self.history)}"
-        kept = Value(value.data.copy(), value.type, value.by_lane, value.name, value.undefined)
-        self.watching.convenience |= {name: kept, "$": kept}
-        return name
 
 
 def _end_of(execution: Execution, part: int) -> Position | None:
