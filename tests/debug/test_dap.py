@@ -81,12 +81,15 @@ class Client:
 
     def leave(self):
         self.ask("disconnect")
+        self.close()
+        assert self.code == [0]
+
+    def close(self):
         self.thread.join()
         self.writer.close()
         self.server.reader.join()
         for stream in (self.reader, *self.streams):
             stream.close()
-        assert self.code == [0]
 
 
 @pytest.fixture
@@ -216,3 +219,23 @@ def test_requests_that_cannot_be_done(client):
     points = client.ask("setBreakpoints", source={"name": "steps.visaasm"}, breakpoints=[{"line": 99}])["breakpoints"]
     assert not points[0]["verified"] and "line 99" in points[0]["message"]
     assert "no variables 5" in client.ask("variables", fails=True, variablesReference=5)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b"[" * 100_000, b"5", b'{"type": "response"}', b'{"command": "threads"}',
+     b'{"command": "threads", "seq": 1, "arguments": 5}'],
+)  # fmt: skip
+def test_messages_that_are_no_requests_end_the_server(body):
+    client = Client()
+    client.writer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    client.writer.flush()
+    client.close()
+    assert client.code == [1] and client.server.problem
+
+
+@pytest.mark.parametrize("command", ["restart", "goto", "setVariable", "disassemble", "readMemory", "writeMemory"])
+def test_requests_too_early_and_without_arguments_fail(command):
+    client = Client()
+    assert client.ask(command, fails=True)
+    client.leave()

@@ -166,3 +166,29 @@ def test_what_cannot_be_done_leaves_the_launch_where_it_was():
         with pytest.raises(DebugError):
             wrong()
         assert session.execution.position == (0, 2)
+
+
+def test_changes_of_one_time_happen_once_and_again_when_the_launch_comes_back():
+    session, _ = begun()
+    session.add_breakpoint("*6")
+    session.resume()
+    session.set("Y[I]", "7")
+    session.set("I", "2")
+    assert [o.ends for o in session.origin("Y[0]")] == [f"set by the user at {session.execution.time}"]
+    for _ in range(2):
+        assert session.evaluate("Y[0]@3").data.tolist() == [[7, 0, 0]]
+        assert session.evaluate("I").data.tolist() == [[2]]
+        session.step(instruction=True)
+        assert session.evaluate("Y[0]@3").data.tolist() == [[7, 0, 0]]
+        session.step(instruction=True, reverse=True)
+    session.step(instruction=True, reverse=True)
+    assert session.evaluate("Y[0]").data.tolist() == [[0]]
+
+
+def test_an_interrupt_ends_the_way_to_a_time():
+    session, _ = begun()
+    session.add_breakpoint("*0")
+    session.resume()
+    session.execution.interrupt = True
+    assert session.go_to(9).reason == "interrupt"
+    assert session.go_to(9).position.time == 9

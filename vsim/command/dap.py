@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
 from collections.abc import Mapping
 
 from visakit.commands.reporting import say
 from visakit.diagnostics import UsageError
-from vsim.command.debugger import debugged
+from vsim.command.debugger import debugged, interrupts
 from vsim.command.driver import CommandLine
 from vsim.debug.dap import Server
 from vsim.debug.session import Session
@@ -31,7 +32,10 @@ def open_session(arguments: Mapping[str, object]) -> Session:
     if not isinstance(given, list) or not all(isinstance(a, str) for a in given):
         raise UsageError("'args' is a list of texts NAME=VALUE")
     if words["cwd"]:
-        os.chdir(words["cwd"])
+        try:
+            os.chdir(words["cwd"])
+        except OSError as error:
+            raise UsageError(f"'cwd' {words['cwd']}: {error.strerror}") from None
     options = words["buildOptions"]
     if words["program"].endswith(".cl") and "-g" not in options.split():
         options = f"{options} -g".strip()
@@ -59,9 +63,19 @@ def _words(arguments: Mapping[str, object]) -> dict[str, str]:
 def serve(port: int | None) -> int:
     """Answer an editor: over standard input and output, or the first one that connects to a port of this machine."""
     if port is None:
-        return Server(sys.stdin.buffer, sys.stdout.buffer, open_session).run()
+        return _answered(Server(sys.stdin.buffer, sys.stdout.buffer, open_session))
     with socket.create_server(("127.0.0.1", port)) as listener:
         say(f"waiting on port {listener.getsockname()[1]}")
         connection, _ = listener.accept()
         with connection, connection.makefile("rb") as source, connection.makefile("wb") as sink:
-            return Server(source, sink, open_session).run()
+            return _answered(Server(source, sink, open_session))
+
+
+def _answered(server: Server) -> int:
+    """Answer an editor; says which message of it was wrong."""
+    with interrupts(server.halt):
+        server.has_signals = threading.current_thread() is threading.main_thread()
+        code = server.run()
+    if server.problem:
+        say(f"visakit dap: {server.problem}")
+    return code

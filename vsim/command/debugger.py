@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import NamedTuple
@@ -104,7 +104,7 @@ def debug(session: DebugSession, scripts: Scripts) -> int:
     """
     is_prompt = is_terminal(sys.stdin)
     console = Console(session, _say, is_terminal(sys.stdout) and "NO_COLOR" not in os.environ, say)
-    with _interrupts(session):
+    with interrupts(lambda: session.execution.halt()):
         for path in scripts.files:
             if not _run_script(console, read_text(path).splitlines(), path):
                 return 1
@@ -112,6 +112,7 @@ def debug(session: DebugSession, scripts: Scripts) -> int:
             return 1
         if not scripts.is_batch and not console.has_ended:
             for text in _lines(console, is_prompt):
+                session.execution.interrupt = False  # An interrupt at the prompt is for nothing that runs.
                 console.run(text)
                 sys.stdout.flush()
                 if console.has_ended:
@@ -146,11 +147,15 @@ def _lines(console: Console, is_prompt: bool) -> Iterator[str]:
 
 
 @contextmanager
-def _interrupts(session: DebugSession) -> Iterator[None]:
-    """An interrupt stops the launch, and not the debugger."""
+def interrupts(halt: Callable[[], None]) -> Iterator[None]:
+    """An interrupt stops the launch, and not the debugger.
+
+    Args:
+        halt: stops the launch that runs.
+    """
 
     def stop(number: int, frame: FrameType | None) -> None:
-        session.execution.interrupt = True
+        halt()
 
     old = signal.getsignal(signal.SIGINT)
     try:

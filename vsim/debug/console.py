@@ -142,9 +142,9 @@ class Console:
     """
 
     def __init__(self, session: Session, write: Write, color: bool = False, complain: Write | None = None) -> None:
-        from vsim.debug import looking, running
+        from vsim.debug import choosing, looking, running
 
-        assert looking and running  # They enter their commands into the table.
+        assert choosing and looking and running  # They enter their commands into the table.
         self.session, self.write, self.color, self.complain = session, write, color, complain or write
         self.displays: dict[int, tuple[str, str]] = {}
         self.failed = self.has_ended = False
@@ -160,6 +160,9 @@ class Console:
         """Run a line, and say what is wrong with it."""
         try:
             self.do(line)
+        except KeyboardInterrupt:
+            self.failed = True
+            self.complain("interrupted")
         except VisaError as error:
             self.failed = True
             self.show_results()

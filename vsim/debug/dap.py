@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import BinaryIO
@@ -16,7 +17,7 @@ from typing import BinaryIO
 from visakit.diagnostics import VisaError
 from vsim.debug.console import Console
 from vsim.debug.dap_messages import BreakpointInfo, Request, read_message, write_message
-from vsim.debug.dap_views import Arguments, Body, Views, focus_of, number_of, reference, spot_of, thread_id
+from vsim.debug.dap_views import Arguments, Body, Views, focus_of, number_of, reference, spot_of, text_of, thread_id
 from vsim.debug.places import Spot
 from vsim.debug.problems import COMMAND, problem
 from vsim.debug.session import Session
@@ -28,6 +29,8 @@ REASONS = {
     "watchpoint": "data breakpoint", "catchpoint": "exception", "fault": "exception", "begin": "entry",
     "launch": "entry", "interrupt": "pause",
 }  # fmt: skip
+HALTING = ("pause", "disconnect", "terminate")
+"""Requests that stop a launch that runs, before they are answered."""
 FILTERS = (("fault", "Faults"), ("barrier", "Barriers"), ("call", "Calls"), ("check", "Findings of checks"))
 CAPABILITIES = (
     "supportsConfigurationDoneRequest", "supportsFunctionBreakpoints", "supportsConditionalBreakpoints",
@@ -57,28 +60,51 @@ class Server:
         self.numbers: dict[str, list[int]] = {}
         """Breakpoints by the request (and source) that set them."""
         self.ends, self.stops_on_entry = False, False
+        self.has_signals = False
+        self.problem = ""
+        """What is wrong with the editor's last message."""
 
     # -- messages ------------------------------------------------------------------------------------------
 
     def run(self) -> int:
-        """Answer until the editor leaves; 1 if it sent no message of the protocol."""
+        """Answer until the editor leaves; 1 if it leaves without a word, or sends no message of the protocol."""
         self.reader.start()
-        while not self.ends:
-            request = self.requests.get()
-            if request is None:
-                return int(not self.ends)
-            self._answer(request)
+        try:
+            while not self.ends:
+                request = self.requests.get()
+                if request is None:
+                    return 1
+                self._answer(request)
+        except BrokenPipeError:
+            return 1
         return 0
 
     def _read(self) -> None:
         try:
             while (request := read_message(self.source)) is not None:
-                if request["command"] == "pause" and self._session is not None:
-                    self._session.execution.interrupt = True
+                if request["command"] in HALTING:
+                    self._halt()
                 self.requests.put(request)
-        except (ValueError, KeyError, TypeError, OSError):
-            pass
+        except (ValueError, OSError) as error:
+            self.problem = str(error)
+        self._halt()
         self.requests.put(None)
+
+    def _halt(self) -> None:
+        """Let a launch that runs stop at its next instruction; a signal ends the wait for the fast engine."""
+        if self._session is not None:
+            self._session.execution.interrupt = True
+            if self._session.execution.is_native and self.has_signals:
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    def halt(self) -> None:
+        """Halt the launch: of a signal handler, which is there if :attr:`has_signals`.
+
+        Raises:
+            KeyboardInterrupt: the fast engine runs.
+        """
+        if self._session is not None:
+            self._session.execution.halt()
 
     def _send(self, kind: str, **parts: object) -> None:
         with self.lock:
@@ -91,7 +117,7 @@ class Server:
 
     def _answer(self, request: Request) -> None:
         """Do what is asked; a mistake is an answer, too."""
-        name, arguments = request["command"], request.get("arguments") or {}
+        name, arguments = request["command"], request.get("arguments", {})
         head = {"request_seq": request["seq"], "command": name}
         run = getattr(self, f"on_{name}", None) or getattr(self.views, f"on_{name}", None)
         after: Callable[[], None] | None = None
@@ -141,7 +167,8 @@ class Server:
         return None, lambda: self._run(session.resume)
 
     def on_restart(self, arguments: Arguments) -> tuple[Body, Callable[[], None]]:
-        return None, lambda: self._run(self.session.run)
+        session = self.session
+        return None, lambda: self._run(session.run)
 
     def on_terminate(self, arguments: Arguments) -> tuple[Body, Callable[[], None]]:
         return None, lambda: self.event("terminated")
@@ -187,6 +214,8 @@ class Server:
         numbers = self.numbers.setdefault(key, [])
         for item in items if isinstance(items, Sequence) else ():
             try:
+                if not isinstance(item, Mapping):
+                    raise problem(COMMAND, "a breakpoint is an object")
                 number = add(item)
             except VisaError as error:
                 found.append({"verified": False, "message": error.diagnostics[0].message})
@@ -219,11 +248,11 @@ class Server:
         return path if exact else next((n for n in names if os.path.basename(n) == os.path.basename(path)), path)
 
     def on_setFunctionBreakpoints(self, arguments: Arguments) -> Body:
-        return self._replace("functions", arguments.get("breakpoints"), lambda i: self._add_at(str(i["name"]), i))
+        return self._replace("functions", arguments.get("breakpoints"), lambda i: self._add_at(text_of(i, "name"), i))
 
     def on_setInstructionBreakpoints(self, arguments: Arguments) -> Body:
         def add(item: Arguments) -> int:
-            spot = spot_of(self.session, str(item["instructionReference"]), number_of(item, "offset"))
+            spot = spot_of(self.session, text_of(item, "instructionReference"), number_of(item, "offset"))
             return self._add_at(f"*{spot.function.name}+{spot.number}", item)
 
         return self._replace("instructions", arguments.get("breakpoints"), add)
@@ -239,7 +268,7 @@ class Server:
 
         def add(item: Arguments) -> int:
             kind = kinds.get(str(item.get("accessType")), WATCH)
-            return self.session.add_watchpoint(str(item["dataId"]), kind, str(item.get("condition") or "")).number
+            return self.session.add_watchpoint(text_of(item, "dataId"), kind, str(item.get("condition") or "")).number
 
         return self._replace("data", arguments.get("breakpoints"), add)
 
@@ -293,7 +322,10 @@ class Server:
 
     def on_goto(self, arguments: Arguments) -> tuple[Body, Callable[[], None]]:
         """Run to the target, forward or back: lanes of a thread cannot jump."""
-        spot = self.targets[number_of(arguments, "targetId") - 1]
+        target = number_of(arguments, "targetId")
+        if not 0 < target <= len(self.targets):
+            raise problem(COMMAND, f"there is no target {target}")
+        spot = self.targets[target - 1]
         place, here = f"*{spot.function.name}+{spot.number}", self.session.here
         for frame in self.session.frames():
             here = frame.spot if frame.spot.function is spot.function else here

@@ -13,6 +13,8 @@ from visakit.diagnostics import VisaError
 from visakit.language.program import FIRST_VARIABLE, Function
 from vsim.debug.console import Console
 from vsim.debug.dap_messages import Instruction, SourceName, StackFrame, Variable
+from vsim.debug.footprints import MEMORY, Holder, Use
+from vsim.debug.memory_log import host_address
 from vsim.debug.places import Spot
 from vsim.debug.problems import COMMAND, problem
 from vsim.debug.session import Session
@@ -23,6 +25,10 @@ from vsim.launch.arrays import Array, Bytes
 
 Arguments: TypeAlias = Mapping[str, object]
 Body: TypeAlias = Mapping[str, object] | None
+
+
+MOST_INSTRUCTIONS = 100_000
+"""That one request disassembles."""
 
 
 class Shown(NamedTuple):
@@ -178,7 +184,7 @@ class Views:
         return {"variables": self._reference(arguments).list(start, count)}
 
     def on_setVariable(self, arguments: Arguments) -> Body:
-        return {"value": self._reference(arguments).set(str(arguments["name"]), str(arguments["value"]))}
+        return {"value": self._reference(arguments).set(text_of(arguments, "name"), text_of(arguments, "value"))}
 
     def on_evaluate(self, arguments: Arguments) -> Body:
         session, text = self._enter(arguments), str(arguments.get("expression") or "")
@@ -208,10 +214,12 @@ class Views:
 
     def on_disassemble(self, arguments: Arguments) -> Body:
         session = self.session
-        spot = spot_of(session, str(arguments["memoryReference"]), number_of(arguments, "offset"))
-        first = spot.number + number_of(arguments, "instructionOffset")
+        spot = spot_of(session, text_of(arguments, "memoryReference"), number_of(arguments, "offset"))
+        first, count = spot.number + number_of(arguments, "instructionOffset"), number_of(arguments, "instructionCount")
+        if count > MOST_INSTRUCTIONS:
+            raise problem(COMMAND, f"{count} instructions are too many, up to {MOST_INSTRUCTIONS}")
         found: list[Instruction] = []
-        for number in range(first, first + number_of(arguments, "instructionCount")):
+        for number in range(first, first + count):
             own = Spot(spot.function, number)
             if not 0 <= number < len(spot.function.instructions):
                 found.append({"address": hex(max(0, number)), "instruction": "(outside)"})
@@ -226,7 +234,7 @@ class Views:
 
     def _memory(self, arguments: Arguments) -> tuple[Bytes, int]:
         """The bytes behind a reference, and where they begin."""
-        location = self.session.evaluate(str(arguments["memoryReference"])).location
+        location = self.session.evaluate(text_of(arguments, "memoryReference")).location
         if location is None or location.data is None:
             raise problem(COMMAND, f"'{arguments['memoryReference']}' is no memory")
         return location.data, int(location.columns.reshape(-1)[0]) + number_of(arguments, "offset")
@@ -239,13 +247,19 @@ class Views:
 
     def on_writeMemory(self, arguments: Arguments) -> Body:
         data, start = self._memory(arguments)
-        new = base64.b64decode(str(arguments["data"]))
+        try:
+            new = base64.b64decode(text_of(arguments, "data"), validate=True)
+        except ValueError:
+            raise problem(COMMAND, "'data' is no base64") from None
         if not 0 <= start <= start + len(new) <= data.size:
             raise problem(COMMAND, f"'{arguments['memoryReference']}' has no {len(new)} bytes there")
 
-        def edit() -> None:
+        written = np.arange(start, start + len(new))[:, None] + host_address(data)
+
+        def edit() -> list[Use]:
             self.session.execution.checkpoints[-1].pages.keep_all([data])
             data[start : start + len(new)] = np.frombuffer(new, np.uint8)
+            return [Use(Holder(None, MEMORY), True, written)]
 
         self.session.execution.edit(edit)
         return {"bytesWritten": len(new)}
@@ -291,6 +305,18 @@ def number_of(arguments: Arguments, name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
+def text_of(arguments: Arguments, name: str) -> str:
+    """A text that a request needs.
+
+    Raises:
+        DebugError: D001, it has none.
+    """
+    value = arguments.get(name)
+    if not isinstance(value, str):
+        raise problem(COMMAND, f"'{name}' is missing, or no text")
+    return value
+
+
 def reference(functions: Sequence[Function], spot: Spot) -> str:
     """An instruction as an address: the number of its function, and its number there."""
     index = next(n for n, f in enumerate(functions) if f is spot.function)
@@ -305,6 +331,9 @@ def spot_of(session: Session, address: str, offset: int) -> Spot:
     """
     try:
         index, number = divmod(int(address, 16) + offset, 1 << 32)
-        return Spot(session.places.functions[index - 1], number)
-    except (ValueError, IndexError):
-        raise problem(COMMAND, f"'{address}' is no instruction") from None
+    except ValueError:
+        index, number = 0, 0
+    functions = session.places.functions
+    if not (0 < index <= len(functions) and number < len(functions[index - 1].instructions)):
+        raise problem(COMMAND, f"'{address}' is no instruction")
+    return Spot(functions[index - 1], number)

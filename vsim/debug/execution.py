@@ -8,9 +8,9 @@ fast engine, all that follow each other as one launch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from visakit.diagnostics import SimulationError
 from visakit.language.program import Function
 from vsim.checks.selection import Wanted
 from vsim.checks.undefined_memory import PRIVATE_MEMORY
-from vsim.debug.footprints import Recorder
+from vsim.debug.footprints import EDIT, Executed, Recorder, Use
 from vsim.debug.memory_log import OldPages
+from vsim.debug.watcher import Halt, Nobody, Watcher
 from vsim.engines.numpy.engine import GroupBatch, GroupPayloads, SavedBatch
 from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.memory import MessageAccess
@@ -50,29 +51,6 @@ class Position(NamedTuple):
 
 
 START = Position(0, 0)
-
-
-class Halt(Exception):
-    """Raised by a watcher in :meth:`Watcher.before`: the batch stops there, and goes on later."""
-
-
-class Watcher(Protocol):
-    """What decides where a launch halts. Each method may be called again for the same position."""
-
-    def wants(self, groups: Sequence[Group]) -> bool:
-        """Whether anything in these groups is watched."""
-
-    def before(self, event: Event) -> None:
-        """Threads execute an instruction next."""
-
-    def after(self, event: Event) -> None:
-        """They have executed it."""
-
-    def access(self, event: Event, access: MessageAccess) -> None:
-        """Lanes access memory next."""
-
-    def called(self, event: Event, frame: Frame) -> None:
-        """Lanes call a function."""
 
 
 class _Monitor(Observer):
@@ -125,7 +103,8 @@ class Checkpoint:
     pages: OldPages = field(default_factory=OldPages)
 
 
-Edit = Callable[[], None]
+Edit = Callable[[], Iterable[Use]]
+"""Changes something, and gives the places."""
 
 
 class Execution:
@@ -157,6 +136,8 @@ class Execution:
         self.batch: GroupBatch | None = None
         self.fault: SimulationError | None = None
         self.edits: dict[Position, list[Edit]] = {}
+        self._edited: Position | None = None
+        """Where edits have happened last, so that they happen once each time the launch comes there."""
         self.limit: Position | None = None
         self.first_time = -1
         """The time at which the watcher is not asked, as the launch has stopped there."""
@@ -165,8 +146,10 @@ class Execution:
         self.interval = INTERVAL
         """Instructions between two checkpoints."""
         self.native_groups = 0
-        self.interrupt = False
-        """Set by another thread, or by a signal: the launch halts at the next instruction."""
+        self.interrupt = self.is_native = False
+        """Set by another thread, or by a signal: the launch halts at the next instruction; whether the fast engine
+        runs.
+        """
         self.number = 0
         """Of the instruction that was told last."""
         self._batches: dict[tuple[object, ...], GroupBatch] = {}
@@ -206,6 +189,12 @@ class Execution:
             order = dispatch.schedule.order(dispatch.group_count)
             return [dispatch.group(int(order[n])) for n in numbers]
         return [dispatch.group(n) for n in numbers]
+
+    def part_of(self, group: int) -> int:
+        """The part in which a group runs."""
+        schedule, count = self.dispatch.schedule, self.dispatch.group_count
+        place = group if schedule is None else schedule.order(count).tolist().index(group)
+        return place // len(self.parts[0])
 
     # -- where it is ---------------------------------------------------------------------------------------
 
@@ -283,15 +272,32 @@ class Execution:
         # Where results depend on the order of groups, it is that of the debugger: one after the other.
         step = 1 if self.dispatch.needs_order else behind - first
         try:
+            self.is_native = True
             for number in range(first, behind, step):
                 self.program.execute(replace(self.dispatch, observers=(), part=(number, number + step)), self.engine)
+        except KeyboardInterrupt:
+            checkpoint.pages.restore()
+            self.interrupt = False
+            raise
         except SimulationError:
             checkpoint.pages.restore()
             self._find_fault(end)
             return
+        finally:
+            self.is_native = False
         self.part = end
         self.native_groups += end - begin
         self._mark()
+
+    def halt(self) -> None:
+        """Halt the launch at the next instruction, or let the fast engine run in vain: of a signal handler.
+
+        Raises:
+            KeyboardInterrupt: the fast engine runs.
+        """
+        self.interrupt = True
+        if self.is_native:
+            raise KeyboardInterrupt
 
     def _find_fault(self, end: int) -> None:
         """Run parts one by one until one faults, which then is the current one; it runs under the watcher next."""
@@ -370,9 +376,7 @@ class Execution:
             assert self.batch is not None
             self.batch.execution.running.activation.pc = event.number
             self._mark()
-        if self.edits:
-            for edit in self.edits.get(self.position, ()):
-                edit()
+        self._happen()
         if self.limit is not None and self.limit == (self.part, self.time):
             raise Halt
         if self.interrupt:
@@ -382,6 +386,19 @@ class Execution:
             self.watcher.before(event)
         assert self.batch is not None
         self.recorder.begin(event, self.time, self.batch.execution.running)
+
+    def _happen(self) -> None:
+        """Make the changes that the user has made here, unless they have happened since the launch came here."""
+        if self.edits and self._edited != self.position:
+            self._edited = self.position
+            for edit in self.edits.get(self.position, ()):
+                self._change(edit)
+
+    def _change(self, edit: Edit) -> None:
+        uses, steps = list(edit()), self.recorder.steps
+        if steps is not None and self.batch is not None:
+            activation = self.batch.execution.running.activation
+            steps.append(Executed(self.time, activation.function, EDIT, activation, activation.active, uses))
 
     def access(self, event: Event, access: MessageAccess) -> None:
         """Pages that are written are kept."""
@@ -427,7 +444,7 @@ class Execution:
             self.checkpoints.pop().pages.restore()
         checkpoint.pages.restore()
         self.part, self.time = checkpoint.position
-        self._marked_at = self.time
+        self._marked_at, self._edited = self.time, None
         self.batch, self.fault, self.first_time = checkpoint.batch, None, -1
         if checkpoint.batch is not None and checkpoint.saved is not None:
             checkpoint.batch.restore(checkpoint.saved)
@@ -440,22 +457,26 @@ class Execution:
         Args:
             anew: also where the launch seems to be there.
         """
-        watcher, self.watcher = self.watcher, _Nobody()
+        watcher, self.watcher = self.watcher, Nobody()
         try:
             if anew or position < self.position or self.checkpoint_before(position).position > self.position:
                 self.restore(self.checkpoint_before(position))
             if position != self.position or (self.batch is None and not self.has_ended):
                 self.run(position)
+            elif self.batch is not None:
+                self._happen()
         finally:
             self.watcher = watcher
         self.limit = None
 
     def edit(self, change: Edit) -> None:
         """Change registers or memory now, and each time that the launch is here again."""
-        if self.batch is not None and self.goes_back_at_once:
-            self._mark()
-        self.edits.setdefault(self.position, []).append(change)
+        own = self.edits.setdefault(self.position, [])
+        if not own and self.batch is not None and self.goes_back_at_once:
+            self._mark()  # A checkpoint has what was before all changes at its time.
         change()
+        own.append(change)
+        self._edited = self.position
 
     def restart(self) -> None:
         """Go back to the beginning of the launch, in front of its first group."""
@@ -468,18 +489,3 @@ class Execution:
         groups, threads = self.batch.numbers()
         found: Array = np.flatnonzero((groups == group) & (threads == thread))
         return int(found[0]) if found.size else None
-
-
-class _Nobody:
-    """The watcher while the launch goes to a position."""
-
-    def wants(self, groups: Sequence[Group]) -> bool:
-        return False
-
-    def before(self, event: Event) -> None: ...
-
-    def after(self, event: Event) -> None: ...
-
-    def access(self, event: Event, access: MessageAccess) -> None: ...
-
-    def called(self, event: Event, frame: Frame) -> None: ...

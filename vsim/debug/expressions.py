@@ -185,7 +185,8 @@ class _Parser:
             if token.text == "!":
                 return Value(data == 0, "bool", value.by_lane)
             if token.text == "~":
-                data = np.invert(data.astype(np.int64))
+                with np.errstate(invalid="ignore"):
+                    data = np.invert(data.astype(np.int64))
             return Value(-data if token.text == "-" else data, type_name(data.dtype), value.by_lane)
 
         return evaluate
@@ -294,6 +295,8 @@ class _Parser:
         def evaluate(scope: Scope) -> Value:
             found, index = base(scope), plain(inner(scope), scope)
             with _at(self, bracket._replace(end=end)):
+                if index.data.dtype.kind == "f":
+                    raise problem(EXPRESSION, "the number of an element is whole")
                 numbers = _number(index.data).astype(np.int64)
                 if isinstance(found, Memory):
                     return scope.elements(found, numbers)

@@ -84,6 +84,10 @@ class Use(NamedTuple):
         return found
 
 
+EDIT = -1
+"""In place of the number of an instruction: the user has changed something in front of the next one."""
+
+
 class Executed(NamedTuple):
     """One executed instruction: when, where, in which threads, and its operands."""
 

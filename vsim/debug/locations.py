@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vsim.debug.footprints import ADDRESS, FILE, MEMORY, PREDICATE, Holder
+from vsim.debug.footprints import ADDRESS, FILE, MEMORY, PREDICATE, Holder, Use
 from vsim.debug.memory_log import host_address
 from vsim.engines.numpy.registers import RegisterFile, RegisterKind
 from vsim.engines.numpy.threads import HardwareThreads
@@ -44,6 +44,13 @@ class Location:
         n = int(np.flatnonzero(self.rows == row)[0]) if len(self.columns) > 1 else 0
         found: Array = self.columns[n].reshape(-1) + host_address(self.data)
         return found
+
+    def use(self, row: int, threads: int) -> Use:
+        """The elements of a thread of so many, as an operand that is written."""
+        columns = self.wanted(row).reshape(self.columns.shape[-2:])
+        lanes = np.zeros((threads, len(columns)), bool)
+        lanes[row] = True
+        return Use(self.holder, True, columns, lanes)
 
     def write(self, threads: HardwareThreads, values: Array) -> None:
         """Change the elements of all rows: rows x elements, or one row for all."""

@@ -11,7 +11,6 @@ from visakit.diagnostics import DebugError, did_you_mean
 from visakit.language import types
 from visakit.language.program import FIRST_VARIABLE
 from visakit.language.source_lines import SourcePlace
-from visakit.usage import whole_number
 from vsim.debug.console import Console, Words, command
 from vsim.debug.expressions import parse, plain
 from vsim.debug.origin import lines as origin_lines
@@ -19,7 +18,7 @@ from vsim.debug.places import Places, Spot
 from vsim.debug.problems import COMMAND, problem
 from vsim.debug.session import Session
 from vsim.debug.stops import TITLES, Breakpoint
-from vsim.debug.threads import Focus, parse_threads
+from vsim.debug.threads import parse_threads
 from vsim.debug.values import FORMATS, Value, lane_list, shown_compact, shown_element, table
 from vsim.engines.numpy.algebra import DTYPES
 from vsim.launch.launch import BufferArgument, ImageArgument
@@ -114,6 +113,8 @@ def examine(console: Console, words: Words) -> None:
             raise words.problem(f"'{location.name}' ends before {count} elements from there")
         elements, base, name = np.ascontiguousarray(raw).view(DTYPES[kind]), start, f"{location.name}+"
     else:
+        if value.data.dtype.kind == "f":
+            raise words.problem("an address is a whole number", "write memory, as x[3], or a number")
         address = int(value.data.reshape(-1)[0])
         elements = session.scope().at_address(address, DTYPES[kind], count).row(0)
         base, name = address, ""
@@ -192,7 +193,7 @@ def _threads(console: Console, rest: str) -> None:
     for state in states:
         mark = "*" if state[:2] == session.focus[:2] and session.focus.lane in state.lanes else " "
         who = f"{state.group}.{state.thread}:{lane_list(state.lanes)}"
-        console.write(f"{mark} {who:16} {state.state:8} {_where(session.places, state.spot)}")
+        console.write(f"{mark} {who:16} {state.state:8} {where(session.places, state.spot)}")
 
 
 @_info("lanes", "lanes of the thread: their work-items, and where they are")
@@ -209,7 +210,7 @@ def _lanes(console: Console, rest: str) -> None:
         for lane in state.lanes:
             mark = "*" if lane == session.focus.lane else " "
             item = tuple(int(axis[lane]) for axis in items if lane < axis.size)
-            console.write(f"{mark} {lane:2}  work-item {item}  {state.state:8} {_where(session.places, state.spot)}")
+            console.write(f"{mark} {lane:2}  work-item {item}  {state.state:8} {where(session.places, state.spot)}")
 
 
 @_info("groups", "work-groups: how many have run, which run, how many follow")
@@ -297,9 +298,9 @@ def breakpoint_text(places: Places, own: Breakpoint) -> str:
     """What a breakpoint is about, in one line."""
     what = own.what
     if own.spots:
-        where = _where(places, own.spots[0])
+        at = where(places, own.spots[0])
         is_place = what.startswith("*") or what.isdigit() or what == own.spots[0].function.name
-        what = where if is_place else f"{what}, {where}"
+        what = at if is_place else f"{what}, {at}"
     parts = [what]
     parts += [f"thread {own.threads.text}"] if own.threads is not None else []
     parts += [f"if {own.condition.text}"] if own.condition is not None else []
@@ -347,7 +348,7 @@ def _functions(console: Console, rest: str) -> None:
 def _line(console: Console, rest: str) -> None:
     session = console.session
     spot = session.places.find(rest, session.here) if rest else session.here
-    console.write(_where(session.places, spot))
+    console.write(where(session.places, spot))
 
 
 @_info("display", "expressions that each stop shows")
@@ -359,7 +360,8 @@ def _displays(console: Console, rest: str) -> None:
 # -- places ------------------------------------------------------------------------------------------------
 
 
-def _where(places: Places, spot: Spot) -> str:
+def where(places: Places, spot: Spot) -> str:
+    """An instruction by its function and number, with the source line."""
     span = places.span(spot)
     at = f" at {span.file}:{span.line}" if span.line else ""
     return f"{spot.function.name}+{spot.number}{at}"
@@ -377,7 +379,7 @@ def frame_lines(session: Session, number: int) -> Iterator[str]:
     frame = frames[min(number, len(frames) - 1)]
     places, spot = session.places, frame.spot
     span = places.span(spot)
-    yield f"{session.focus} in {_where(places, spot)}, time {session.execution.time}"
+    yield f"{session.focus} in {where(places, spot)}, time {session.execution.time}"
     source = places.source_text(span)
     text = places.text(spot)
     if source:
@@ -446,94 +448,3 @@ def disassemble(console: Console, words: Words) -> None:
         text = session.places.instruction_text(function, number)
         label = function.instructions[number].desc.flow.is_label
         console.write(f"{mark} {number:4} {text}" if not label else f"   {text}")
-
-
-# -- threads and frames ------------------------------------------------------------------------------------
-
-
-@command("backtrace", "bt where", THREADS, "Show the functions and subroutines that the lane in focus is in.")
-def backtrace(console: Console, words: Words) -> None:
-    session = console.session
-    frames = session.frames()
-    if not frames:
-        console.write("no stack")
-    for number, frame in enumerate(frames):
-        back = frame.activation.back
-        name = frame.spot.function.name
-        if back is not None and back.activation.registers is frame.activation.registers:
-            name += f":{session.places.label_before(frame.spot.function, frame.spot.number)}"
-        mark = "*" if number == session.frame_number else " "
-        text = session.places.text(frame.spot)
-        console.write(f"{mark}#{number}  {name} ({_where(session.places, frame.spot)})  {text}")
-
-
-def _select_frame(console: Console, number: int, words: Words) -> None:
-    count = len(console.session.frames())
-    if not 0 <= number < count:
-        raise words.problem(
-            f"there is no frame {number}", f"'backtrace' shows frames 0 to {count - 1}" if count else ""
-        )
-    console.session.frame_number = number
-    console.show_frame()
-
-
-@command("frame [NUMBER]", "f", THREADS, "Choose the function whose variables are meant.")
-def frame(console: Console, words: Words) -> None:
-    _select_frame(console, words.number(console.session.frame_number), words)
-
-
-@command("up [COUNT]", "", THREADS, "Choose the caller.", None, True)
-def up(console: Console, words: Words) -> None:
-    _select_frame(console, console.session.frame_number + words.number(1), words)
-
-
-@command("down [COUNT]", "", THREADS, "Choose the called function.", None, True)
-def down(console: Console, words: Words) -> None:
-    _select_frame(console, console.session.frame_number - words.number(1), words)
-
-
-@command(
-    "thread [GROUP.THREAD:LANE] | apply THREADS COMMAND", "lane", THREADS,
-    "Choose the lane that commands are about, as 1.2:3, 2 or :5; 'apply' runs a command for each thread, as 1.*.",
-)  # fmt: skip
-def thread(console: Console, words: Words) -> None:
-    session = console.session
-    first, _, rest = words.text.partition(" ")
-    if first == "apply":
-        _apply(console, words, rest.strip())
-        return
-    if not words.text:
-        console.write(f"lane {session.focus} is in focus")
-        return
-    match = re.fullmatch(r"(?:(\d+)\.)?(\d+)?(?::(\d+))?", words.text)
-    if match is None:
-        raise words.problem(f"'{words.text}' is no thread", "write GROUP.THREAD:LANE, as 1.2:3, 2 or :5")
-    group, number, lane = (whole_number(part) if part else None for part in match.groups())
-    old = session.focus
-    if lane is None:
-        lane = 0 if number is not None else old.lane
-    session.select(Focus(*(o if n is None else n for n, o in zip((group, number, lane), old, strict=True))))
-    console.show_frame()
-
-
-def _apply(console: Console, words: Words, rest: str) -> None:
-    session = console.session
-    text, _, line = rest.partition(" ")
-    if not line.strip():
-        raise words.problem("'thread apply' is followed by threads and a command", "as 'thread apply 0.* print N'")
-    wanted = parse_threads("*.*" if text == "all" else text, session.focus.group)
-    old, frame_number = session.focus, session.frame_number
-    seen: set[tuple[int, int]] = set()
-    by_lane = bool(wanted.lanes.text)
-    for state in session.threads():
-        if state.group not in wanted.groups or state.thread not in wanted.threads:
-            continue
-        lanes = [lane for lane in state.lanes if lane in wanted.lanes]
-        for lane in lanes if by_lane else lanes[:1]:
-            if not by_lane and state[:2] in seen:
-                continue
-            seen.add((state.group, state.thread))
-            session.select(Focus(state.group, state.thread, lane))
-            console.write(f"thread {session.focus}:")
-            console.run(line.strip())
-    session.focus, session.frame_number = old, frame_number

@@ -15,7 +15,7 @@ import numpy as np
 from visakit.diagnostics import Span
 from visakit.language.program import FIRST_PREDICATE, FIRST_VARIABLE, Function
 from vsim.debug.execution import Execution, Position
-from vsim.debug.footprints import ADDRESS, FILE, MEMORY, PREDICATE, Executed, Holder, Use
+from vsim.debug.footprints import ADDRESS, EDIT, FILE, MEMORY, PREDICATE, Executed, Holder, Use
 from vsim.debug.memory_log import host_address
 from vsim.debug.places import Places, Spot
 from vsim.debug.values import lane_list, shown_element
@@ -159,7 +159,7 @@ class OriginSearch:
 
     def _matched(self, wanted: _Wanted, step: Executed, writes: list[Use]) -> Iterator[_Wanted]:
         """What is wanted next, if an instruction has written it; else the same."""
-        if step.time >= wanted.before:
+        if step.time >= wanted.before + (step.number == EDIT):
             yield wanted
             return
         for use in writes:
@@ -176,6 +176,10 @@ class OriginSearch:
     def _written(self, wanted: _Wanted, step: Executed, use: Use, row: int, elements: Array) -> Iterator[_Wanted]:
         """An instruction has written it: from what?"""
         origin, count = wanted.origin, use.of_row(row).shape[0]
+        if step.number == EDIT:
+            origin.ends = f"set by the user at {step.time}"
+            yield from self._rest(wanted, step, use.of_row(row)[elements])
+            return
         known = self.known.setdefault((step.time, use.holder, elements.tobytes()), origin)
         if known is not origin:
             origin.spot, origin.span, origin.position, origin.thread, origin.lanes, origin.reads = (
@@ -190,11 +194,7 @@ class OriginSearch:
         origin.position = Position(self.part, step.time)
         origin.thread = int(groups[row]), int(numbers[row])
         origin.lanes = tuple(elements.tolist())
-        rest = np.setdiff1d(wanted.bytes, use.of_row(row)[elements].reshape(-1))
-        if rest.size:  # The other bytes were written before.
-            other = Origin(self.namer.name(wanted.holder, rest, step.function))
-            wanted.beside.append(other)
-            yield wanted._replace(origin=other, bytes=rest, before=step.time)
+        yield from self._rest(wanted, step, use.of_row(row)[elements])
         seen: list[tuple[Holder, bytes]] = []
         for read in step.uses:
             if read.writes:
@@ -211,6 +211,14 @@ class OriginSearch:
                 yield _Wanted(child, read.holder, columns, row, step.time, origin.reads)
             else:
                 child.ends = "..."
+
+    def _rest(self, wanted: _Wanted, step: Executed, written: Array) -> Iterator[_Wanted]:
+        """The bytes that were written before, if an instruction has not written all."""
+        rest = np.setdiff1d(wanted.bytes, written.reshape(-1))
+        if rest.size:
+            other = Origin(self.namer.name(wanted.holder, rest, step.function))
+            wanted.beside.append(other)
+            yield wanted._replace(origin=other, bytes=rest, before=step.time)
 
     @staticmethod
     def _elements(read: Use, count: int, elements: Array, row: int) -> Array:

@@ -233,6 +233,8 @@ class Scope:
         size = memory.dtype.itemsize
         numbers = (index[..., None] + np.arange(count)).reshape(index.shape[0], -1)
         limit = memory.size // size
+        if limit <= 0:
+            raise problem(EXPRESSION, f"'{memory.name}' has no elements: its size is {memory.size} bytes")
         if numbers.size and (numbers.min() < 0 or numbers.max() >= limit):
             wrong = int(numbers.min() if numbers.min() < 0 else numbers.max())
             raise problem(EXPRESSION, f"'{memory.name}' has elements 0 to {limit - 1}, and no {wrong}")

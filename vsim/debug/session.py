@@ -11,11 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from visakit.diagnostics import SimulationError
+from visakit.diagnostics import DebugError, SimulationError
 from vsim.checks.report import diagnostics
 from vsim.checks.selection import Wanted
 from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, Execution, Position
 from vsim.debug.expressions import Expression, parse
+from vsim.debug.footprints import Use
 from vsim.debug.origin import Origin, OriginSearch
 from vsim.debug.problems import COMMAND, problem
 from vsim.debug.scope import Scope
@@ -59,7 +60,6 @@ class Session(StopTable):
         self.schedule, self.check, self.engine = schedule_of(schedule), check, engine
         self.stop: Stop | None = None
         self.results: list[str] = []
-        self.history: list[Value] = []
         self.launch_number = -1
         self._given = iter(launches)
         self.launches: list[Launch] = []
@@ -344,13 +344,16 @@ class Session(StopTable):
             DebugError: D001, there is no such group.
         """
         execution = self.execution
-        part = execution.part if group is None else group
-        if not 0 <= part < len(execution.parts) or time < 0:
-            raise problem(
-                COMMAND, f"there is no time {time} of part {part}", f"parts are 0 to {len(execution.parts) - 1}"
-            )
-        execution.go_to(Position(part, time))
-        self.watching.reset()
+        count = execution.dispatch.group_count
+        if group is not None and not group < count:
+            raise problem(COMMAND, f"there is no group {group}", f"groups are 0 to {count - 1}")
+        part = min(execution.part, len(execution.parts) - 1) if group is None else execution.part_of(group)
+        try:
+            execution.go_to(Position(part, time))
+        except KeyboardInterrupt:
+            return self._stopped(Stop("interrupt", ["interrupted"]))
+        finally:
+            self.watching.reset()
         if execution.part > part:
             return self._stopped(Stop("step", [f"the group has ended before time {time}"]))
         return self._stopped(Stop("step"))
@@ -371,7 +374,9 @@ class Session(StopTable):
         wanted = parse(target)
         found = wanted.value(self.scope())
         location, batch = found.location, self.execution.batch
-        if location is None or batch is None:
+        if batch is None:
+            raise problem(COMMAND, f"no group runs in which '{target}' could change", "'start' begins the launch")
+        if location is None:
             raise problem(COMMAND, f"'{target}' is a result, and cannot be changed", "name a variable or memory")
         if given.count not in (1, found.count):
             raise problem(COMMAND, f"'{target}' has {found.count} elements, the value {given.count}")
@@ -379,19 +384,24 @@ class Session(StopTable):
         lane = self.lane()
         frame = self.frame_number
 
-        def edit() -> None:
-            place = self.place_of(lane)
-            if place is None or lane is None:
-                return
+        def edit() -> list[Use]:
+            place, batch = self.place_of(lane), self.execution.batch
+            if place is None or lane is None or batch is None:
+                return []
             activation = place[0]
             for _ in range(frame):
                 activation = activation.back.activation if activation.back is not None else activation
             scope = Scope(self.execution, activation, np.array([lane[0]]), self.watching.convenience)
-            own = wanted.value(scope).location
-            assert own is not None and self.execution.batch is not None
+            try:
+                own = wanted.value(scope).location
+            except DebugError as error:  # Earlier changes have led elsewhere.
+                self.watching.note(f"'{target}' is not set again at this time: {error.diagnostics[0].message}")
+                return []
+            assert own is not None
             if own.data is not None:
                 self.execution.checkpoints[-1].pages.keep_all([own.data])
-            own.write(self.execution.batch.threads, data)
+            own.write(batch.threads, data)
+            return [own.use(lane[0], len(batch.lanes))]
 
         self.execution.edit(edit)
         return wanted.value(self.scope())
@@ -417,14 +427,6 @@ class Session(StopTable):
         found = search.run(name, shown_compact(own), location.holder, location.wanted(lane[0]), lane[0])
         self.watching.reset()
         return found
-
-    def remember(self, value: Value) -> str:
-        """Keep a value as ``$1``, ``$2`` ...; gives its name."""
-        self.history.append(value)
-        name = f"${len(self.history)}"
-        kept = Value(value.data.copy(), value.type, value.by_lane, value.name, value.undefined)
-        self.watching.convenience |= {name: kept, "$": kept}
-        return name
 
 
 def _end_of(execution: Execution, part: int) -> Position | None:

@@ -61,6 +61,7 @@ class Stage:
         self.places = Places(program.image)
         self.watching = Watching(self.places)
         self.focus, self.frame_number = Focus(), 0
+        self.history: list[Value] = []
 
     def lane(self) -> tuple[int, int] | None:
         """Row and lane in focus; None if they are not in the batch that runs."""
@@ -180,6 +181,14 @@ class Stage:
             DebugError: D002, it cannot be read, or has no value here.
         """
         return parse(text).value(self.scope())
+
+    def remember(self, value: Value) -> str:
+        """Keep a value as ``$1``, ``$2`` ...; gives its name."""
+        self.history.append(value)
+        name = f"${len(self.history)}"
+        kept = Value(value.data.copy(), value.type, value.by_lane, value.name, value.undefined)
+        self.watching.convenience |= {name: kept, "$": kept}
+        return name
 
     def focus_on(self, row: int, lanes: Array) -> None:
         """Put the first of some lanes of a thread of the batch into focus."""

@@ -72,7 +72,8 @@ def converted(value: Array, dtype: DType) -> Array:
         return found
     if dtype.kind in "iu" and value.dtype.kind in "iub":
         return value.astype(np.int64).astype(dtype)
-    return value.astype(dtype)
+    with np.errstate(all="ignore"):  # Numbers that the type has not: as the processor's conversion.
+        return value.astype(dtype)
 
 
 def shown_element(element: object, letter: str = "") -> str:

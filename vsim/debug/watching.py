@@ -11,12 +11,13 @@ import numpy as np
 from visakit.diagnostics import DebugError, SimulationError
 from visakit.isa.record import Flow
 from vsim.checks.report import diagnostics
-from vsim.debug.execution import Execution, Halt, Position
+from vsim.debug.execution import Execution, Position
 from vsim.debug.expressions import Expression
 from vsim.debug.places import Places, Spot
 from vsim.debug.scope import Scope
 from vsim.debug.stops import ACCESS_WATCH, CATCH, READ_WATCH, WATCH, Breakpoint, Hit
 from vsim.debug.values import Value, shown_compact
+from vsim.debug.watcher import Halt
 from vsim.engines.numpy.activation import Activation
 from vsim.engines.numpy.algebra import any_lane
 from vsim.engines.numpy.memory import MessageAccess
@@ -95,6 +96,11 @@ class Watching:
         self._catches: dict[str, Breakpoint] = {}
         self._looks = False
         """Whether something is looked at before each instruction."""
+
+    def note(self, text: str) -> None:
+        """Let the next stop show a text; once, though a launch comes by more often."""
+        if text not in self.logged:
+            self.logged.append(text)
 
     def use(self, execution: Execution) -> None:
         """Watch another launch."""

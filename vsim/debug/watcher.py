@@ -1,0 +1,48 @@
+"""What an execution asks where to halt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from vsim.engines.numpy.memory import MessageAccess
+from vsim.launch.ndrange import Group
+from vsim.observe.observer import Event, Frame
+
+
+class Halt(Exception):
+    """Raised by a watcher in :meth:`Watcher.before`: the batch stops there, and goes on later."""
+
+
+class Watcher(Protocol):
+    """What decides where a launch halts. Each method may be called again for the same position."""
+
+    def wants(self, groups: Sequence[Group]) -> bool:
+        """Whether anything in these groups is watched."""
+
+    def before(self, event: Event) -> None:
+        """Threads execute an instruction next."""
+
+    def after(self, event: Event) -> None:
+        """They have executed it."""
+
+    def access(self, event: Event, access: MessageAccess) -> None:
+        """Lanes access memory next."""
+
+    def called(self, event: Event, frame: Frame) -> None:
+        """Lanes call a function."""
+
+
+class Nobody:
+    """The watcher while the launch goes to a position."""
+
+    def wants(self, groups: Sequence[Group]) -> bool:
+        return False
+
+    def before(self, event: Event) -> None: ...
+
+    def after(self, event: Event) -> None: ...
+
+    def access(self, event: Event, access: MessageAccess) -> None: ...
+
+    def called(self, event: Event, frame: Frame) -> None: ...
