@@ -1,5 +1,6 @@
 """The command ``vsim``."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -27,11 +28,14 @@ from vsim.command import completion
 from vsim.command.trace_file import TraceOptions
 
 if TYPE_CHECKING:
+    from vsim.command.ctm_images import CtmSettings
     from vsim.program import Program
 
 LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
 CAPTURES = "Captures"
 SHARED_WITH_CTM = ("IMAGE", "--launch", "--out-dir", "--trace")
+NOT_WITH_DEBUG = ("--workers", "--trace", "--capture", "--json", "--save", "--list", "--make-launch", "--show",
+                  "--out-dir", "--threads", "--max-memory")  # fmt: skip
 
 
 def _seconds(value: str | float) -> float:
@@ -71,6 +75,25 @@ def _check_threads(engine: str, trace: str | None, threads: int | None) -> None:
     """Refuse a number of threads for the reference engine, which has one."""
     if engine == "numpy" or trace:
         exclude("--engine numpy" if engine == "numpy" else "--trace", {"--threads": threads}, ": it has one thread")
+
+
+def _run_ctm(
+    name: str,
+    launch: str | None,
+    out_dir: str | None,
+    settings: "CtmSettings",
+    trace: str | None,
+    others: Mapping[str, object],
+) -> int:
+    """Run an image of the CTM target.
+
+    Args:
+        others: what the command line says, by option.
+    """
+    from vsim.command.ctm_images import run_ctm_image
+
+    refuse({option: value for option, value in others.items() if option not in SHARED_WITH_CTM}, "CTM")
+    return int(run_ctm_image(name, launch, out_dir, settings, trace))
 
 
 def _list(program: "Program", as_json: bool) -> int:
@@ -315,11 +338,8 @@ def app(
         "--trace": trace}  # fmt: skip
     with_replay = {"--visa": visa, "--rtol": relative, "--atol": absolute}
     if debug:
-        exclude("--debug", {
-            "--workers": workers, "--trace": trace, "--capture": capture, "--json": as_json, "--save": save,
-            "--list": list_kernels, "--make-launch": make_launch, "--show": show, "--out-dir": out_dir,
-            "--threads": threads, "--max-memory": max_memory,
-        })  # fmt: skip
+        others = said | when_run | {"--json": as_json, "--save": save, "--max-memory": max_memory}
+        exclude("--debug", {name: value for name, value in others.items() if name in NOT_WITH_DEBUG})
     check_together(said, with_replay, when_run | ({"--save": save} if list_kernels else {}))
     tracing = TraceOptions(
         trace, trace_groups, trace_threads, trace_lanes, trace_item, trace_lines, trace_variables, trace_instructions,
@@ -328,14 +348,11 @@ def app(
     captured, loaded = load_program(image or visa, replay, platform, build_options, max_seconds)
     report(loaded.warnings)
     if is_ctm(loaded.data):
-        from vsim.command.ctm_images import CtmSettings, run_ctm_image
-
         others = said | when_run | tracing.only_vector | {
             "--platform": platform, "--max-memory": max_memory, "--save": save, "--visa": visa,
             "--build-options": build_options, "--trace FILE.jsonl": tracing.as_json, "--debug": debug}  # fmt: skip
-        refuse({name: value for name, value in others.items() if name not in SHARED_WITH_CTM}, "CTM")
         settings = CtmSettings(group or 16, ctm or (), selection.groups, as_json, allow_paths, max_seconds)
-        return int(run_ctm_image(loaded.name, launch, out_dir, settings, trace))
+        return _run_ctm(loaded.name, launch, out_dir, settings, trace, others)
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
     _check_threads(engine, trace, threads)

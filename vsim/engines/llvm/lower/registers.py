@@ -22,6 +22,7 @@ from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.affine_registers import AffineRegisters
+from vsim.engines.llvm.lower.byte_ranges import ByteRange, PredicatedWrite
 from vsim.engines.llvm.lower.denormal_registers import DenormalRegisters
 from vsim.engines.llvm.lower.storage import Key, Storage, is_predicate, is_variable
 from vsim.semantics.core import unsigned_of
@@ -30,45 +31,6 @@ ENTRANCE = -1
 """The number of the entry as an instruction, which writes the function's inputs."""
 Keys = Callable[[Key], bool]
 """A set of registers, by a test."""
-
-
-@dataclass
-class PredicatedWrite:
-    """How a value came about that was written under a mask: lanes outside the mask are those of ``old``."""
-
-    mask: Value
-    fresh: Value
-    old: Value
-
-    def holds_for(self, running: Value) -> bool:
-        """Whether all lanes of a mask are fresh."""
-        return self.mask.text == running.text or self.mask.text in running.facts.implies
-
-
-@dataclass
-class ByteRange:
-    """A byte range of a register with its value.
-
-    A ``dirty`` one is stored at the block's end; of one that is not ``stored`` storage may know nothing; one that is
-    not ``whole`` has lanes that are in storage only.
-    """
-
-    low: int
-    high: int
-    value: Value
-    dirty: bool
-    stored: bool = True
-    whole: bool = True
-    predicated: PredicatedWrite | None = None
-    by_all: bool = False
-    """Whether all lanes that run have written it, of one that is not whole."""
-
-    def __post_init__(self) -> None:
-        self.stored = self.stored and not self.dirty
-
-    @property
-    def size(self) -> int:
-        return self.high - self.low
 
 
 @dataclass
