@@ -36,8 +36,7 @@ def allocate(
     for _ in range(_TRIES):
         address = context.space.reserve(size)
         if map_memory(address, room):
-            context.allocations += 1
-            name = f"{_WORDS[kind]} allocation {context.allocations}, made by {current_call()}"
+            name = f"{_WORDS[kind]} allocation {next(context.allocations)}, made by {current_call()}"
             buffer = context.space.allocate(name, host.view(address, size), address=address, room=room)
             allocation = Shared(buffer, kind, flags, device)
             context.shared[address] = allocation
