@@ -295,6 +295,24 @@ def test_lists_for_copies_only_copy(only_tgllp):
     assert host.result("zeCommandQueueCreate", context, device, desc, sizes(0)) == wrong
 
 
+@pytest.mark.parametrize("alignment", [0, 1, 1 << 16, 1 << 17, 1 << 22, 1 << 30])
+def test_kernels_use_memory_of_any_alignment(session, alignment):
+    host, count, desc = session.host, 64, made("ze_host_mem_alloc_desc_t", ze.ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC)
+    y = host.made("zeMemAllocHost", session.context, desc, 4 * count, alignment)
+    seen = np.frombuffer((ctypes.c_float * count).from_address(y), "f4")
+    x, _ = session.shared(np.ones(count, "f4"))
+    session.launch(session.kernel("saxpy", y, x, np.float32(2), np.uint32(count), group=(16, 1, 1)), (4, 1, 1))
+    session.finish()
+    assert not y % max(alignment, 1) and (seen == np.tile([2, 4, 8, 16], 16)).all()
+
+
+@pytest.mark.parametrize("alignment", [3, 48, 1 << 31, (1 << 64) - 1])
+def test_alignments_that_are_no_power_of_two_are_refused(session, alignment):
+    desc = made("ze_host_mem_alloc_desc_t", ze.ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC)
+    result = session.host.result("zeMemAllocHost", session.context, desc, 64, alignment, sizes(0))
+    assert result == ze.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT
+
+
 def test_closed_lists_ignore_commands(session):
     host, flags = session.host, 0x7FFF_FFFF
     desc = made("ze_command_list_desc_t", ze.ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC, flags=flags)
