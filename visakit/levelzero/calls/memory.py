@@ -27,6 +27,8 @@ _HOST_FLAGS = (
     ze.ZE_HOST_MEM_ALLOC_FLAG_BIAS_CACHED | ze.ZE_HOST_MEM_ALLOC_FLAG_BIAS_UNCACHED
     | ze.ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED | ze.ZE_HOST_MEM_ALLOC_FLAG_BIAS_INITIAL_PLACEMENT
 )  # fmt: skip
+_ADDRESSES = 1 << 47
+"""Bytes that a process has addresses for."""
 _KINDS = {
     cl.CL_MEM_TYPE_HOST_INTEL: ze.ZE_MEMORY_TYPE_HOST, cl.CL_MEM_TYPE_DEVICE_INTEL: ze.ZE_MEMORY_TYPE_DEVICE,
     cl.CL_MEM_TYPE_SHARED_INTEL: ze.ZE_MEMORY_TYPE_SHARED,
@@ -139,4 +141,6 @@ def zeMemGetPitchFor2dImage(context: int, device: int, width: int, height: int, 
     context_device(context, device)
     need(pitch)
     require(width and height and element, ze.ZE_RESULT_ERROR_INVALID_SIZE, "a size is 0")
+    small = width * element * height < _ADDRESSES
+    require(small, ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, f"{height} rows of {width} elements of {element} bytes")
     host.write_size(pitch, width * element)
