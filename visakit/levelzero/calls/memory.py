@@ -51,9 +51,10 @@ def _allocate(context: Context, device: Device | None, size: int, alignment: int
     need(target)
     largest = max(d.maximum_allocation for d in context.devices)
     require(0 < size <= largest, ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, f"{size} bytes; there are 1 to {largest}")
-    power = not alignment & (alignment - 1) and alignment <= svm.LARGEST_ALIGNMENT
-    require(power, ze.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, f"an alignment of {alignment}")
-    made = svm.allocate(context, size, alignment, kind, 0, device)
+    known = alignment <= svm.LARGEST_ALIGNMENT
+    require(known, ze.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, f"an alignment of {alignment}")
+    power = 1 << max(alignment - 1, 0).bit_length()  # Intel's driver refuses no other numbers.
+    made = svm.allocate(context, size, power, kind, 0, device)
     if made is None:
         raise CallError(ze.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, "the system has no memory left")
     host.write_size(target, made.address)
