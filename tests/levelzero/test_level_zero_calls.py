@@ -1,34 +1,60 @@
-"""Random calls of every function: live and wrong handles, null pointers, structures of any type, chains in circles."""
+"""Random calls of every function: live, destroyed and wrong handles, null pointers, sizes that overflow, structures of any
+type, chains in circles, two threads; a fork and an end with commands that wait.
+"""
 
 import random
+import subprocess
+import sys
+import threading
 
 import numpy as np
 import pytest
 from support.levelzero_host import Session, made
 from support.opencl_host import only_device
-from support.programs import DATA
+from support.programs import DATA, ROOT
 
 from visakit.levelzero import ze
 
 only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
+XELP = DATA / "zebins" / "xelp.bin"
 LEFT_OUT = ("zeCommandListAppendHostFunction", "zeKernelGetSourceAttributes")
 """Functions that follow pointers in memory that others may have written numbers to."""
-CALLS = 2000
+CALLS, WORDS = 2000, 1 << 20
+SIZES = (0, 1, 4, 64, 4096, (1 << 32) - 1, 1 << 32, 1 << 63, (1 << 64) - 64, (1 << 64) - 1)
+TYPES = [number for name, number in vars(ze).items() if "STRUCTURE_TYPE" in name]
 
 
 def chosen(choice, name, kind, handles, places):
     """An argument for a parameter."""
     if kind != "ptr":
-        counts = [0, 1, 2, 8] if "num" in name.lower() or "count" in name.lower() else [0, 1, 4, 64, 1 << 32 - 1]
-        return choice([0, 1000] if "imeout" in name else counts)
+        counts = [0, 1, 2, 8] if "num" in name.lower() or "count" in name.lower() else SIZES
+        return choice([0, 1000] if "imeout" in name else counts) & (1 << (32 if kind in ("u32", "i32") else 64)) - 1
     is_handle = name[0] == "h" and name[1].isupper()
     return choice([*handles, 0, 12345]) if is_handle else choice([*places, 0])
 
 
+def attack(host, handles, generator):
+    """Random calls; an object that one of them makes joins the handles, and stays there when another destroys it."""
+    memory = [np.zeros(WORDS, "u8") for _ in range(4)]
+    places = [one.ctypes.data for one in memory]
+    names = sorted(set(host.points) - set(LEFT_OUT))
+    for _ in range(CALLS):
+        for one in memory:
+            one[2:12] = [generator.choice([0, *places]) for _ in range(10)]
+            one[:2] = generator.choice([0, generator.randrange(64), *TYPES]), generator.choice([0, 0, *places])
+        name = generator.choice(names)
+        point = host.points[name]
+        values = [chosen(generator.choice, word, kind, handles, places) for kind, word in point.parameters]
+        result = host.functions[name](*values)
+        assert point.result == "ptr" or result in ze.STATUS_NAMES, (name, result)
+        if not result and "Create" in name and values[-1] in places:
+            handles.append(int(memory[places.index(values[-1])][0]))
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_random_calls_have_results_and_the_driver_makes_no_mistake(seed, capfd):
-    generator = random.Random(seed)
-    session = Session((DATA / "zebins" / "xelp.bin").read_bytes())
+@pytest.mark.parametrize("threads", [1, 2])
+def test_random_calls_have_results_and_the_driver_makes_no_mistake(seed, threads, capfd):
+    session = Session(XELP.read_bytes())
     host, pool = session.host, session.pool()
     desc = made("ze_command_list_desc_t", ze.ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC)
     recorded = host.made("zeCommandListCreate", session.context, session.device, desc)
@@ -36,17 +62,65 @@ def test_random_calls_have_results_and_the_driver_makes_no_mistake(seed, capfd):
     kernel = session.kernel("saxpy", 0, 0, np.float32(1), np.uint32(0))
     handles = [session.driver, session.device, session.context, session.list, session.module, recorded, queue, kernel]
     handles += [pool, session.event(pool)]
-    memory = [np.zeros(512, "u8") for _ in range(4)]
-    places = [one.ctypes.data for one in memory]
-    names = sorted(set(host.points) - set(LEFT_OUT))
-    for _ in range(CALLS):
-        for one in memory:
-            one[:] = 0
-            one[2:12] = [generator.choice([0, *places]) for _ in range(10)]
-            one[:2] = generator.randrange(64), generator.choice([0, 0, *places])
-        name = generator.choice(names)
-        point = host.points[name]
-        values = [chosen(generator.choice, word, kind, handles, places) for kind, word in point.parameters]
-        result = host.functions[name](*values)
-        assert point.result == "ptr" or result in ze.STATUS_NAMES, (name, result)
+    ended = []
+
+    def run(number):
+        attack(host, handles, random.Random(10 * seed + number))
+        ended.append(number)
+
+    started = [threading.Thread(target=run, args=(number,)) for number in range(threads)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join()
+    assert len(ended) == threads
     assert "mistake" not in capfd.readouterr().err
+
+
+def test_a_pitch_that_overflows_is_refused():
+    session = Session(None)
+    pitch = "zeMemGetPitchFor2dImage", session.context, session.device
+    wide = session.host.result(*pitch, (1 << 64) - 1, 1, 4, np.zeros(1, "u8"))
+    assert wide == ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE
+    assert session.host.made(*pitch, 100, 100, 4) == 400
+
+
+SCRIPT = """
+import os
+import sys
+import numpy as np
+from support.levelzero_host import FOREVER, Session
+from visakit.levelzero import ze
+def launched(*waits):
+    session = Session(open(sys.argv[1], "rb").read())
+    y, seen = session.shared(np.zeros(64, "f4"))
+    x, _ = session.shared(np.ones(64, "f4"))
+    kernel = session.kernel("saxpy", y, x, np.float32(2), np.uint32(64), group=(16, 1, 1))
+    waits = [session.event(session.pool())] if waits else []
+    session.launch(kernel, (4, 1, 1), None, waits)
+    return session, seen, waits
+session, seen, (event,) = launched("event")
+if sys.argv[2] == "destroy":
+    for kind, one in ("CommandList", session.list), ("Event", event), ("Context", session.context):
+        getattr(session.host, f"ze{kind}Destroy")(one)
+if sys.argv[2] == "fork":
+    if child := os.fork():
+        assert os.waitpid(child, 0)[1] == 0
+        session.host.zeEventHostSignal(event)
+        session.finish()
+        assert seen.all()
+    else:
+        lost = session.host.result("zeCommandListHostSynchronize", session.list, FOREVER)
+        session, seen, _ = launched()
+        session.finish()
+        assert lost == ze.ZE_RESULT_ERROR_DEVICE_LOST and seen.all()
+"""
+
+
+@pytest.mark.parametrize("how", ["leave", "destroy", "fork"])
+def test_programs_end_and_fork_while_commands_wait(how, tmp_path):
+    (tmp_path / "program.py").write_text(SCRIPT)
+    environment = {"VISAKIT_OPENCL_PLATFORM": "tgllp", "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
+    words = [sys.executable, tmp_path / "program.py", XELP, how]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -17,6 +17,9 @@ Values = Mapping[str, int | float | bytes]
 _VENDOR = 0x8086
 _INTEGRATED = ("skl", "icllp", "tgllp", "ptl")
 _MOST = 0xFFFF_FFFF
+_FIRST_COPY_ENGINE, _FILLS_BYTES = (12, 55), (12, 60)
+"""Releases of the graphics core: the first one whose engine for copies Intel's driver gives to programs, and the first
+one whose engine fills memory with a byte only, not with 16."""
 _ALL_SIZES = 0xFFFF_FFFF_FFFF_FFFF
 
 
@@ -81,13 +84,18 @@ def module_properties(device: Device) -> Values:
     }  # fmt: skip
 
 
-def queue_group(device: Device) -> Values:
-    """The only group of queues: its queues do everything."""
+def queue_groups(device: Device) -> list[Values]:
+    """The groups of queues: one whose queues do everything, and one for copies on devices with an engine for them."""
     every = (
         ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE | ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY
         | ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS
     )  # fmt: skip
-    return {"flags": every, "maxMemoryFillPatternSize": _ALL_SIZES, "numQueues": 1}
+    whole: Values = {"flags": every, "maxMemoryFillPatternSize": _ALL_SIZES, "numQueues": 1}
+    release = device.model.hardware.ip_version[:2]
+    if release < _FIRST_COPY_ENGINE:
+        return [whole]
+    copy, pattern = ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY, 1 if release >= _FILLS_BYTES else 16
+    return [whole, {"flags": copy, "maxMemoryFillPatternSize": pattern, "numQueues": 1}]
 
 
 def memory_properties(device: Device) -> Values:

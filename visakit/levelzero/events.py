@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
+from collections import deque
+
 from visakit.levelzero import ze
-from visakit.runtime import cl
+from visakit.runtime import cl, host, svm
 from visakit.runtime.context import Context
 from visakit.runtime.device import host_nanoseconds
-from visakit.runtime.errors import require
+from visakit.runtime.errors import CallError, require
 from visakit.runtime.events import CHANGED, wait_within
 from visakit.runtime.objects import ASK, DONE, PENDING, ApiObject, State
 from visakit.runtime.order import Order, Turn
@@ -14,6 +17,31 @@ from visakit.runtime.queue import Queue, live_queues
 
 FOREVER = 0xFFFF_FFFF_FFFF_FFFF
 """A time-out that never ends, in nanoseconds."""
+
+
+_COUNTERS = 512
+"""Counters that are made at once."""
+_free_counters: deque[int] = deque()
+
+
+class Counter:
+    """A number in memory that kernels and the program may read. Its place serves another one later."""
+
+    def __init__(self, context: Context) -> None:
+        if not _free_counters:
+            made = svm.allocate(context, _COUNTERS * host.POINTER, 0, cl.CL_MEM_TYPE_HOST_INTEL)
+            if made is None:
+                raise CallError(ze.ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY, "the system has no memory left")
+            del context.shared[made.address]  # The program cannot free it.
+            _free_counters.extend(range(made.address, made.address + made.size, host.POINTER))
+        self.address = _free_counters.popleft()
+        host.write_size(self.address, 0)
+        weakref.finalize(self, _free_counters.append, self.address).atexit = False
+
+    def count(self, number: int, is_over: bool) -> None:
+        """A command is over, or is to run again."""
+        (seen,) = host.read_sizes(self.address, 1)
+        host.write_size(self.address, max(seen, number) if is_over else number - 1)
 
 
 class Signal:
@@ -24,18 +52,31 @@ class Signal:
         times: when the last command that completed it began and ended, in nanoseconds.
         turn: the place of that command in the order of commands.
         state: what C sees of it; None if C sees another one.
+        number: of the command, among those that signal its event.
+        counter: has the number of the last such command that is over; None if nobody asked for it.
     """
 
-    def __init__(self, status: int = cl.CL_QUEUED, state: State | None = None) -> None:
+    def __init__(
+        self,
+        status: int = cl.CL_QUEUED,
+        state: State | None = None,
+        number: int = 0,
+        counter: Counter | None = None,
+    ) -> None:
         self.times = (0, 0)
         self.turn: Turn | None = None
-        self.state = state
+        self.state, self.number, self.counter = state, number, counter
         self._set(status)
 
     def _set(self, status: int) -> None:
         self.status = status
         if self.state is not None:
             self.state.set(DONE if status == cl.CL_COMPLETE else PENDING if status > cl.CL_COMPLETE else ASK)
+
+    def count(self) -> None:
+        """Write to the counter."""
+        if self.counter is not None:
+            self.counter.count(self.number, self.status == cl.CL_COMPLETE)
 
     @property
     def is_over(self) -> bool:
@@ -47,6 +88,7 @@ class Signal:
         with CHANGED:
             self.times = times
             self._set(status)
+            self.count()
             CHANGED.notify_all()
 
     def hide(self) -> None:
@@ -106,6 +148,20 @@ class ZeEvent(ApiObject):
     def is_gone(self) -> None:
         self.state.hide()
 
+    def count_in_memory(self) -> tuple[int, int]:
+        """The number of the command that was appended last, and the address of the number of the last one that is over.
+
+        Raises:
+            CallError: the event does not count, or no command signals it.
+        """
+        wrong = ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
+        require(self.counts and self.state.number, wrong, "no command signals the event and counts")
+        with CHANGED:
+            if self.state.counter is None:
+                self.state.counter = Counter(self.context)
+                self.state.count()
+            return self.state.number, self.state.counter.address
+
     @property
     def has_times(self) -> bool:
         """Whether the program may ask for times."""
@@ -117,7 +173,7 @@ class ZeEvent(ApiObject):
         if self.counts:
             with CHANGED:
                 seen, self.state.state = self.state.state, None
-                self.state = Signal(state=seen)
+                self.state = Signal(cl.CL_QUEUED, seen, self.state.number + 1, self.state.counter)
         return self.state
 
     def check_settable(self) -> None:

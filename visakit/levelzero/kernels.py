@@ -94,8 +94,7 @@ class ZeKernel(Kernel):
             return
         whole = check_sizes(counts, group, offset)
         command = queue.running
-        is_ordered = command is not None and queue.context is self.program.context
-        turn = command.event.turn if command is not None and is_ordered else None
+        turn = command.event.turn if command is not None else None
         self.run(self.device, (whole, group, offset), given, turn)
 
 

@@ -59,7 +59,8 @@ class CommandList(ApiObject):
 
     Attributes:
         queue: of an immediate list, which executes commands at once; None for a list that records them.
-        is_closed: whether a list that records takes no more commands.
+        ordinal: the number of its group of queues; lists of other groups than 0 only copy.
+        is_closed: whether a list that records takes no more commands: it ignores them.
     """
 
     invalid = ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
@@ -83,11 +84,13 @@ class CommandList(ApiObject):
         """Take a command.
 
         Raises:
-            CallError: the list is closed, or a command of a synchronous list failed.
+            CallError: it launches a kernel in a list for copies, or a command of a synchronous list failed.
         """
+        launches = operation.type == cl.CL_COMMAND_NDRANGE_KERNEL
+        require(not (launches and self.ordinal), ze.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE, "the list only copies")
         if self.queue is None:
-            require(not self.is_closed, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is closed")
-            self.operations.append(operation)
+            if not self.is_closed:
+                self.operations.append(operation)
         else:
             operation.submit(self.queue.core)
             self.queue.finish_synchronous()
@@ -103,14 +106,17 @@ class CommandQueue(ApiObject):
 
     Attributes:
         core: executes the commands, one after the other.
+        ordinal: the number of its group; 0 for the one that does everything.
     """
 
     invalid = ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
     title = "command queue"
 
-    def __init__(self, context: Context, device: Device, flags: int, mode: int, priority: int, index: int) -> None:
+    def __init__(
+        self, context: Context, device: Device, flags: int, mode: int, priority: int, ordinal: int
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.flags, self.mode, self.priority, self.index = flags, mode, priority, index
+        self.flags, self.mode, self.priority, self.ordinal = flags, mode, priority, ordinal
         self.core = Queue(context, device, cl.CL_QUEUE_PROFILING_ENABLE)
         self.core.runs_at_once = True
         self.tell(self)

@@ -12,7 +12,7 @@ from visakit.runtime.allocation import Shared, map_file, map_zeros
 from visakit.runtime.context import Context
 from visakit.runtime.errors import CallError, require
 from visakit.runtime.objects import ApiObject
-from vsim.memory.memory import PAGE
+from vsim.memory.memory import PAGE, AddressSpace
 
 
 class PhysicalMemory(ApiObject):
@@ -42,7 +42,7 @@ class Reservation:
     mapped: dict[int, tuple[int, PhysicalMemory, int]] = field(default_factory=dict)
 
 
-_RESERVED: weakref.WeakKeyDictionary[Context, dict[int, Reservation]] = weakref.WeakKeyDictionary()
+_RESERVED: weakref.WeakKeyDictionary[AddressSpace, dict[int, Reservation]] = weakref.WeakKeyDictionary()
 
 
 def reserve(context: Context, size: int) -> int:
@@ -50,7 +50,7 @@ def reserve(context: Context, size: int) -> int:
     made = svm.allocate(context, size, 0, cl.CL_MEM_TYPE_DEVICE_INTEL)
     if made is None:
         raise CallError(ze.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, "the system has no addresses left")
-    _RESERVED.setdefault(context, {})[made.address] = Reservation(made)
+    _RESERVED.setdefault(context.space, {})[made.address] = Reservation(made)
     return made.address
 
 
@@ -59,7 +59,7 @@ def release(context: Context, pointer: int, size: int) -> None:
     found = find(context, pointer, size)
     whole = found.allocation.address == pointer and found.allocation.size == size
     require(whole, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the range is no whole reservation")
-    del _RESERVED[context][pointer]
+    del _RESERVED[context.space][pointer]
 
 
 def find(context: Context, pointer: int, size: int) -> Reservation:
@@ -69,7 +69,7 @@ def find(context: Context, pointer: int, size: int) -> Reservation:
         CallError: the range is in none.
     """
     allocation = svm.find(context, pointer)
-    found = _RESERVED.get(context, {}).get(allocation.address) if allocation is not None else None
+    found = _RESERVED.get(context.space, {}).get(allocation.address) if allocation is not None else None
     if found is None or pointer + size > found.allocation.address + found.allocation.size:
         raise CallError(ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"{size} bytes at {pointer:#x} are not reserved")
     return found

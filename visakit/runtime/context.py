@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 import weakref
 from collections.abc import Sequence
@@ -22,11 +23,14 @@ from vsim.memory.memory import AddressSpace
 class Context(ApiObject):
     """Devices whose queues share memory and programs.
 
+    Args:
+        like: a context whose addresses, allocations and order of commands it shares; it frees no allocations then.
+
     Attributes:
         space: where buffers and the data of programs have their addresses.
         shared: allocations that the program and kernels know by the same address, by that.
-        allocations: how many there have been.
-        queues: the live queues.
+        allocations: numbers of the next ones.
+        queues: the live queues, whose kernels may use the allocations.
         order: which commands come before which, where races of launches are looked for.
         notify: a function of the program that receives errors, and its user data; 0 for none.
     """
@@ -34,18 +38,22 @@ class Context(ApiObject):
     invalid = cl.CL_INVALID_CONTEXT
     title = "context"
 
-    def __init__(self, devices: Sequence[Device], properties: bytes = b"", notify: tuple[int, int] = (0, 0)) -> None:
+    def __init__(
+        self, devices: Sequence[Device], properties: bytes = b"", notify: tuple[int, int] = (0, 0),
+        like: Context | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.devices = list(dict.fromkeys(devices))
         self.properties = properties
         self.notify = notify
-        self.space = AddressSpace()
-        self.shared: dict[int, Shared] = {}
-        self.allocations = 0
-        self.queues: weakref.WeakSet[ApiObject] = weakref.WeakSet()
-        self.order = Order() if watches_races() else None
-        shared = self.shared
-        self.at_end(lambda: free_all(shared))
+        self.space: AddressSpace = AddressSpace() if like is None else like.space
+        self.shared: dict[int, Shared] = {} if like is None else like.shared
+        self.allocations: itertools.count[int] = itertools.count(1) if like is None else like.allocations
+        self.queues: weakref.WeakSet[ApiObject] = weakref.WeakSet() if like is None else like.queues
+        self.order: Order | None = (Order() if watches_races() else None) if like is None else like.order
+        if like is None:
+            shared = self.shared
+            self.at_end(lambda: free_all(shared))
 
     def device(self, handle: int) -> Device:
         """A device of the context."""

@@ -5,6 +5,7 @@ The simulated address of such memory is chosen as that of any buffer, and memory
 
 from __future__ import annotations
 
+from visakit.objects.image import SLOT_OFFSET
 from visakit.runtime import cl, host
 from visakit.runtime.allocation import Shared, map_memory, readable, unmap_memory
 from visakit.runtime.context import Context
@@ -20,8 +21,8 @@ _WORDS = {
 _TRIES = 64
 _ADDRESSES = 1 << 47
 """Where addresses of a process end."""
-LARGEST_ALIGNMENT = 1 << 16
-"""Where buffers begin in their slots."""
+LARGEST_ALIGNMENT = 1 << 30
+"""In bytes: less than a slot of buffers has."""
 
 
 def allocate(
@@ -32,12 +33,11 @@ def allocate(
     largest = max(d.maximum_allocation for d in context.devices)
     if not 0 < size <= largest or alignment & (alignment - 1) or alignment > LARGEST_ALIGNMENT:
         return None
-    room = readable(size)
+    room, skipped = readable(size), max(alignment - SLOT_OFFSET, 0)
     for _ in range(_TRIES):
-        address = context.space.reserve(size)
+        address = context.space.reserve(skipped + size) + skipped
         if map_memory(address, room):
-            context.allocations += 1
-            name = f"{_WORDS[kind]} allocation {context.allocations}, made by {current_call()}"
+            name = f"{_WORDS[kind]} allocation {next(context.allocations)}, made by {current_call()}"
             buffer = context.space.allocate(name, host.view(address, size), address=address, room=room)
             allocation = Shared(buffer, kind, flags, device)
             context.shared[address] = allocation

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure, tell_handle
 from visakit.levelzero.structures import ze_context_desc_t
 from visakit.runtime.context import Context
-from visakit.runtime.device import Device, Platform
+from visakit.runtime.device import Device, Platform, platform
 from visakit.runtime.errors import require
 from visakit.runtime.images import Image
 
@@ -19,11 +21,17 @@ def context_device(context: int, device: int) -> tuple[Context, Device]:
     return own, chosen
 
 
+@cache
+def default_context() -> Context:
+    """The context of programs that make none; all others share its addresses and allocations, as on a device."""
+    return Context(platform().devices)
+
+
 def _create(driver: int, desc: int, devices: list[Device], target: int) -> None:
     given = structure(ze_context_desc_t, desc, ze.ZE_STRUCTURE_TYPE_CONTEXT_DESC)
     extensions(desc)
     flags(given.flags, ze.ZE_CONTEXT_FLAG_TBD)
-    tell_handle(target, Context(devices))
+    tell_handle(target, Context(devices, like=default_context()))
 
 
 @entry

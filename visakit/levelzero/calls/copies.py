@@ -5,6 +5,7 @@ from __future__ import annotations
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.appending import appends
+from visakit.levelzero.device_properties import queue_groups
 from visakit.levelzero.lists import CommandList, Operation
 from visakit.levelzero.memory import check_range, place_of
 from visakit.levelzero.parameters import find, need
@@ -49,8 +50,8 @@ def zeCommandListAppendMemoryCopyFromContext(
 
 def _fill(own: CommandList, target: int, pattern: int, width: int, size: int) -> Operation:
     need(target, pattern)
-    fits = 0 < width <= _LARGEST_PATTERN
-    require(fits, ze.ZE_RESULT_ERROR_INVALID_SIZE, f"a pattern of {width} bytes")
+    largest = min(int(queue_groups(own.device)[own.ordinal]["maxMemoryFillPatternSize"]), _LARGEST_PATTERN)
+    require(0 < width <= largest, ze.ZE_RESULT_ERROR_INVALID_SIZE, f"a pattern of {width} bytes of up to {largest}")
     check_range(own.context, target, size)
     bits, place = host.read(pattern, width), place_of(own.context, target)
     accesses = CommandAccesses(None, shared_part(own.context, target, size))

@@ -15,7 +15,7 @@ from visakit.levelzero.device_properties import (
     memory_access,
     memory_properties,
     module_properties,
-    queue_group,
+    queue_groups,
     vector_widths,
 )
 from visakit.levelzero.layout import Structure
@@ -95,8 +95,8 @@ def zeDeviceGetModuleProperties(device: int, properties: int) -> None:
 
 @entry
 def zeDeviceGetCommandQueueGroupProperties(device: int, count: int, properties: int) -> None:
-    group = queue_group(find(Device, device))
-    give_structures(count, properties, ze_command_queue_group_properties_t, [group])
+    groups = queue_groups(find(Device, device))
+    give_structures(count, properties, ze_command_queue_group_properties_t, groups)
 
 
 @entry

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import visakit
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
+from visakit.levelzero.calls.contexts import default_context
 from visakit.levelzero.parameters import extensions, fill, find, flags, give_handles, give_structures, need, structure
 from visakit.levelzero.structures import (
     ze_driver_extension_properties_t,
@@ -15,7 +14,6 @@ from visakit.levelzero.structures import (
     ze_init_driver_type_desc_t,
 )
 from visakit.runtime import host
-from visakit.runtime.context import Context
 from visakit.runtime.device import Platform, platform
 from visakit.runtime.errors import require
 
@@ -100,12 +98,6 @@ def zeDriverGetLastErrorDescription(driver: int, text: int) -> None:
     find(Platform, driver)
     need(text)
     host.write_size(text, _EMPTY.address)
-
-
-@cache
-def default_context() -> Context:
-    """The context of programs that make none."""
-    return Context(platform().devices)
 
 
 @entry

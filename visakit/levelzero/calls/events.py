@@ -88,6 +88,15 @@ def zeEventCounterBasedCreate(context: int, device: int, desc: int, target: int)
 
 
 @entry
+def zeEventCounterBasedGetDeviceAddress(event: int, value: int, address: int) -> None:
+    own = find(ZeEvent, event)
+    need(value, address)
+    number, place = own.count_in_memory()
+    host.write_size(value, number)
+    host.write_size(address, place)
+
+
+@entry
 def zeEventDestroy(event: int) -> None:
     find(ZeEvent, event).release()
 

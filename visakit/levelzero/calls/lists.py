@@ -6,28 +6,30 @@ from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.appending import append_to, appends, awaited
 from visakit.levelzero.calls.contexts import context_device
+from visakit.levelzero.device_properties import queue_groups
 from visakit.levelzero.events import Fence, ZeEvent, finish
 from visakit.levelzero.lists import CommandList, CommandQueue, Operation, Work
 from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure, tell, tell_handle
 from visakit.levelzero.structures import ze_command_list_desc_t, ze_command_queue_desc_t, ze_kernel_timestamp_result_t
 from visakit.runtime import cl, host
-from visakit.runtime.device import host_nanoseconds
+from visakit.runtime.device import Device, host_nanoseconds
 from visakit.runtime.errors import require
 from visakit.runtime.queue import Queue
 
-_LIST_FLAGS = (
-    ze.ZE_COMMAND_LIST_FLAG_RELAXED_ORDERING | ze.ZE_COMMAND_LIST_FLAG_MAXIMIZE_THROUGHPUT
-    | ze.ZE_COMMAND_LIST_FLAG_EXPLICIT_ONLY | ze.ZE_COMMAND_LIST_FLAG_IN_ORDER
-    | ze.ZE_COMMAND_LIST_FLAG_EXP_CLONEABLE | ze.ZE_COMMAND_LIST_FLAG_COPY_OFFLOAD_HINT
-)  # fmt: skip
 _QUEUE_FLAGS = (
     ze.ZE_COMMAND_QUEUE_FLAG_EXPLICIT_ONLY | ze.ZE_COMMAND_QUEUE_FLAG_IN_ORDER
     | ze.ZE_COMMAND_QUEUE_FLAG_COPY_OFFLOAD_HINT
 )  # fmt: skip
 
 
-def _queue(context: int, device: int, desc: int) -> tuple[CommandQueue, int]:
-    """A new queue, and its group."""
+def _check_group(device: Device, ordinal: int) -> None:
+    groups = len(queue_groups(device))
+    known = ordinal < groups
+    require(known, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"group {ordinal} of queues; the device has {groups}")
+
+
+def _queue(context: int, device: int, desc: int) -> CommandQueue:
+    """A new queue."""
     own, chosen = context_device(context, device)
     given = structure(ze_command_queue_desc_t, desc, ze.ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC)
     extensions(desc)
@@ -35,15 +37,14 @@ def _queue(context: int, device: int, desc: int) -> tuple[CommandQueue, int]:
     known = given.mode <= ze.ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS
     known = known and given.priority <= ze.ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH
     require(known, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, f"mode {given.mode}, priority {given.priority}")
-    is_there = not given.ordinal and not given.index
-    require(is_there, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the device has one queue in one group")
-    return CommandQueue(own, chosen, given.flags, given.mode, given.priority, given.index), given.ordinal
+    _check_group(chosen, given.ordinal)
+    require(not given.index, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "a group has one queue")
+    return CommandQueue(own, chosen, given.flags, given.mode, given.priority, given.ordinal)
 
 
 @entry
 def zeCommandQueueCreate(context: int, device: int, desc: int, target: int) -> None:
-    made, _ = _queue(context, device, desc)
-    tell_handle(target, made)
+    tell_handle(target, _queue(context, device, desc))
 
 
 @entry
@@ -58,7 +59,7 @@ def zeCommandQueueExecuteCommandLists(queue: int, count: int, lists: int, fence:
     require(count, ze.ZE_RESULT_ERROR_INVALID_SIZE, "there are no command lists")
     given = find_all(CommandList, lists, count)
     told = find(Fence, fence) if fence else None
-    _check_closed(given)
+    _check_closed(given, own.ordinal)
     for one in given:
         one.submit(own.core)
     if told is not None:
@@ -66,10 +67,11 @@ def zeCommandQueueExecuteCommandLists(queue: int, count: int, lists: int, fence:
     own.finish_synchronous()
 
 
-def _check_closed(lists: list[CommandList]) -> None:
-    """Refuse lists that execute commands at once, or take more of them."""
-    recorded = all(one.queue is None for one in lists)
-    require(recorded, ze.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE, "the command list is an immediate one")
+def _check_closed(lists: list[CommandList], ordinal: int) -> None:
+    """Refuse lists that execute commands at once, are of another group of queues, or take more commands."""
+    wrong = ze.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE
+    require(all(one.queue is None for one in lists), wrong, "the command list is an immediate one")
+    require(all(one.ordinal == ordinal for one in lists), wrong, "the command list is of another group of queues")
     require(all(one.is_closed for one in lists), ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "a command list is not closed")
 
 
@@ -84,13 +86,13 @@ def zeCommandQueueSynchronize(queue: int, timeout: int) -> None:
 
 @entry
 def zeCommandQueueGetOrdinal(queue: int, target: int) -> None:
-    find(CommandQueue, queue)
-    tell(target, 0)
+    tell(target, find(CommandQueue, queue).ordinal)
 
 
 @entry
 def zeCommandQueueGetIndex(queue: int, target: int) -> None:
-    tell(target, find(CommandQueue, queue).index)
+    find(CommandQueue, queue)
+    tell(target, 0)
 
 
 @entry
@@ -113,17 +115,17 @@ def zeCommandListCreate(context: int, device: int, desc: int, target: int) -> No
     own, chosen = context_device(context, device)
     given = structure(ze_command_list_desc_t, desc, ze.ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC)
     extensions(desc)
-    flags(given.flags, _LIST_FLAGS)
-    need(target)
-    require(not given.commandQueueGroupOrdinal, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "there is one group of queues")
-    host.write_size(target, CommandList(own, chosen, given.flags).handle)
+    need(target)  # All flags are hints; programs also give some that nobody knows, as on Intel's driver.
+    _check_group(chosen, given.commandQueueGroupOrdinal)
+    made = CommandList(own, chosen, given.flags, ordinal=given.commandQueueGroupOrdinal)
+    host.write_size(target, made.handle)
 
 
 @entry
 def zeCommandListCreateImmediate(context: int, device: int, desc: int, target: int) -> None:
-    queue, ordinal = _queue(context, device, desc)
+    queue = _queue(context, device, desc)
     need(target)
-    made = CommandList(queue.context, queue.core.device, queue=queue, ordinal=ordinal)
+    made = CommandList(queue.context, queue.core.device, queue=queue, ordinal=queue.ordinal)
     host.write_size(target, made.handle)
 
 
@@ -165,7 +167,7 @@ def zeCommandListImmediateAppendCommandListsExp(
     queue = _immediate(command_list)
     given = find_all(CommandList, lists, count)
     states, event = awaited(wait_count, waits), find(ZeEvent, signal) if signal else None
-    _check_closed(given)
+    _check_closed(given, queue.ordinal)
     if states:
         append_to(own, Operation(cl.CL_COMMAND_MARKER, _nothing), states, None)
     for one in given:
@@ -204,7 +206,8 @@ def zeCommandListIsImmediate(command_list: int, target: int) -> None:
 
 @entry
 def zeCommandListImmediateGetIndex(command_list: int, target: int) -> None:
-    tell(target, _immediate(command_list).index)
+    _immediate(command_list)
+    tell(target, 0)
 
 
 @entry

@@ -27,6 +27,8 @@ _HOST_FLAGS = (
     ze.ZE_HOST_MEM_ALLOC_FLAG_BIAS_CACHED | ze.ZE_HOST_MEM_ALLOC_FLAG_BIAS_UNCACHED
     | ze.ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED | ze.ZE_HOST_MEM_ALLOC_FLAG_BIAS_INITIAL_PLACEMENT
 )  # fmt: skip
+_ADDRESSES = 1 << 47
+"""Bytes that a process has addresses for."""
 _KINDS = {
     cl.CL_MEM_TYPE_HOST_INTEL: ze.ZE_MEMORY_TYPE_HOST, cl.CL_MEM_TYPE_DEVICE_INTEL: ze.ZE_MEMORY_TYPE_DEVICE,
     cl.CL_MEM_TYPE_SHARED_INTEL: ze.ZE_MEMORY_TYPE_SHARED,
@@ -49,9 +51,10 @@ def _allocate(context: Context, device: Device | None, size: int, alignment: int
     need(target)
     largest = max(d.maximum_allocation for d in context.devices)
     require(0 < size <= largest, ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, f"{size} bytes; there are 1 to {largest}")
-    power = not alignment & (alignment - 1) and alignment <= svm.LARGEST_ALIGNMENT
-    require(power, ze.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, f"an alignment of {alignment}")
-    made = svm.allocate(context, size, alignment, kind, 0, device)
+    known = alignment <= svm.LARGEST_ALIGNMENT
+    require(known, ze.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, f"an alignment of {alignment}")
+    power = 1 << max(alignment - 1, 0).bit_length()  # Intel's driver refuses no other numbers.
+    made = svm.allocate(context, size, power, kind, 0, device)
     if made is None:
         raise CallError(ze.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, "the system has no memory left")
     host.write_size(target, made.address)
@@ -139,4 +142,6 @@ def zeMemGetPitchFor2dImage(context: int, device: int, width: int, height: int, 
     context_device(context, device)
     need(pitch)
     require(width and height and element, ze.ZE_RESULT_ERROR_INVALID_SIZE, "a size is 0")
+    small = width * element * height < _ADDRESSES
+    require(small, ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, f"{height} rows of {width} elements of {element} bytes")
     host.write_size(pitch, width * element)
