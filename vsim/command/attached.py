@@ -13,7 +13,7 @@ import termios
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TextIO
+from typing import Literal, TextIO
 
 from visakit.diagnostics import VisaError, render_human
 from vsim.command.debugger import PROMPT, Scripts, run_scripts
@@ -108,20 +108,28 @@ def _terminal(held: ExitStack) -> Terminal | None:
         held.enter_context(_without(typed.fileno(), termios.ISIG))
     except (OSError, termios.error):
         return None
-    return Terminal(typed, shown)
+    return Terminal(typed, shown, [])
 
 
-def _open(mode: str) -> TextIO:
+def _open(mode: Literal["r", "w"]) -> TextIO:
     return open(TERMINAL, mode, encoding="utf-8", errors="replace")
 
 
 def _prompt(console: Console, terminal: Terminal) -> None:
     """Run what is typed, up to ``quit`` or the end of the input."""
     for text in typed_lines(console, PROMPT, terminal):
-        with _interrupts(console.session, terminal.typed.fileno()):
-            console.run(text)
+        _run(console, text, terminal)
+        while not console.has_ended and terminal.ahead and "\n" in terminal.ahead[0]:
+            line, _, terminal.ahead[0] = terminal.ahead[0].partition("\n")
+            console.write(PROMPT + line)
+            _run(console, line, terminal)
         if console.has_ended:
             return
+
+
+def _run(console: Console, text: str, terminal: Terminal) -> None:
+    with _interrupts(console.session, terminal):
+        console.run(text)
 
 
 @contextmanager
@@ -138,16 +146,18 @@ def _without(terminal: int, bits: int) -> Iterator[None]:
 
 
 @contextmanager
-def _interrupts(session: Session, terminal: int) -> Iterator[None]:
-    """The key of an interrupt stops the launch. The signal would end the program."""
-    has_ended = threading.Event()
+def _interrupts(session: Session, terminal: Terminal) -> Iterator[None]:
+    """The key of an interrupt stops the launch (the signal would end the program); other keys are for the prompt."""
+    has_ended, number, keys = threading.Event(), terminal.typed.fileno(), bytearray()
 
     def look() -> None:
         while not has_ended.is_set():
-            if select.select([terminal], [], [], _LOOK)[0] and _INTERRUPT in os.read(terminal, 64):
-                session.execution.interrupt = True
+            if select.select([number], [], [], _LOOK)[0]:
+                found = os.read(number, 64)
+                session.execution.interrupt |= _INTERRUPT in found
+                keys.extend(found)
 
-    with _without(terminal, termios.ICANON | termios.ECHO):
+    with _without(number, termios.ICANON | termios.ECHO):
         looking = threading.Thread(target=look, daemon=True)
         looking.start()
         try:
@@ -155,3 +165,6 @@ def _interrupts(session: Session, terminal: int) -> Iterator[None]:
         finally:
             has_ended.set()
             looking.join()
+    text = keys.decode("utf-8", "replace").replace("\r", "\n")
+    before = terminal.ahead.pop() if terminal.ahead else ""
+    terminal.ahead.append(before + "".join(c for c in text if c.isprintable() or c == "\n"))

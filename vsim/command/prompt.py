@@ -10,10 +10,11 @@ from vsim.debug.console import Console
 
 
 class Terminal(NamedTuple):
-    """A terminal that is not standard input and output: what is typed, and what is shown."""
+    """A terminal that is not standard input and output: what is typed, what is shown, what was typed ahead."""
 
     typed: TextIO
     shown: TextIO
+    ahead: list[str]
 
 
 def typed_lines(console: Console, prompt: str, terminal: Terminal | None = None) -> Iterator[str]:
@@ -30,11 +31,16 @@ def typed_lines(console: Console, prompt: str, terminal: Terminal | None = None)
 
 def _lines_of(terminal: Terminal, prompt: str) -> Iterator[str]:
     while True:
-        print(prompt, end="", file=terminal.shown, flush=True)
+        ahead = _ahead(terminal)
+        print(prompt + ahead, end="", file=terminal.shown, flush=True)
         line = terminal.typed.readline()
         if not line:
             return
-        yield line
+        yield ahead + line
+
+
+def _ahead(terminal: Terminal | None) -> str:
+    return terminal.ahead.pop() if terminal is not None and terminal.ahead else ""
 
 
 def _plain_lines(prompt: str) -> Iterator[str]:
@@ -76,7 +82,8 @@ def _lines_of_toolkit(console: Console, prompt: str, terminal: Terminal | None) 
     )
     while True:
         try:
-            yield session.prompt(prompt, in_thread=terminal is not None)  # The thread may have a loop of its own.
+            # The thread of a program may have a loop of its own.
+            yield session.prompt(prompt, default=_ahead(terminal), in_thread=terminal is not None)
         except KeyboardInterrupt:
             continue
         except EOFError:
