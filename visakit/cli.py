@@ -30,11 +30,12 @@ from visakit.commands.command import (
 from visakit.debug_cli import dap_app, debug_app
 from visakit.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageError, did_you_mean
 from visakit.file_kinds import HEAD_BYTES, kind_of
-from visakit.files import make_directory, open_regular
+from visakit.files import make_directory, open_regular, read_text
 from visakit.language.platforms import PLATFORMS, find
 from visakit.runtime.settings import (
     CHECK_LIMIT_SETTING,
     CHECK_SETTING,
+    DEBUG_SETTING,
     ENGINE_SETTING,
     PLATFORM_SETTING,
     SCHEDULE_SETTING,
@@ -42,11 +43,13 @@ from visakit.runtime.settings import (
     TEXTS_SETTING,
     THREADS_SETTING,
     TRACE_SETTING,
+    DebugRequest,
 )
+from visakit.usage import whole_number
 from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
 from vsim.checks.selection import CheckOptions
 
-EXECUTION, INSTALLATION = "Execution", "Installation"
+EXECUTION, DEBUGGER, INSTALLATION = "Execution", "The debugger", "Installation"
 
 
 def _device(value: str) -> str:
@@ -76,6 +79,15 @@ def _order(value: str) -> str:
     except LaunchError as error:
         raise typer.BadParameter(error.diagnostics[0].message) from None
     return value
+
+
+def _debug_request(value: str) -> DebugRequest:
+    """The launch that is debugged."""
+    kernel, _, number = value.partition(":")
+    count = whole_number(number or "1")
+    if not kernel or not count or (":" in value and not number):
+        raise typer.BadParameter(f"a kernel's name, or KERNEL:N with N from 1 on, is expected, found '{value}'")
+    return DebugRequest(kernel, count)
 
 
 def _program(value: str) -> str:
@@ -128,6 +140,19 @@ def exec_app(
     guard: GuardOption = False,
     check_limit: LimitOption = None,
     suppressions: SuppressionsOption = None,
+    debug: Annotated[
+        DebugRequest | None,
+        option(
+            "--debug", "KERNEL[:N]", "Debug the first launch of a kernel, or the N-th.", DEBUGGER, parser=_debug_request
+        ),
+    ] = None,
+    scripts: Annotated[
+        list[str] | None, option("-x", "FILE", "Run the debugger's commands of a file.", DEBUGGER)
+    ] = None,
+    commands: Annotated[
+        list[str] | None, option("--command", "TEXT", "Run a command of the debugger, behind the files.", DEBUGGER)
+    ] = None,
+    batch: Annotated[bool, flag("--batch", "End the program behind them; 1 if one was wrong.", DEBUGGER)] = False,
     error_format: ErrorFormat = "human",
     as_json: Json = False,
     explain: Explain = None,
@@ -144,6 +169,7 @@ def exec_app(
         make_directory(keep_texts)
         chosen[TEXTS_SETTING] = os.path.abspath(keep_texts)
     chosen |= _checks(CheckOptions(check, guard, check_limit, suppressions))
+    chosen |= _debugger(debug, scripts or [], commands or [], batch)
     settings |= {name: str(value) for name, value in chosen.items() if value is not None}
     _replace_process([program, *(arguments or [])], os.environ | settings)
     return 0
@@ -160,6 +186,25 @@ def _checks(wanted: CheckOptions) -> dict[str, str | int | None]:
         return {}
     known = wanted.suppressions and os.path.abspath(wanted.suppressions)
     return {CHECK_SETTING: wanted.names, CHECK_LIMIT_SETTING: wanted.limit, SUPPRESSIONS_SETTING: known}
+
+
+def _debugger(
+    wanted: DebugRequest | None, files: Sequence[str], commands: Sequence[str], is_batch: bool
+) -> dict[str, str | None]:
+    """The setting of the debugger.
+
+    Raises:
+        UsageError: there are scripts and no debugger.
+        FileError: a script cannot be read.
+    """
+    if wanted is None:
+        if files or commands or is_batch:
+            raise UsageError("-x, --command and --batch are the debugger's: --debug KERNEL chooses a launch")
+        return {}
+    for path in files:
+        read_text(path)
+    request = wanted._replace(files=[os.path.abspath(f) for f in files], commands=commands, is_batch=is_batch)
+    return {DEBUG_SETTING: json.dumps(request._asdict())}
 
 
 def _absolute(path: str) -> str:

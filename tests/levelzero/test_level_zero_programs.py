@@ -69,6 +69,19 @@ def test_a_program_in_c_runs_unchanged(program, spirv, tmp_path, layer):
 
 
 @needs_all
+def test_launches_and_faults_stop_in_the_debugger(program, spirv):
+    """What ``continue`` at the end gives the program is what it gets without a debugger."""
+    words = ["--platform", "tgllp", "--command", "continue", "--command", "continue", "--batch"]
+    done = run(program, spirv, 0, "run", options=[*words, "--debug", "scale:2"])
+    assert (done.returncode, done.stdout) == (0, "tgllp: Xe-LP (Tiger Lake), simulated\nequal\n")
+    assert done.stderr.startswith("launch 2 of 'scale' begins\n") and "The launch of 'scale' has ended" in done.stderr
+    done = run(program, spirv, 0, "fault", options=[*words, "--debug", "scale"])
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (4, "the event: 0x70000001")
+    shown, reported = done.stderr.split("'continue' reports the fault to the program\n")
+    assert all("access of 4 bytes outside 'x', which has 4000 bytes" in text for text in (shown, reported))
+
+
+@needs_all
 def test_a_fault_is_reported_and_the_device_is_lost(program, spirv):
     done = run(program, spirv, 0, "fault", options=["--platform", "tgllp"])
     assert (done.returncode, done.stdout.splitlines()[-1]) == (4, "the event: 0x70000001")

@@ -20,6 +20,7 @@ from visakit.diagnostics import Diagnostic, VisaError, printable, render
 from visakit.file_kinds import BITCODE, SPIRV
 from visakit.objects.zebin import OPTION
 from visakit.runtime.device import Device, compiler
+from visakit.runtime.settings import debug_request
 
 ARGUMENT_INFORMATION = "-cl-kernel-arg-info"
 UNKNOWN_OPTIONS = "Unrecognized build options"
@@ -46,15 +47,22 @@ def log_of(items: Sequence[Diagnostic]) -> str:
 def whole_program(name: str, source: bytes, device: Device, options: str) -> Made:
     """A zebin of OpenCL C or SPIR-V."""
     try:
-        words = f"{absolute_includes(options)} {ARGUMENT_INFORMATION}"
+        words = f"{absolute_includes(_with_lines(options, source))} {ARGUMENT_INFORMATION}"
         made = compile_source(name, source, device.model.device, words, None)
     except VisaError as error:
         return Made(b"", log_of(error.diagnostics))
     return Made(made.zebin, log_of(made.warnings))
 
 
+def _with_lines(options: str, source: bytes) -> str:
+    """Options that keep the lines of a source in OpenCL C, if a launch is debugged."""
+    is_wanted = debug_request() is not None and not source.startswith(SPIRV) and "-g" not in options.split()
+    return f"{options} -g".strip() if is_wanted else options
+
+
 def object_of(name: str, source: bytes, device: Device, options: str, headers: Mapping[str, bytes]) -> Made:
     """SPIR-V of OpenCL C, with headers that are given as texts."""
+    options = _with_lines(options, source)
     try:
         behind = dependencies(source, options, [headers, os.getcwd()])
     except VisaError as error:

@@ -135,7 +135,13 @@ def print_text(text: str) -> None:
         library = ctypes.CDLL(None)
         stream = ctypes.c_void_p.in_dll(library, "stdout")
         library.fwrite(data, ctypes.c_size_t(1), ctypes.c_size_t(len(data)), stream)
-        library.fflush(stream)
+        flush()
+
+
+def flush() -> None:
+    """Write what C's standard output still holds."""
+    library = ctypes.CDLL(None)
+    library.fflush(ctypes.c_void_p.in_dll(library, "stdout"))
 
 
 def pack_sizes(values: Sequence[int]) -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.diagnostics import Label, SimulationError, Span, VisaError
 from visakit.objects.yaml_lines import Tree
-from visakit.runtime import cl, ending, host, svm
+from visakit.runtime import cl, debugging, ending, host, svm
 from visakit.runtime.context import say
 from visakit.runtime.device import Device
 from visakit.runtime.errors import CallError, first_message, require
@@ -301,6 +301,9 @@ class Kernel(ApiObject):
     ) -> LaunchResult:
         """Run it, and look for races with launches that nothing orders with this one."""
         order = self.program.context.order
+        if debugging.begins(self.name):
+            with ending.watched():
+                return debugging.debugged(program, self._launch(sizes, given))
         if order is None or turn is None:
             with ending.watched():
                 return program.execute(self._dispatch(program, sizes, given), engine(), thread_count())
@@ -311,6 +314,9 @@ class Kernel(ApiObject):
                 result = program.execute(dispatch, engine(), thread_count())
             order.ended(turn, dispatch, given)
             return result
+
+    def _launch(self, sizes: Sizes, given: Sequence[HeldArgument]) -> Launch:
+        return Launch(self.name, *sizes, [g.argument for g in given])
 
     def _dispatch(self, program: SimulatedProgram, sizes: Sizes, given: Sequence[HeldArgument]) -> Dispatch:
         """The input of an engine: that of the last launch, with new numbers, if this one has the same memory."""
@@ -326,8 +332,7 @@ class Kernel(ApiObject):
                 if made is not None:
                     self.last = last._replace(arguments=arguments, dispatch=made)
                     return made
-            global_size, local_size, offset = sizes
-            check, launch = checks(), Launch(self.name, global_size, local_size, offset, arguments)
+            check, launch = checks(), self._launch(sizes, given)
             made = program.bind(launch, schedule(), check=check or "")
             kept = can_repeat(made) and check is None
             self.last = RepeatableLaunch(program, sizes, arguments, made, program.memory.changes) if kept else None

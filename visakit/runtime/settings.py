@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.diagnostics import LaunchError, VisaError
 from visakit.usage import whole_number
@@ -28,6 +30,28 @@ CHECK_LIMIT_SETTING = "VISAKIT_CHECK_LIMIT"
 """How many findings of a kernel's run are shown."""
 SUPPRESSIONS_SETTING = "VISAKIT_CHECK_SUPPRESSIONS"
 """The file of suppressions."""
+DEBUG_SETTING = "VISAKIT_DEBUG"
+"""The launch that is debugged, in JSON: the fields of :class:`DebugRequest`."""
+
+
+class DebugRequest(NamedTuple):
+    """The launch that is debugged: the ``number``-th of a kernel; scripts as of ``visakit debug``."""
+
+    kernel: str
+    number: int = 1
+    files: Sequence[str] = ()
+    commands: Sequence[str] = ()
+    is_batch: bool = False
+
+
+@cache
+def debug_request() -> DebugRequest | None:
+    """The launch that is debugged; None if there is none."""
+    wanted = os.environ.get(DEBUG_SETTING)
+    try:
+        return DebugRequest(**json.loads(wanted)) if wanted else None
+    except (TypeError, ValueError):
+        return None
 
 
 @cache

@@ -105,10 +105,7 @@ def debug(session: DebugSession, scripts: Scripts) -> int:
     is_prompt = is_terminal(sys.stdin)
     console = Console(session, _say, is_terminal(sys.stdout) and "NO_COLOR" not in os.environ, say)
     with interrupts(lambda: session.execution.halt()):
-        for path in scripts.files:
-            if not _run_script(console, read_text(path).splitlines(), path):
-                return 1
-        if scripts.commands and not _run_script(console, scripts.commands, "--command"):
+        if not run_scripts(console, scripts):
             return 1
         if not scripts.is_batch and not console.has_ended:
             for text in _lines(console, is_prompt):
@@ -120,15 +117,23 @@ def debug(session: DebugSession, scripts: Scripts) -> int:
     return int(console.failed and not is_prompt)
 
 
-def _run_script(console: Console, lines: Sequence[str], name: str) -> bool:
-    return console.script(_echoed(lines), name)
+def run_scripts(console: Console, scripts: Scripts) -> bool:
+    """Run scripts; whether all were right.
+
+    Raises:
+        FileError: one cannot be read.
+    """
+    parts = ((path, read_text(path).splitlines()) for path in scripts.files)
+    return all(console.script(_echoed(console, lines), name) for name, lines in parts) and console.script(
+        _echoed(console, scripts.commands), "--command"
+    )
 
 
-def _echoed(lines: Iterable[str]) -> Iterator[str]:
+def _echoed(console: Console, lines: Iterable[str]) -> Iterator[str]:
     """Lines, each shown as if it were typed."""
     for line in lines:
         if line.strip():
-            _say(PROMPT + line.strip())
+            console.write(PROMPT + line.strip())
         yield line
 
 
@@ -143,7 +148,7 @@ def _lines(console: Console, is_prompt: bool) -> Iterator[str]:
 
         yield from typed_lines(console, PROMPT)
         return
-    yield from _echoed(line for line in sys.stdin if line.strip())
+    yield from _echoed(console, (line for line in sys.stdin if line.strip()))
 
 
 @contextmanager

@@ -4,16 +4,43 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import NamedTuple, TextIO
 
 from vsim.debug.console import Console
 
 
-def typed_lines(console: Console, prompt: str) -> Iterator[str]:
-    """Lines that the user types, up to the end of the input."""
+class Terminal(NamedTuple):
+    """A terminal that is not standard input and output: what is typed, what is shown, what was typed ahead."""
+
+    typed: TextIO
+    shown: TextIO
+    ahead: list[str]
+
+
+def typed_lines(console: Console, prompt: str, terminal: Terminal | None = None) -> Iterator[str]:
+    """Lines that the user types, up to the end of the input.
+
+    Args:
+        terminal: where; None for standard input and output.
+    """
     try:
-        yield from _lines_of_toolkit(console, prompt)
+        yield from _lines_of_toolkit(console, prompt, terminal)
     except ImportError:
-        yield from _plain_lines(prompt)
+        yield from _plain_lines(prompt) if terminal is None else _lines_of(terminal, prompt)
+
+
+def _lines_of(terminal: Terminal, prompt: str) -> Iterator[str]:
+    while True:
+        ahead = _ahead(terminal)
+        print(prompt + ahead, end="", file=terminal.shown, flush=True)
+        line = terminal.typed.readline()
+        if not line:
+            return
+        yield ahead + line
+
+
+def _ahead(terminal: Terminal | None) -> str:
+    return terminal.ahead.pop() if terminal is not None and terminal.ahead else ""
 
 
 def _plain_lines(prompt: str) -> Iterator[str]:
@@ -25,11 +52,13 @@ def _plain_lines(prompt: str) -> Iterator[str]:
             return
 
 
-def _lines_of_toolkit(console: Console, prompt: str) -> Iterator[str]:
+def _lines_of_toolkit(console: Console, prompt: str, terminal: Terminal | None) -> Iterator[str]:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import CompleteEvent, Completer, Completion
     from prompt_toolkit.document import Document
     from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+    from prompt_toolkit.input import create_input
+    from prompt_toolkit.output import create_output
 
     class Words(Completer):
         """Commands, names and places."""
@@ -44,11 +73,17 @@ def _lines_of_toolkit(console: Console, prompt: str) -> Iterator[str]:
     if path != "off":
         history = FileHistory(path)
     session: PromptSession[str] = PromptSession(
-        history=history, completer=Words(), complete_while_typing=False, enable_history_search=True
+        history=history,
+        completer=Words(),
+        complete_while_typing=False,
+        enable_history_search=True,
+        input=create_input(terminal.typed) if terminal is not None else None,
+        output=create_output(terminal.shown) if terminal is not None else None,
     )
     while True:
         try:
-            yield session.prompt(prompt)
+            # The thread of a program may have a loop of its own.
+            yield session.prompt(prompt, default=_ahead(terminal), in_thread=terminal is not None)
         except KeyboardInterrupt:
             continue
         except EOFError:

@@ -282,6 +282,6 @@ def echo(console: Console, words: Words) -> None:
     console.write(words.text)
 
 
-@command("quit", "q exit", SUPPORT, "Leave the debugger.")
+@command("quit", "q exit kill", SUPPORT, "Leave the debugger; a program of 'visakit exec' ends.")
 def quit_(console: Console, words: Words) -> None:
     console.has_ended = True
