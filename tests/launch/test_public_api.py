@@ -257,7 +257,7 @@ def test_invalid_native_code_is_a_warning_or_an_error(image, monkeypatch, tmp_pa
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     entry = "define void @group(ptr %ctx, ptr %worker, ptr %variant, i64 %first, i64 %groups) {\n"
     for broken in ("what", entry + "%a = add i64 %b, 1\n%b = add i64 %first, 1\nret void\n}"):
-        monkeypatch.setattr(pipeline, "module", lambda texts, declarations, broken=broken: broken)
+        monkeypatch.setattr(pipeline, "module", lambda *_, broken=broken: broken)
         program = vsim.load(image)
         with pytest.warns(visakit.VisaWarning, match="no valid native code for") as caught:
             data, result = scaled(program)

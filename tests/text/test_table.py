@@ -125,6 +125,8 @@ OTHER_WORDS = {
     "vsim": {*ATOMICS, *LSC_ATOMICS},
     # Instructions of LLVM's IR.
     "vsim/engines/llvm": {"add", "mul", "and", "or", "xor", "shl"},
+    # Events at which the debugger stops.
+    "vsim/debug": {"barrier", "call"},
     # Names of functions of the semantics.
     "vsim/semantics/refused.py": {desc.semantics for desc in FORMS},
 }
