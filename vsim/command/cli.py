@@ -1,6 +1,6 @@
 """The command ``vsim``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -28,7 +28,7 @@ from vsim.command import completion
 from vsim.command.trace_file import TraceOptions
 
 if TYPE_CHECKING:
-    from vsim.command.ctm_images import CtmSettings
+    from vsim.command.numbers import Numbers
     from vsim.program import Program
 
 LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
@@ -81,19 +81,20 @@ def _run_ctm(
     name: str,
     launch: str | None,
     out_dir: str | None,
-    settings: "CtmSettings",
+    settings: "tuple[int, Sequence[str], Numbers, bool, bool, float | None]",
     trace: str | None,
     others: Mapping[str, object],
 ) -> int:
     """Run an image of the CTM target.
 
     Args:
+        settings: the fields of :class:`~vsim.command.ctm_images.CtmSettings`.
         others: what the command line says, by option.
     """
-    from vsim.command.ctm_images import run_ctm_image
+    from vsim.command.ctm_images import CtmSettings, run_ctm_image
 
     refuse({option: value for option, value in others.items() if option not in SHARED_WITH_CTM}, "CTM")
-    return int(run_ctm_image(name, launch, out_dir, settings, trace))
+    return int(run_ctm_image(name, launch, out_dir, CtmSettings(*settings), trace))
 
 
 def _list(program: "Program", as_json: bool) -> int:
@@ -351,7 +352,7 @@ def app(
         others = said | when_run | tracing.only_vector | {
             "--platform": platform, "--max-memory": max_memory, "--save": save, "--visa": visa,
             "--build-options": build_options, "--trace FILE.jsonl": tracing.as_json, "--debug": debug}  # fmt: skip
-        settings = CtmSettings(group or 16, ctm or (), selection.groups, as_json, allow_paths, max_seconds)
+        settings = (group or 16, ctm or (), selection.groups, as_json, allow_paths, max_seconds)
         return _run_ctm(loaded.name, launch, out_dir, settings, trace, others)
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
