@@ -16,7 +16,7 @@ from visakit import waiting
 from visakit.commands import command
 from vsim.command import progress
 from vsim.command.progress import DELAY, ProgressWatch, watch_on_terminal
-from vsim.command.session import Results, Session
+from vsim.command.session import LaunchSession, Results
 from vsim.engines.llvm.host.workers import POOL
 from vsim.launch.dispatch import Groups
 
@@ -156,7 +156,7 @@ def test_a_session_on_a_terminal(terminal, monkeypatch):
     monkeypatch.setattr(progress, "DELAY", 0.0)
     monkeypatch.setattr("sys.stderr", terminal)
     program = vsim.load(ZEBIN)
-    session = Session(program, Results(), output=io.StringIO(), engine="numpy")
+    session = LaunchSession(program, Results(), output=io.StringIO(), engine="numpy")
     states = []
     inner = program.engines._begun
     monkeypatch.setattr(

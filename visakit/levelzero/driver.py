@@ -13,7 +13,7 @@ from visakit.runtime.errors import CallError
 from visakit.runtime.interface import EntryPoint
 from visakit.runtime.objects import cells, note_call
 from visakit.runtime.settings import watches_races
-from visakit.runtime.tracing import Export, Trace, mistake, note_reason, open_trace, traced
+from visakit.runtime.tracing import CallTrace, Export, mistake, note_reason, open_trace, traced
 
 
 def exports(trace: TextIO | None = None) -> dict[str, Export]:
@@ -26,7 +26,7 @@ def exports(trace: TextIO | None = None) -> dict[str, Export]:
     served = served_points()
     made = {point.name: _guarded(point, calls[point.name]) for point in served}
     if trace is not None:
-        lines = Trace(trace)
+        lines = CallTrace(trace)
         made = {point.name: traced(point, made[point.name], lines, ze.STATUS_NAMES) for point in served}
     return made
 

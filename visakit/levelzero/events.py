@@ -11,7 +11,7 @@ from visakit.runtime.context import Context
 from visakit.runtime.device import host_nanoseconds
 from visakit.runtime.errors import CallError, require
 from visakit.runtime.events import CHANGED, wait_within
-from visakit.runtime.objects import ASK, DONE, PENDING, ApiObject, State
+from visakit.runtime.objects import ASK, DONE, PENDING, ApiObject, ApiState
 from visakit.runtime.order import Order, Turn
 from visakit.runtime.queue import Queue, live_queues
 
@@ -59,7 +59,7 @@ class Signal:
     def __init__(
         self,
         status: int = cl.CL_QUEUED,
-        state: State | None = None,
+        state: ApiState | None = None,
         number: int = 0,
         counter: Counter | None = None,
     ) -> None:
@@ -143,7 +143,7 @@ class ZeEvent(ApiObject):
     def __init__(self, context: Context, pool: EventPool | None, scopes: tuple[int, int], counts: int) -> None:
         super().__init__()
         self.context, self.pool, self.scopes, self.counts = context, pool, scopes, counts
-        self.state = Signal(cl.CL_COMPLETE if counts else cl.CL_QUEUED, State(self.handle))
+        self.state = Signal(cl.CL_COMPLETE if counts else cl.CL_QUEUED, ApiState(self.handle))
 
     def is_gone(self) -> None:
         self.state.hide()
@@ -190,7 +190,7 @@ class Fence(ApiObject):
     def __init__(self, context: Context, is_signalled: bool) -> None:
         super().__init__()
         self.context = context
-        self.state = Signal(cl.CL_COMPLETE if is_signalled else cl.CL_QUEUED, State(self.handle))
+        self.state = Signal(cl.CL_COMPLETE if is_signalled else cl.CL_QUEUED, ApiState(self.handle))
 
     def is_gone(self) -> None:
         self.state.hide()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from visakit.levelzero import ze
 from visakit.levelzero.memory import buffer_at
-from visakit.levelzero.modules import Module
+from visakit.levelzero.modules import ApiModule
 from visakit.runtime import host
 from visakit.runtime.errors import require
 from visakit.runtime.kernels import HeldArgument, Kernel, Setting, group_limit, local_bytes
@@ -25,7 +25,7 @@ class ZeKernel(Kernel):
         indirect: kinds of memory that it accesses by pointers in memory; it may access all in any case.
     """
 
-    def __init__(self, module: Module, name: str) -> None:
+    def __init__(self, module: ApiModule, name: str) -> None:
         super().__init__(module.program, name)
         self.module, self.device = module, module.device
         required = self.signatures[self.device].required_size

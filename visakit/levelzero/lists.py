@@ -13,7 +13,7 @@ from visakit.runtime.context import Context
 from visakit.runtime.device import Device
 from visakit.runtime.errors import require
 from visakit.runtime.events import CHANGED
-from visakit.runtime.objects import ASK, DONE, ApiObject, State
+from visakit.runtime.objects import ASK, DONE, ApiObject, ApiState
 from visakit.runtime.queue import Queue
 from visakit.runtime.transfers import CommandAccesses
 
@@ -21,7 +21,7 @@ Work = Callable[[Queue], None]
 """Is done in a queue."""
 
 
-class Operation(NamedTuple):
+class ListOperation(NamedTuple):
     """A command of a list.
 
     Attributes:
@@ -67,11 +67,11 @@ class CommandList(ApiObject):
     title = "command list"
 
     def __init__(
-        self, context: Context, device: Device, flags: int = 0, queue: CommandQueue | None = None, ordinal: int = 0
+        self, context: Context, device: Device, flags: int = 0, queue: ListQueue | None = None, ordinal: int = 0
     ) -> None:
         super().__init__()
         self.context, self.device, self.flags, self.queue, self.ordinal = context, device, flags, queue, ordinal
-        self.operations: list[Operation] = []
+        self.operations: list[ListOperation] = []
         self.is_closed = False
         if queue is not None:
             queue.tell(self)
@@ -80,7 +80,7 @@ class CommandList(ApiObject):
         if self.queue is not None:
             self.queue.is_gone()
 
-    def append(self, operation: Operation) -> None:
+    def append(self, operation: ListOperation) -> None:
         """Take a command.
 
         Raises:
@@ -101,7 +101,7 @@ class CommandList(ApiObject):
             operation.submit(queue)
 
 
-class CommandQueue(ApiObject):
+class ListQueue(ApiObject):
     """A queue, or that of an immediate list.
 
     Attributes:
@@ -123,7 +123,7 @@ class CommandQueue(ApiObject):
 
     def tell(self, other: ApiObject) -> None:
         """Let an object of the program show the state of the queue to C."""
-        state = State(other.handle)
+        state = ApiState(other.handle)
         state.set(DONE)
         self.core.states.append(state)
 

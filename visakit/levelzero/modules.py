@@ -51,7 +51,7 @@ class BuildLog(ApiObject):
 
 
 @dataclass
-class Part:
+class ModulePart:
     """An input of a module.
 
     Attributes:
@@ -75,7 +75,7 @@ class Part:
         return module
 
 
-class Module(ApiObject):
+class ApiModule(ApiObject):
     """A module.
 
     Attributes:
@@ -86,7 +86,7 @@ class Module(ApiObject):
     invalid = ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
     title = "module"
 
-    def __init__(self, context: Context, device: Device, parts: Sequence[Part], is_native: bool) -> None:
+    def __init__(self, context: Context, device: Device, parts: Sequence[ModulePart], is_native: bool) -> None:
         super().__init__()
         self.context, self.device = context, device
         self.options = parts[0].options
@@ -130,7 +130,7 @@ class Module(ApiObject):
             one.release()  # This list holds it.
         return link(self.context, [self.device], objects, self.options)
 
-    def link(self, others: Sequence[Module]) -> str:
+    def link(self, others: Sequence[ApiModule]) -> str:
         """Link functions and data that other modules export, if it imports them; gives the log.
 
         Raises:
@@ -146,7 +146,7 @@ class Module(ApiObject):
             self.program.release()
             self.program = made
         else:
-            raise LinkError(log)
+            raise ModuleLinkError(log)
         return log
 
     @property
@@ -170,7 +170,7 @@ class Module(ApiObject):
         return (loaded.image.address_of(name) or 0) if loaded is not None else 0
 
 
-class LinkError(CallError):
+class ModuleLinkError(CallError):
     """Modules cannot be linked."""
 
     def __init__(self, log: str) -> None:

@@ -11,7 +11,7 @@ from visakit.runtime import cl, host
 from visakit.runtime.errors import CallError, PartialSuccess
 from visakit.runtime.interface import EntryPoint
 from visakit.runtime.objects import note_call
-from visakit.runtime.tracing import Export, Trace, mistake, note_reason, open_trace, traced
+from visakit.runtime.tracing import CallTrace, Export, mistake, note_reason, open_trace, traced
 
 
 def exports(trace: TextIO | None = None) -> dict[str, Export]:
@@ -24,7 +24,7 @@ def exports(trace: TextIO | None = None) -> dict[str, Export]:
     served = served_points()
     made = {point.name: _guarded(point, calls[point.name]) for point in served}
     if trace is not None:
-        lines = Trace(trace)
+        lines = CallTrace(trace)
         made = {point.name: traced(point, made[point.name], lines, cl.STATUS_NAMES) for point in served}
     return made
 

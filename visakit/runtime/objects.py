@@ -80,7 +80,7 @@ _FUTEX, _WAKE_ALL = 202, 129
 """The system's call for threads that wait on a word, and its operation (x86-64)."""
 
 
-class State:
+class ApiState:
     """The state of an object as C sees it, so that threads wait without Python's lock."""
 
     def __init__(self, handle: int) -> None:

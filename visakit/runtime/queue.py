@@ -15,7 +15,7 @@ from visakit.runtime.context import Context
 from visakit.runtime.device import Device, host_nanoseconds
 from visakit.runtime.errors import CallError, interrupted
 from visakit.runtime.events import CHANGED, RUNNING, Awaited, CommandQueue, Event, failed, has_ended, wait_within
-from visakit.runtime.objects import ASK, DONE, PENDING, State
+from visakit.runtime.objects import ASK, DONE, PENDING, ApiState
 from visakit.runtime.order import Turn
 from vsim.engines.llvm.host import shutdown
 
@@ -62,7 +62,7 @@ class Queue(CommandQueue):
         self.running: Command | None = None
         self.failure = 0
         self.has_thread = self.runs_at_once = False
-        self.states: list[State] = []
+        self.states: list[ApiState] = []
         self.order = context.order.queue(self.is_in_order) if context.order is not None else None
         context.queues.add(self)
         _QUEUES.add(self)

@@ -43,7 +43,7 @@ def mistake(name: str, error: BaseException) -> int:
     return cl.CL_OUT_OF_HOST_MEMORY
 
 
-class Trace:
+class CallTrace:
     """Where lines go, until that fails; the program's calls do not."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -66,7 +66,7 @@ class Trace:
             say(f"visakit: {name}: {getattr(error, 'strerror', None) or error}; calls are not traced any more")
 
 
-def traced(point: EntryPoint, function: Export, trace: Trace, names: Mapping[int, str]) -> Export:
+def traced(point: EntryPoint, function: Export, trace: CallTrace, names: Mapping[int, str]) -> Export:
     """A call that is traced: parameters, result, reason of a refusal, duration.
 
     Args:

@@ -16,9 +16,9 @@ from visakit.waiting import is_terminal
 from vsim.checks.selection import Wanted
 from vsim.command import driver
 from vsim.command.driver import CommandLine
-from vsim.command.session import Results, Session
+from vsim.command.session import LaunchSession, Results
 from vsim.debug.console import Console
-from vsim.debug.session import Session as DebugSession
+from vsim.debug.session import Session
 from vsim.launch.launch import Launch
 from vsim.launch.options import LaunchOptions
 from vsim.program import Program
@@ -35,7 +35,7 @@ class Scripts(NamedTuple):
     is_batch: bool = False
 
 
-class _Launches(Session):
+class _Launches(LaunchSession):
     """Notes the launches of a command line, and runs none."""
 
     def __init__(self, program: Program, allow_paths: bool) -> None:
@@ -71,7 +71,7 @@ def debugged(
     schedule: str | None = None,
     check: Wanted = "",
     engine: str = "auto",
-) -> DebugSession:
+) -> Session:
     """A debugging session for the launches of a command line.
 
     Raises:
@@ -80,7 +80,7 @@ def debugged(
     program = Program(linked(loaded))
     program.memory.limit = driver.machine_memory()
     launches = launches_of(program, loaded.name, line, allow_paths)
-    return DebugSession(program, launches, schedule=schedule, check=check, engine=engine)
+    return Session(program, launches, schedule=schedule, check=check, engine=engine)
 
 
 def debug_command_line(
@@ -93,10 +93,10 @@ def debug_command_line(
     """
     launches, schedule = launches_of(program, name, line, allow_paths), options.get("schedule")
     engine, check = options.get("engine", "auto"), options.get("check", "")
-    return debug(DebugSession(program, launches, schedule=schedule, check=check, engine=engine), Scripts())
+    return debug(Session(program, launches, schedule=schedule, check=check, engine=engine), Scripts())
 
 
-def debug(session: DebugSession, scripts: Scripts) -> int:
+def debug(session: Session, scripts: Scripts) -> int:
     """Debug: run scripts, then lines from standard input unless it is a batch; 1 if a script was wrong.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from visakit.diagnostics import UsageError
 from visakit.usage import check_platform
-from vsim.command.session import Results, Session
+from vsim.command.session import LaunchSession, Results
 from vsim.command.trace_file import TraceOptions, with_trace
 from vsim.launch.options import LaunchOptions
 from vsim.program import Program
@@ -38,7 +38,7 @@ def open_session(
     allow_paths: bool,
     options: LaunchOptions,
     max_memory: int | None,
-) -> Session:
+) -> LaunchSession:
     """A session for an image or a zebin, on the cluster at the address ``workers`` if there is one.
 
     Args:
@@ -53,14 +53,14 @@ def open_session(
     program = Program(linked(loaded))
     program.memory.limit = max_memory or machine_memory()
     if not workers:
-        return Session(program, results, output=sys.stdout, allow_paths=allow_paths, **options)
+        return LaunchSession(program, results, output=sys.stdout, allow_paths=allow_paths, **options)
     from vsim.cluster.cluster import Cluster
 
     whole = program.image.to_bytes() if is_compiled(data) else data
     parts = options.copy()
     parts.pop("profile", None)  # The parts of a launch on a cluster do not keep one.
     cluster = Cluster(program, whole, workers, **parts)
-    return Session(program, results, cluster, output=sys.stdout, allow_paths=allow_paths, **options)
+    return LaunchSession(program, results, cluster, output=sys.stdout, allow_paths=allow_paths, **options)
 
 
 def wanted_checks(wanted: CheckOptions, workers: str | None) -> LaunchOptions:
@@ -139,7 +139,7 @@ class CommandLine(NamedTuple):
     absolute: float | None = None
 
 
-def run_launches(session: Session, image: str, line: CommandLine) -> None:
+def run_launches(session: LaunchSession, image: str, line: CommandLine) -> None:
     """Run the launches of a command line: a capture, one launch, a launch file, or the launches in the image.
 
     Raises:
@@ -165,7 +165,9 @@ def run_launches(session: Session, image: str, line: CommandLine) -> None:
     session.check_found()
 
 
-def run_traced(session: Session, image: str, line: CommandLine, tracing: TraceOptions, selection: Selection) -> bool:
+def run_traced(
+    session: LaunchSession, image: str, line: CommandLine, tracing: TraceOptions, selection: Selection
+) -> bool:
     """Run the launches of a command line, and report; whether a result differs from the expected one.
 
     Args:
@@ -191,7 +193,7 @@ def run_traced(session: Session, image: str, line: CommandLine, tracing: TraceOp
     return with_trace(tracing.file, run, session.read)
 
 
-def write_launch(session: Session, path: str, line: CommandLine) -> int:
+def write_launch(session: LaunchSession, path: str, line: CommandLine) -> int:
     """Write the command line's launch as a launch file; without a kernel's name, one launch of each kernel.
 
     Raises:

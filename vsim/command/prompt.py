@@ -60,7 +60,7 @@ def _lines_of_toolkit(console: Console, prompt: str, terminal: Terminal | None) 
     from prompt_toolkit.input import create_input
     from prompt_toolkit.output import create_output
 
-    class Words(Completer):
+    class PromptWords(Completer):
         """Commands, names and places."""
 
         def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
@@ -74,7 +74,7 @@ def _lines_of_toolkit(console: Console, prompt: str, terminal: Terminal | None) 
         history = FileHistory(path)
     session: PromptSession[str] = PromptSession(
         history=history,
-        completer=Words(),
+        completer=PromptWords(),
         complete_while_typing=False,
         enable_history_search=True,
         input=create_input(terminal.typed) if terminal is not None else None,

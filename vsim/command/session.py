@@ -45,7 +45,7 @@ class Results(NamedTuple):
     capture: CaptureWriter | None = None
 
 
-class Session:
+class LaunchSession:
     """Runs launches of a program and remembers what came out.
 
     Args:

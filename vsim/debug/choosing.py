@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from visakit.usage import whole_number
-from vsim.debug.console import Console, Words, command
+from vsim.debug.console import CommandWords, Console, command
 from vsim.debug.looking import THREADS, where
 from vsim.debug.threads import Focus, parse_threads
 
 
 @command("backtrace", "bt where", THREADS, "Show the functions and subroutines that the lane in focus is in.")
-def backtrace(console: Console, words: Words) -> None:
+def backtrace(console: Console, words: CommandWords) -> None:
     session = console.session
     frames = session.frames()
     if not frames:
@@ -26,7 +26,7 @@ def backtrace(console: Console, words: Words) -> None:
         console.write(f"{mark}#{number}  {name} ({where(session.places, frame.spot)})  {text}")
 
 
-def _select_frame(console: Console, number: int, words: Words) -> None:
+def _select_frame(console: Console, number: int, words: CommandWords) -> None:
     count = len(console.session.frames())
     if not 0 <= number < count:
         raise words.problem(
@@ -37,17 +37,17 @@ def _select_frame(console: Console, number: int, words: Words) -> None:
 
 
 @command("frame [NUMBER]", "f", THREADS, "Choose the function whose variables are meant.")
-def frame(console: Console, words: Words) -> None:
+def frame(console: Console, words: CommandWords) -> None:
     _select_frame(console, words.number(console.session.frame_number), words)
 
 
 @command("up [COUNT]", "", THREADS, "Choose the caller.", None, True)
-def up(console: Console, words: Words) -> None:
+def up(console: Console, words: CommandWords) -> None:
     _select_frame(console, console.session.frame_number + words.number(1), words)
 
 
 @command("down [COUNT]", "", THREADS, "Choose the called function.", None, True)
-def down(console: Console, words: Words) -> None:
+def down(console: Console, words: CommandWords) -> None:
     _select_frame(console, console.session.frame_number - words.number(1), words)
 
 
@@ -55,7 +55,7 @@ def down(console: Console, words: Words) -> None:
     "thread [GROUP.THREAD:LANE] | apply THREADS COMMAND", "lane", THREADS,
     "Choose the lane that commands are about, as 1.2:3, 2 or :5; 'apply' runs a command for each thread, as 1.*.",
 )  # fmt: skip
-def thread(console: Console, words: Words) -> None:
+def thread(console: Console, words: CommandWords) -> None:
     session = console.session
     first, _, rest = words.text.partition(" ")
     if first == "apply":
@@ -75,7 +75,7 @@ def thread(console: Console, words: Words) -> None:
     console.show_frame()
 
 
-def _apply(console: Console, words: Words, rest: str) -> None:
+def _apply(console: Console, words: CommandWords, rest: str) -> None:
     session = console.session
     text, _, line = rest.partition(" ")
     if not line.strip():

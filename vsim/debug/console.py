@@ -22,7 +22,7 @@ MAXIMUM_DEPTH = 16
 """Scripts that scripts run."""
 
 
-class Words(NamedTuple):
+class CommandWords(NamedTuple):
     """What follows a command.
 
     Attributes:
@@ -65,11 +65,11 @@ class Words(NamedTuple):
         return int(self.text)
 
 
-Run = Callable[["Console", Words], None]
+Run = Callable[["Console", CommandWords], None]
 Complete = Callable[["Console", str], Iterable[str]]
 
 
-class Command(NamedTuple):
+class ConsoleCommand(NamedTuple):
     """A command.
 
     Attributes:
@@ -91,7 +91,7 @@ class Command(NamedTuple):
     repeats: bool
 
 
-TABLE: dict[str, Command] = {}
+TABLE: dict[str, ConsoleCommand] = {}
 """Commands by name."""
 R = TypeVar("R", bound=Run)
 
@@ -103,13 +103,13 @@ def command(
     name = re.split(r"[\s\[]", usage, maxsplit=1)[0]
 
     def enter(run: R) -> R:
-        TABLE[name] = Command(name, tuple(aliases.split()), usage, summary, topic, run, complete, repeats)
+        TABLE[name] = ConsoleCommand(name, tuple(aliases.split()), usage, summary, topic, run, complete, repeats)
         return run
 
     return enter
 
 
-def find(word: str, line: str) -> Command:
+def find(word: str, line: str) -> ConsoleCommand:
     """The command that a word means: its name, an alias, or a beginning that no other has.
 
     Raises:
@@ -196,7 +196,7 @@ class Console:
         name, _, letters = word.partition("/")
         own = find(name, text)
         self.last = text if own.repeats else ""
-        words = Words(text[at:].strip(), text, _start(text, at), letters)
+        words = CommandWords(text[at:].strip(), text, _start(text, at), letters)
         try:
             own.run(self, words)
         except DebugError as error:
@@ -322,7 +322,7 @@ class Console:
             self.write(f"  {line}")
 
 
-def _placed(error: DebugError, words: Words) -> DebugError:
+def _placed(error: DebugError, words: CommandWords) -> DebugError:
     """An error about the words of a command, if it has no place yet."""
     diagnostic = error.diagnostics[0]
     if diagnostic.span is not None or not words.text:
@@ -342,9 +342,9 @@ def _start(text: str, at: int) -> int:
     return at + len(rest) - len(rest.lstrip())
 
 
-def topics() -> dict[str, Sequence[Command]]:
+def topics() -> dict[str, Sequence[ConsoleCommand]]:
     """The commands by topic."""
-    found: dict[str, list[Command]] = {}
+    found: dict[str, list[ConsoleCommand]] = {}
     for own in TABLE.values():
         found.setdefault(own.topic, []).append(own)
     return dict(found)

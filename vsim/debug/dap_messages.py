@@ -48,7 +48,7 @@ class StackFrame(TypedDict, total=False):
     instructionPointerReference: str
 
 
-class Variable(TypedDict, total=False):
+class DapVariable(TypedDict, total=False):
     """A value; ``variablesReference`` is not 0 where it has elements."""
 
     name: str
@@ -60,7 +60,7 @@ class Variable(TypedDict, total=False):
     memoryReference: str
 
 
-class Instruction(TypedDict, total=False):
+class DapInstruction(TypedDict, total=False):
     """A line of ``disassemble``."""
 
     address: str

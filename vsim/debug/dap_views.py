@@ -12,7 +12,7 @@ import numpy as np
 from visakit.diagnostics import VisaError
 from visakit.language.program import FIRST_VARIABLE, Function
 from vsim.debug.console import Console
-from vsim.debug.dap_messages import Instruction, SourceName, StackFrame, Variable
+from vsim.debug.dap_messages import DapInstruction, DapVariable, SourceName, StackFrame
 from vsim.debug.footprints import MEMORY, Holder, Use
 from vsim.debug.memory_log import host_address
 from vsim.debug.places import Spot
@@ -20,7 +20,7 @@ from vsim.debug.problems import COMMAND, problem
 from vsim.debug.session import Session
 from vsim.debug.stops import Stop
 from vsim.debug.threads import Focus
-from vsim.debug.values import Value, shown_compact, shown_element
+from vsim.debug.values import DebugValue, shown_compact, shown_element
 from vsim.launch.arrays import Array, Bytes
 
 Arguments: TypeAlias = Mapping[str, object]
@@ -31,10 +31,10 @@ MOST_INSTRUCTIONS = 100_000
 """That one request disassembles."""
 
 
-class Shown(NamedTuple):
+class ShownVariable(NamedTuple):
     """What a ``variablesReference`` means: the variables of a scope, or the elements of one value."""
 
-    list: Callable[[int, int], list[Variable]]
+    list: Callable[[int, int], list[DapVariable]]
     set: Callable[[str, str], str]
 
 
@@ -49,7 +49,7 @@ class Views:
     def __init__(self, session: Session, console: Console, tells: Callable[[Stop], None]) -> None:
         self.session, self.console, self.tells = session, console, tells
         self.frames: list[tuple[Focus, int]] = []
-        self.shown: list[Shown] = []
+        self.shown: list[ShownVariable] = []
         self.texts: list[str] = []
 
     def forget(self) -> None:
@@ -123,7 +123,7 @@ class Views:
     def _list(self, names: Sequence[str], frame: tuple[Focus, int]) -> int:
         """A reference to variables by name."""
 
-        def values(start: int, count: int) -> list[Variable]:
+        def values(start: int, count: int) -> list[DapVariable]:
             self.session.focus, self.session.frame_number = frame
             chosen = names[start : start + count] if count else names[start:]
             return [v for name in chosen if (v := self._variable(name)) is not None]
@@ -132,19 +132,19 @@ class Views:
             self.session.focus, self.session.frame_number = frame
             return shown_compact(self.session.set(name, value))
 
-        self.shown.append(Shown(values, change))
+        self.shown.append(ShownVariable(values, change))
         return len(self.shown)
 
-    def _variable(self, name: str) -> Variable | None:
+    def _variable(self, name: str) -> DapVariable | None:
         try:
             return self._shown(name, self.session.evaluate(name))
         except VisaError:
             return None
 
-    def _shown(self, name: str, value: Value) -> Variable:
+    def _shown(self, name: str, value: DebugValue) -> DapVariable:
         """A value as the protocol has it; one of several elements has a reference to them."""
         text = shown_compact(value, 0, self.session.active())
-        found: Variable = {
+        found: DapVariable = {
             "name": name,
             "value": text,
             "type": value.type,
@@ -157,8 +157,8 @@ class Views:
             found["memoryReference"] = name
         return found
 
-    def _elements(self, name: str, value: Value) -> int:
-        def values(start: int, count: int) -> list[Variable]:
+    def _elements(self, name: str, value: DebugValue) -> int:
+        def values(start: int, count: int) -> list[DapVariable]:
             row = value.row(0)
             end = min(row.size, start + count) if count else row.size
             active = self.session.active()
@@ -170,10 +170,10 @@ class Views:
         def change(element: str, text: str) -> str:
             return shown_compact(self.session.set(f"{name}{element}", text))
 
-        self.shown.append(Shown(values, change))
+        self.shown.append(ShownVariable(values, change))
         return len(self.shown)
 
-    def _reference(self, arguments: Arguments) -> Shown:
+    def _reference(self, arguments: Arguments) -> ShownVariable:
         number = number_of(arguments, "variablesReference")
         if not 0 < number <= len(self.shown):
             raise problem(COMMAND, f"there are no variables {number} at this stop")
@@ -218,7 +218,7 @@ class Views:
         first, count = spot.number + number_of(arguments, "instructionOffset"), number_of(arguments, "instructionCount")
         if count > MOST_INSTRUCTIONS:
             raise problem(COMMAND, f"{count} instructions are too many, up to {MOST_INSTRUCTIONS}")
-        found: list[Instruction] = []
+        found: list[DapInstruction] = []
         for number in range(first, first + count):
             own = Spot(spot.function, number)
             if not 0 <= number < len(spot.function.instructions):
@@ -226,7 +226,7 @@ class Views:
                 continue
             span = session.places.span(own)
             address = reference(session.places.functions, own)
-            shown: Instruction = {"address": address, "instruction": session.places.text(own)}
+            shown: DapInstruction = {"address": address, "instruction": session.places.text(own)}
             if span.line:
                 shown |= {"location": self._source(span.file), "line": span.line}
             found.append(shown)
@@ -295,7 +295,7 @@ def focus_of(session: Session, thread: int) -> Focus:
     return Focus(group, number, next((s.lanes[0] for s in session.threads() if s[:2] == (group, number)), 0))
 
 
-def _off(value: Value, active: Array, lane: int) -> str:
+def _off(value: DebugValue, active: Array, lane: int) -> str:
     return " (off)" if value.by_lane and lane < active.size and not active[lane] else ""
 
 

@@ -43,14 +43,14 @@ MOST_BYTES, MOST_CHECKPOINTS, FEWEST_CHECKPOINTS = 256 << 20, 2048, 64
 """Of checkpoints: memory that they may take, if it is enough for some."""
 
 
-class Position(NamedTuple):
+class LanePosition(NamedTuple):
     """A time of a launch: its part (groups that run together, mostly one), and executed instructions there."""
 
     part: int
     time: int
 
 
-START = Position(0, 0)
+START = LanePosition(0, 0)
 
 
 class _Monitor(Observer):
@@ -58,7 +58,7 @@ class _Monitor(Observer):
 
     interrupts = True
 
-    def __init__(self, execution: Execution) -> None:
+    def __init__(self, execution: SteppedLaunch) -> None:
         self.execution = execution
 
     def chooses(self, function: Function, number: int) -> bool:
@@ -97,7 +97,7 @@ class Checkpoint:
     were written from there to the next checkpoint.
     """
 
-    position: Position
+    position: LanePosition
     batch: GroupBatch | None = None
     saved: SavedBatch | None = None
     pages: OldPages = field(default_factory=OldPages)
@@ -107,7 +107,7 @@ Edit = Callable[[], Iterable[Use]]
 """Changes something, and gives the places."""
 
 
-class Execution:
+class SteppedLaunch:
     """One launch that is debugged.
 
     Args:
@@ -135,10 +135,10 @@ class Execution:
         self.part, self.time = 0, 0
         self.batch: GroupBatch | None = None
         self.fault: SimulationError | None = None
-        self.edits: dict[Position, list[Edit]] = {}
-        self._edited: Position | None = None
+        self.edits: dict[LanePosition, list[Edit]] = {}
+        self._edited: LanePosition | None = None
         """Where edits have happened last, so that they happen once each time the launch comes there."""
-        self.limit: Position | None = None
+        self.limit: LanePosition | None = None
         self.first_time = -1
         """The time at which the watcher is not asked, as the launch has stopped there."""
         self.wants_checkpoint = False
@@ -199,9 +199,9 @@ class Execution:
     # -- where it is ---------------------------------------------------------------------------------------
 
     @property
-    def position(self) -> Position:
+    def position(self) -> LanePosition:
         """Where the launch is."""
-        return Position(self.part, self.time)
+        return LanePosition(self.part, self.time)
 
     @property
     def has_ended(self) -> bool:
@@ -215,7 +215,7 @@ class Execution:
 
     # -- forward -------------------------------------------------------------------------------------------
 
-    def run(self, limit: Position | None = None) -> bool:
+    def run(self, limit: LanePosition | None = None) -> bool:
         """Run forward, until the watcher halts, to a position, to a fault or to the end; whether the watcher halted.
 
         Raises:
@@ -239,7 +239,7 @@ class Execution:
             self._leave()
         return False
 
-    def _enter(self, limit: Position | None) -> bool:
+    def _enter(self, limit: LanePosition | None) -> bool:
         """Begin the next part that is watched, or the one of a limit; those before it run on the fast engine. False if
         the launch has ended, or is where the limit is.
         """
@@ -432,7 +432,7 @@ class Execution:
                 kept.append(checkpoint)
         self.checkpoints = kept
 
-    def checkpoint_before(self, position: Position) -> Checkpoint:
+    def checkpoint_before(self, position: LanePosition) -> Checkpoint:
         """The last checkpoint at a position or before it."""
         return next(c for c in reversed(self.checkpoints) if c.position <= position)
 
@@ -451,7 +451,7 @@ class Execution:
         if not self.goes_back_at_once:
             self._bind()
 
-    def go_to(self, position: Position, anew: bool = False) -> None:
+    def go_to(self, position: LanePosition, anew: bool = False) -> None:
         """Go to a position, forward or back, without stops on the way.
 
         Args:

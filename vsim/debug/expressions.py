@@ -17,8 +17,8 @@ from visakit.diagnostics import DebugError, Diagnostic, Span, did_you_mean
 from visakit.language.operands import region_elements
 from visakit.language.types import DataType
 from vsim.debug.problems import EXPRESSION, part_of, problem
-from vsim.debug.scope import Memory, Scope, variable_number
-from vsim.debug.values import TYPES, Value, type_name
+from vsim.debug.scope import Scope, ScopeMemory, variable_number
+from vsim.debug.values import TYPES, DebugValue, type_name
 from vsim.launch.arrays import Array
 
 _TOKEN = re.compile(
@@ -28,7 +28,7 @@ _TOKEN = re.compile(
 _REGION = re.compile(r"\s*<\s*(\d+)\s*(?:;\s*(\d+)\s*,\s*(\d+)\s*)?>(?!\s*[\w(])")
 _LEVELS = (("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
            ("*", "/", "%"))  # fmt: skip
-Evaluate = Callable[[Scope], Value | Memory]
+Evaluate = Callable[[Scope], DebugValue | ScopeMemory]
 
 
 class _Token(NamedTuple):
@@ -53,7 +53,7 @@ class Expression:
     names: frozenset[str]
     conjuncts: tuple[Expression, ...] = ()
 
-    def value(self, scope: Scope) -> Value:
+    def value(self, scope: Scope) -> DebugValue:
         """Its value in the threads of a scope.
 
         Raises:
@@ -72,9 +72,9 @@ class Expression:
         return lanes & held
 
 
-def plain(found: Value | Memory, scope: Scope) -> Value:
+def plain(found: DebugValue | ScopeMemory, scope: Scope) -> DebugValue:
     """A value; of memory all elements, up to some."""
-    if isinstance(found, Value):
+    if isinstance(found, DebugValue):
         return found
     count = found.size // found.dtype.itemsize
     if count > 256:
@@ -164,7 +164,7 @@ class _Parser:
         return left
 
     def binary(self, token: _Token, left: Evaluate, right: Evaluate) -> Evaluate:
-        def evaluate(scope: Scope) -> Value:
+        def evaluate(scope: Scope) -> DebugValue:
             a, b = plain(left(scope), scope), plain(right(scope), scope)
             if a.count != b.count and 1 not in (a.count, b.count):
                 message = f"'{token.text}' joins {a.count} elements and {b.count}"
@@ -179,15 +179,15 @@ class _Parser:
             return self.postfix()
         inner = self.unary()
 
-        def evaluate(scope: Scope) -> Value:
+        def evaluate(scope: Scope) -> DebugValue:
             value = plain(inner(scope), scope)
             data = _number(value.data)
             if token.text == "!":
-                return Value(data == 0, "bool", value.by_lane)
+                return DebugValue(data == 0, "bool", value.by_lane)
             if token.text == "~":
                 with np.errstate(invalid="ignore"):
                     data = np.invert(data.astype(np.int64))
-            return Value(-data if token.text == "-" else data, type_name(data.dtype), value.by_lane)
+            return DebugValue(-data if token.text == "-" else data, type_name(data.dtype), value.by_lane)
 
         return evaluate
 
@@ -224,14 +224,14 @@ class _Parser:
         if is_whole and not number < 1 << 64:
             raise self.fail(f"{text} has more than 64 bits", token.start, token.end)
         data = np.array([[number]], np.float64 if not is_whole else np.uint64 if number >= 1 << 63 else np.int64)
-        return lambda scope: Value(data, type_name(data.dtype))
+        return lambda scope: DebugValue(data, type_name(data.dtype))
 
     def name(self, token: _Token) -> Evaluate:
         as_type = self.type_suffix()
         if (self.text[self.at : self.at + 1]) == "(":
             return self.region(token, as_type)
 
-        def evaluate(scope: Scope) -> Value | Memory:
+        def evaluate(scope: Scope) -> DebugValue | ScopeMemory:
             with _at(self, token):
                 if as_type is None:
                     return scope.find(token.text)
@@ -266,7 +266,7 @@ class _Parser:
             self.at = match.end()
         end = self.at
 
-        def evaluate(scope: Scope) -> Value:
+        def evaluate(scope: Scope) -> DebugValue:
             with _at(self, token._replace(end=end)):
                 var = _variable(scope, token.text)
                 kind = as_type or scope.function.variable_type(var)
@@ -292,13 +292,13 @@ class _Parser:
         self.need("]")
         end = self.at
 
-        def evaluate(scope: Scope) -> Value:
+        def evaluate(scope: Scope) -> DebugValue:
             found, index = base(scope), plain(inner(scope), scope)
             with _at(self, bracket._replace(end=end)):
                 if index.data.dtype.kind == "f":
                     raise problem(EXPRESSION, "the number of an element is whole")
                 numbers = _number(index.data).astype(np.int64)
-                if isinstance(found, Memory):
+                if isinstance(found, ScopeMemory):
                     return scope.elements(found, numbers)
                 memory = scope.memory(found.name) if found.name else None
                 if memory is not None:
@@ -313,15 +313,17 @@ class _Parser:
             raise self.fail("'@' is followed by a number of elements", at.start, at.end)
         count = int(token.text)
 
-        def evaluate(scope: Scope) -> Value:
+        def evaluate(scope: Scope) -> DebugValue:
             found = base(scope)
             with _at(self, at._replace(end=token.end)):
-                if isinstance(found, Memory):
+                if isinstance(found, ScopeMemory):
                     return scope.elements(found, np.zeros((1, 1), np.int64), count)
                 location = found.location
                 if location is None or location.data is None:
                     raise problem(EXPRESSION, "'@' follows an element of memory, as x[3]@8")
-                memory = Memory(location.name, location.data, location.dtype, location.columns[:, :1, 0], _rest(found))
+                memory = ScopeMemory(
+                    location.name, location.data, location.dtype, location.columns[:, :1, 0], _rest(found)
+                )
                 return scope.elements(memory, np.zeros((1, 1), np.int64), count)
 
         return evaluate
@@ -352,14 +354,14 @@ def _variable(scope: Scope, name: str) -> int:
     return found
 
 
-def _rest(found: Value) -> int:
+def _rest(found: DebugValue) -> int:
     """Bytes of memory from an element on."""
     location = found.location
     assert location is not None and location.data is not None
     return int(location.data.size - location.columns[:, :1, 0].max())
 
 
-def _element(found: Value, numbers: Array) -> Value:
+def _element(found: DebugValue, numbers: Array) -> DebugValue:
     """An element of registers."""
     if numbers.size != 1 or not 0 <= int(numbers[0, 0]) < found.count:
         raise problem(EXPRESSION, f"'{found.name}' has elements 0 to {found.count - 1}")
@@ -369,7 +371,7 @@ def _element(found: Value, numbers: Array) -> Value:
         columns = location.columns[..., n : n + 1, :]
         location = replace(location, columns=columns)
     unknown = None if found.undefined is None else found.undefined[n : n + 1]
-    return Value(found.data[:, n : n + 1], found.type, False, f"{found.name}[{n}]", unknown, location)
+    return DebugValue(found.data[:, n : n + 1], found.type, False, f"{found.name}[{n}]", unknown, location)
 
 
 def _number(data: Array) -> Array:
@@ -379,13 +381,13 @@ def _number(data: Array) -> Array:
     return data if data.dtype == np.uint64 and data.size and data.max() >= 1 << 63 else data.astype(np.int64)
 
 
-def _combined(op: str, x: Value, y: Value) -> Value:
+def _combined(op: str, x: DebugValue, y: DebugValue) -> DebugValue:
     a, b, by_lane = _number(x.data), _number(y.data), x.by_lane or y.by_lane
     if a.dtype != b.dtype and "f" not in (a.dtype.kind, b.dtype.kind):
         a, b = a.astype(np.uint64), b.astype(np.uint64)
     with np.errstate(all="ignore"):
         data = _OPERATIONS[op](a, b)
-    return Value(np.asarray(data), type_name(np.asarray(data).dtype), by_lane)
+    return DebugValue(np.asarray(data), type_name(np.asarray(data).dtype), by_lane)
 
 
 def _divided(a: Array, b: Array) -> Array:

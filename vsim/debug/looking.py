@@ -11,7 +11,7 @@ from visakit.diagnostics import DebugError, did_you_mean
 from visakit.language import types
 from visakit.language.program import FIRST_VARIABLE
 from visakit.language.source_lines import SourcePlace
-from vsim.debug.console import Console, Words, command
+from vsim.debug.console import CommandWords, Console, command
 from vsim.debug.expressions import parse, plain
 from vsim.debug.origin import lines as origin_lines
 from vsim.debug.places import Places, Spot
@@ -19,7 +19,7 @@ from vsim.debug.problems import COMMAND, problem
 from vsim.debug.session import Session
 from vsim.debug.stops import TITLES, Breakpoint
 from vsim.debug.threads import parse_threads
-from vsim.debug.values import FORMATS, Value, lane_list, shown_compact, shown_element, table
+from vsim.debug.values import FORMATS, DebugValue, lane_list, shown_compact, shown_element, table
 from vsim.engines.numpy.algebra import DTYPES
 from vsim.launch.launch import BufferArgument, ImageArgument
 from vsim.memory.memory import Buffer
@@ -37,7 +37,7 @@ def _names(console: Console, rest: str) -> Iterable[str]:
 # -- values ------------------------------------------------------------------------------------------------
 
 
-def format_letter(words: Words) -> str:
+def format_letter(words: CommandWords) -> str:
     """The letter of ``/x``.
 
     Raises:
@@ -54,7 +54,7 @@ def shown_lines(console: Console, text: str, letter: str) -> list[str]:
     return value_lines(console, session.evaluate(text), letter)
 
 
-def value_lines(console: Console, value: Value, letter: str) -> list[str]:
+def value_lines(console: Console, value: DebugValue, letter: str) -> list[str]:
     """A value as lines."""
     if value.count == 1:
         return [shown_compact(value, 0, None, letter)]
@@ -62,7 +62,7 @@ def value_lines(console: Console, value: Value, letter: str) -> list[str]:
 
 
 @command("print[/FORMAT] EXPRESSION", "p inspect", DATA, "Show a value: V34, V34(1,0)<8;8,1>, P1, x[3]@8.", _names)
-def print_(console: Console, words: Words) -> None:
+def print_(console: Console, words: CommandWords) -> None:
     expression = parse(words.text, words.at, words.line)
     value = expression.value(console.session.scope())
     lines, name = value_lines(console, value, format_letter(words)), console.session.remember(value)
@@ -75,7 +75,7 @@ def print_(console: Console, words: Words) -> None:
 
 
 @command("display[/FORMAT] [EXPRESSION]", "", DATA, "Show a value at each stop; without one, show all now.", _names)
-def display(console: Console, words: Words) -> None:
+def display(console: Console, words: CommandWords) -> None:
     if words.text:
         parse(words.text, words.at, words.line)
         number = max(console.displays, default=0) + 1
@@ -87,7 +87,7 @@ def display(console: Console, words: Words) -> None:
 
 
 @command("undisplay [NUMBER]", "", DATA, "Show a value no more; without a number, none.")
-def undisplay(console: Console, words: Words) -> None:
+def undisplay(console: Console, words: CommandWords) -> None:
     if not words.text:
         console.displays.clear()
     elif console.displays.pop(words.number(), None) is None:
@@ -95,7 +95,7 @@ def undisplay(console: Console, words: Words) -> None:
 
 
 @command("x[/COUNT FORMAT UNIT] EXPRESSION", "", DATA, "Show memory: at an address, or from an element on.", _names)
-def examine(console: Console, words: Words) -> None:
+def examine(console: Console, words: CommandWords) -> None:
     match = re.fullmatch(r"(\d*)([xdutfc]?)([bhwg]?)", words.format)
     if match is None:
         raise problem(COMMAND, f"'{words.format}' is no format", "as x/8fw: a count, one of xdutfc, one of bhwg")
@@ -130,7 +130,7 @@ def _unit_of(size: int) -> str:
 
 
 @command("origin EXPRESSION", "", DATA, "Show which instructions wrote a value, and from what, repeatedly.", _names)
-def origin(console: Console, words: Words) -> None:
+def origin(console: Console, words: CommandWords) -> None:
     parse(words.text, words.at, words.line)
     for found in console.session.origin(words.text):
         for line in origin_lines(found, console.session.places):
@@ -138,7 +138,7 @@ def origin(console: Console, words: Words) -> None:
 
 
 @command("set [var] TARGET = VALUE", "", DATA, "Change a variable, predicate or memory, or set $NAME.", _names)
-def set_(console: Console, words: Words) -> None:
+def set_(console: Console, words: CommandWords) -> None:
     text, at = words.text, words.at
     if text.startswith(("var ", "variable ")):
         rest = text.partition(" ")[2]
@@ -168,7 +168,7 @@ def _info(name: str, summary: str) -> Callable[[Info], Info]:
 
 
 @command("info WHAT [NAMES]", "i", DATA, "Show lists: 'info' alone says which.", lambda c, r: [*INFO, *_names(c, r)])
-def info(console: Console, words: Words) -> None:
+def info(console: Console, words: CommandWords) -> None:
     what, _, rest = words.text.partition(" ")
     if not what:
         for name, (summary, _) in INFO.items():
@@ -317,7 +317,7 @@ def _slm(console: Console, rest: str) -> None:
         console.write("the group has no local memory")
         return
     count = min(64, size // 4)
-    examine(console, Words("slm[0]", "x slm[0]", 2, f"{count}xw"))
+    examine(console, CommandWords("slm[0]", "x slm[0]", 2, f"{count}xw"))
 
 
 @_info("buffers", "memory of the launch, with addresses")
@@ -389,7 +389,7 @@ def frame_lines(session: Session, number: int) -> Iterator[str]:
 
 
 @command("list [PLACE]", "l", PLACES, "Show source lines, and vISA beside them.", lambda c, r: _places(c), True)
-def list_(console: Console, words: Words) -> None:
+def list_(console: Console, words: CommandWords) -> None:
     session = console.session
     places = session.places
     spot = places.find(words.text, session.here) if words.text else session.here
@@ -397,7 +397,7 @@ def list_(console: Console, words: Words) -> None:
     if not places.source_text(span):
         reason = places.files.problem(span.file) if span.line else "the program has no lines"
         console.write(f"{span.file}: {reason}" if span.line else reason)
-        disassemble(console, Words("", "disassemble", 0))
+        disassemble(console, CommandWords("", "disassemble", 0))
         return
     first = max(1, span.line - LISTED // 2)
     if not words.text and console.listed is not None and console.listed[0] == span.file:
@@ -434,7 +434,7 @@ def _places(console: Console) -> Iterable[str]:
 @command(
     "disassemble [PLACE]", "disas", PLACES, "Show vISA around a place, or a whole FUNCTION.", lambda c, r: _places(c)
 )
-def disassemble(console: Console, words: Words) -> None:
+def disassemble(console: Console, words: CommandWords) -> None:
     session = console.session
     here = session.here
     spot = session.places.find(words.text, here) if words.text else here

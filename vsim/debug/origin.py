@@ -14,7 +14,7 @@ import numpy as np
 
 from visakit.diagnostics import Span
 from visakit.language.program import FIRST_PREDICATE, FIRST_VARIABLE, Function
-from vsim.debug.execution import Execution, Position
+from vsim.debug.execution import LanePosition, SteppedLaunch
 from vsim.debug.footprints import ADDRESS, EDIT, FILE, MEMORY, PREDICATE, Executed, Holder, Use
 from vsim.debug.memory_log import host_address
 from vsim.debug.places import Places, Spot
@@ -31,7 +31,7 @@ _EVER = 1 << 60
 
 
 @dataclass
-class Origin:
+class ValueOrigin:
     """Bytes, and what wrote them.
 
     Attributes:
@@ -49,22 +49,22 @@ class Origin:
     value: str = ""
     spot: Spot | None = None
     span: Span | None = None
-    position: Position | None = None
+    position: LanePosition | None = None
     thread: tuple[int, int] = (0, 0)
     lanes: tuple[int, ...] = ()
-    reads: list[Origin] = field(default_factory=list)
+    reads: list[ValueOrigin] = field(default_factory=list)
     ends: str = ""
 
 
 class _Wanted(NamedTuple):
     """Bytes whose writer is looked for, before a time."""
 
-    origin: Origin
+    origin: ValueOrigin
     holder: Holder
     bytes: Array
     row: int
     before: int
-    beside: list[Origin]
+    beside: list[ValueOrigin]
     """What is read together with it."""
 
 
@@ -88,26 +88,26 @@ class OriginSearch:
         most: how many writers are found.
     """
 
-    def __init__(self, execution: Execution, places: Places, most: int = MOST_NODES) -> None:
+    def __init__(self, execution: SteppedLaunch, places: Places, most: int = MOST_NODES) -> None:
         self.execution, self.places, self.most = execution, places, most
         self.namer = _Namer(execution)
         self.found = 0
         self.part, self.numbers = execution.part, self._numbers()
-        self.known: dict[tuple[int, Holder, bytes], Origin] = {}
+        self.known: dict[tuple[int, Holder, bytes], ValueOrigin] = {}
         """Origins by time and bytes: what several instructions read is followed once."""
 
-    def run(self, name: str, value: str, holder: Holder, wanted: Array, row: int) -> list[Origin]:
+    def run(self, name: str, value: str, holder: Holder, wanted: Array, row: int) -> list[ValueOrigin]:
         """The origins of bytes that a thread has now, one for each instruction that wrote some of them. The launch is
         where it was afterwards.
         """
         execution = self.execution
-        here, roots = execution.position, [Origin(name, value)]
+        here, roots = execution.position, [ValueOrigin(name, value)]
         open_ = [_Wanted(roots[0], holder, wanted, row, here.time, roots)]
         end = here
         try:
             while open_ and (end.time > 0 or end.part > 0):
                 if end.time == 0:  # Only memory has contents from before.
-                    end, open_ = Position(end.part - 1, _EVER), self._before_the_group(open_, here.part - end.part)
+                    end, open_ = LanePosition(end.part - 1, _EVER), self._before_the_group(open_, here.part - end.part)
                     continue
                 end, steps = self._record(end)
                 open_ = self._resolve(open_, steps)
@@ -132,16 +132,16 @@ class OriginSearch:
                 wanted.origin.ends = self._end(wanted)
         return left
 
-    def _record(self, end: Position) -> tuple[Position, list[Executed]]:
+    def _record(self, end: LanePosition) -> tuple[LanePosition, list[Executed]]:
         """The instructions from the last checkpoint before a position up to it."""
         execution = self.execution
-        execution.restore(execution.checkpoint_before(Position(end.part, end.time - 1)))
+        execution.restore(execution.checkpoint_before(LanePosition(end.part, end.time - 1)))
         if execution.part < end.part or execution.batch is None:
-            execution.go_to(Position(end.part, 0))
+            execution.go_to(LanePosition(end.part, 0))
         begin = execution.position
         self.part, self.numbers = begin.part, self._numbers()
         steps = execution.recorder.steps = []
-        execution.go_to(end if end.time < _EVER else Position(end.part + 1, 0))
+        execution.go_to(end if end.time < _EVER else LanePosition(end.part + 1, 0))
         execution.recorder.steps = None
         return begin, steps
 
@@ -191,7 +191,7 @@ class OriginSearch:
         groups, numbers = self.numbers
         origin.spot = Spot(step.function, step.number)
         origin.span = self.places.span(origin.spot)
-        origin.position = Position(self.part, step.time)
+        origin.position = LanePosition(self.part, step.time)
         origin.thread = int(groups[row]), int(numbers[row])
         origin.lanes = tuple(elements.tolist())
         yield from self._rest(wanted, step, use.of_row(row)[elements])
@@ -205,7 +205,7 @@ class OriginSearch:
             if not columns.size or any(same(read.holder, h) and key[1] == k for h, k in seen):
                 continue
             seen.append(key)
-            child = Origin(self.namer.name(read.holder, columns, step.function), _shown(read, row, own))
+            child = ValueOrigin(self.namer.name(read.holder, columns, step.function), _shown(read, row, own))
             origin.reads.append(child)
             if self.found < self.most:
                 yield _Wanted(child, read.holder, columns, row, step.time, origin.reads)
@@ -216,7 +216,7 @@ class OriginSearch:
         """The bytes that were written before, if an instruction has not written all."""
         rest = np.setdiff1d(wanted.bytes, written.reshape(-1))
         if rest.size:
-            other = Origin(self.namer.name(wanted.holder, rest, step.function))
+            other = ValueOrigin(self.namer.name(wanted.holder, rest, step.function))
             wanted.beside.append(other)
             yield wanted._replace(origin=other, bytes=rest, before=step.time)
 
@@ -245,7 +245,7 @@ class OriginSearch:
 class _Namer:
     """Names of bytes, for people."""
 
-    def __init__(self, execution: Execution) -> None:
+    def __init__(self, execution: SteppedLaunch) -> None:
         self.execution, self.dispatch = execution, execution.dispatch
 
     def name(self, holder: Holder, columns: Array, function: Function) -> str:
@@ -355,7 +355,7 @@ def _shown(use: Use, row: int, elements: Array) -> str:
 
 
 def lines(
-    origin: Origin, places: Places, prefix: str = "", seen: set[tuple[str, Position]] | None = None
+    origin: ValueOrigin, places: Places, prefix: str = "", seen: set[tuple[str, LanePosition]] | None = None
 ) -> Iterator[str]:
     """An origin as an indented list, each step below what it has written; what is read again is not followed again."""
     seen = set() if seen is None else seen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from vsim.debug.console import TABLE, Console, Words, command, find, topics
+from vsim.debug.console import TABLE, CommandWords, Console, command, find, topics
 from vsim.debug.expressions import parse
 from vsim.debug.looking import breakpoint_text
 from vsim.debug.problems import COMMAND, problem
@@ -27,13 +27,13 @@ def _names(console: Console, rest: str) -> Iterable[str]:
 
 
 @command("run", "r", RUN, "Run from the beginning of the first launch.")
-def run(console: Console, words: Words) -> None:
+def run(console: Console, words: CommandWords) -> None:
     console.shown_results = 0
     console.show_stop(console.session.run())
 
 
 @command("start", "", RUN, "Run from the beginning, and stop at the first instruction of the kernel.")
-def start(console: Console, words: Words) -> None:
+def start(console: Console, words: CommandWords) -> None:
     session = console.session
     session.restart()
     console.shown_results = 0
@@ -43,7 +43,7 @@ def start(console: Console, words: Words) -> None:
 
 
 @command("continue [COUNT]", "c fg", RUN, "Run on; COUNT ignores as many hits of the breakpoint less one.", None, True)
-def continue_(console: Console, words: Words) -> None:
+def continue_(console: Console, words: CommandWords) -> None:
     session, count = console.session, words.number(1)
     for number in session.stop.numbers if session.stop is not None and count > 1 else ():
         if number in session.breakpoints:
@@ -52,15 +52,15 @@ def continue_(console: Console, words: Words) -> None:
 
 
 @command("reverse-continue", "rc", RUN, "Run back to the last stop of a breakpoint.", None, True)
-def reverse_continue(console: Console, words: Words) -> None:
+def reverse_continue(console: Console, words: CommandWords) -> None:
     console.show_stop(console.session.reverse_continue())
 
 
 def _stepping(name: str, alias: str, summary: str, over: bool, instruction: bool) -> None:
-    def forward(console: Console, words: Words) -> None:
+    def forward(console: Console, words: CommandWords) -> None:
         console.show_stop(console.session.step(words.number(1), over=over, instruction=instruction))
 
-    def backward(console: Console, words: Words) -> None:
+    def backward(console: Console, words: CommandWords) -> None:
         stop = console.session.step(words.number(1), over=over, instruction=instruction, reverse=True)
         console.show_stop(stop)
 
@@ -75,46 +75,46 @@ _stepping("nexti", "ni", "{} by one instruction, over calls.", True, True)
 
 
 @command("finish", "fin", RUN, "Run until the function has returned.")
-def finish(console: Console, words: Words) -> None:
+def finish(console: Console, words: CommandWords) -> None:
     console.show_stop(console.session.finish())
 
 
 @command("reverse-finish", "", RUN, "Run back to the call of the function.")
-def reverse_finish(console: Console, words: Words) -> None:
+def reverse_finish(console: Console, words: CommandWords) -> None:
     console.show_stop(console.session.finish(reverse=True))
 
 
 @command("until [PLACE]", "u", RUN, "Run to a later line, not around a loop again; or to a place.", _places)
-def until(console: Console, words: Words) -> None:
+def until(console: Console, words: CommandWords) -> None:
     session = console.session
     console.show_stop(session.advance(words.text) if words.text else session.until())
 
 
 @command("reverse-until [PLACE]", "", RUN, "Run back to an earlier line, or to a place.", _places)
-def reverse_until(console: Console, words: Words) -> None:
+def reverse_until(console: Console, words: CommandWords) -> None:
     session = console.session
     console.show_stop(session.advance(words.text, True) if words.text else session.until(True))
 
 
 @command("advance PLACE", "", RUN, "Run until the lane in focus is at a place.", _places)
-def advance(console: Console, words: Words) -> None:
+def advance(console: Console, words: CommandWords) -> None:
     console.show_stop(console.session.advance(_needed(words, "a place")))
 
 
 @command("reverse-advance PLACE", "", RUN, "Run back until the lane in focus is at a place.", _places)
-def reverse_advance(console: Console, words: Words) -> None:
+def reverse_advance(console: Console, words: CommandWords) -> None:
     console.show_stop(console.session.advance(_needed(words, "a place"), True))
 
 
 @command("goto TIME [GROUP]", "", RUN, "Go to a time: so many instructions of the group executed.")
-def goto(console: Console, words: Words) -> None:
-    numbers = [Words(w, words.line, words.at).number() for w in words.split()]
+def goto(console: Console, words: CommandWords) -> None:
+    numbers = [CommandWords(w, words.line, words.at).number() for w in words.split()]
     if not 1 <= len(numbers) <= 2:
         raise words.problem("'goto' is followed by a time, and a group if it is another one", "as 'goto 120 3'")
     console.show_stop(console.session.go_to(*numbers))
 
 
-def _needed(words: Words, what: str) -> str:
+def _needed(words: CommandWords, what: str) -> str:
     if not words.text:
         name = words.line.split()[0]
         raise problem(COMMAND, f"'{name}' is followed by {what}", f"'help {name}' says more")
@@ -127,7 +127,7 @@ _CONDITION = re.compile(r"(?:^|\s)if(?=[\s(])")
 _THREADS = re.compile(r"(?:^|\s)thread\s+(\S+(?:\s+\d+[^\s]*\])*)")
 
 
-def _parts(console: Console, words: Words) -> tuple[str, str, Threads | None]:
+def _parts(console: Console, words: CommandWords) -> tuple[str, str, Threads | None]:
     """What a breakpoint is about, its condition and its threads."""
     text, condition = words.text, ""
     match = _CONDITION.search(text)
@@ -142,7 +142,7 @@ def _parts(console: Console, words: Words) -> tuple[str, str, Threads | None]:
     return text.strip(), condition.strip(), threads
 
 
-def _set_breakpoint(console: Console, words: Words, temporary: bool) -> None:
+def _set_breakpoint(console: Console, words: CommandWords, temporary: bool) -> None:
     place, condition, threads = _parts(console, words)
     here = console.session.here
     own = console.session.add_breakpoint(place or f"*{here.number}", condition, threads, temporary)
@@ -156,19 +156,19 @@ def _added(console: Console, own: Breakpoint) -> str:
 
 @command("break [PLACE] [thread THREADS] [if CONDITION]", "b br", STOPS,
          "Stop at FILE:LINE, LINE, *INSTRUCTION, FUNCTION, LABEL.", _places)  # fmt: skip
-def break_(console: Console, words: Words) -> None:
+def break_(console: Console, words: CommandWords) -> None:
     _set_breakpoint(console, words, False)
 
 
 @command("tbreak [PLACE] [thread THREADS] [if CONDITION]", "tb", STOPS, "Stop there once.", _places)
-def tbreak(console: Console, words: Words) -> None:
+def tbreak(console: Console, words: CommandWords) -> None:
     _set_breakpoint(console, words, True)
 
 
 @command(
     "dprintf PLACE, TEXT", "", STOPS, "Show a text at a place, and run on; {EXPRESSION} is a value in it.", _places
 )
-def dprintf(console: Console, words: Words) -> None:
+def dprintf(console: Console, words: CommandWords) -> None:
     place, comma, text = words.text.partition(",")
     if not comma:
         raise words.problem("'dprintf' is followed by a place, a comma and a text", 'as dprintf 12, "x is {x[0]}"')
@@ -177,7 +177,7 @@ def dprintf(console: Console, words: Words) -> None:
 
 
 def _watching(name: str, kind: str, summary: str) -> None:
-    def watch(console: Console, words: Words) -> None:
+    def watch(console: Console, words: CommandWords) -> None:
         expression, condition, threads = _parts(console, words)
         if not expression:
             raise problem(COMMAND, f"'{name}' is followed by a variable, a predicate or memory", f"as '{name} x[3]@8'")
@@ -193,60 +193,60 @@ _watching("awatch", ACCESS_WATCH, "Stop when it is read or written.")
 
 
 @command("catch EVENT [thread THREADS]", "", STOPS, f"Stop at an event: {', '.join(EVENTS)}.", lambda c, r: EVENTS)
-def catch(console: Console, words: Words) -> None:
+def catch(console: Console, words: CommandWords) -> None:
     event, _, threads = _parts(console, words)
     console.write(_added(console, console.session.add_catchpoint(event, threads)))
 
 
 @command("delete [NUMBER...]", "d", STOPS, "Forget breakpoints, or all.")
-def delete(console: Console, words: Words) -> None:
+def delete(console: Console, words: CommandWords) -> None:
     for own in _chosen(console, words):
         console.session.delete(own.number)
 
 
 @command("enable [NUMBER...]", "", STOPS, "Use breakpoints again.")
-def enable(console: Console, words: Words) -> None:
+def enable(console: Console, words: CommandWords) -> None:
     for own in _chosen(console, words):
         own.enabled = True
     console.session.changed()
 
 
 @command("disable [NUMBER...]", "", STOPS, "Keep breakpoints, and do not stop for them.")
-def disable(console: Console, words: Words) -> None:
+def disable(console: Console, words: CommandWords) -> None:
     for own in _chosen(console, words):
         own.enabled = False
     console.session.changed()
 
 
-def _chosen(console: Console, words: Words) -> list[Breakpoint]:
+def _chosen(console: Console, words: CommandWords) -> list[Breakpoint]:
     session = console.session
     if not words.text:
         return list(session.breakpoints.values())
-    return [session.breakpoint(Words(w, words.line, words.at).number()) for w in words.split()]
+    return [session.breakpoint(CommandWords(w, words.line, words.at).number()) for w in words.split()]
 
 
-def _one(console: Console, words: Words) -> tuple[Breakpoint, str]:
+def _one(console: Console, words: CommandWords) -> tuple[Breakpoint, str]:
     """The breakpoint at the beginning of the words, and the rest."""
     number, _, rest = words.text.partition(" ")
-    return console.session.breakpoint(Words(number, words.line, words.at).number()), rest.strip()
+    return console.session.breakpoint(CommandWords(number, words.line, words.at).number()), rest.strip()
 
 
 @command("condition NUMBER [CONDITION]", "", STOPS, "Stop only where a condition holds; without one, always.")
-def condition(console: Console, words: Words) -> None:
+def condition(console: Console, words: CommandWords) -> None:
     own, text = _one(console, words)
     own.condition = parse(text, words.line.rfind(text), words.line) if text else None
     console.session.changed()
 
 
 @command("ignore NUMBER COUNT", "", STOPS, "Do not stop for the next COUNT hits.")
-def ignore(console: Console, words: Words) -> None:
+def ignore(console: Console, words: CommandWords) -> None:
     own, text = _one(console, words)
-    own.ignore = Words(text, words.line, words.at).number()
+    own.ignore = CommandWords(text, words.line, words.at).number()
     console.write(f"the next {own.ignore} hits of {own.number} do not stop")
 
 
 @command("commands [NUMBER]", "", STOPS, "Run the lines that follow, up to 'end', at each stop of a breakpoint.")
-def commands(console: Console, words: Words) -> None:
+def commands(console: Console, words: CommandWords) -> None:
     session = console.session
     number = words.number(max(session.breakpoints, default=0))
     session.breakpoint(number).commands = console.block()
@@ -256,7 +256,7 @@ def commands(console: Console, words: Words) -> None:
 
 
 @command("help [COMMAND]", "h", SUPPORT, "Show the commands, or what one does.", lambda c, r: TABLE)
-def help_(console: Console, words: Words) -> None:
+def help_(console: Console, words: CommandWords) -> None:
     if words.text:
         own = find(words.text, words.line)
         console.write(own.usage)
@@ -272,16 +272,16 @@ def help_(console: Console, words: Words) -> None:
 
 
 @command("source FILE", "", SUPPORT, "Run the commands of a file.")
-def source(console: Console, words: Words) -> None:
+def source(console: Console, words: CommandWords) -> None:
     if not console.script_file(_needed(words, "a file")):
         raise words.problem(f"'{words.text}' was left at the line above")
 
 
 @command("echo TEXT", "", SUPPORT, "Show a text.")
-def echo(console: Console, words: Words) -> None:
+def echo(console: Console, words: CommandWords) -> None:
     console.write(words.text)
 
 
 @command("quit", "q exit kill", SUPPORT, "Leave the debugger; a program of 'visakit exec' ends.")
-def quit_(console: Console, words: Words) -> None:
+def quit_(console: Console, words: CommandWords) -> None:
     console.has_ended = True

@@ -11,11 +11,11 @@ from visakit.diagnostics import did_you_mean
 from visakit.language import types
 from visakit.language.program import FIRST_PREDICATE, FIRST_VARIABLE, PREDEFINED_VARIABLES, Function
 from visakit.language.types import DataType
-from vsim.debug.execution import Execution
+from vsim.debug.execution import SteppedLaunch
 from vsim.debug.footprints import ADDRESS, MEMORY, PREDICATE, Holder, holder_of
 from vsim.debug.locations import Location, array_of, shadow_of
 from vsim.debug.problems import EXPRESSION, problem
-from vsim.debug.values import TYPES, Value, type_name
+from vsim.debug.values import TYPES, DebugValue, type_name
 from vsim.engines.numpy.activation import Activation
 from vsim.engines.numpy.algebra import DTYPES
 from vsim.engines.numpy.registers import RegisterFile, RegisterKind
@@ -32,7 +32,7 @@ MOST_ELEMENTS = 4096
 
 
 @dataclass
-class Memory:
+class ScopeMemory:
     """Memory that a name means, with the type of its elements: a buffer, local memory, scratch memory."""
 
     name: str
@@ -52,10 +52,10 @@ class Scope:
         convenience: values by name that the user has set, and results by number.
     """
 
-    execution: Execution
+    execution: SteppedLaunch
     activation: Activation | None
     rows: Array
-    convenience: dict[str, Value] = field(default_factory=dict)
+    convenience: dict[str, DebugValue] = field(default_factory=dict)
 
     @property
     def function(self) -> Function:
@@ -80,7 +80,7 @@ class Scope:
 
     # -- names ---------------------------------------------------------------------------------------------
 
-    def find(self, name: str) -> Value | Memory:
+    def find(self, name: str) -> DebugValue | ScopeMemory:
         """The value of a name, or the memory that it means.
 
         Raises:
@@ -104,7 +104,7 @@ class Scope:
         yield from (*SLM_WORDS, SCRATCH_WORD, *(name for name, _, _ in PREDEFINED_VARIABLES[1:]))
         yield from _SPECIALS
 
-    def variable(self, name: str, as_type: DataType | None = None) -> Value | None:
+    def variable(self, name: str, as_type: DataType | None = None) -> DebugValue | None:
         """A variable, predicate or address variable of the function; None if it has none of this name."""
         function, number = self.function, variable_number(self.function, name)
         if number is not None:
@@ -119,7 +119,7 @@ class Scope:
 
     def region(
         self, var: int, begin: int | None, numbers: tuple[int, ...] | None, as_type: DataType | None, name: str
-    ) -> Value:
+    ) -> DebugValue:
         """Elements of a variable.
 
         Args:
@@ -149,7 +149,7 @@ class Scope:
         location = Location(holder, columns, DTYPES[data_type], self.rows)
         return self._at(location, data_type.name, len(numbers) == self.simd > 1 and var >= FIRST_VARIABLE, name)
 
-    def _other(self, kind: int, of: RegisterKind, number: int, count: int, name: str) -> Value:
+    def _other(self, kind: int, of: RegisterKind, number: int, count: int, name: str) -> DebugValue:
         registers = self.registers
         if (of, number) not in registers.arrays:
             raise problem(EXPRESSION, f"no instruction of '{self.function.name}' uses '{name}'")
@@ -159,7 +159,7 @@ class Scope:
         )
         return self._at(location, "bool" if is_bits else "ud", is_bits and count == self.simd, name)
 
-    def _at(self, location: Location, shown: str, by_lane: bool, name: str) -> Value:
+    def _at(self, location: Location, shown: str, by_lane: bool, name: str) -> DebugValue:
         """The value of registers."""
         batch = self.execution.batch
         assert batch is not None
@@ -174,11 +174,11 @@ class Scope:
             data = np.ascontiguousarray(own[:, columns]).view(location.dtype)[..., 0]
             if shadow is not None:
                 unknown = shadow[self.rows[0]][columns].any(axis=1)
-        return Value(data, shown, by_lane, name, unknown, location)
+        return DebugValue(data, shown, by_lane, name, unknown, location)
 
     # -- memory and arguments ------------------------------------------------------------------------------
 
-    def memory(self, name: str, as_type: DataType | None = None) -> Memory | None:
+    def memory(self, name: str, as_type: DataType | None = None) -> ScopeMemory | None:
         """The memory that a name means: an argument's, local or scratch memory; None for other names."""
         dispatch, batch = self.execution.dispatch, self.execution.batch
         if name in SLM_WORDS or name == SCRATCH_WORD:
@@ -187,14 +187,16 @@ class Scope:
             space = batch.threads.slm if name != SCRATCH_WORD else batch.threads.scratch
             if not space.size:
                 raise problem(EXPRESSION, f"the kernel has no {space.name}")
-            return Memory(name, space.data, DTYPES[as_type or types.UD], space.base[self.rows], space.size)
+            return ScopeMemory(name, space.data, DTYPES[as_type or types.UD], space.base[self.rows], space.size)
         number = self._argument(name)
         buffer = dispatch.arguments.buffers.get(number) if number is not None else None
         if buffer is None or number is None:
             return None
         if not buffer.size:
             raise problem(EXPRESSION, f"'{name}' has no elements")
-        return Memory(name, buffer.data, self._element_type(number, as_type), np.zeros((1, 1), np.int64), buffer.size)
+        return ScopeMemory(
+            name, buffer.data, self._element_type(number, as_type), np.zeros((1, 1), np.int64), buffer.size
+        )
 
     def _argument(self, name: str) -> int | None:
         names = self.execution.dispatch.signature.names_in_order
@@ -209,7 +211,7 @@ class Scope:
         found = own if own.kind in "iuf" and own.itemsize > 1 else declared or own
         return found if found.kind in "iufb" else np.dtype("u1")
 
-    def _scalar(self, name: str) -> Value | None:
+    def _scalar(self, name: str) -> DebugValue | None:
         """An argument that is a number."""
         number = self._argument(name)
         if number is None:
@@ -222,9 +224,9 @@ class Scope:
         kind = TYPES.get(word) or TYPES.get({1: "ub", 2: "uw", 4: "ud", 8: "uq"}.get(len(given.data), "ub"))
         assert kind is not None
         data = np.frombuffer(given.data[: len(given.data) // kind.size * kind.size], DTYPES[kind])
-        return Value(data.reshape(1, -1), kind.name, False, name)
+        return DebugValue(data.reshape(1, -1), kind.name, False, name)
 
-    def elements(self, memory: Memory, index: Array, count: int = 1) -> Value:
+    def elements(self, memory: ScopeMemory, index: Array, count: int = 1) -> DebugValue:
         """Elements of memory: those with some numbers (rows x n), and from each on so many.
 
         Raises:
@@ -245,9 +247,9 @@ class Scope:
         location = Location(Holder(None, MEMORY), columns, memory.dtype, self.rows, memory.data, memory.name)
         by_lane = count == 1 and numbers.shape[1] == self.simd > 1
         name = f"{memory.name}[{int(numbers[0, 0])}]" if numbers.size == 1 else memory.name
-        return Value(data, type_name(memory.dtype), by_lane, name, None, location)
+        return DebugValue(data, type_name(memory.dtype), by_lane, name, None, location)
 
-    def at_address(self, address: int, dtype: DType, count: int) -> Value:
+    def at_address(self, address: int, dtype: DType, count: int) -> DebugValue:
         """Elements at an address of the 64-bit space.
 
         Raises:
@@ -258,12 +260,12 @@ class Scope:
             raise problem(EXPRESSION, f"there is no memory at {address:#x}", "'info buffers' lists addresses")
         offset = address - buffer.address
         name = self.execution.dispatch.name_of(buffer)
-        memory = Memory(name, buffer.data[offset:], dtype, np.zeros((1, 1), np.int64), buffer.size - offset)
+        memory = ScopeMemory(name, buffer.data[offset:], dtype, np.zeros((1, 1), np.int64), buffer.size - offset)
         return self.elements(memory, np.zeros((1, 1), np.int64), count)
 
     # -- numbers of threads --------------------------------------------------------------------------------
 
-    def _special(self, name: str) -> Value:
+    def _special(self, name: str) -> DebugValue:
         if name in self.convenience:
             return self.convenience[name]
         maker = _SPECIALS.get(name)
@@ -315,15 +317,15 @@ def _group_id(scope: Scope, axis: int) -> Array:
     return _column(np.array([batch.groups[batch.members[row][0]].id[axis] for row in scope.rows.tolist()]))
 
 
-def _of_axis(axis: int, find: Callable[[Scope, int], Array], by_lane: bool) -> Callable[[Scope], Value]:
-    return lambda scope: Value(find(scope, axis), "q", by_lane)
+def _of_axis(axis: int, find: Callable[[Scope, int], Array], by_lane: bool) -> Callable[[Scope], DebugValue]:
+    return lambda scope: DebugValue(find(scope, axis), "q", by_lane)
 
 
-_SPECIALS: dict[str, Callable[[Scope], Value]] = {
-    "$group": lambda s: Value(_column(s.numbers()[0]), "q"),
-    "$thread": lambda s: Value(_column(s.numbers()[1]), "q"),
-    "$lane": lambda s: Value(np.arange(s.simd)[None, :].astype(np.int64), "q", True),
-    "$time": lambda s: Value(np.array([[s.execution.time]], np.int64), "q"),
+_SPECIALS: dict[str, Callable[[Scope], DebugValue]] = {
+    "$group": lambda s: DebugValue(_column(s.numbers()[0]), "q"),
+    "$thread": lambda s: DebugValue(_column(s.numbers()[1]), "q"),
+    "$lane": lambda s: DebugValue(np.arange(s.simd)[None, :].astype(np.int64), "q", True),
+    "$time": lambda s: DebugValue(np.array([[s.execution.time]], np.int64), "q"),
     **{f"$group_{a}": _of_axis(n, _group_id, False) for n, a in enumerate(_AXES)},
     **{f"$item_{a}": _of_axis(n, lambda s, n: s.work_items(n, False), True) for n, a in enumerate(_AXES)},
     **{f"$local_{a}": _of_axis(n, lambda s, n: s.work_items(n, True), True) for n, a in enumerate(_AXES)},

@@ -14,16 +14,16 @@ import numpy as np
 from visakit.diagnostics import DebugError, SimulationError
 from vsim.checks.report import diagnostics
 from vsim.checks.selection import Wanted
-from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, Execution, Position
+from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, LanePosition, SteppedLaunch
 from vsim.debug.expressions import Expression, parse
 from vsim.debug.footprints import Use
-from vsim.debug.origin import Origin, OriginSearch
+from vsim.debug.origin import OriginSearch, ValueOrigin
 from vsim.debug.problems import COMMAND, problem
 from vsim.debug.scope import Scope
 from vsim.debug.steps import Choose, StepBack, last_where, step_ends
 from vsim.debug.stop_table import StopTable
 from vsim.debug.stops import CATCH, TITLES, Hit, Stop
-from vsim.debug.values import Value, converted, shown_compact
+from vsim.debug.values import DebugValue, converted, shown_compact
 from vsim.debug.watching import Arrives, Mark, call_of
 from vsim.engines.numpy.algebra import any_lane
 from vsim.launch.launch import Launch
@@ -63,11 +63,11 @@ class Session(StopTable):
         self.launch_number = -1
         self._given = iter(launches)
         self.launches: list[Launch] = []
-        self._past: list[Execution] = []
+        self._past: list[SteppedLaunch] = []
         """Launches before the current one."""
         self.execution = self._next_launch()
 
-    def _next_launch(self) -> Execution:
+    def _next_launch(self) -> SteppedLaunch:
         """Begin with the next launch.
 
         Raises:
@@ -84,7 +84,7 @@ class Session(StopTable):
             self._past = [*self._past[: number - 1], self.execution]
         self.launch_number = number
         launch = self.launches[number]
-        execution = Execution(self.program, launch, self.watching, self.schedule, self.check, self.engine)
+        execution = SteppedLaunch(self.program, launch, self.watching, self.schedule, self.check, self.engine)
         self.watching.use(execution)
         self.execution = execution
         return execution
@@ -277,7 +277,7 @@ class Session(StopTable):
         marks: list[Mark] = []
         watching.collects, execution.interval = True, SEARCH_INTERVAL
         try:
-            while end > Position(0, 0):
+            while end > LanePosition(0, 0):
                 begin, found, last = self._search(end, lane)
                 marks = [*(m for m in found if m.position < origin), *marks]
                 step = choose(marks) if choose is not None else None
@@ -298,11 +298,11 @@ class Session(StopTable):
             watching.lane = None
 
     def _search(
-        self, end: Position, lane: tuple[int, int] | None
-    ) -> tuple[Position, list[Mark], tuple[Position, Hit] | None]:
+        self, end: LanePosition, lane: tuple[int, int] | None
+    ) -> tuple[LanePosition, list[Mark], tuple[LanePosition, Hit] | None]:
         """Collect hits and the lane's instructions from the last checkpoint before a position up to it."""
         execution, watching = self.execution, self.watching
-        before = Position(end.part, end.time - 1) if end.time > 0 else Position(end.part - 1, 1 << 60)
+        before = LanePosition(end.part, end.time - 1) if end.time > 0 else LanePosition(end.part - 1, 1 << 60)
         checkpoint = execution.checkpoint_before(before)
         execution.restore(checkpoint)
         begin = execution.position
@@ -320,22 +320,22 @@ class Session(StopTable):
         watching.collected.extend(hits)
         return begin, list(watching.marks), last
 
-    def _arrive(self, position: Position, hits: list[Hit]) -> Stop:
+    def _arrive(self, position: LanePosition, hits: list[Hit]) -> Stop:
         self.watching.collects = False
         self.execution.go_to(position)
         self.watching.reset()
         return self._stopped(self._stop_of(hits))
 
-    def _at_beginning(self, origin: Position, stays: bool) -> Stop:
+    def _at_beginning(self, origin: LanePosition, stays: bool) -> Stop:
         """Nothing is before: at the beginning of the launch, of a step at that of the group."""
         self.watching.collects = False
-        self.execution.go_to(Position(origin.part, 0) if stays and not origin >= self._end else Position(0, 0))
+        self.execution.go_to(LanePosition(origin.part, 0) if stays and not origin >= self._end else LanePosition(0, 0))
         self.watching.reset()
         return self._stopped(Stop("begin", ["nothing is before: this is the beginning"]))
 
     @property
-    def _end(self) -> Position:
-        return Position(len(self.execution.parts), 0)
+    def _end(self) -> LanePosition:
+        return LanePosition(len(self.execution.parts), 0)
 
     def go_to(self, time: int, group: int | None = None) -> Stop:
         """Go to a time of a group: of the one that runs if none is given.
@@ -349,7 +349,7 @@ class Session(StopTable):
             raise problem(COMMAND, f"there is no group {group}", f"groups are 0 to {count - 1}")
         part = min(execution.part, len(execution.parts) - 1) if group is None else execution.part_of(group)
         try:
-            execution.go_to(Position(part, time))
+            execution.go_to(LanePosition(part, time))
         except KeyboardInterrupt:
             return self._stopped(Stop("interrupt", ["interrupted"]))
         finally:
@@ -360,7 +360,7 @@ class Session(StopTable):
 
     # -- values --------------------------------------------------------------------------------------------
 
-    def set(self, target: str, value: str | Expression) -> Value:
+    def set(self, target: str, value: str | Expression) -> DebugValue:
         """Change a variable, predicate or memory, or a value ``$name``; a change happens again when the launch comes
         to this time again, forward or backwards.
 
@@ -406,7 +406,7 @@ class Session(StopTable):
         self.execution.edit(edit)
         return wanted.value(self.scope())
 
-    def origin(self, text: str) -> list[Origin]:
+    def origin(self, text: str) -> list[ValueOrigin]:
         """Which instructions wrote a variable or memory, and from what, back to the kernel's arguments. Of a variable
         with an element for each lane, that of the lane in focus is meant.
 
@@ -422,13 +422,13 @@ class Session(StopTable):
         if value.by_lane:
             location = replace(location, columns=location.columns[..., lane[1] : lane[1] + 1, :])
             name, number = f"{name}[{lane[1]}]", slice(lane[1], lane[1] + 1)
-        own = Value(value.data[:, number], value.type)
+        own = DebugValue(value.data[:, number], value.type)
         search = OriginSearch(self.execution, self.places)
         found = search.run(name, shown_compact(own), location.holder, location.wanted(lane[0]), lane[0])
         self.watching.reset()
         return found
 
 
-def _end_of(execution: Execution, part: int) -> Position | None:
+def _end_of(execution: SteppedLaunch, part: int) -> LanePosition | None:
     """The beginning of the part behind one, beyond which no step goes."""
-    return Position(part + 1, 0) if part + 1 < len(execution.parts) else None
+    return LanePosition(part + 1, 0) if part + 1 < len(execution.parts) else None

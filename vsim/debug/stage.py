@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vsim.debug.execution import Execution
+from vsim.debug.execution import SteppedLaunch
 from vsim.debug.expressions import parse
 from vsim.debug.places import Places, Spot
 from vsim.debug.problems import COMMAND, problem
 from vsim.debug.scope import Scope
 from vsim.debug.threads import Focus
-from vsim.debug.values import Value
+from vsim.debug.values import DebugValue
 from vsim.debug.watching import Watching
 from vsim.engines.numpy.activation import Activation
 from vsim.engines.numpy.algebra import any_lane
@@ -54,14 +54,14 @@ class Stage:
         frame_number: the function among :meth:`frames` whose variables are meant.
     """
 
-    execution: Execution
+    execution: SteppedLaunch
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.places = Places(program.image)
         self.watching = Watching(self.places)
         self.focus, self.frame_number = Focus(), 0
-        self.history: list[Value] = []
+        self.history: list[DebugValue] = []
 
     def lane(self) -> tuple[int, int] | None:
         """Row and lane in focus; None if they are not in the batch that runs."""
@@ -174,7 +174,7 @@ class Stage:
         rows = np.array([lane[0] if lane is not None else 0])
         return Scope(self.execution, activation, rows, self.watching.convenience)
 
-    def evaluate(self, text: str) -> Value:
+    def evaluate(self, text: str) -> DebugValue:
         """The value of an expression in the thread in focus: one row.
 
         Raises:
@@ -182,11 +182,11 @@ class Stage:
         """
         return parse(text).value(self.scope())
 
-    def remember(self, value: Value) -> str:
+    def remember(self, value: DebugValue) -> str:
         """Keep a value as ``$1``, ``$2`` ...; gives its name."""
         self.history.append(value)
         name = f"${len(self.history)}"
-        kept = Value(value.data.copy(), value.type, value.by_lane, value.name, value.undefined)
+        kept = DebugValue(value.data.copy(), value.type, value.by_lane, value.name, value.undefined)
         self.watching.convenience |= {name: kept, "$": kept}
         return name
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vsim.debug.execution import Position
-from vsim.debug.watching import Arrives, Call, Mark
+from vsim.debug.execution import LanePosition
+from vsim.debug.watching import Arrives, CaughtCall, Mark
 
-Choose = Callable[[list[Mark]], Position | None]
+Choose = Callable[[list[Mark]], LanePosition | None]
 """Finds in the instructions before the position where a step backwards ends; None for farther back."""
 
 
-def step_ends(line: tuple[str, int], call: Call, over: bool, instruction: bool) -> Arrives:
+def step_ends(line: tuple[str, int], call: CaughtCall, over: bool, instruction: bool) -> Arrives:
     """Where a step forward ends."""
 
     def ends(mark: Mark) -> bool:
@@ -33,7 +33,7 @@ class StepBack:
     def __init__(self, depth: int, over: bool, instruction: bool) -> None:
         self.depth, self.over, self.instruction = depth, over, instruction
 
-    def __call__(self, marks: list[Mark]) -> Position | None:
+    def __call__(self, marks: list[Mark]) -> LanePosition | None:
         own = [m for m in marks if not self.over or m.call.depth <= self.depth]
         if not own:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from vsim.debug.execution import START, Position
+from vsim.debug.execution import START, LanePosition
 from vsim.debug.expressions import Expression
 from vsim.debug.places import Spot
 from vsim.debug.threads import Threads
@@ -77,7 +77,7 @@ class Hit(NamedTuple):
     breakpoint: Breakpoint | None
     lanes: Array
     text: str
-    back: Position
+    back: LanePosition
 
 
 @dataclass
@@ -95,4 +95,4 @@ class Stop:
     reason: str
     lines: list[str] = field(default_factory=list)
     numbers: tuple[int, ...] = ()
-    position: Position = START
+    position: LanePosition = START

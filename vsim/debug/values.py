@@ -37,7 +37,7 @@ def type_of(dtype: DType) -> DataType:
 
 
 @dataclass
-class Value:
+class DebugValue:
     """Elements in threads: rows x elements, one row if it is the same for all threads.
 
     Attributes:
@@ -94,7 +94,7 @@ def shown_element(element: object, letter: str = "") -> str:
     return forms[letter]
 
 
-def shown_compact(value: Value, row: int = 0, active: Bools | None = None, letter: str = "") -> str:
+def shown_compact(value: DebugValue, row: int = 0, active: Bools | None = None, letter: str = "") -> str:
     """A value in one line: one number, or elements in braces, of lanes those that run."""
     elements = value.row(row)
     if elements.size == 1:
@@ -106,11 +106,11 @@ def shown_compact(value: Value, row: int = 0, active: Bools | None = None, lette
     return shown_values(elements) if elements.size else "{}"
 
 
-def _mark(value: Value, element: int) -> str:
+def _mark(value: DebugValue, element: int) -> str:
     return "?" if value.undefined is not None and bool(value.undefined[element]) else ""
 
 
-def table(value: Value, row: int, active: Bools, letter: str = "", color: bool = False) -> list[str]:
+def table(value: DebugValue, row: int, active: Bools, letter: str = "", color: bool = False) -> list[str]:
     """A value as lines: the numbers of lanes (or elements), and the elements below. Elements of lanes that do not run
     are grey, or in parentheses without colour; undefined ones have a question mark.
     """

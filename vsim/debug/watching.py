@@ -11,12 +11,12 @@ import numpy as np
 from visakit.diagnostics import DebugError, SimulationError
 from visakit.isa.record import Flow
 from vsim.checks.report import diagnostics
-from vsim.debug.execution import Execution, Position
+from vsim.debug.execution import LanePosition, SteppedLaunch
 from vsim.debug.expressions import Expression
 from vsim.debug.places import Places, Spot
 from vsim.debug.scope import Scope
 from vsim.debug.stops import ACCESS_WATCH, CATCH, READ_WATCH, WATCH, Breakpoint, Hit
-from vsim.debug.values import Value, shown_compact
+from vsim.debug.values import DebugValue, shown_compact
 from vsim.debug.watcher import Halt
 from vsim.engines.numpy.activation import Activation
 from vsim.engines.numpy.algebra import any_lane
@@ -30,7 +30,7 @@ _BARRIERS = (Flow.BARRIER, Flow.SIGNAL, Flow.NAMED_BARRIER)
 MOST_MARKS = 50_000
 
 
-class Call(NamedTuple):
+class CaughtCall(NamedTuple):
     """A call of a function or subroutine, also where the launch runs once more: how deep it is, when its function was
     called, and which one that is.
     """
@@ -43,22 +43,22 @@ class Call(NamedTuple):
 class Mark(NamedTuple):
     """An instruction that the lane in focus executes: when, where, and in which call."""
 
-    position: Position
+    position: LanePosition
     spot: Spot
     line: tuple[str, int]
-    call: Call
+    call: CaughtCall
 
 
 Arrives = Callable[[Mark], bool]
 """Whether a step ends in front of an instruction."""
 
 
-def call_of(activation: Activation) -> Call:
+def call_of(activation: Activation) -> CaughtCall:
     """The call that an activation is."""
     depth, own = 0, activation
     while own.back is not None:
         own, depth = own.back.activation, depth + 1
-    return Call(depth, activation.registers.birth, id(activation.function))
+    return CaughtCall(depth, activation.registers.birth, id(activation.function))
 
 
 class Watching:
@@ -75,18 +75,18 @@ class Watching:
 
     def __init__(self, places: Places) -> None:
         self.places = places
-        self.execution: Execution | None = None
+        self.execution: SteppedLaunch | None = None
         self.breakpoints: list[Breakpoint] = []
         self.arrives: Arrives | None = None
         self.lane: tuple[int, int] | None = None
         self.collects = False
         self.hits: list[Hit] = []
-        self.collected: deque[tuple[Position, Hit]] = deque(maxlen=MOST_MARKS)
+        self.collected: deque[tuple[LanePosition, Hit]] = deque(maxlen=MOST_MARKS)
         self.marks: deque[Mark] = deque(maxlen=MOST_MARKS)
         self.logged: list[str] = []
-        self.convenience: dict[str, Value] = {}
+        self.convenience: dict[str, DebugValue] = {}
         self._pending: list[Hit] = []
-        self._old: dict[int, tuple[Value, Array, Activation]] = {}
+        self._old: dict[int, tuple[DebugValue, Array, Activation]] = {}
         self._touched: dict[int, tuple[bytes, bool, Array]] = {}
         self._known_findings = 0
         self._told: set[str] = set()
@@ -102,7 +102,7 @@ class Watching:
         if text not in self.logged:
             self.logged.append(text)
 
-    def use(self, execution: Execution) -> None:
+    def use(self, execution: SteppedLaunch) -> None:
         """Watch another launch."""
         self.execution = execution
         self._told.clear()
@@ -193,7 +193,7 @@ class Watching:
             self.hits = hits
             raise Halt
 
-    def _mark(self, event: Event, activation: Activation, position: Position) -> Mark | None:
+    def _mark(self, event: Event, activation: Activation, position: LanePosition) -> Mark | None:
         if self.lane is None or not activation.active[self.lane]:
             return None
         spot = Spot(event.function, event.number)
@@ -213,7 +213,7 @@ class Watching:
             return False
         return True
 
-    def _reached(self, b: Breakpoint, activation: Activation, position: Position) -> Iterable[Hit]:
+    def _reached(self, b: Breakpoint, activation: Activation, position: LanePosition) -> Iterable[Hit]:
         lanes = self._chosen(b, activation.active)
         if b.condition is not None and lanes.any():
             lanes = self._holding(b.condition, activation, lanes)
@@ -246,7 +246,7 @@ class Watching:
         row = int(any_lane(lanes).argmax())
         return log_text(b.log, self._scope(activation, np.array([row])), lanes[row])
 
-    def _caught(self, event: Event, activation: Activation, position: Position) -> Iterable[Hit]:
+    def _caught(self, event: Event, activation: Activation, position: LanePosition) -> Iterable[Hit]:
         flow = event.instruction.desc.flow
         if "barrier" in self._catches and flow in _BARRIERS:
             yield from self._reached(self._catches["barrier"], activation, position)
@@ -287,7 +287,9 @@ class Watching:
         if self._pending and execution.time == execution.first_time:
             execution.first_time = -1
 
-    def _after_registers(self, b: Breakpoint, event: Event, old: Value, rows: Array, activation: Activation) -> None:
+    def _after_registers(
+        self, b: Breakpoint, event: Event, old: DebugValue, rows: Array, activation: Activation
+    ) -> None:
         assert b.watched is not None
         scope = self._scope(activation, rows)
         new = b.watched.value(scope)
@@ -309,7 +311,7 @@ class Watching:
             text = _change(b, old, new, n) if is_changed[n] else f"{b.what} is read: {shown_compact(new, n)}"
             self._found(b, event, lanes, text)
 
-    def _was_read(self, value: Value, rows: Array) -> Array:
+    def _was_read(self, value: DebugValue, rows: Array) -> Array:
         assert self.execution is not None
         location, steps = value.location, self.execution.recorder.steps
         if location is None or not steps:
@@ -362,9 +364,9 @@ class Watching:
         if (b.kind == WATCH and now == old) or (b.kind == READ_WATCH and writes):
             return
 
-        def value(raw: bytes) -> Value:
+        def value(raw: bytes) -> DebugValue:
             data = np.frombuffer(raw, location.dtype).reshape(1, -1)
-            return Value(data, location.dtype.name)
+            return DebugValue(data, location.dtype.name)
 
         text = (
             _change(b, value(old), value(now), 0)
@@ -408,7 +410,7 @@ def _bits(data: Array) -> Array:
     return data if data.dtype.kind != "f" else data.view(f"u{data.dtype.itemsize}")
 
 
-def _change(b: Breakpoint, old: Value, new: Value, row: int) -> str:
+def _change(b: Breakpoint, old: DebugValue, new: DebugValue, row: int) -> str:
     return f"{b.what}: {shown_compact(old, row)} -> {shown_compact(new, row)}"
 
 
@@ -429,6 +431,6 @@ class _GroupScope:
         value = condition.evaluate(self)  # type: ignore[arg-type] # it asks for these names alone
         return bool(value.data.any())
 
-    def find(self, name: str) -> Value:
+    def find(self, name: str) -> DebugValue:
         """The number of a group."""
-        return Value(np.array([[self.known[name]]], np.int64), "q")
+        return DebugValue(np.array([[self.known[name]]], np.int64), "q")

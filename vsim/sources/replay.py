@@ -13,7 +13,7 @@ from visakit.objects.zebin import find_zebin, is_zebin, platform_of, read_zebin,
 from visakit.usage import check_platform, whole_number
 from vsim.command.listing import argument_rows
 from vsim.command.report import check_array
-from vsim.command.session import Session
+from vsim.command.session import LaunchSession
 from vsim.launch.arguments import NULL
 from vsim.launch.arrays import Array, Bytes
 from vsim.launch.element_types import as_elements
@@ -299,7 +299,7 @@ class _Replayer:
         return argument
 
 
-def run_replay(session: Session, capture: Capture, tolerance: Tolerance) -> None:
+def run_replay(session: LaunchSession, capture: Capture, tolerance: Tolerance) -> None:
     """Run a capture in a session, and compare the results with the captured ones.
 
     Raises:

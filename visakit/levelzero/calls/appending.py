@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from visakit.levelzero import ze
 from visakit.levelzero.calls import Call, entry
 from visakit.levelzero.events import Signal, ZeEvent
-from visakit.levelzero.lists import CommandList, Operation
+from visakit.levelzero.lists import CommandList, ListOperation
 from visakit.levelzero.parameters import find, find_all
 from visakit.runtime.errors import require
 
 
-def appends(function: Callable[..., Operation]) -> Call:
+def appends(function: Callable[..., ListOperation]) -> Call:
     """Decorator of the functions of Level Zero that append a command: looks up list, events to wait for, and the event
     that is signalled.
 
@@ -43,7 +43,7 @@ def awaited(count: int, events: int) -> Sequence[Signal]:
     return [event.state for event in find_all(ZeEvent, events, count)]
 
 
-def append_to(own: CommandList, operation: Operation, waits: Sequence[Signal], event: ZeEvent | None) -> None:
+def append_to(own: CommandList, operation: ListOperation, waits: Sequence[Signal], event: ZeEvent | None) -> None:
     """Append a command that waits for states and signals an event."""
     if event is None:
         own.append(operation._replace(waits=waits) if waits else operation)

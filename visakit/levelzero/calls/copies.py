@@ -6,7 +6,7 @@ from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.appending import appends
 from visakit.levelzero.device_properties import queue_groups
-from visakit.levelzero.lists import CommandList, Operation
+from visakit.levelzero.lists import CommandList, ListOperation
 from visakit.levelzero.memory import check_range, place_of
 from visakit.levelzero.parameters import find, need
 from visakit.levelzero.structures import ze_copy_region_t
@@ -20,53 +20,53 @@ from visakit.runtime.transfers import CommandAccesses, fill, shared_part
 _LARGEST_PATTERN = 1 << 20
 
 
-def _copy(own: CommandList, target: int, source: int, size: int, origin: Context) -> Operation:
+def _copy(own: CommandList, target: int, source: int, size: int, origin: Context) -> ListOperation:
     need(target, source)
     check_range(own.context, target, size)
     check_range(origin, source, size)
     ends = place_of(own.context, target), place_of(origin, source)
     accesses = CommandAccesses(shared_part(origin, source, size), shared_part(own.context, target, size))
-    return Operation(cl.CL_COMMAND_SVM_MEMCPY, lambda queue: host.move(*ends, size), accesses)
+    return ListOperation(cl.CL_COMMAND_SVM_MEMCPY, lambda queue: host.move(*ends, size), accesses)
 
 
 @appends
-def zeCommandListAppendMemoryCopy(own: CommandList, target: int, source: int, size: int) -> Operation:
+def zeCommandListAppendMemoryCopy(own: CommandList, target: int, source: int, size: int) -> ListOperation:
     return _copy(own, target, source, size, own.context)
 
 
 @appends
 def zeCommandListAppendMemoryCopyWithParameters(
     own: CommandList, target: int, source: int, size: int, extension: int
-) -> Operation:
+) -> ListOperation:
     return _copy(own, target, source, size, own.context)
 
 
 @appends
 def zeCommandListAppendMemoryCopyFromContext(
     own: CommandList, target: int, context: int, source: int, size: int
-) -> Operation:
+) -> ListOperation:
     return _copy(own, target, source, size, find(Context, context) if context else own.context)
 
 
-def _fill(own: CommandList, target: int, pattern: int, width: int, size: int) -> Operation:
+def _fill(own: CommandList, target: int, pattern: int, width: int, size: int) -> ListOperation:
     need(target, pattern)
     largest = min(int(queue_groups(own.device)[own.ordinal]["maxMemoryFillPatternSize"]), _LARGEST_PATTERN)
     require(0 < width <= largest, ze.ZE_RESULT_ERROR_INVALID_SIZE, f"a pattern of {width} bytes of up to {largest}")
     check_range(own.context, target, size)
     bits, place = host.read(pattern, width), place_of(own.context, target)
     accesses = CommandAccesses(None, shared_part(own.context, target, size))
-    return Operation(cl.CL_COMMAND_SVM_MEMFILL, lambda queue: fill(host.view(place, size), bits), accesses)
+    return ListOperation(cl.CL_COMMAND_SVM_MEMFILL, lambda queue: fill(host.view(place, size), bits), accesses)
 
 
 @appends
-def zeCommandListAppendMemoryFill(own: CommandList, target: int, pattern: int, width: int, size: int) -> Operation:
+def zeCommandListAppendMemoryFill(own: CommandList, target: int, pattern: int, width: int, size: int) -> ListOperation:
     return _fill(own, target, pattern, width, size)
 
 
 @appends
 def zeCommandListAppendMemoryFillWithParameters(
     own: CommandList, target: int, pattern: int, width: int, size: int, extension: int
-) -> Operation:
+) -> ListOperation:
     return _fill(own, target, pattern, width, size)
 
 
@@ -90,10 +90,10 @@ def nothing(queue: object) -> None:
 def zeCommandListAppendMemoryCopyRegion(
     own: CommandList, target: int, target_region: int, target_pitch: int, target_slice: int,
     source: int, source_region: int, source_pitch: int, source_slice: int,
-) -> Operation:  # fmt: skip
+) -> ListOperation:  # fmt: skip
     need(target, source, target_region, source_region)
     if not ze_copy_region_t.at(target_region).width and not ze_copy_region_t.at(source_region).width:
-        return Operation(cl.CL_COMMAND_COPY_BUFFER_RECT, nothing)
+        return ListOperation(cl.CL_COMMAND_COPY_BUFFER_RECT, nothing)
     taken, given = _box(target_region, target_pitch, target_slice), _box(source_region, source_pitch, source_slice)
     require(taken.region == given.region, ze.ZE_RESULT_ERROR_INVALID_SIZE, "the regions have different sizes")
     check_range(own.context, target, taken.end)
@@ -106,7 +106,7 @@ def zeCommandListAppendMemoryCopyRegion(
         data = inside[1] if is_apart else inside[1].copy()
         copy_rectangle(data, given, inside[0], taken)
 
-    return Operation(cl.CL_COMMAND_COPY_BUFFER_RECT, work)
+    return ListOperation(cl.CL_COMMAND_COPY_BUFFER_RECT, work)
 
 
 @entry

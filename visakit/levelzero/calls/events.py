@@ -5,7 +5,7 @@ from __future__ import annotations
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.events import EventPool, Fence, ZeEvent, wait_for
-from visakit.levelzero.lists import CommandQueue
+from visakit.levelzero.lists import ListQueue
 from visakit.levelzero.parameters import extensions, fill, find, find_all, flags, need, structure, tell, tell_handle
 from visakit.levelzero.structures import (
     ze_event_counter_based_desc_t,
@@ -186,7 +186,7 @@ def zeEventGetCounterBasedFlags(event: int, target: int) -> None:
 
 @entry
 def zeFenceCreate(queue: int, desc: int, target: int) -> None:
-    own = find(CommandQueue, queue)
+    own = find(ListQueue, queue)
     given = structure(ze_fence_desc_t, desc, ze.ZE_STRUCTURE_TYPE_FENCE_DESC)
     extensions(desc)
     need(target)

@@ -7,7 +7,7 @@ from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.appending import appends
 from visakit.levelzero.calls.contexts import context_device
 from visakit.levelzero.image_formats import image_format, image_shape
-from visakit.levelzero.lists import CommandList, Operation
+from visakit.levelzero.lists import CommandList, ListOperation
 from visakit.levelzero.memory import check_range, place_of
 from visakit.levelzero.parameters import extensions, fill, find, flags, need, structure
 from visakit.levelzero.structures import ze_image_desc_t, ze_image_properties_t, ze_image_region_t, ze_sampler_desc_t
@@ -98,7 +98,7 @@ def _texels(image: Image, region: int) -> Texels:
     return origin, sizes
 
 
-def _copy_image(target: Image, source: Image, to: Texels, given: Texels) -> Operation:
+def _copy_image(target: Image, source: Image, to: Texels, given: Texels) -> ListOperation:
     require(to[1] == given[1], ze.ZE_RESULT_ERROR_INVALID_SIZE, "the regions have different sizes")
     same = target.format.simulated == source.format.simulated
     require(same, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the images have different formats")
@@ -108,11 +108,11 @@ def _copy_image(target: Image, source: Image, to: Texels, given: Texels) -> Oper
         data = source.data.copy() if source is target else source.data
         copy_rectangle(data, inside, target.data, outside)
 
-    return Operation(cl.CL_COMMAND_COPY_IMAGE, work, CommandAccesses((source, inside), (target, outside)))
+    return ListOperation(cl.CL_COMMAND_COPY_IMAGE, work, CommandAccesses((source, inside), (target, outside)))
 
 
 @appends
-def zeCommandListAppendImageCopy(own: CommandList, target: int, source: int) -> Operation:
+def zeCommandListAppendImageCopy(own: CommandList, target: int, source: int) -> ListOperation:
     taken, given = find(Image, target), find(Image, source)
     return _copy_image(taken, given, _texels(taken, 0), _texels(given, 0))
 
@@ -120,14 +120,14 @@ def zeCommandListAppendImageCopy(own: CommandList, target: int, source: int) -> 
 @appends
 def zeCommandListAppendImageCopyRegion(
     own: CommandList, target: int, source: int, target_region: int, source_region: int
-) -> Operation:
+) -> ListOperation:
     taken, given = find(Image, target), find(Image, source)
     return _copy_image(taken, given, _texels(taken, target_region), _texels(given, source_region))
 
 
 def _transfer(
     own: CommandList, image: Image, pointer: int, region: int, pitches: tuple[int, int], reads: bool
-) -> Operation:
+) -> ListOperation:
     """Copy texels to memory, or from it."""
     need(pointer)
     texels = _texels(image, region)
@@ -147,28 +147,28 @@ def _transfer(
 
     command = cl.CL_COMMAND_READ_IMAGE if reads else cl.CL_COMMAND_WRITE_IMAGE
     part: tuple[Image, Rectangle] = (image, inside)
-    return Operation(command, work, CommandAccesses.of_host(part, reads))
+    return ListOperation(command, work, CommandAccesses.of_host(part, reads))
 
 
 @appends
-def zeCommandListAppendImageCopyToMemory(own: CommandList, target: int, image: int, region: int) -> Operation:
+def zeCommandListAppendImageCopyToMemory(own: CommandList, target: int, image: int, region: int) -> ListOperation:
     return _transfer(own, find(Image, image), target, region, (0, 0), reads=True)
 
 
 @appends
-def zeCommandListAppendImageCopyFromMemory(own: CommandList, image: int, source: int, region: int) -> Operation:
+def zeCommandListAppendImageCopyFromMemory(own: CommandList, image: int, source: int, region: int) -> ListOperation:
     return _transfer(own, find(Image, image), source, region, (0, 0), reads=False)
 
 
 @appends
 def zeCommandListAppendImageCopyToMemoryExt(
     own: CommandList, target: int, image: int, region: int, row: int, slice_: int
-) -> Operation:
+) -> ListOperation:
     return _transfer(own, find(Image, image), target, region, (row, slice_), reads=True)
 
 
 @appends
 def zeCommandListAppendImageCopyFromMemoryExt(
     own: CommandList, image: int, source: int, region: int, row: int, slice_: int
-) -> Operation:
+) -> ListOperation:
     return _transfer(own, find(Image, image), source, region, (row, slice_), reads=False)

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.kernels import ZeKernel
-from visakit.levelzero.modules import Module
+from visakit.levelzero.modules import ApiModule
 from visakit.levelzero.parameters import extensions, fill, find, flags, give_bytes, need, structure, tell
 from visakit.levelzero.structures import (
     ze_kernel_desc_t,
@@ -34,7 +34,7 @@ _HINTS = (
 
 @entry
 def zeKernelCreate(module: int, desc: int, target: int) -> None:
-    own = find(Module, module)
+    own = find(ApiModule, module)
     given = structure(ze_kernel_desc_t, desc, ze.ZE_STRUCTURE_TYPE_KERNEL_DESC)
     extensions(desc)
     need(given.pKernelName, target)

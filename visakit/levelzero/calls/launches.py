@@ -7,7 +7,7 @@ import struct
 from visakit.levelzero import ze
 from visakit.levelzero.calls.appending import appends
 from visakit.levelzero.kernels import Size, ZeKernel, check_sizes
-from visakit.levelzero.lists import CommandList, Operation
+from visakit.levelzero.lists import CommandList, ListOperation
 from visakit.levelzero.memory import check_range, place_of
 from visakit.levelzero.parameters import find, find_all, need
 from visakit.levelzero.structures import ze_group_count_t
@@ -32,22 +32,22 @@ def _counts(address: int) -> Size:
     return x, y, z
 
 
-def _launch(kernel: ZeKernel, counts: Size) -> Operation:
+def _launch(kernel: ZeKernel, counts: Size) -> ListOperation:
     given, group, offset = kernel.check_launch(), kernel.group, kernel.offset
     check_sizes(counts, group, offset)
     ending.load()
-    return Operation(cl.CL_COMMAND_NDRANGE_KERNEL, lambda queue: kernel.launch(queue, counts, group, offset, given))
+    return ListOperation(cl.CL_COMMAND_NDRANGE_KERNEL, lambda queue: kernel.launch(queue, counts, group, offset, given))
 
 
 @appends
-def zeCommandListAppendLaunchKernel(own: CommandList, kernel: int, counts: int) -> Operation:
+def zeCommandListAppendLaunchKernel(own: CommandList, kernel: int, counts: int) -> ListOperation:
     found = _own_kernel(own, kernel)
     need(counts)
     return _launch(found, _counts(counts))
 
 
 @appends
-def zeCommandListAppendLaunchCooperativeKernel(own: CommandList, kernel: int, counts: int) -> Operation:
+def zeCommandListAppendLaunchCooperativeKernel(own: CommandList, kernel: int, counts: int) -> ListOperation:
     found = _own_kernel(own, kernel)
     need(counts)
     return _launch(found, _counts(counts))
@@ -56,7 +56,7 @@ def zeCommandListAppendLaunchCooperativeKernel(own: CommandList, kernel: int, co
 @appends
 def zeCommandListAppendLaunchKernelWithParameters(
     own: CommandList, kernel: int, counts: int, extension: int
-) -> Operation:
+) -> ListOperation:
     found = _own_kernel(own, kernel)
     need(counts)
     return _launch(found, _counts(counts))
@@ -66,7 +66,7 @@ def zeCommandListAppendLaunchKernelWithParameters(
 def zeCommandListAppendLaunchKernelWithArguments(
     own: CommandList, kernel: int, counts_xy: int, counts_z: int, sizes_xy: int, sizes_z: int, arguments: int,
     extension: int,
-) -> Operation:  # fmt: skip
+) -> ListOperation:  # fmt: skip
     found = _own_kernel(own, kernel)
     found.set_group(_split(sizes_xy, sizes_z))
     if found.parameters:
@@ -87,13 +87,13 @@ def _split(xy: int, z: int) -> Size:
 
 
 @appends
-def zeCommandListAppendLaunchKernelIndirect(own: CommandList, kernel: int, counts: int) -> Operation:
+def zeCommandListAppendLaunchKernelIndirect(own: CommandList, kernel: int, counts: int) -> ListOperation:
     found = _own_kernel(own, kernel)
     need(counts)
     check_range(own.context, counts, _COUNTS)
     given, group, offset, place = found.check_launch(), found.group, found.offset, place_of(own.context, counts)
     ending.load()
-    return Operation(
+    return ListOperation(
         cl.CL_COMMAND_NDRANGE_KERNEL, lambda queue: found.launch(queue, _counts(place), group, offset, given)
     )
 
@@ -101,7 +101,7 @@ def zeCommandListAppendLaunchKernelIndirect(own: CommandList, kernel: int, count
 @appends
 def zeCommandListAppendLaunchMultipleKernelsIndirect(
     own: CommandList, count: int, kernels: int, number: int, counts: int
-) -> Operation:
+) -> ListOperation:
     need(kernels, number, counts)
     found = [_own_kernel(own, kernel.handle) for kernel in find_all(ZeKernel, kernels, count)]
     check_range(own.context, counts, _COUNTS * count)
@@ -114,4 +114,4 @@ def zeCommandListAppendLaunchMultipleKernelsIndirect(
         for index, (kernel, given, group, offset) in enumerate(taken[: host.read_u32(places[1])]):
             kernel.launch(queue, _counts(places[0] + _COUNTS * index), group, offset, given)
 
-    return Operation(cl.CL_COMMAND_NDRANGE_KERNEL, work)
+    return ListOperation(cl.CL_COMMAND_NDRANGE_KERNEL, work)

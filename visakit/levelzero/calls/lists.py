@@ -8,7 +8,7 @@ from visakit.levelzero.calls.appending import append_to, appends, awaited
 from visakit.levelzero.calls.contexts import context_device
 from visakit.levelzero.device_properties import queue_groups
 from visakit.levelzero.events import Fence, ZeEvent, finish
-from visakit.levelzero.lists import CommandList, CommandQueue, Operation, Work
+from visakit.levelzero.lists import CommandList, ListOperation, ListQueue, Work
 from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure, tell, tell_handle
 from visakit.levelzero.structures import ze_command_list_desc_t, ze_command_queue_desc_t, ze_kernel_timestamp_result_t
 from visakit.runtime import cl, host
@@ -28,7 +28,7 @@ def _check_group(device: Device, ordinal: int) -> None:
     require(known, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"group {ordinal} of queues; the device has {groups}")
 
 
-def _queue(context: int, device: int, desc: int) -> CommandQueue:
+def _queue(context: int, device: int, desc: int) -> ListQueue:
     """A new queue."""
     own, chosen = context_device(context, device)
     given = structure(ze_command_queue_desc_t, desc, ze.ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC)
@@ -39,7 +39,7 @@ def _queue(context: int, device: int, desc: int) -> CommandQueue:
     require(known, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, f"mode {given.mode}, priority {given.priority}")
     _check_group(chosen, given.ordinal)
     require(not given.index, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "a group has one queue")
-    return CommandQueue(own, chosen, given.flags, given.mode, given.priority, given.ordinal)
+    return ListQueue(own, chosen, given.flags, given.mode, given.priority, given.ordinal)
 
 
 @entry
@@ -49,12 +49,12 @@ def zeCommandQueueCreate(context: int, device: int, desc: int, target: int) -> N
 
 @entry
 def zeCommandQueueDestroy(queue: int) -> None:
-    find(CommandQueue, queue).release()
+    find(ListQueue, queue).release()
 
 
 @entry
 def zeCommandQueueExecuteCommandLists(queue: int, count: int, lists: int, fence: int) -> None:
-    own = find(CommandQueue, queue)
+    own = find(ListQueue, queue)
     need(lists)
     require(count, ze.ZE_RESULT_ERROR_INVALID_SIZE, "there are no command lists")
     given = find_all(CommandList, lists, count)
@@ -63,7 +63,7 @@ def zeCommandQueueExecuteCommandLists(queue: int, count: int, lists: int, fence:
     for one in given:
         one.submit(own.core)
     if told is not None:
-        Operation(cl.CL_COMMAND_MARKER, _nothing, signal=told.state).submit(own.core)
+        ListOperation(cl.CL_COMMAND_MARKER, _nothing, signal=told.state).submit(own.core)
     own.finish_synchronous()
 
 
@@ -81,33 +81,33 @@ def _nothing(queue: Queue) -> None:
 
 @entry
 def zeCommandQueueSynchronize(queue: int, timeout: int) -> None:
-    finish(find(CommandQueue, queue).core, timeout)
+    finish(find(ListQueue, queue).core, timeout)
 
 
 @entry
 def zeCommandQueueGetOrdinal(queue: int, target: int) -> None:
-    tell(target, find(CommandQueue, queue).ordinal)
+    tell(target, find(ListQueue, queue).ordinal)
 
 
 @entry
 def zeCommandQueueGetIndex(queue: int, target: int) -> None:
-    find(CommandQueue, queue)
+    find(ListQueue, queue)
     tell(target, 0)
 
 
 @entry
 def zeCommandQueueGetFlags(queue: int, target: int) -> None:
-    tell(target, find(CommandQueue, queue).flags)
+    tell(target, find(ListQueue, queue).flags)
 
 
 @entry
 def zeCommandQueueGetMode(queue: int, target: int) -> None:
-    tell(target, find(CommandQueue, queue).mode)
+    tell(target, find(ListQueue, queue).mode)
 
 
 @entry
 def zeCommandQueueGetPriority(queue: int, target: int) -> None:
-    tell(target, find(CommandQueue, queue).priority)
+    tell(target, find(ListQueue, queue).priority)
 
 
 @entry
@@ -151,7 +151,7 @@ def zeCommandListHostSynchronize(command_list: int, timeout: int) -> None:
     finish(_immediate(command_list).core, timeout)
 
 
-def _immediate(command_list: int) -> CommandQueue:
+def _immediate(command_list: int) -> ListQueue:
     """The queue of an immediate list."""
     queue = find(CommandList, command_list).queue
     require(queue, ze.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE, "the command list is no immediate one")
@@ -169,11 +169,11 @@ def zeCommandListImmediateAppendCommandListsExp(
     states, event = awaited(wait_count, waits), find(ZeEvent, signal) if signal else None
     _check_closed(given, queue.ordinal)
     if states:
-        append_to(own, Operation(cl.CL_COMMAND_MARKER, _nothing), states, None)
+        append_to(own, ListOperation(cl.CL_COMMAND_MARKER, _nothing), states, None)
     for one in given:
         one.submit(queue.core)
     if event is not None:
-        append_to(own, Operation(cl.CL_COMMAND_MARKER, _nothing), (), event)
+        append_to(own, ListOperation(cl.CL_COMMAND_MARKER, _nothing), (), event)
     queue.finish_synchronous()
 
 
@@ -226,28 +226,28 @@ def zeCommandListImmediateGetPriority(command_list: int, target: int) -> None:
 
 
 @appends
-def zeCommandListAppendBarrier(own: CommandList) -> Operation:
-    return Operation(cl.CL_COMMAND_BARRIER, _nothing)
+def zeCommandListAppendBarrier(own: CommandList) -> ListOperation:
+    return ListOperation(cl.CL_COMMAND_BARRIER, _nothing)
 
 
 @appends
-def zeCommandListAppendMemoryRangesBarrier(own: CommandList, count: int, sizes: int, ranges: int) -> Operation:
+def zeCommandListAppendMemoryRangesBarrier(own: CommandList, count: int, sizes: int, ranges: int) -> ListOperation:
     need(sizes, ranges)
     host.read_sizes(ranges, count)
-    return Operation(cl.CL_COMMAND_BARRIER, _nothing)
+    return ListOperation(cl.CL_COMMAND_BARRIER, _nothing)
 
 
 @entry
 def zeCommandListAppendSignalEvent(command_list: int, event: int) -> None:
     own, told = find(CommandList, command_list), find(ZeEvent, event)
-    append_to(own, Operation(cl.CL_COMMAND_MARKER, _nothing), (), told)
+    append_to(own, ListOperation(cl.CL_COMMAND_MARKER, _nothing), (), told)
 
 
 @entry
 def zeCommandListAppendWaitOnEvents(command_list: int, count: int, events: int) -> None:
     own = find(CommandList, command_list)
     need(events)
-    append_to(own, Operation(cl.CL_COMMAND_MARKER, _nothing), awaited(count, events), None)
+    append_to(own, ListOperation(cl.CL_COMMAND_MARKER, _nothing), awaited(count, events), None)
 
 
 @entry
@@ -258,24 +258,24 @@ def zeCommandListAppendEventReset(command_list: int, event: int) -> None:
     def work(queue: Queue) -> None:
         told.state.change(cl.CL_QUEUED)
 
-    own.append(Operation(cl.CL_COMMAND_MARKER, work))
+    own.append(ListOperation(cl.CL_COMMAND_MARKER, work))
 
 
 @appends
-def zeCommandListAppendWriteGlobalTimestamp(own: CommandList, target: int) -> Operation:
+def zeCommandListAppendWriteGlobalTimestamp(own: CommandList, target: int) -> ListOperation:
     need(target)
-    return Operation(cl.CL_COMMAND_MARKER, lambda queue: host.write_size(target, host_nanoseconds()))
+    return ListOperation(cl.CL_COMMAND_MARKER, lambda queue: host.write_size(target, host_nanoseconds()))
 
 
 @appends
 def zeCommandListAppendQueryKernelTimestamps(
     own: CommandList, count: int, events: int, target: int, offsets: int
-) -> Operation:
+) -> ListOperation:
     need(target)
     given = find_all(ZeEvent, events, count)
     size = ze_kernel_timestamp_result_t.bytes()
     places = host.read_sizes(offsets, count) if offsets else tuple(size * n for n in range(count))
-    return Operation(cl.CL_COMMAND_MARKER, _writes_times(given, [target + place for place in places]))
+    return ListOperation(cl.CL_COMMAND_MARKER, _writes_times(given, [target + place for place in places]))
 
 
 def _writes_times(events: list[ZeEvent], places: list[int]) -> Work:
@@ -287,6 +287,6 @@ def _writes_times(events: list[ZeEvent], places: list[int]) -> Work:
 
 
 @appends
-def zeCommandListAppendHostFunction(own: CommandList, function: int, user_data: int, extension: int) -> Operation:
+def zeCommandListAppendHostFunction(own: CommandList, function: int, user_data: int, extension: int) -> ListOperation:
     need(function)
-    return Operation(cl.CL_COMMAND_NATIVE_KERNEL, lambda queue: host.call(function, "p", user_data or None))
+    return ListOperation(cl.CL_COMMAND_NATIVE_KERNEL, lambda queue: host.call(function, "p", user_data or None))

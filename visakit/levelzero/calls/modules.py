@@ -10,7 +10,7 @@ from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.contexts import context_device
 from visakit.levelzero.memory import buffer_at
-from visakit.levelzero.modules import BuildLog, LinkError, Module, Part, build_options
+from visakit.levelzero.modules import ApiModule, BuildLog, ModuleLinkError, ModulePart, build_options
 from visakit.levelzero.parameters import extensions, fill, find, find_all, give, give_bytes, need, structure
 from visakit.levelzero.structures import (
     ze_linkage_inspection_ext_desc_t,
@@ -40,13 +40,13 @@ def _constants(address: int) -> Mapping[int, Callable[[int], bytes]]:
     return {number: partial(host.read, place) for number, place in zip(ids, places, strict=True)}
 
 
-def _part(place: int, size: int, flags: int, constants: int) -> Part:
+def _part(place: int, size: int, flags: int, constants: int) -> ModulePart:
     need(place)
     require(0 < size < _LARGEST_MODULE, ze.ZE_RESULT_ERROR_INVALID_SIZE, f"a module of {size} bytes")
-    return Part(host.read(place, size), build_options(host.text_at(flags)), _constants(constants))
+    return ModulePart(host.read(place, size), build_options(host.text_at(flags)), _constants(constants))
 
 
-def _parts(given: ze_module_desc_t, chain: Mapping[int, int]) -> list[Part]:
+def _parts(given: ze_module_desc_t, chain: Mapping[int, int]) -> list[ModulePart]:
     """The inputs of a module: one, or those of the extension for several."""
     place = chain.get(ze.ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC)
     if place is None:
@@ -70,7 +70,7 @@ def zeModuleCreate(context: int, device: int, desc: int, target: int, log: int) 
     need(target)
     known = given.format in (ze.ZE_MODULE_FORMAT_IL_SPIRV, ze.ZE_MODULE_FORMAT_NATIVE)
     require(known, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, f"the format {given.format}")
-    module = Module(own, chosen, _parts(given, chain), given.format == ze.ZE_MODULE_FORMAT_NATIVE)
+    module = ApiModule(own, chosen, _parts(given, chain), given.format == ze.ZE_MODULE_FORMAT_NATIVE)
     try:
         module.build()
     finally:
@@ -81,18 +81,18 @@ def zeModuleCreate(context: int, device: int, desc: int, target: int, log: int) 
 
 @entry
 def zeModuleDestroy(module: int) -> None:
-    find(Module, module).release()
+    find(ApiModule, module).release()
 
 
 @entry
 def zeModuleDynamicLink(count: int, modules: int, log: int) -> None:
-    given = find_all(Module, modules, count)
+    given = find_all(ApiModule, modules, count)
     require(given, ze.ZE_RESULT_ERROR_INVALID_SIZE, "there are no modules")
     text = ""
     try:
         for module in given:
             text += module.link([m for m in given if m is not module])
-    except LinkError as problem:
+    except ModuleLinkError as problem:
         text += problem.log
         raise
     finally:
@@ -104,7 +104,7 @@ def zeModuleDynamicLink(count: int, modules: int, log: int) -> None:
 def zeModuleInspectLinkageExt(desc: int, count: int, modules: int, log: int) -> None:
     number = ze.ZE_STRUCTURE_TYPE_LINKAGE_INSPECTION_EXT_DESC
     wanted = structure(ze_linkage_inspection_ext_desc_t, desc, number).flags
-    given = find_all(Module, modules, count)
+    given = find_all(ApiModule, modules, count)
     need(log)
     every = [linkage(module.source) for module in given if module.source is not None]
     exports = {name for one in every for name in one.exports}
@@ -120,13 +120,13 @@ def zeModuleInspectLinkageExt(desc: int, count: int, modules: int, log: int) -> 
 
 @entry
 def zeModuleGetNativeBinary(module: int, size: int, target: int) -> None:
-    own = find(Module, module)
+    own = find(ApiModule, module)
     give_bytes(size, target, own.program.builds[own.device].binary)
 
 
 @entry
 def zeModuleGetGlobalPointer(module: int, name: int, size: int, target: int) -> None:
-    own = find(Module, module)
+    own = find(ApiModule, module)
     need(name)
     text = host.text_at(name)
     address = own.address_of(text)
@@ -140,7 +140,7 @@ def zeModuleGetGlobalPointer(module: int, name: int, size: int, target: int) -> 
 
 @entry
 def zeModuleGetFunctionPointer(module: int, name: int, target: int) -> None:
-    own = find(Module, module)
+    own = find(ApiModule, module)
     need(name, target)
     text = host.text_at(name)
     address = own.address_of(text)
@@ -151,7 +151,7 @@ def zeModuleGetFunctionPointer(module: int, name: int, target: int) -> None:
 
 @entry
 def zeModuleGetKernelNames(module: int, count: int, names: int) -> None:
-    own = find(Module, module)
+    own = find(ApiModule, module)
     if not own.names:
         own.names = [ctypes.create_string_buffer(name.encode()) for name in own.program.kernel_names()]
     give(count, names, [ctypes.addressof(place).to_bytes(8, "little") for place in own.names])
@@ -159,7 +159,7 @@ def zeModuleGetKernelNames(module: int, count: int, names: int) -> None:
 
 @entry
 def zeModuleGetProperties(module: int, properties: int) -> None:
-    own = find(Module, module)
+    own = find(ApiModule, module)
     target = structure(ze_module_properties_t, properties, ze.ZE_STRUCTURE_TYPE_MODULE_PROPERTIES)
     extensions(properties)
     fill(target, {"flags": ze.ZE_MODULE_PROPERTY_FLAG_IMPORTS if own.imports else 0})
