@@ -66,7 +66,7 @@ class ModulePart:
         """The SPIR-V with its constants.
 
         Raises:
-            CallError: it is none, or lacks one of them.
+            CallError: the data are no SPIR-V, or it lacks a constant.
         """
         module = self.data
         require(is_spirv(module), ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "it is no module of SPIR-V")
@@ -165,7 +165,7 @@ class ApiModule(ApiObject):
         return [] if self.source is None else list(linkage(self.source).imports)
 
     def address_of(self, name: str) -> int:
-        """The address of a function or of data; 0 if there is none of the name."""
+        """The address of a function or of data; 0 without such a name."""
         loaded = self.loaded
         return (loaded.image.address_of(name) or 0) if loaded is not None else 0
 

@@ -49,7 +49,7 @@ def structure(kind: type[Shape], address: int, *types: int) -> Shape:
         types: numbers by which the program may call it, besides 0.
 
     Raises:
-        CallError: there is none, or it is another one.
+        CallError: the address is null, or the structure has another type.
     """
     need(address)
     found = kind.at(address)

@@ -117,7 +117,7 @@ def whole_pages(size: int) -> int:
     """A size of whole pages.
 
     Raises:
-        CallError: it is none.
+        CallError: it is no multiple of a page.
     """
     require(size and not size % PAGE, ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, f"{size} bytes are no pages of {PAGE}")
     return size

@@ -46,7 +46,7 @@ class DebugRequest(NamedTuple):
 
 @cache
 def debug_request() -> DebugRequest | None:
-    """The launch that is debugged; None if there is none."""
+    """The debugged launch, or None."""
     wanted = os.environ.get(DEBUG_SETTING)
     try:
         return DebugRequest(**json.loads(wanted)) if wanted else None

@@ -62,7 +62,7 @@ class ProgramSession(Session):
 
 class _ProgramConsole(Console):
     def show_results(self) -> None:
-        """What the kernel printed goes to the program's output, when the program goes on."""
+        """The kernel's printf goes to the program's output when the program goes on."""
 
 
 def debug_launch(session: ProgramSession, scripts: Scripts, title: str) -> int | None:
@@ -72,7 +72,7 @@ def debug_launch(session: ProgramSession, scripts: Scripts, title: str) -> int |
         title: of the launch, which is shown first.
 
     Returns:
-        The status with which the program ends; None if it goes on.
+        The exit status of the program; None if it goes on.
     """
     with ExitStack() as held:
         terminal = None if scripts.is_batch else _terminal(held)

@@ -10,7 +10,7 @@ from vsim.debug.console import Console
 
 
 class Terminal(NamedTuple):
-    """A terminal that is not standard input and output: what is typed, what is shown, what was typed ahead."""
+    """A terminal beside standard input and output: its input, its output, and keys typed early."""
 
     typed: TextIO
     shown: TextIO

@@ -270,7 +270,7 @@ class Console:
         except VisaError:
             return []
 
-    # -- what is shown -------------------------------------------------------------------------------------
+    # -- output --------------------------------------------------------------------------------------------
 
     def show_results(self) -> None:
         """What kernels have printed since."""

@@ -116,7 +116,7 @@ class Server:
         self._send("event", event=name, body=body)
 
     def _answer(self, request: Request) -> None:
-        """Do what is asked; a mistake is an answer, too."""
+        """Answer a request; a mistake is an answer, too."""
         name, arguments = request["command"], request.get("arguments", {})
         head = {"request_seq": request["seq"], "command": name}
         run = getattr(self, f"on_{name}", None) or getattr(self.views, f"on_{name}", None)
@@ -138,7 +138,7 @@ class Server:
         """The launch that is debugged.
 
         Raises:
-            DebugError: D001, there is none yet.
+            DebugError: D001, no launch was begun yet.
         """
         if self._session is None:
             raise problem(COMMAND, "nothing was launched")

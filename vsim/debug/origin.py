@@ -146,7 +146,7 @@ class OriginSearch:
         return begin, steps
 
     def _resolve(self, open_: list[_Wanted], steps: list[Executed]) -> list[_Wanted]:
-        """Find writers among instructions, the last one first; gives what is left."""
+        """Find writers among instructions, the last one first; gives the places without a writer."""
         for step in reversed(steps):
             writes = [u for u in step.uses if u.writes]
             if not writes:
@@ -357,7 +357,7 @@ def _shown(use: Use, row: int, elements: Array) -> str:
 def lines(
     origin: ValueOrigin, places: Places, prefix: str = "", seen: set[tuple[str, LanePosition]] | None = None
 ) -> Iterator[str]:
-    """An origin as an indented list, each step below what it has written; what is read again is not followed again."""
+    """An origin as an indented list, each step below the value that it wrote; second reads of places are left out."""
     seen = set() if seen is None else seen
     value = f" = {origin.value}" if origin.value else ""
     if origin.spot is None:

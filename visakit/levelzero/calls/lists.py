@@ -115,7 +115,7 @@ def zeCommandListCreate(context: int, device: int, desc: int, target: int) -> No
     own, chosen = context_device(context, device)
     given = structure(ze_command_list_desc_t, desc, ze.ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC)
     extensions(desc)
-    need(target)  # All flags are hints; programs also give some that nobody knows, as on Intel's driver.
+    need(target)  # All flags are hints; as in Intel's driver, unknown ones are taken.
     _check_group(chosen, given.commandQueueGroupOrdinal)
     made = CommandList(own, chosen, given.flags, ordinal=given.commandQueueGroupOrdinal)
     host.write_size(target, made.handle)
@@ -142,7 +142,7 @@ def zeCommandListClose(command_list: int) -> None:
 @entry
 def zeCommandListReset(command_list: int) -> None:
     own = find(CommandList, command_list)
-    own.operations.clear()  # Of an immediate list there are none.
+    own.operations.clear()  # An immediate list has no operations.
     own.is_closed = False
 
 
