@@ -81,17 +81,7 @@ CPP = {
 """The same of a program in C++, in which the driver has begun Python: later ends are those of static variables."""
 
 
-OPEN = ("make run endless wait join", "make run endless wait fork-run", "make atexit enqueue fork")
-"""Programs that in one of some ten runs on a busy machine end with a signal, or never; the cause is not known yet."""
-
-
 @needs_all
-@pytest.mark.parametrize(
-    "words",
-    [
-        pytest.param(w, marks=pytest.mark.xfail(run=False, reason="open: ends badly at times")) if w in OPEN else w
-        for w in CPP
-    ],
-)
+@pytest.mark.parametrize("words", CPP)
 def test_a_program_in_cpp_ends(host, words):
     check(run(host, *words.split(), options=["--platform", "tgllp"]), CPP[words])

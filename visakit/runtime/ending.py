@@ -19,7 +19,8 @@ call is refused or parked within milliseconds (a thread waits this long for the 
 If Python does not end with the program (the driver started it), a function of ``atexit`` closes the gate. It is
 registered as soon as LLVM is loaded, by the call that queues the first kernel, and once more after the first execution:
 so it runs before the functions that LLVM has registered. From then on no thread begins work in LLVM, running threads
-are waited for, threads that wait for commands return with a status, and queues run nothing more. In a program in
+are waited for, threads that wait for commands return with a status, and queues run nothing more. Native launches are
+stopped: a thread that waits for a command may run it itself, and the program may join this thread. In a program in
 Python, a function of Python's ``atexit`` does the same for LLVM.
 
 Refused calls: releases succeed, as the memory goes with the process; all others return CL_OUT_OF_RESOURCES. A fork that
@@ -39,6 +40,7 @@ from typing import Protocol
 from visakit.runtime import debugging, events
 from visakit.runtime.settings import engine
 from vsim.engines.llvm.host import shutdown
+from vsim.engines.llvm.host.workers import POOL
 
 
 class Gate(Protocol):
@@ -79,6 +81,7 @@ def _process_ends() -> None:
     debugging.process_ends()
     events.let_go()
     shutdown.end()
+    POOL.abandon()
 
 
 def load() -> None:

@@ -35,6 +35,9 @@ def initialize() -> None:
         # Of how many edges between blocks the register allocator takes account while it looks for a region in which a
         # value has a register. What it does there grows faster than the code, and more gains nothing (page 29).
         llvm.set_option("", "-grow-region-complexity-budget=200")
+        # The first module makes LLVM's global context. Functions for the end of the process that are registered from
+        # now on run before the context is destroyed, with the modules of threads that are at work.
+        llvm.parse_assembly("")
         _INITIALIZED = True
 
 

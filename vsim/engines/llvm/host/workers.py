@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from visakit.diagnostics import Diagnostic, LaunchError, Span
 from visakit.language.program import Function
 from vsim.engines.llvm.abi import JOB_SIZE
+from vsim.engines.llvm.host.shutdown import ProcessEndsError, may_begin
 from vsim.launch.arrays import Words
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Run(Generic[Kept]):
         self.pool: ThreadPool | None = None
         """The pool that runs them, once it is chosen; it serves no other run until this one is over."""
         self.process = os.getpid()
+        self.is_abandoned = False
+        """The process ends, and nobody waits for the results."""
 
     @property
     def left(self) -> int:
@@ -65,7 +68,11 @@ class Run(Generic[Kept]):
         return self.closed and not self.left
 
     def work(self, max_seconds: float | None) -> bool:
-        """Run the jobs to their end; False if they were stopped because time was up."""
+        """Run the jobs to their end; False if they were stopped because time was up.
+
+        Raises:
+            ProcessEndsError: they were stopped because the process ends.
+        """
         assert self.pool is not None
         end = None if max_seconds is None else monotonic() + max_seconds
         in_time = True
@@ -77,7 +84,14 @@ class Run(Generic[Kept]):
                 self.stop()
             self.pool.wait(left)
         self.closed = True
+        if self.is_abandoned:
+            raise ProcessEndsError
         return in_time
+
+    def abandon(self) -> None:
+        """The process ends: jobs are told to end, and the thread that waits for them learns why."""
+        self.is_abandoned = True
+        self.stop()
 
     def settle(self) -> None:
         """End it: when this returns no job runs, and none will. Interrupts are raised again afterwards."""
@@ -120,8 +134,14 @@ class WorkerPools:
         self.pools = []
 
     def _hire(self, run: Run[object]) -> None:
-        """Give a run an idle pool that is large enough."""
+        """Give a run an idle pool that is large enough.
+
+        Raises:
+            ProcessEndsError: another thread ends the process.
+        """
         with self.choosing:
+            if not may_begin():
+                raise ProcessEndsError
             for idle, works_at in self.pools:
                 if not works_at or works_at[0].over:
                     pool = idle
@@ -135,6 +155,13 @@ class WorkerPools:
             if pool.size(run.count) < run.count:
                 _grow(pool, run.count)
             run.pool = pool
+
+    def abandon(self) -> None:
+        """Stop all runs, after the process has begun to end, so that threads of the program leave them."""
+        with self.choosing:
+            for _, works_at in self.pools:
+                for run in works_at:
+                    run.abandon()
 
     def _dismiss(self, run: Run[object]) -> None:
         """Forget a run that is over."""
