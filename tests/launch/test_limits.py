@@ -31,6 +31,7 @@ from vsim.command.command_arguments import argument_value, sizes
 from vsim.command.numbers import parse_numbers
 from vsim.engines.llvm import kernels, pipeline
 from vsim.engines.llvm.host import thread_pool, workers
+from vsim.engines.llvm.host.shutdown import ProcessEndsError
 from vsim.launch.launch import BufferArgument, Launch
 from vsim.launch.schedule import parse_schedule
 from vsim.memory.memory import RESTING_SLOTS
@@ -518,3 +519,20 @@ def test_messages_about_numbers_that_python_does_not_write() -> None:
 def test_arguments_of_a_command_line_are_short(text: str) -> None:
     with pytest.raises(visakit.VisaError):
         argument_value(text)
+
+
+def test_the_end_of_the_process_stops_native_launches():
+    """The program may join the thread that waits for a launch; it learns that there are no results."""
+    program, ended = Program(build_text(SPIN)), []
+
+    def spin() -> None:
+        with pytest.raises(ProcessEndsError) as caught:
+            program.launch("spin", 32, 16, engine="llvm")
+        ended.append(caught.type)
+
+    thread = threading.Thread(target=spin, daemon=True)
+    thread.start()
+    assert eventually(lambda: any(run.left for _, works_at in workers.POOL.pools for run in works_at))
+    workers.POOL.abandon()
+    thread.join(60)
+    assert ended == [ProcessEndsError]
