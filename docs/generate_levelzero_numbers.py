@@ -92,21 +92,30 @@ def number_text(known: dict[str, int | str], text: str) -> str:
     return HEAD.format(what="Numbers") + "\n# fmt: off\n" + _lines(results) + STATUSES + _lines(rest)
 
 
-def structure_text(all_fields: dict[str, list[tuple[str, str]]], text: str) -> str:
+def structure_text(all_fields: dict[str, list[tuple[str, str]]], known: dict[str, int | str], text: str) -> str:
     """The module of structures: those that are used, and the structures in them."""
     used = {word for word in re.findall(r"\bzes?_\w+_t\b", text) if word in all_fields}
     missing({w for w in re.findall(r"\bstructures\.(zes?_\w+_t)\b", text) if w not in all_fields})
     wanted = set(used)
     while more := {k.split("[")[0] for s in wanted for k, _ in all_fields[s]} & set(all_fields) - wanted:
         wanted |= more
-    made = [_structure(name, fields) for name, fields in all_fields.items() if name in wanted]
+    made = [
+        _structure(name, fields, known.get(_type_of(name))) for name, fields in all_fields.items() if name in wanted
+    ]
     return HEAD.format(what="Structures") + FIELDS + "".join(made)
 
 
-def _structure(name: str, fields: list[tuple[str, str]]) -> str:
+def _type_of(structure: str) -> str:
+    """The name of the number of a structure: ZE_STRUCTURE_TYPE_FENCE_DESC of ze_fence_desc_t."""
+    interface, _, name = structure.removesuffix("_t").upper().partition("_")
+    return f"{interface}_STRUCTURE_TYPE_{name}"
+
+
+def _structure(name: str, fields: list[tuple[str, str]], number: int | str | None) -> str:
     lines = textwrap.wrap(", ".join(f"{kind} {field}" for kind, field in fields), 105)
     shown = "\n".join(f'        "{line}{" " * (n + 1 < len(lines))}"' for n, line in enumerate(lines))
-    return f"\n\nclass {name}(Structure):\n    _fields_ = fields(\n        globals(),\n{shown},\n    )\n"
+    head = f"\n\nclass {name}(Structure):\n" + (f"    number = {_shown(number)}\n" if number is not None else "")
+    return f"{head}    _fields_ = fields(\n        globals(),\n{shown},\n    )\n"
 
 
 def missing(names: set[str]) -> None:
@@ -127,4 +136,4 @@ if __name__ == "__main__":
     header = headers(Path(sys.argv[1]) if len(sys.argv) > 1 else HEADERS)
     known, own = numbers(header), sources()
     (PACKAGE / "ze.py").write_text(number_text(known, own))
-    (PACKAGE / "structures.py").write_text(structure_text(structures(header, known), own))
+    (PACKAGE / "structures.py").write_text(structure_text(structures(header, known), known, own))

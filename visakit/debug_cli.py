@@ -82,13 +82,15 @@ def debug_app(
     version: Version = False,
 ) -> int:
     """Debug the launches of a program, forward and backwards."""
+    from visakit.compiler.ocloc import with_lines
+    from visakit.file_kinds import source_language
     from vsim.command.debugger import Scripts, debug, debugged
     from vsim.command.driver import CommandLine
     from vsim.sources.loading import load_program
 
-    if (image or visa) and is_source(image or visa or "") and "-g" not in build_options.split():
-        build_options = f"{build_options} -g".strip()
-    captured, loaded = load_program(image or visa, replay, platform, build_options, None)
+    path = image or visa
+    options = with_lines(build_options, source_language(path or "", b""))
+    captured, loaded = load_program(path, replay, platform, options, None)
     report(loaded.warnings)
     if is_ctm(loaded.data):
         raise UsageError(f"'{loaded.name}' is for the CTM target, which has no debugger")
@@ -96,13 +98,6 @@ def debug_app(
     checks = CheckOptions(check, guard, None, suppressions).checking()
     session = debugged(loaded, line, allow_paths, schedule, checks or "", engine)
     return debug(session, Scripts(scripts or (), commands or (), batch))
-
-
-def is_source(path: str) -> bool:
-    """Whether a file is compiled, so that -g gives its lines."""
-    from visakit.file_kinds import source_language
-
-    return source_language(path, b"") == "cl"
 
 
 @application(

@@ -46,6 +46,11 @@ class Compiled(NamedTuple):
     warnings: list[Diagnostic]
 
 
+def with_lines(options: str, language: SourceLanguage | None) -> str:
+    """Build options with ``-g`` for OpenCL C, so that instructions have the lines of their source."""
+    return options if language != "cl" or "-g" in options.split() else f"{options} -g".strip()
+
+
 def compile_source(path: str, data: bytes, device: str | None, options: str, max_seconds: float | None) -> Compiled:
     """The zebin of a source for a device, with vISA texts.
 

@@ -13,7 +13,7 @@ from visakit.runtime.errors import CallError
 from visakit.runtime.interface import EntryPoint
 from visakit.runtime.objects import cells, note_call
 from visakit.runtime.settings import watches_races
-from visakit.runtime.tracing import CallTrace, Export, mistake, note_reason, open_trace, traced
+from visakit.runtime.tracing import Export, exported, mistake, note_reason, open_trace
 
 
 def exports(trace: TextIO | None = None) -> dict[str, Export]:
@@ -23,12 +23,8 @@ def exports(trace: TextIO | None = None) -> dict[str, Export]:
         trace: gets a line for each call.
     """
     calls = load()
-    served = served_points()
-    made = {point.name: _guarded(point, calls[point.name]) for point in served}
-    if trace is not None:
-        lines = CallTrace(trace)
-        made = {point.name: traced(point, made[point.name], lines, ze.STATUS_NAMES) for point in served}
-    return made
+    made = [(point, _guarded(point, calls[point.name])) for point in served_points()]
+    return exported(made, ze.STATUS_NAMES, trace)
 
 
 def _guarded(point: EntryPoint, function: Call) -> Export:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 CType = Any  # ctypes has no public type for the types of fields.
 _TYPES: dict[str, CType] = {
@@ -29,7 +29,13 @@ def fields(names: Mapping[str, CType], layout: str) -> list[tuple[str, CType]]:
 
 
 class Structure(ctypes.Structure):
-    """A structure of C. Pointers and handles are numbers."""
+    """A structure of C. Pointers and handles are numbers.
+
+    Attributes:
+        number: what its field ``stype`` says, if it has one.
+    """
+
+    number: ClassVar[int] = 0
 
     @classmethod
     def at(cls, address: int) -> Self:

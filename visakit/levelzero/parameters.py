@@ -42,11 +42,11 @@ def need(*pointers: int) -> None:
     require(all(pointers), ze.ZE_RESULT_ERROR_INVALID_NULL_POINTER, "a pointer is null")
 
 
-def structure(kind: type[Shape], address: int, *types: int) -> Shape:
+def structure(kind: type[Shape], address: int, *others: int) -> Shape:
     """The structure at an address, in place.
 
     Args:
-        types: numbers by which the program may call it, besides 0.
+        others: numbers by which the program may call it, besides its own and 0.
 
     Raises:
         CallError: the address is null, or the structure has another type.
@@ -54,7 +54,7 @@ def structure(kind: type[Shape], address: int, *types: int) -> Shape:
     need(address)
     found = kind.at(address)
     given = ze_base_desc_t.at(address).stype
-    require(given in (0, *types), ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"a structure of type {given:#x}")
+    require(given in (0, kind.number, *others), ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"a structure of type {given:#x}")
     return found
 
 

@@ -11,6 +11,7 @@ class ze_base_desc_t(Structure):
 
 
 class ze_init_driver_type_desc_t(Structure):
+    number = 0x20021
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags",
@@ -25,6 +26,7 @@ class ze_driver_uuid_t(Structure):
 
 
 class ze_driver_properties_t(Structure):
+    number = 0x1
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, ze_driver_uuid_t uuid, u32 driverVersion",
@@ -32,6 +34,7 @@ class ze_driver_properties_t(Structure):
 
 
 class ze_driver_ipc_properties_t(Structure):
+    number = 0x2
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags",
@@ -53,6 +56,7 @@ class ze_device_uuid_t(Structure):
 
 
 class ze_device_properties_t(Structure):
+    number = 0x3
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 type, u32 vendorId, u32 deviceId, u32 flags, u32 subdeviceId, u32 "
@@ -64,6 +68,7 @@ class ze_device_properties_t(Structure):
 
 
 class ze_device_compute_properties_t(Structure):
+    number = 0x4
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 maxTotalGroupSize, u32 maxGroupSizeX, u32 maxGroupSizeY, u32 maxGroupSizeZ, u32 "
@@ -80,6 +85,7 @@ class ze_native_kernel_uuid_t(Structure):
 
 
 class ze_device_module_properties_t(Structure):
+    number = 0x5
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 spirvVersionSupported, u32 flags, u32 fp16flags, u32 fp32flags, u32 fp64flags, "
@@ -88,6 +94,7 @@ class ze_device_module_properties_t(Structure):
 
 
 class ze_command_queue_group_properties_t(Structure):
+    number = 0x6
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags, u64 maxMemoryFillPatternSize, u32 numQueues",
@@ -95,6 +102,7 @@ class ze_command_queue_group_properties_t(Structure):
 
 
 class ze_device_memory_properties_t(Structure):
+    number = 0x7
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags, u32 maxClockRate, u32 maxBusWidth, u64 totalSize, u8[256] name",
@@ -102,6 +110,7 @@ class ze_device_memory_properties_t(Structure):
 
 
 class ze_device_memory_access_properties_t(Structure):
+    number = 0x8
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 hostAllocCapabilities, u32 deviceAllocCapabilities, u32 "
@@ -111,6 +120,7 @@ class ze_device_memory_access_properties_t(Structure):
 
 
 class ze_device_cache_properties_t(Structure):
+    number = 0x9
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags, u64 cacheSize",
@@ -118,6 +128,7 @@ class ze_device_cache_properties_t(Structure):
 
 
 class ze_device_image_properties_t(Structure):
+    number = 0xA
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 maxImageDims1D, u32 maxImageDims2D, u32 maxImageDims3D, u64 maxImageBufferSize, "
@@ -126,6 +137,7 @@ class ze_device_image_properties_t(Structure):
 
 
 class ze_device_external_memory_properties_t(Structure):
+    number = 0xC
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 memoryAllocationImportTypes, u32 memoryAllocationExportTypes, u32 "
@@ -134,6 +146,7 @@ class ze_device_external_memory_properties_t(Structure):
 
 
 class ze_device_p2p_properties_t(Structure):
+    number = 0xB
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags",
@@ -141,6 +154,7 @@ class ze_device_p2p_properties_t(Structure):
 
 
 class ze_context_desc_t(Structure):
+    number = 0xD
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags",
@@ -148,6 +162,7 @@ class ze_context_desc_t(Structure):
 
 
 class ze_command_queue_desc_t(Structure):
+    number = 0xE
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 ordinal, u32 index, u32 flags, u32 mode, u32 priority",
@@ -155,6 +170,7 @@ class ze_command_queue_desc_t(Structure):
 
 
 class ze_command_list_desc_t(Structure):
+    number = 0xF
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 commandQueueGroupOrdinal, u32 flags",
@@ -176,6 +192,7 @@ class ze_image_region_t(Structure):
 
 
 class ze_event_pool_desc_t(Structure):
+    number = 0x10
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags, u32 count",
@@ -183,6 +200,7 @@ class ze_event_pool_desc_t(Structure):
 
 
 class ze_event_desc_t(Structure):
+    number = 0x11
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 index, u32 signal, u32 wait",
@@ -190,6 +208,7 @@ class ze_event_desc_t(Structure):
 
 
 class ze_event_counter_based_desc_t(Structure):
+    number = 0x2003A
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags, u32 signal, u32 wait",
@@ -211,6 +230,7 @@ class ze_kernel_timestamp_result_t(Structure):
 
 
 class ze_fence_desc_t(Structure):
+    number = 0x12
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags",
@@ -225,6 +245,7 @@ class ze_image_format_t(Structure):
 
 
 class ze_image_desc_t(Structure):
+    number = 0x13
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags, u32 type, ze_image_format_t format, u64 width, u32 height, u32 depth, "
@@ -233,6 +254,7 @@ class ze_image_desc_t(Structure):
 
 
 class ze_image_properties_t(Structure):
+    number = 0x14
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 samplerFilterFlags",
@@ -240,6 +262,7 @@ class ze_image_properties_t(Structure):
 
 
 class ze_device_mem_alloc_desc_t(Structure):
+    number = 0x15
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags, u32 ordinal",
@@ -247,6 +270,7 @@ class ze_device_mem_alloc_desc_t(Structure):
 
 
 class ze_host_mem_alloc_desc_t(Structure):
+    number = 0x16
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags",
@@ -254,6 +278,7 @@ class ze_host_mem_alloc_desc_t(Structure):
 
 
 class ze_memory_allocation_properties_t(Structure):
+    number = 0x17
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 type, u64 id, u64 pageSize",
@@ -268,6 +293,7 @@ class ze_module_constants_t(Structure):
 
 
 class ze_module_desc_t(Structure):
+    number = 0x1B
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 format, u64 inputSize, u64 pInputModule, u64 pBuildFlags, u64 pConstants",
@@ -275,6 +301,7 @@ class ze_module_desc_t(Structure):
 
 
 class ze_module_properties_t(Structure):
+    number = 0x1C
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags",
@@ -282,6 +309,7 @@ class ze_module_properties_t(Structure):
 
 
 class ze_kernel_desc_t(Structure):
+    number = 0x1D
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags, u64 pKernelName",
@@ -296,6 +324,7 @@ class ze_kernel_uuid_t(Structure):
 
 
 class ze_kernel_properties_t(Structure):
+    number = 0x1E
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 numKernelArgs, u32 requiredGroupSizeX, u32 requiredGroupSizeY, u32 "
@@ -305,6 +334,7 @@ class ze_kernel_properties_t(Structure):
 
 
 class ze_kernel_preferred_group_size_properties_t(Structure):
+    number = 0x21
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 preferredMultiple",
@@ -319,6 +349,7 @@ class ze_group_count_t(Structure):
 
 
 class ze_module_program_exp_desc_t(Structure):
+    number = 0x20002
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 count, u64 inputSizes, u64 pInputModules, u64 pBuildFlags, u64 pConstants",
@@ -326,6 +357,7 @@ class ze_module_program_exp_desc_t(Structure):
 
 
 class ze_sampler_desc_t(Structure):
+    number = 0x1F
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 addressMode, u32 filterMode, u8 isNormalized",
@@ -333,6 +365,7 @@ class ze_sampler_desc_t(Structure):
 
 
 class ze_physical_mem_desc_t(Structure):
+    number = 0x20
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags, u64 size",
@@ -340,6 +373,7 @@ class ze_physical_mem_desc_t(Structure):
 
 
 class ze_physical_mem_properties_t(Structure):
+    number = 0x20040
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u64 id, u64 size",
@@ -347,6 +381,7 @@ class ze_physical_mem_properties_t(Structure):
 
 
 class ze_scheduling_hint_exp_desc_t(Structure):
+    number = 0x20004
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags",
@@ -354,6 +389,7 @@ class ze_scheduling_hint_exp_desc_t(Structure):
 
 
 class ze_eu_count_ext_t(Structure):
+    number = 0x10005
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 numTotalEUs",
@@ -375,6 +411,7 @@ class ze_pci_speed_ext_t(Structure):
 
 
 class ze_pci_ext_properties_t(Structure):
+    number = 0x10008
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, ze_pci_address_ext_t address, ze_pci_speed_ext_t maxSpeed",
@@ -382,6 +419,7 @@ class ze_pci_ext_properties_t(Structure):
 
 
 class ze_linkage_inspection_ext_desc_t(Structure):
+    number = 0x10007
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 flags",
@@ -389,6 +427,7 @@ class ze_linkage_inspection_ext_desc_t(Structure):
 
 
 class ze_memory_free_ext_desc_t(Structure):
+    number = 0x1000A
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 freePolicy",
@@ -396,6 +435,7 @@ class ze_memory_free_ext_desc_t(Structure):
 
 
 class ze_device_ip_version_ext_t(Structure):
+    number = 0x1000F
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 ipVersion",
@@ -410,6 +450,7 @@ class ze_kernel_max_group_size_properties_ext_t(Structure):
 
 
 class ze_event_query_kernel_timestamps_results_ext_properties_t(Structure):
+    number = 0x10012
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u64 pKernelTimestampsBuffer, u64 pSynchronizedTimestampsBuffer",
@@ -424,6 +465,7 @@ class ze_event_pool_counter_based_exp_desc_t(Structure):
 
 
 class ze_device_vector_width_properties_ext_t(Structure):
+    number = 0x20029
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 vector_width_size, u32 preferred_vector_width_char, u32 "
@@ -436,6 +478,7 @@ class ze_device_vector_width_properties_ext_t(Structure):
 
 
 class zes_device_state_t(Structure):
+    number = 0x15
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 reset, u32 repaired",
@@ -443,6 +486,7 @@ class zes_device_state_t(Structure):
 
 
 class zes_device_properties_t(Structure):
+    number = 0x1
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, ze_device_properties_t core, u32 numSubdevices, u8[64] serialNumber, u8[64] "
@@ -465,6 +509,7 @@ class zes_pci_speed_t(Structure):
 
 
 class zes_pci_properties_t(Structure):
+    number = 0x2
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, zes_pci_address_t address, zes_pci_speed_t maxSpeed, u8 haveBandwidthCounters, u8 "
@@ -473,6 +518,7 @@ class zes_pci_properties_t(Structure):
 
 
 class zes_mem_properties_t(Structure):
+    number = 0xB
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 type, u8 onSubdevice, u32 subdeviceId, u32 location, u64 physicalSize, i32 "
@@ -481,6 +527,7 @@ class zes_mem_properties_t(Structure):
 
 
 class zes_mem_state_t(Structure):
+    number = 0x1E
     _fields_ = fields(
         globals(),
         "u32 stype, u64 pNext, u32 health, u64 free, u64 size",

@@ -11,7 +11,7 @@ from visakit.runtime import cl, host
 from visakit.runtime.errors import CallError, PartialSuccess
 from visakit.runtime.interface import EntryPoint
 from visakit.runtime.objects import note_call
-from visakit.runtime.tracing import CallTrace, Export, mistake, note_reason, open_trace, traced
+from visakit.runtime.tracing import Export, exported, mistake, note_reason, open_trace
 
 
 def exports(trace: TextIO | None = None) -> dict[str, Export]:
@@ -21,12 +21,8 @@ def exports(trace: TextIO | None = None) -> dict[str, Export]:
         trace: gets a line for each call.
     """
     calls = load()
-    served = served_points()
-    made = {point.name: _guarded(point, calls[point.name]) for point in served}
-    if trace is not None:
-        lines = CallTrace(trace)
-        made = {point.name: traced(point, made[point.name], lines, cl.STATUS_NAMES) for point in served}
-    return made
+    made = [(point, _guarded(point, calls[point.name])) for point in served_points()]
+    return exported(made, cl.STATUS_NAMES, trace)
 
 
 def _guarded(point: EntryPoint, function: Call) -> Export:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from visakit import object_cache
-from visakit.compiler.ocloc import compile_source, dependencies, said
+from visakit.compiler.ocloc import compile_source, dependencies, said, with_lines
 from visakit.compiler.process import SERVICE, identity, variables
 from visakit.diagnostics import Diagnostic, VisaError, printable, render
 from visakit.file_kinds import BITCODE, SPIRV
@@ -56,8 +56,9 @@ def whole_program(name: str, source: bytes, device: Device, options: str) -> Mad
 
 def _with_lines(options: str, source: bytes) -> str:
     """Options that keep the lines of a source in OpenCL C, if a launch is debugged."""
-    is_wanted = debug_request() is not None and not source.startswith(SPIRV) and "-g" not in options.split()
-    return f"{options} -g".strip() if is_wanted else options
+    if debug_request() is None:
+        return options
+    return with_lines(options, None if source.startswith(SPIRV) else "cl")
 
 
 def object_of(name: str, source: bytes, device: Device, options: str, headers: Mapping[str, bytes]) -> Made:

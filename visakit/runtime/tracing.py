@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
 from visakit.runtime import cl
@@ -66,7 +66,22 @@ class CallTrace:
             say(f"visakit: {name}: {getattr(error, 'strerror', None) or error}; calls are not traced any more")
 
 
-def traced(point: EntryPoint, function: Export, trace: CallTrace, names: Mapping[int, str]) -> Export:
+def exported(
+    made: Sequence[tuple[EntryPoint, Export]], names: Mapping[int, str], trace: TextIO | None
+) -> dict[str, Export]:
+    """Functions of a driver by name.
+
+    Args:
+        names: of statuses.
+        trace: gets a line for each call.
+    """
+    if trace is None:
+        return {point.name: function for point, function in made}
+    lines = CallTrace(trace)
+    return {point.name: _traced(point, function, lines, names) for point, function in made}
+
+
+def _traced(point: EntryPoint, function: Export, trace: CallTrace, names: Mapping[int, str]) -> Export:
     """A call that is traced: parameters, result, reason of a refusal, duration.
 
     Args:

@@ -9,7 +9,9 @@ import threading
 from collections.abc import Mapping
 
 from visakit.commands.reporting import say
+from visakit.compiler.ocloc import with_lines
 from visakit.diagnostics import UsageError
+from visakit.file_kinds import source_language
 from vsim.command.debugger import debugged, interrupts
 from vsim.command.driver import CommandLine
 from vsim.debug.dap import Server
@@ -36,9 +38,7 @@ def open_session(arguments: Mapping[str, object]) -> Session:
             os.chdir(words["cwd"])
         except OSError as error:
             raise UsageError(f"'cwd' {words['cwd']}: {error.strerror}") from None
-    options = words["buildOptions"]
-    if words["program"].endswith(".cl") and "-g" not in options.split():
-        options = f"{options} -g".strip()
+    options = with_lines(words["buildOptions"], source_language(words["program"], b""))
     captured, loaded = load_program(
         words["program"] or None, words["replay"] or None, words["platform"] or None, options, None
     )

@@ -12,6 +12,7 @@ from visakit.objects.image import LinkedImage
 from visakit.text.printer import FunctionPrinter
 from visakit.usage import whole_number
 from vsim.debug.problems import PLACE, problem
+from vsim.observe.positions import next_instruction
 from vsim.observe.trace import instruction_places
 
 
@@ -75,12 +76,6 @@ class Places:
         """The line of a place; empty if its file is not at hand."""
         return self.files.text(SourcePlace(span.file, span.line)) if span.line else ""
 
-    @staticmethod
-    def real(function: Function, number: int) -> int:
-        """The first instruction from a number on that does something."""
-        last = len(function.instructions) - 1
-        return next((n for n in range(number, last + 1) if not function.instructions[n].desc.is_directive), last)
-
     def label_before(self, function: Function, number: int) -> str:
         """The last label at an instruction or before it; empty if there is none."""
         for n in range(min(number, len(function.instructions) - 1), -1, -1):
@@ -114,14 +109,14 @@ class Places:
         if owner is not None:
             for n, instruction in enumerate(owner.instructions):
                 if instruction.desc.flow.is_label and owner.labels[instruction.args["label"]].name == rest:
-                    return Spot(owner, self.real(owner, n))
+                    return Spot(owner, next_instruction(owner, n))
         raise problem(PLACE, f"there is no function or label '{text}'", did_you_mean(rest, list(self.names(here))))
 
     def first(self, function: Function) -> Spot:
         """Where a function begins: of one that was compiled with -g at its first instruction with a source line."""
         lines = source_lines(function)
         found = (n for n, line in enumerate(lines) if line and not function.instructions[n].desc.is_directive)
-        return Spot(function, next(found, self.real(function, 0)))
+        return Spot(function, next(found, next_instruction(function, 0)))
 
     def _default_file(self, here: Spot) -> str:
         """The file that a line without one is of: the source that was compiled, where lines of it are known."""
@@ -145,7 +140,7 @@ class Places:
         if number is None or number >= len(function.instructions):
             last = len(function.instructions) - 1
             raise problem(PLACE, f"'{function.name}' has instructions 0 to {last}, and no '{digits}'")
-        return Spot(function, self.real(function, number))
+        return Spot(function, next_instruction(function, number))
 
     def _line(self, file: str, line: int, here: Spot) -> Spot:
         """The first instruction of a line, or of the next one that has some."""

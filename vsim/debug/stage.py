@@ -18,6 +18,7 @@ from vsim.debug.watching import Watching
 from vsim.engines.numpy.activation import Activation
 from vsim.engines.numpy.algebra import any_lane
 from vsim.launch.arrays import Array, Bools
+from vsim.observe.positions import next_instruction
 from vsim.program import Program
 
 
@@ -76,7 +77,7 @@ class Stage:
         return (
             frames[min(self.frame_number, len(frames) - 1)].spot
             if frames
-            else Spot(kernel, self.places.real(kernel, 0))
+            else Spot(kernel, next_instruction(kernel, 0))
         )
 
     def frames(self) -> list[Frame]:
@@ -85,7 +86,7 @@ class Stage:
         if found is None:
             return []
         activation, number = found
-        frames = [Frame(activation, Spot(activation.function, self.places.real(activation.function, number)), False)]
+        frames = [Frame(activation, Spot(activation.function, next_instruction(activation.function, number)), False)]
         while activation.back is not None:
             activation, pc, _ = activation.back
             frames.append(Frame(activation, Spot(activation.function, max(0, pc - 1)), True))
@@ -125,7 +126,7 @@ class Stage:
         for activation in reversed(batch.execution.scheduler.live):
             function = activation.function
             for pc, lanes, state in lanes_of(activation):
-                spot = Spot(function, self.places.real(function, pc))
+                spot = Spot(function, next_instruction(function, pc))
                 for row in np.flatnonzero(any_lane(lanes)).tolist():
                     key = int(groups[row]), int(threads[row]), spot, state
                     found.setdefault(key, set()).update(np.flatnonzero(lanes[row]).tolist())

@@ -47,7 +47,7 @@ def notes(dispatch: BoundLaunch, positions: Iterable[ThreadPosition]) -> tuple[L
         if position.number is None:
             turns.append(position)
             continue
-        number = _next_instruction(position.function, position.number)
+        number = next_instruction(position.function, position.number)
         places.setdefault((position.function.name, number, position.waits), []).append(position)
     shown = sorted(places.items(), key=lambda item: (-len(item[1]), item[0]))
     found = [_note(dispatch, own, number, waits) for (_, number, waits), own in shown[:MAXIMUM_PLACES]]
@@ -60,7 +60,7 @@ def notes(dispatch: BoundLaunch, positions: Iterable[ThreadPosition]) -> tuple[L
     return tuple(found)
 
 
-def _next_instruction(function: Function, number: int) -> int:
+def next_instruction(function: Function, number: int) -> int:
     """The first instruction from a number on that is no label and no mark."""
     last = len(function.instructions) - 1
     return next((n for n in range(number, last + 1) if not function.instructions[n].desc.is_directive), last)

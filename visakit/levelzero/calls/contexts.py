@@ -28,7 +28,7 @@ def default_context() -> Context:
 
 
 def _create(driver: int, desc: int, devices: list[Device], target: int) -> None:
-    given = structure(ze_context_desc_t, desc, ze.ZE_STRUCTURE_TYPE_CONTEXT_DESC)
+    given = structure(ze_context_desc_t, desc)
     extensions(desc)
     flags(given.flags, ze.ZE_CONTEXT_FLAG_TBD)
     tell_handle(target, Context(devices, like=default_context()))

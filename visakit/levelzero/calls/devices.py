@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
 
 from visakit.levelzero import ze
@@ -39,15 +40,12 @@ from visakit.runtime.device import Device, Platform, host_nanoseconds
 from visakit.runtime.queue import live_queues
 
 
-def _answer(
-    device: int, kind: type[Structure], address: int, number: int, values: Mapping[str, int | float | bytes]
-) -> None:
+def _answer(device: Device, target: Structure, values: Mapping[str, int | float | bytes]) -> None:
     """Fill a structure of properties, and the structures that it leads to."""
-    target = structure(kind, address, number)
-    chain = extensions(address)
+    chain = extensions(ctypes.addressof(target))
     fill(target, values)
     for stype, place in chain.items():
-        extended_properties(find(Device, device), stype, place)
+        extended_properties(device, stype, place)
 
 
 @entry
@@ -71,26 +69,21 @@ def zeDeviceGetRootDevice(device: int, root: int) -> None:
 @entry
 def zeDeviceGetProperties(device: int, properties: int) -> None:
     own = find(Device, device)
-    types = ze.ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES, ze.ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2
-    target = structure(ze_device_properties_t, properties, *types)
-    chain = extensions(properties)
-    fill(target, device_properties(own, counts_cycles=target.stype == types[1]))
-    for stype, place in chain.items():
-        extended_properties(own, stype, place)
+    newer = ze.ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2
+    target = structure(ze_device_properties_t, properties, newer)
+    _answer(own, target, device_properties(own, counts_cycles=target.stype == newer))
 
 
 @entry
 def zeDeviceGetComputeProperties(device: int, properties: int) -> None:
-    values = compute_properties(find(Device, device))
-    number = ze.ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES
-    _answer(device, ze_device_compute_properties_t, properties, number, values)
+    own = find(Device, device)
+    _answer(own, structure(ze_device_compute_properties_t, properties), compute_properties(own))
 
 
 @entry
 def zeDeviceGetModuleProperties(device: int, properties: int) -> None:
-    values = module_properties(find(Device, device))
-    number = ze.ZE_STRUCTURE_TYPE_DEVICE_MODULE_PROPERTIES
-    _answer(device, ze_device_module_properties_t, properties, number, values)
+    own = find(Device, device)
+    _answer(own, structure(ze_device_module_properties_t, properties), module_properties(own))
 
 
 @entry
@@ -107,9 +100,8 @@ def zeDeviceGetMemoryProperties(device: int, count: int, properties: int) -> Non
 
 @entry
 def zeDeviceGetMemoryAccessProperties(device: int, properties: int) -> None:
-    values = memory_access(find(Device, device))
-    number = ze.ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES
-    _answer(device, ze_device_memory_access_properties_t, properties, number, values)
+    own = find(Device, device)
+    _answer(own, structure(ze_device_memory_access_properties_t, properties), memory_access(own))
 
 
 @entry
@@ -120,26 +112,22 @@ def zeDeviceGetCacheProperties(device: int, count: int, properties: int) -> None
 
 @entry
 def zeDeviceGetImageProperties(device: int, properties: int) -> None:
-    values = image_properties(find(Device, device))
-    number = ze.ZE_STRUCTURE_TYPE_DEVICE_IMAGE_PROPERTIES
-    _answer(device, ze_device_image_properties_t, properties, number, values)
+    own = find(Device, device)
+    _answer(own, structure(ze_device_image_properties_t, properties), image_properties(own))
 
 
 @entry
 def zeDeviceGetExternalMemoryProperties(device: int, properties: int) -> None:
-    find(Device, device)
-    number = ze.ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES
+    own = find(Device, device)
     names = ("memoryAllocationImportTypes", "memoryAllocationExportTypes", "imageImportTypes", "imageExportTypes")
-    _answer(device, ze_device_external_memory_properties_t, properties, number, dict.fromkeys(names, 0))
+    _answer(own, structure(ze_device_external_memory_properties_t, properties), dict.fromkeys(names, 0))
 
 
 @entry
 def zeDeviceGetP2PProperties(device: int, peer: int, properties: int) -> None:
-    find(Device, device)
+    own = find(Device, device)
     find(Device, peer)
-    number = ze.ZE_STRUCTURE_TYPE_DEVICE_P2P_PROPERTIES
-    access = ze.ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS
-    _answer(device, ze_device_p2p_properties_t, properties, number, {"flags": access})
+    _answer(own, structure(ze_device_p2p_properties_t, properties), {"flags": ze.ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS})
 
 
 @entry
@@ -173,7 +161,7 @@ def zeDeviceSetCacheAdviceExt(device: int, pointer: int, size: int, region: int)
 @entry
 def zeDevicePciGetPropertiesExt(device: int, properties: int) -> None:
     own = find(Device, device)
-    target = structure(ze_pci_ext_properties_t, properties, ze.ZE_STRUCTURE_TYPE_PCI_EXT_PROPERTIES)
+    target = structure(ze_pci_ext_properties_t, properties)
     fill(target.address, {"domain": 0, "bus": 3 + own.index, "device": 0, "function": 0})
     fill(target.maxSpeed, {"genVersion": -1, "width": -1, "maxBandwidth": -1})
 

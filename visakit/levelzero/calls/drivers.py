@@ -50,8 +50,7 @@ def zeInit(init_flags: int) -> None:
 
 @entry
 def zeInitDrivers(count: int, drivers: int, desc: int) -> None:
-    kind = ze.ZE_STRUCTURE_TYPE_INIT_DRIVER_TYPE_DESC
-    given = structure(ze_init_driver_type_desc_t, desc, kind)
+    given = structure(ze_init_driver_type_desc_t, desc)
     need(count)
     require(given.flags, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, "no kind of drivers is wanted")
     wanted = given.flags & ze.ZE_INIT_DRIVER_TYPE_FLAG_GPU
@@ -74,7 +73,7 @@ def zeDriverGetApiVersion(driver: int, version: int) -> None:
 @entry
 def zeDriverGetProperties(driver: int, properties: int) -> None:
     find(Platform, driver)
-    target = structure(ze_driver_properties_t, properties, ze.ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES)
+    target = structure(ze_driver_properties_t, properties)
     extensions(properties)
     fill(target, {"uuid": _UUID, "driverVersion": version_number()})
 
@@ -82,7 +81,7 @@ def zeDriverGetProperties(driver: int, properties: int) -> None:
 @entry
 def zeDriverGetIpcProperties(driver: int, properties: int) -> None:
     find(Platform, driver)
-    target = structure(ze_driver_ipc_properties_t, properties, ze.ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES)
+    target = structure(ze_driver_ipc_properties_t, properties)
     fill(target, {"flags": 0})
 
 

@@ -34,7 +34,7 @@ _COUNTS = 1 << 31
 @entry
 def zeEventPoolCreate(context: int, desc: int, count: int, devices: int, target: int) -> None:
     own = find(Context, context)
-    given = structure(ze_event_pool_desc_t, desc, ze.ZE_STRUCTURE_TYPE_EVENT_POOL_DESC)
+    given = structure(ze_event_pool_desc_t, desc)
     chain = extensions(desc)
     flags(given.flags, _POOL_FLAGS)
     require(0 < given.count < _MOST, ze.ZE_RESULT_ERROR_INVALID_SIZE, f"a pool of {given.count} events")
@@ -65,7 +65,7 @@ def zeEventPoolGetFlags(pool: int, target: int) -> None:
 @entry
 def zeEventCreate(pool: int, desc: int, target: int) -> None:
     own = find(EventPool, pool)
-    given = structure(ze_event_desc_t, desc, ze.ZE_STRUCTURE_TYPE_EVENT_DESC)
+    given = structure(ze_event_desc_t, desc)
     extensions(desc)
     need(target)
     scopes = flags(given.signal, _SCOPES), flags(given.wait, _SCOPES)
@@ -80,7 +80,7 @@ def zeEventCounterBasedCreate(context: int, device: int, desc: int, target: int)
     need(target)
     counts, scopes = _COUNTS, (0, 0)
     if desc:
-        given = structure(ze_event_counter_based_desc_t, desc, ze.ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_DESC)
+        given = structure(ze_event_counter_based_desc_t, desc)
         extensions(desc)
         counts |= given.flags
         scopes = flags(given.signal, _SCOPES), flags(given.wait, _SCOPES)
@@ -187,7 +187,7 @@ def zeEventGetCounterBasedFlags(event: int, target: int) -> None:
 @entry
 def zeFenceCreate(queue: int, desc: int, target: int) -> None:
     own = find(ListQueue, queue)
-    given = structure(ze_fence_desc_t, desc, ze.ZE_STRUCTURE_TYPE_FENCE_DESC)
+    given = structure(ze_fence_desc_t, desc)
     extensions(desc)
     need(target)
     is_signalled = flags(given.flags, ze.ZE_FENCE_FLAG_SIGNALED)

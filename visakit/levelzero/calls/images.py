@@ -32,7 +32,7 @@ Texels = tuple[tuple[int, int, int], tuple[int, int, int]]
 
 
 def _desc(device: Device, address: int) -> ze_image_desc_t:
-    given = structure(ze_image_desc_t, address, ze.ZE_STRUCTURE_TYPE_IMAGE_DESC)
+    given = structure(ze_image_desc_t, address)
     extensions(address)
     require(device.model.has_images, ze.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "the device has no images")
     flags(given.flags, ze.ZE_IMAGE_FLAG_KERNEL_WRITE | ze.ZE_IMAGE_FLAG_BIAS_UNCACHED)
@@ -43,7 +43,7 @@ def _desc(device: Device, address: int) -> ze_image_desc_t:
 def zeImageGetProperties(device: int, desc: int, properties: int) -> None:
     own = find(Device, device)
     image_format(_desc(own, desc).format)
-    target = structure(ze_image_properties_t, properties, ze.ZE_STRUCTURE_TYPE_IMAGE_PROPERTIES)
+    target = structure(ze_image_properties_t, properties)
     every = ze.ZE_IMAGE_SAMPLER_FILTER_FLAG_POINT | ze.ZE_IMAGE_SAMPLER_FILTER_FLAG_LINEAR
     fill(target, {"samplerFilterFlags": every})
 
@@ -65,7 +65,7 @@ def zeImageDestroy(image: int) -> None:
 @entry
 def zeSamplerCreate(context: int, device: int, desc: int, target: int) -> None:
     own, chosen = context_device(context, device)
-    given = structure(ze_sampler_desc_t, desc, ze.ZE_STRUCTURE_TYPE_SAMPLER_DESC)
+    given = structure(ze_sampler_desc_t, desc)
     extensions(desc)
     need(target)
     require(chosen.model.has_images, ze.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "the device has no images")

@@ -35,7 +35,7 @@ _HINTS = (
 @entry
 def zeKernelCreate(module: int, desc: int, target: int) -> None:
     own = find(ApiModule, module)
-    given = structure(ze_kernel_desc_t, desc, ze.ZE_STRUCTURE_TYPE_KERNEL_DESC)
+    given = structure(ze_kernel_desc_t, desc)
     extensions(desc)
     need(given.pKernelName, target)
     flags(given.flags, ze.ZE_KERNEL_FLAG_FORCE_RESIDENCY | ze.ZE_KERNEL_FLAG_EXPLICIT_RESIDENCY)
@@ -106,7 +106,7 @@ def zeKernelGetSourceAttributes(kernel: int, size: int, target: int) -> None:
 @entry
 def zeKernelGetProperties(kernel: int, properties: int) -> None:
     own = find(ZeKernel, kernel)
-    target = structure(ze_kernel_properties_t, properties, ze.ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES)
+    target = structure(ze_kernel_properties_t, properties)
     chain = extensions(properties)
     signature, limit = own.signature, group_limit(own, own.device)
     binary = own.program.builds[own.device].binary
@@ -143,5 +143,5 @@ def zeKernelSetGlobalOffsetExp(kernel: int, x: int, y: int, z: int) -> None:
 @entry
 def zeKernelSchedulingHintExp(kernel: int, hint: int) -> None:
     find(ZeKernel, kernel)
-    given = structure(ze_scheduling_hint_exp_desc_t, hint, ze.ZE_STRUCTURE_TYPE_SCHEDULING_HINT_EXP_DESC)
+    given = structure(ze_scheduling_hint_exp_desc_t, hint)
     flags(given.flags, _HINTS)

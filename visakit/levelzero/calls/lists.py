@@ -31,7 +31,7 @@ def _check_group(device: Device, ordinal: int) -> None:
 def _queue(context: int, device: int, desc: int) -> ListQueue:
     """A new queue."""
     own, chosen = context_device(context, device)
-    given = structure(ze_command_queue_desc_t, desc, ze.ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC)
+    given = structure(ze_command_queue_desc_t, desc)
     extensions(desc)
     flags(given.flags, _QUEUE_FLAGS)
     known = given.mode <= ze.ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS
@@ -113,7 +113,7 @@ def zeCommandQueueGetPriority(queue: int, target: int) -> None:
 @entry
 def zeCommandListCreate(context: int, device: int, desc: int, target: int) -> None:
     own, chosen = context_device(context, device)
-    given = structure(ze_command_list_desc_t, desc, ze.ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC)
+    given = structure(ze_command_list_desc_t, desc)
     extensions(desc)
     need(target)  # All flags are hints; as in Intel's driver, unknown ones are taken.
     _check_group(chosen, given.commandQueueGroupOrdinal)

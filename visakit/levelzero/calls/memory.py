@@ -36,13 +36,13 @@ _KINDS = {
 
 
 def _device_desc(address: int) -> None:
-    given = structure(ze_device_mem_alloc_desc_t, address, ze.ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC)
+    given = structure(ze_device_mem_alloc_desc_t, address)
     extensions(address)
     flags(given.flags, _DEVICE_FLAGS)
 
 
 def _host_desc(address: int) -> None:
-    given = structure(ze_host_mem_alloc_desc_t, address, ze.ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC)
+    given = structure(ze_host_mem_alloc_desc_t, address)
     extensions(address)
     flags(given.flags, _HOST_FLAGS)
 
@@ -100,7 +100,7 @@ def zeMemFree(context: int, pointer: int) -> None:
 @entry
 def zeMemFreeExt(context: int, desc: int, pointer: int) -> None:
     own = find(Context, context)
-    given = structure(ze_memory_free_ext_desc_t, desc, ze.ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC)
+    given = structure(ze_memory_free_ext_desc_t, desc)
     policies = ze.ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE
     policies |= ze.ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE
     if flags(given.freePolicy, policies) & ze.ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE:
@@ -114,8 +114,7 @@ def zeMemFreeExt(context: int, desc: int, pointer: int) -> None:
 def zeMemGetAllocProperties(context: int, pointer: int, properties: int, device: int) -> None:
     own = find(Context, context)
     need(pointer)
-    number = ze.ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES
-    target = structure(ze_memory_allocation_properties_t, properties, number)
+    target = structure(ze_memory_allocation_properties_t, properties)
     extensions(properties)
     allocation = svm.find(own, pointer)
     kind = ze.ZE_MEMORY_TYPE_UNKNOWN if allocation is None else _KINDS.get(allocation.kind, ze.ZE_MEMORY_TYPE_UNKNOWN)

@@ -48,7 +48,7 @@ def _part(place: int, size: int, flags: int, constants: int) -> ModulePart:
 
 def _parts(given: ze_module_desc_t, chain: Mapping[int, int]) -> list[ModulePart]:
     """The inputs of a module: one, or those of the extension for several."""
-    place = chain.get(ze.ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC)
+    place = chain.get(ze_module_program_exp_desc_t.number)
     if place is None:
         return [_part(given.pInputModule, given.inputSize, given.pBuildFlags, given.pConstants)]
     several = ze_module_program_exp_desc_t.at(place)
@@ -65,7 +65,7 @@ def _parts(given: ze_module_desc_t, chain: Mapping[int, int]) -> list[ModulePart
 @entry
 def zeModuleCreate(context: int, device: int, desc: int, target: int, log: int) -> None:
     own, chosen = context_device(context, device)
-    given = structure(ze_module_desc_t, desc, ze.ZE_STRUCTURE_TYPE_MODULE_DESC)
+    given = structure(ze_module_desc_t, desc)
     chain = extensions(desc)
     need(target)
     known = given.format in (ze.ZE_MODULE_FORMAT_IL_SPIRV, ze.ZE_MODULE_FORMAT_NATIVE)
@@ -102,8 +102,7 @@ def zeModuleDynamicLink(count: int, modules: int, log: int) -> None:
 
 @entry
 def zeModuleInspectLinkageExt(desc: int, count: int, modules: int, log: int) -> None:
-    number = ze.ZE_STRUCTURE_TYPE_LINKAGE_INSPECTION_EXT_DESC
-    wanted = structure(ze_linkage_inspection_ext_desc_t, desc, number).flags
+    wanted = structure(ze_linkage_inspection_ext_desc_t, desc).flags
     given = find_all(ApiModule, modules, count)
     need(log)
     every = [linkage(module.source) for module in given if module.source is not None]
@@ -160,7 +159,7 @@ def zeModuleGetKernelNames(module: int, count: int, names: int) -> None:
 @entry
 def zeModuleGetProperties(module: int, properties: int) -> None:
     own = find(ApiModule, module)
-    target = structure(ze_module_properties_t, properties, ze.ZE_STRUCTURE_TYPE_MODULE_PROPERTIES)
+    target = structure(ze_module_properties_t, properties)
     extensions(properties)
     fill(target, {"flags": ze.ZE_MODULE_PROPERTY_FLAG_IMPORTS if own.imports else 0})
 

@@ -64,7 +64,7 @@ def zesDeviceGet(driver: int, count: int, devices: int) -> None:
 @entry
 def zesDeviceGetProperties(device: int, properties: int) -> None:
     own = find(Device, device)
-    target = structure(zes_device_properties_t, properties, ze.ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES)
+    target = structure(zes_device_properties_t, properties)
     extensions(properties)
     fill(target.core, device_properties(own, counts_cycles=False))
     names = {name: b"unknown\0" for name in ("serialNumber", "boardNumber", "brandName")}
@@ -75,13 +75,13 @@ def zesDeviceGetProperties(device: int, properties: int) -> None:
 @entry
 def zesDeviceGetState(device: int, state: int) -> None:
     find(Device, device)
-    fill(structure(zes_device_state_t, state, ze.ZES_STRUCTURE_TYPE_DEVICE_STATE), {"reset": 0, "repaired": 0})
+    fill(structure(zes_device_state_t, state), {"reset": 0, "repaired": 0})
 
 
 @entry
 def zesDevicePciGetProperties(device: int, properties: int) -> None:
     own = find(Device, device)
-    target = structure(zes_pci_properties_t, properties, ze.ZES_STRUCTURE_TYPE_PCI_PROPERTIES)
+    target = structure(zes_pci_properties_t, properties)
     fill(target.address, {"domain": 0, "bus": 3 + own.index, "device": 0, "function": 0})
     fill(target.maxSpeed, {"gen": -1, "width": -1, "maxBandwidth": -1})
     fill(target, {"haveBandwidthCounters": 0, "havePacketCounters": 0, "haveReplayCounters": 0})
@@ -95,7 +95,7 @@ def zesDeviceEnumMemoryModules(device: int, count: int, memory: int) -> None:
 @entry
 def zesMemoryGetProperties(memory: int, properties: int) -> None:
     find(MemoryModule, memory)
-    target = structure(zes_mem_properties_t, properties, ze.ZES_STRUCTURE_TYPE_MEM_PROPERTIES)
+    target = structure(zes_mem_properties_t, properties)
     values = {"type": ze.ZES_MEM_TYPE_DDR, "onSubdevice": 0, "subdeviceId": 0, "location": ze.ZES_MEM_LOC_SYSTEM}
     fill(target, {**values, "physicalSize": machine_memory(), "busWidth": -1, "numChannels": -1})
 
@@ -103,7 +103,7 @@ def zesMemoryGetProperties(memory: int, properties: int) -> None:
 @entry
 def zesMemoryGetState(memory: int, state: int) -> None:
     find(MemoryModule, memory)
-    target = structure(zes_mem_state_t, state, ze.ZES_STRUCTURE_TYPE_MEM_STATE)
+    target = structure(zes_mem_state_t, state)
     fill(target, {"health": ze.ZES_MEM_HEALTH_OK, "free": _free_memory(), "size": machine_memory()})
 
 

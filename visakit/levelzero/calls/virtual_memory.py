@@ -94,7 +94,7 @@ def zeVirtualMemGetAccessAttribute(context: int, pointer: int, size: int, access
 @entry
 def zePhysicalMemCreate(context: int, device: int, desc: int, target: int) -> None:
     own, _ = context_device(context, device)
-    given = structure(ze_physical_mem_desc_t, desc, ze.ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC)
+    given = structure(ze_physical_mem_desc_t, desc)
     extensions(desc)
     flags(given.flags, _PLACES)
     need(target)
@@ -111,5 +111,5 @@ def zePhysicalMemDestroy(context: int, memory: int) -> None:
 def zePhysicalMemGetProperties(context: int, memory: int, properties: int) -> None:
     find(Context, context)
     own = find(PhysicalMemory, memory)
-    target = structure(ze_physical_mem_properties_t, properties, ze.ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES)
+    target = structure(ze_physical_mem_properties_t, properties)
     fill(target, {"size": own.size})
