@@ -112,9 +112,13 @@ def _type_of(structure: str) -> str:
 
 
 def _structure(name: str, fields: list[tuple[str, str]], number: int | str | None) -> str:
-    lines = textwrap.wrap(", ".join(f"{kind} {field}" for kind, field in fields), 105)
-    shown = "\n".join(f'        "{line}{" " * (n + 1 < len(lines))}"' for n, line in enumerate(lines))
+    layout = ", ".join(f"{kind} {field}" for kind, field in fields)
     head = f"\n\nclass {name}(Structure):\n" + (f"    number = {_shown(number)}\n" if number is not None else "")
+    short = f'    _fields_ = fields(globals(), "{layout}")\n'
+    if len(short) <= 121:
+        return head + short
+    lines = textwrap.wrap(layout, 105)
+    shown = "\n".join(f'        "{line}{" " * (n + 1 < len(lines))}"' for n, line in enumerate(lines))
     return f"{head}    _fields_ = fields(\n        globals(),\n{shown},\n    )\n"
 
 

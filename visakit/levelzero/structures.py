@@ -4,55 +4,34 @@ from visakit.levelzero.layout import Structure, fields
 
 
 class ze_base_desc_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext")
 
 
 class ze_init_driver_type_desc_t(Structure):
     number = 0x20021
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags")
 
 
 class ze_driver_uuid_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u8[16] id",
-    )
+    _fields_ = fields(globals(), "u8[16] id")
 
 
 class ze_driver_properties_t(Structure):
     number = 0x1
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, ze_driver_uuid_t uuid, u32 driverVersion",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, ze_driver_uuid_t uuid, u32 driverVersion")
 
 
 class ze_driver_ipc_properties_t(Structure):
     number = 0x2
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags")
 
 
 class ze_driver_extension_properties_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u8[256] name, u32 version",
-    )
+    _fields_ = fields(globals(), "u8[256] name, u32 version")
 
 
 class ze_device_uuid_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u8[16] id",
-    )
+    _fields_ = fields(globals(), "u8[16] id")
 
 
 class ze_device_properties_t(Structure):
@@ -78,10 +57,7 @@ class ze_device_compute_properties_t(Structure):
 
 
 class ze_native_kernel_uuid_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u8[16] id",
-    )
+    _fields_ = fields(globals(), "u8[16] id")
 
 
 class ze_device_module_properties_t(Structure):
@@ -95,10 +71,7 @@ class ze_device_module_properties_t(Structure):
 
 class ze_command_queue_group_properties_t(Structure):
     number = 0x6
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags, u64 maxMemoryFillPatternSize, u32 numQueues",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags, u64 maxMemoryFillPatternSize, u32 numQueues")
 
 
 class ze_device_memory_properties_t(Structure):
@@ -121,10 +94,7 @@ class ze_device_memory_access_properties_t(Structure):
 
 class ze_device_cache_properties_t(Structure):
     number = 0x9
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags, u64 cacheSize",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags, u64 cacheSize")
 
 
 class ze_device_image_properties_t(Structure):
@@ -147,101 +117,62 @@ class ze_device_external_memory_properties_t(Structure):
 
 class ze_device_p2p_properties_t(Structure):
     number = 0xB
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags")
 
 
 class ze_context_desc_t(Structure):
     number = 0xD
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags")
 
 
 class ze_command_queue_desc_t(Structure):
     number = 0xE
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 ordinal, u32 index, u32 flags, u32 mode, u32 priority",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 ordinal, u32 index, u32 flags, u32 mode, u32 priority")
 
 
 class ze_command_list_desc_t(Structure):
     number = 0xF
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 commandQueueGroupOrdinal, u32 flags",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 commandQueueGroupOrdinal, u32 flags")
 
 
 class ze_copy_region_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u32 originX, u32 originY, u32 originZ, u32 width, u32 height, u32 depth",
-    )
+    _fields_ = fields(globals(), "u32 originX, u32 originY, u32 originZ, u32 width, u32 height, u32 depth")
 
 
 class ze_image_region_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u32 originX, u32 originY, u32 originZ, u32 width, u32 height, u32 depth",
-    )
+    _fields_ = fields(globals(), "u32 originX, u32 originY, u32 originZ, u32 width, u32 height, u32 depth")
 
 
 class ze_event_pool_desc_t(Structure):
     number = 0x10
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags, u32 count",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags, u32 count")
 
 
 class ze_event_desc_t(Structure):
     number = 0x11
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 index, u32 signal, u32 wait",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 index, u32 signal, u32 wait")
 
 
 class ze_event_counter_based_desc_t(Structure):
     number = 0x2003A
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags, u32 signal, u32 wait",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags, u32 signal, u32 wait")
 
 
 class ze_kernel_timestamp_data_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u64 kernelStart, u64 kernelEnd",
-    )
+    _fields_ = fields(globals(), "u64 kernelStart, u64 kernelEnd")
 
 
 class ze_kernel_timestamp_result_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "ze_kernel_timestamp_data_t global, ze_kernel_timestamp_data_t context",
-    )
+    _fields_ = fields(globals(), "ze_kernel_timestamp_data_t global, ze_kernel_timestamp_data_t context")
 
 
 class ze_fence_desc_t(Structure):
     number = 0x12
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags")
 
 
 class ze_image_format_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u32 layout, u32 type, u32 x, u32 y, u32 z, u32 w",
-    )
+    _fields_ = fields(globals(), "u32 layout, u32 type, u32 x, u32 y, u32 z, u32 w")
 
 
 class ze_image_desc_t(Structure):
@@ -255,41 +186,26 @@ class ze_image_desc_t(Structure):
 
 class ze_image_properties_t(Structure):
     number = 0x14
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 samplerFilterFlags",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 samplerFilterFlags")
 
 
 class ze_device_mem_alloc_desc_t(Structure):
     number = 0x15
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags, u32 ordinal",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags, u32 ordinal")
 
 
 class ze_host_mem_alloc_desc_t(Structure):
     number = 0x16
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags")
 
 
 class ze_memory_allocation_properties_t(Structure):
     number = 0x17
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 type, u64 id, u64 pageSize",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 type, u64 id, u64 pageSize")
 
 
 class ze_module_constants_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u32 numConstants, u64 pConstantIds, u64 pConstantValues",
-    )
+    _fields_ = fields(globals(), "u32 numConstants, u64 pConstantIds, u64 pConstantValues")
 
 
 class ze_module_desc_t(Structure):
@@ -302,25 +218,16 @@ class ze_module_desc_t(Structure):
 
 class ze_module_properties_t(Structure):
     number = 0x1C
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags")
 
 
 class ze_kernel_desc_t(Structure):
     number = 0x1D
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags, u64 pKernelName",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags, u64 pKernelName")
 
 
 class ze_kernel_uuid_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u8[16] kid, u8[16] mid",
-    )
+    _fields_ = fields(globals(), "u8[16] kid, u8[16] mid")
 
 
 class ze_kernel_properties_t(Structure):
@@ -335,17 +242,11 @@ class ze_kernel_properties_t(Structure):
 
 class ze_kernel_preferred_group_size_properties_t(Structure):
     number = 0x21
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 preferredMultiple",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 preferredMultiple")
 
 
 class ze_group_count_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u32 groupCountX, u32 groupCountY, u32 groupCountZ",
-    )
+    _fields_ = fields(globals(), "u32 groupCountX, u32 groupCountY, u32 groupCountZ")
 
 
 class ze_module_program_exp_desc_t(Structure):
@@ -358,110 +259,68 @@ class ze_module_program_exp_desc_t(Structure):
 
 class ze_sampler_desc_t(Structure):
     number = 0x1F
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 addressMode, u32 filterMode, u8 isNormalized",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 addressMode, u32 filterMode, u8 isNormalized")
 
 
 class ze_physical_mem_desc_t(Structure):
     number = 0x20
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags, u64 size",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags, u64 size")
 
 
 class ze_physical_mem_properties_t(Structure):
     number = 0x20040
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u64 id, u64 size",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u64 id, u64 size")
 
 
 class ze_scheduling_hint_exp_desc_t(Structure):
     number = 0x20004
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags")
 
 
 class ze_eu_count_ext_t(Structure):
     number = 0x10005
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 numTotalEUs",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 numTotalEUs")
 
 
 class ze_pci_address_ext_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u32 domain, u32 bus, u32 device, u32 function",
-    )
+    _fields_ = fields(globals(), "u32 domain, u32 bus, u32 device, u32 function")
 
 
 class ze_pci_speed_ext_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "i32 genVersion, i32 width, i64 maxBandwidth",
-    )
+    _fields_ = fields(globals(), "i32 genVersion, i32 width, i64 maxBandwidth")
 
 
 class ze_pci_ext_properties_t(Structure):
     number = 0x10008
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, ze_pci_address_ext_t address, ze_pci_speed_ext_t maxSpeed",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, ze_pci_address_ext_t address, ze_pci_speed_ext_t maxSpeed")
 
 
 class ze_linkage_inspection_ext_desc_t(Structure):
     number = 0x10007
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags")
 
 
 class ze_memory_free_ext_desc_t(Structure):
     number = 0x1000A
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 freePolicy",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 freePolicy")
 
 
 class ze_device_ip_version_ext_t(Structure):
     number = 0x1000F
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 ipVersion",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 ipVersion")
 
 
 class ze_kernel_max_group_size_properties_ext_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 maxGroupSize",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 maxGroupSize")
 
 
 class ze_event_query_kernel_timestamps_results_ext_properties_t(Structure):
     number = 0x10012
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u64 pKernelTimestampsBuffer, u64 pSynchronizedTimestampsBuffer",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u64 pKernelTimestampsBuffer, u64 pSynchronizedTimestampsBuffer")
 
 
 class ze_event_pool_counter_based_exp_desc_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 flags",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags")
 
 
 class ze_device_vector_width_properties_ext_t(Structure):
@@ -479,10 +338,7 @@ class ze_device_vector_width_properties_ext_t(Structure):
 
 class zes_device_state_t(Structure):
     number = 0x15
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 reset, u32 repaired",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 reset, u32 repaired")
 
 
 class zes_device_properties_t(Structure):
@@ -495,17 +351,11 @@ class zes_device_properties_t(Structure):
 
 
 class zes_pci_address_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "u32 domain, u32 bus, u32 device, u32 function",
-    )
+    _fields_ = fields(globals(), "u32 domain, u32 bus, u32 device, u32 function")
 
 
 class zes_pci_speed_t(Structure):
-    _fields_ = fields(
-        globals(),
-        "i32 gen, i32 width, i64 maxBandwidth",
-    )
+    _fields_ = fields(globals(), "i32 gen, i32 width, i64 maxBandwidth")
 
 
 class zes_pci_properties_t(Structure):
@@ -528,7 +378,4 @@ class zes_mem_properties_t(Structure):
 
 class zes_mem_state_t(Structure):
     number = 0x1E
-    _fields_ = fields(
-        globals(),
-        "u32 stype, u64 pNext, u32 health, u64 free, u64 size",
-    )
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 health, u64 free, u64 size")
