@@ -53,7 +53,7 @@ class Signal:
         turn: the place of that command in the order of commands.
         state: what C sees of it; None if C sees another one.
         number: of the command, among those that signal its event.
-        counter: has the number of the last such command that is over; None if nobody asked for it.
+        counter: counts these commands as they end; None if the program did not ask for its address.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ class CommandWords(NamedTuple):
         """A count.
 
         Raises:
-            DebugError: D001, it is none.
+            DebugError: D001, the word is no whole number.
         """
         if not self.text and default is not None:
             return default
@@ -113,7 +113,7 @@ def find(word: str, line: str) -> ConsoleCommand:
     """The command that a word means: its name, an alias, or a beginning that no other has.
 
     Raises:
-        DebugError: D001, there is none, or there are several.
+        DebugError: D001, no command begins so, or several do.
     """
     at = line.find(word)
     place = part_of(line, at, at + len(word))
@@ -134,7 +134,7 @@ class Console:
 
     Attributes:
         color: whether grey stands for lanes that do not run.
-        complain: gets errors of commands; as ``write`` if there is none.
+        complain: gets errors of commands; ``write`` if it is missing.
         displays: expressions that each stop shows, by number, with their formats.
         failed: whether a command was wrong.
         has_ended: whether ``quit`` was said.

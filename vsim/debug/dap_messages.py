@@ -74,7 +74,7 @@ def read_message(stream: BinaryIO) -> Request | None:
     """The next message; None at the end of the stream.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the bytes are no message of the protocol.
     """
     size = -1
     while True:
@@ -105,7 +105,7 @@ def _request(found: object) -> Request:
     """A message that is a request.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it has no command.
     """
     if not isinstance(found, dict) or not isinstance(found.get("command"), str):
         raise ValueError("a message is no request: it has no 'command'")

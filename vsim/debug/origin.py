@@ -41,7 +41,7 @@ class ValueOrigin:
         position: when.
         thread: group and thread.
         lanes: that wrote it.
-        reads: what the instruction read.
+        reads: the places that the instruction read.
         ends: why nothing wrote it: where the value comes from.
     """
 

@@ -77,7 +77,7 @@ class Places:
         return self.files.text(SourcePlace(span.file, span.line)) if span.line else ""
 
     def label_before(self, function: Function, number: int) -> str:
-        """The last label at an instruction or before it; empty if there is none."""
+        """The last label at an instruction or before it; empty without one."""
         for n in range(min(number, len(function.instructions) - 1), -1, -1):
             instruction = function.instructions[n]
             if instruction.desc.flow.is_label:

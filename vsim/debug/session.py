@@ -71,7 +71,7 @@ class Session(StopTable):
         """Begin with the next launch.
 
         Raises:
-            DebugError: D001, there is none.
+            DebugError: D001, there are no launches.
         """
         number = self.launch_number + 1
         if number == len(self.launches):
@@ -175,7 +175,7 @@ class Session(StopTable):
         return Stop("end", [*lines, f"the launch of '{execution.dispatch.kernel.name}' has ended"])
 
     def _stop_of(self, hits: list[Hit]) -> Stop:
-        """The stop of some hits; the first lane of the first one is in focus, or the one that was."""
+        """The stop of some hits. The lane in focus stays if the first hit has it; else its first lane comes into focus."""
         lines, numbers, reason = [], [], "step"
         for hit in hits:
             b = hit.breakpoint

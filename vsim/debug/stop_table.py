@@ -90,7 +90,7 @@ class StopTable(Stage):
         """Forget a breakpoint.
 
         Raises:
-            DebugError: D001, there is none of this number.
+            DebugError: D001, no breakpoint has this number.
         """
         self.breakpoint(number)
         del self.breakpoints[number]
@@ -100,7 +100,7 @@ class StopTable(Stage):
         """A breakpoint by its number.
 
         Raises:
-            DebugError: D001, there is none.
+            DebugError: D001, no breakpoint has this number.
         """
         if number not in self.breakpoints:
             known = ", ".join(map(str, self.breakpoints)) or "none"

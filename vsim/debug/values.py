@@ -77,7 +77,7 @@ def converted(value: Array, dtype: DType) -> Array:
 
 
 def shown_element(element: object, letter: str = "") -> str:
-    """An element in a format of gdb's: x, d, u, t (binary), f, c, b (bits as 0 and 1); its own if there is none."""
+    """An element in a format of gdb's: x, d, u, t (binary), f, c, b (bits); that of its type if it is empty."""
     number = np.asarray(element)
     if not letter:
         return str(int(number)) if number.dtype == bool else shown_number(number[()])

@@ -1,9 +1,9 @@
 """Where a processor may take denormals of f and df as zeros by itself, as a mode of its own (MXCSR.DAZ of x86) does.
 
 The semantics take the denormals of operands and results of computations as zeros, of each type where %cr0 asks for
-that. The mode does so with whatever an operation on floats or doubles reads, and with no result. So it serves where an
-instruction computes its result in one operation of the processor, or in several none of which can meet a denormal that
-the semantics keep: of intermediate results, conversions and copies.
+that. The mode does so with the operands of every operation on floats or doubles, and with no result. So it serves where
+an instruction computes its result in one operation of the processor, or in several none of which can meet a denormal
+that the semantics keep: of intermediate results, conversions and copies.
 """
 
 from __future__ import annotations

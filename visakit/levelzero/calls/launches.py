@@ -23,7 +23,7 @@ def _own_kernel(own: CommandList, kernel: int) -> ZeKernel:
     found = find(ZeKernel, kernel)
     fits = found.device is own.device
     require(fits, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the kernel is of another device")
-    return found  # It runs in its own context, whatever that of the list is: programs mix them.
+    return found  # A kernel runs in its own context; programs put it into lists of others.
 
 
 def _counts(address: int) -> Size:
