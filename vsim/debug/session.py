@@ -175,7 +175,7 @@ class Session(StopTable):
         return Stop("end", [*lines, f"the launch of '{execution.dispatch.kernel.name}' has ended"])
 
     def _stop_of(self, hits: list[Hit]) -> Stop:
-        """The stop of some hits. The lane in focus stays if the first hit has it; else its first lane comes into focus."""
+        """The stop of some hits. The lane in focus stays if the first hit has it; else the hit's first lane comes."""
         lines, numbers, reason = [], [], "step"
         for hit in hits:
             b = hit.breakpoint
