@@ -201,6 +201,11 @@ def test_events_order_commands_and_give_times(session):
     host.zeEventQueryKernelTimestamp(done, times)
     begin, end = struct.unpack_from("<2Q", bytes(times))
     assert 0 < begin <= end
+    own, synchronized = structures.ze_kernel_timestamp_result_t(), structures.ze_kernel_timestamp_result_t()
+    kind = "ze_event_query_kernel_timestamps_results_ext_properties_t"
+    both = made(kind, pKernelTimestampsBuffer=given(own), pSynchronizedTimestampsBuffer=given(synchronized))
+    host.zeEventQueryKernelTimestampsExt(done, session.device, np.ones(1, "u4"), both)
+    assert bytes(own) == bytes(synchronized) == bytes(times)
     written = np.zeros(4, "u8")
     host.zeCommandListAppendQueryKernelTimestamps(session.list, 1, sizes(done), written, None, None, 0, None)
     host.zeCommandListAppendEventReset(session.list, done)

@@ -272,6 +272,10 @@ class ze_physical_mem_properties_t(Structure):
     _fields_ = fields(globals(), "u32 stype, u64 pNext, u64 id, u64 size")
 
 
+class ze_image_memory_properties_exp_t(Structure):
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u64 size, u64 rowPitch, u64 slicePitch")
+
+
 class ze_scheduling_hint_exp_desc_t(Structure):
     number = 0x20004
     _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags")
@@ -293,6 +297,11 @@ class ze_pci_speed_ext_t(Structure):
 class ze_pci_ext_properties_t(Structure):
     number = 0x10008
     _fields_ = fields(globals(), "u32 stype, u64 pNext, ze_pci_address_ext_t address, ze_pci_speed_ext_t maxSpeed")
+
+
+class ze_image_allocation_ext_properties_t(Structure):
+    number = 0x1000C
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u64 id")
 
 
 class ze_linkage_inspection_ext_desc_t(Structure):
