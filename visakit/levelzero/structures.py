@@ -272,8 +272,18 @@ class ze_physical_mem_properties_t(Structure):
     _fields_ = fields(globals(), "u32 stype, u64 pNext, u64 id, u64 size")
 
 
+class ze_float_atomic_ext_properties_t(Structure):
+    number = 0x10003
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 fp16Flags, u32 fp32Flags, u32 fp64Flags")
+
+
 class ze_image_memory_properties_exp_t(Structure):
     _fields_ = fields(globals(), "u32 stype, u64 pNext, u64 size, u64 rowPitch, u64 slicePitch")
+
+
+class ze_scheduling_hint_exp_properties_t(Structure):
+    number = 0x20003
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 schedulingHintFlags")
 
 
 class ze_scheduling_hint_exp_desc_t(Structure):
@@ -343,6 +353,11 @@ class ze_device_vector_width_properties_ext_t(Structure):
         "native_vector_width_long, u32 native_vector_width_float, u32 native_vector_width_double, u32 "
         "native_vector_width_half",
     )
+
+
+class ze_device_usablemem_size_ext_properties_t(Structure):
+    number = 0x20041
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u64 currUsableMemSize")
 
 
 class zes_device_state_t(Structure):
