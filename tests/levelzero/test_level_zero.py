@@ -308,6 +308,11 @@ def test_devices_with_an_engine_for_copies_have_a_group_for_it(only_tgllp, platf
     assert others == ([] if pattern is None else [(ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY, pattern, 1)])
 
 
+def counting(session):
+    """An event that counts."""
+    return session.host.made("zeEventCounterBasedCreate", session.context, session.device, None)
+
+
 def test_lists_for_copies_only_copy(only_tgllp):
     only_tgllp("bmg")
     session = Session((DATA / "zebins" / "xe2.bin").read_bytes())
@@ -326,7 +331,9 @@ def test_lists_for_copies_only_copy(only_tgllp):
     kernel = session.kernel("saxpy", x, x, np.float32(2), np.uint32(4))
     wrong = ze.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE
     counts = made("ze_group_count_t", groupCountX=1, groupCountY=1, groupCountZ=1)
-    assert host.result("zeCommandListAppendLaunchKernel", copies, kernel, counts, None, 0, None) == wrong
+    done = counting(session)
+    assert host.result("zeCommandListAppendLaunchKernel", copies, kernel, counts, done, 0, None) == wrong
+    host.zeEventHostSynchronize(done, FOREVER)  # No command that was taken signals it.
     whole = host.made(
         "zeCommandListCreate", context, device, made("ze_command_list_desc_t", ze.ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC)
     )
@@ -366,6 +373,23 @@ def test_closed_lists_ignore_commands(session):
     host.zeCommandQueueExecuteCommandLists(queue, 1, sizes(commands), None)
     host.zeCommandQueueSynchronize(queue, FOREVER)
     assert not seen.any()
+
+
+def test_events_of_commands_that_a_closed_list_ignores_stay_as_they_are(session):
+    host, done, told = session.host, counting(session), session.event(session.pool())
+    desc = made("ze_command_list_desc_t", ze.ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC)
+    commands = host.made("zeCommandListCreate", session.context, session.device, desc)
+    host.zeCommandListClose(commands)
+    for event in (done, told):
+        host.zeCommandListAppendBarrier(commands, event, 0, None)
+        host.zeCommandListAppendSignalEvent(commands, event)
+    host.zeEventHostSynchronize(done, FOREVER)
+    assert host.result("zeEventQueryStatus", told) == ze.ZE_RESULT_NOT_READY
+    host.zeEventHostSignal(told)
+    host.zeCommandListAppendEventReset(commands, told)
+    queue = host.made("zeCommandQueueCreate", session.context, session.device, session.queue_desc)
+    host.zeCommandQueueExecuteCommandLists(queue, 1, sizes(commands), None)
+    host.zeEventHostSynchronize(told, FOREVER)
 
 
 def test_synchronous_lists_return_when_commands_are_over():
