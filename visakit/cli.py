@@ -44,6 +44,7 @@ from visakit.runtime.settings import (
     THREADS_SETTING,
     TRACE_SETTING,
     DebugRequest,
+    sycl_libraries,
 )
 from visakit.usage import whole_number
 from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
@@ -171,6 +172,7 @@ def exec_app(
     chosen |= _checks(CheckOptions(check, guard, check_limit, suppressions))
     chosen |= _debugger(debug, scripts or [], commands or [], batch)
     settings |= {name: str(value) for name, value in chosen.items() if value is not None}
+    settings |= sycl_libraries(program)
     _replace_process([program, *(arguments or [])], os.environ | settings)
     return 0
 
