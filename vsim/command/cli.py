@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
 CAPTURES = "Captures"
 SHARED_WITH_CTM = ("IMAGE", "--launch", "--out-dir", "--trace")
-NOT_WITH_DEBUG = ("--workers", "--trace", "--capture", "--json", "--save", "--list", "--make-launch", "--show",
-                  "--out-dir", "--threads", "--max-memory")  # fmt: skip
+NOT_WITH_DEBUG = ("--workers", "--trace", "--profile", "--capture", "--json", "--save", "--list", "--make-launch",
+                  "--show", "--out-dir", "--threads", "--max-memory")  # fmt: skip
 
 
 def _seconds(value: str | float) -> float:
@@ -252,6 +252,10 @@ def app(
     ] = None,
     list_kernels: Annotated[bool, flag("--list", "Show the kernels and their arguments; run nothing.", REPORT)] = False,
     as_json: Annotated[bool, flag("--json", "Report as JSON; diagnostics, too.", REPORT)] = False,
+    profile: Annotated[
+        list[str] | None,
+        option("--profile", "FILE", "Count what the launches execute, by instruction and line: FILE.json.", REPORT),
+    ] = None,
     replay: Annotated[
         str | None,
         option("--replay", "DIR", "Run an enqueue that the OpenCL Intercept Layer captured, and compare.", CAPTURES),
@@ -336,7 +340,7 @@ def app(
     when_run = checks.said | {
         "--engine": engine != "auto", "--precision": precision != "exact", "--threads": threads,
         "--schedule": schedule, "--allow-register-overrun": register_overrun, "--out-dir": out_dir, "--show": show,
-        "--trace": trace}  # fmt: skip
+        "--trace": trace, "--profile": profile}  # fmt: skip
     with_replay = {"--visa": visa, "--rtol": relative, "--atol": absolute}
     if debug:
         others = said | when_run | {"--json": as_json, "--save": save, "--max-memory": max_memory}
@@ -360,10 +364,12 @@ def app(
     from vsim.command import driver
     from vsim.launch.options import LaunchOptions, schedule_of
 
-    _check_workers(workers, allow_register_overrun=register_overrun, precision=precision == "manual")
+    _check_workers(
+        workers, allow_register_overrun=register_overrun, precision=precision == "manual", profile=bool(profile)
+    )
     options = LaunchOptions(engine=engine, threads=threads, max_seconds=max_seconds, profile=as_json)
     options |= LaunchOptions(schedule=schedule_of(schedule)) | driver.wanted_checks(checks, workers)
-    results = driver.wanted_results(out_dir, save, show, as_json, capture and (capture, loaded, build_options))
+    results = driver.wanted_results(out_dir, save, show, as_json, capture and (capture, loaded, build_options), profile)
     session = driver.open_session(loaded, results, workers, allow_paths, options, max_memory)
     chosen = session.program.image
     chosen.register_overrun, chosen.approximate = register_overrun, precision == "manual"

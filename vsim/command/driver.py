@@ -86,11 +86,13 @@ def wanted_results(
     show: Sequence[str] | None,
     as_json: bool,
     capture: tuple[str, Loaded, str] | str | None,
+    profiles: Sequence[str] | None = None,
 ) -> Results:
     """The outputs of a command line.
 
     Args:
         capture: the folder of captures, the program and its build options; None or empty for no captures.
+        profiles: files of profiles.
 
     Raises:
         UsageError: an option has another form.
@@ -106,6 +108,10 @@ def wanted_results(
         from vsim.command.shown import parse_parts
 
         found = found._replace(show=parse_parts(show))
+    if profiles:
+        from vsim.profile.profiler import Profiler
+
+        found = found._replace(profiler=Profiler(profiles))
     return found
 
 
