@@ -254,7 +254,12 @@ def app(
     as_json: Annotated[bool, flag("--json", "Report as JSON; diagnostics, too.", REPORT)] = False,
     profile: Annotated[
         list[str] | None,
-        option("--profile", "FILE", "Count what the launches execute, by instruction and line: FILE.json.", REPORT),
+        option(
+            "--profile",
+            "FILE",
+            "Count what launches execute; FILE ends in .html, .json, .csv, .lcov, .folded, .speedscope.json.",
+            REPORT,
+        ),
     ] = None,
     replay: Annotated[
         str | None,

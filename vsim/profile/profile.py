@@ -82,6 +82,10 @@ class PipeRow(NamedTuple):
     possible: int
 
 
+SEVERAL = "(several callers)"
+"""What stands in a stack for callers that counts do not tell apart."""
+
+
 def share(part: int, whole: int) -> float:
     """A part of a whole, from 0 to 1; 0 of nothing."""
     return part / whole if whole else 0.0
@@ -123,6 +127,32 @@ class KernelProfile:
                 function.name, number, printer.instruction(instruction), place, pipe, executions, width,
                 own.active(number), own.ways(number),
             )  # fmt: skip
+
+    @cached_property
+    def _called_from(self) -> dict[str, set[str]]:
+        """By name of a function the functions with a call of it that was executed; of calls by address, all of them."""
+        found: dict[str, set[str]] = {}
+        names = [own.function.name for own in self.counts.functions if not own.function.is_kernel]
+        for own in self.counts.functions:
+            for number, instruction in enumerate(own.function.instructions):
+                if instruction.desc.flow.calls_function and own.executions[number]:
+                    callee = instruction.args.get("name")
+                    for name in names if callee is None else [own.function.strings[callee]]:
+                        found.setdefault(name, set()).add(own.function.name)
+        return found
+
+    def callers(self, function: str) -> list[str]:
+        """The functions that a function runs under, from the kernel on; :data:`SEVERAL` stands for those between, where
+        not one function alone calls it.
+        """
+        chain: list[str] = []
+        while function != self.kernel:
+            known = self._called_from.get(function, set())
+            if len(known) != 1 or known & {function, *chain}:
+                return [self.kernel, SEVERAL, *chain]
+            (function,) = known
+            chain.insert(0, function)
+        return chain
 
     @cached_property
     def lines(self) -> list[LineRow]:

@@ -10,13 +10,22 @@ from typing import BinaryIO
 from visakit.diagnostics import UsageError
 from visakit.files import make_directory, write_file
 from vsim.profile.counts import Counts
+from vsim.profile.html import profile_html
 from vsim.profile.profile import KernelProfile, LaunchNote
 from vsim.profile.summary import summary
+from vsim.profile.tables import profile_csv, profile_folded, profile_lcov, profile_speedscope
 from vsim.profile.tree import profile_json
 from vsim.result import LaunchResult
 
 Report = Callable[[Sequence[KernelProfile]], str]
-FORMATS: Mapping[str, Report] = {".json": profile_json}
+FORMATS: Mapping[str, Report] = {
+    ".html": profile_html,
+    ".json": profile_json,
+    ".csv": profile_csv,
+    ".lcov": profile_lcov,
+    ".folded": profile_folded,
+    ".speedscope.json": profile_speedscope,
+}
 """What makes the text of a profile, by the end of the file's name."""
 
 

@@ -1,4 +1,6 @@
-"""Counters of each worker: how often blocks executed, in which lanes instructions took effect, which way branches went."""
+"""Counters of each worker: how often blocks executed, in which lanes instructions took effect, which way branches
+went.
+"""
 
 from __future__ import annotations
 
