@@ -257,7 +257,7 @@ def app(
         option(
             "--profile",
             "FILE",
-            "Count what launches execute; FILE ends in .html, .json, .csv, .lcov, .folded, .speedscope.json.",
+            "Count what launches execute; FILE ends in .html, .json, .csv, .lcov, .folded or .speedscope.json.",
             REPORT,
         ),
     ] = None,

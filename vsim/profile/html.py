@@ -46,8 +46,8 @@ def _kernel(profile: KernelProfile, number: int) -> Iterator[str]:
     yield f'<div class="sides"><div class="side">{lines}</div><div class="side">{rows}</div></div>'
     branches = [row for row in profile.rows if row.ways and row.executions]
     if branches:
-        heads = ("#line", "branch", "#executed", "#taken by all lanes", "#by none", "#by some", "#divided")
-        yield "<h3>Branches</h3>" + _table(heads, map(_branch, branches))
+        columns = ("#line", "branch", "#executed", "#taken by all lanes", "#by none", "#by some", "#divided")
+        yield "<h3>Branches</h3>" + _table(columns, map(_branch, branches))
 
 
 def _pipes(profile: KernelProfile) -> Iterator[Row]:
