@@ -21,8 +21,8 @@ def profiler_of(case, platform, engine="llvm"):
     program, path = vsim.Program(build(folder, platform)), folder.parent / "launch.json"
     file = parse_launch(path.read_text(), str(folder.parent), str(path))
     for index in range(len(file)):
-        counts = profiler.counts()
-        profiler.ended(counts, program.run(file.launch(index), engine=engine, observers=[counts]))
+        watching = profiler.watching()
+        profiler.ended(watching, program.run(file.launch(index), engine=engine, observers=watching.observers))
     return profiler
 
 

@@ -71,10 +71,11 @@ def _check_workers(workers: str | None, **wanted: bool) -> None:
             raise UsageError(f"--{name.replace('_', '-')} does not go with --workers")
 
 
-def _check_threads(engine: str, trace: str | None, threads: int | None) -> None:
-    """Refuse a number of threads for the reference engine, which has one."""
-    if engine == "numpy" or trace:
-        exclude("--engine numpy" if engine == "numpy" else "--trace", {"--threads": threads}, ": it has one thread")
+def _check_threads(threads: int | None, **on_reference_engine: object) -> None:
+    """Refuse a number of threads for the reference engine, which has one: where one of some options is given."""
+    for name, is_given in on_reference_engine.items():
+        if is_given:
+            exclude(f"--{name.replace('_', '-')}", {"--threads": threads}, ": it has one thread")
 
 
 def _run_ctm(
@@ -261,6 +262,9 @@ def app(
             REPORT,
         ),
     ] = None,
+    profile_memory: Annotated[
+        bool, flag("--profile-memory", "Also count accesses to memory, on the reference engine: much slower.", REPORT)
+    ] = False,
     replay: Annotated[
         str | None,
         option("--replay", "DIR", "Run an enqueue that the OpenCL Intercept Layer captured, and compare.", CAPTURES),
@@ -345,7 +349,8 @@ def app(
     when_run = checks.said | {
         "--engine": engine != "auto", "--precision": precision != "exact", "--threads": threads,
         "--schedule": schedule, "--allow-register-overrun": register_overrun, "--out-dir": out_dir, "--show": show,
-        "--trace": trace, "--profile": profile}  # fmt: skip
+        "--trace": trace, "--profile": profile,
+        "--profile-memory": profile_memory}  # fmt: skip
     with_replay = {"--visa": visa, "--rtol": relative, "--atol": absolute}
     if debug:
         others = said | when_run | {"--json": as_json, "--save": save, "--max-memory": max_memory}
@@ -365,7 +370,8 @@ def app(
         return _run_ctm(loaded.name, launch, out_dir, settings, trace, others)
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
-    _check_threads(engine, trace, threads)
+    exclude("--engine numpy", {"--threads": threads if engine == "numpy" else None}, ": it has one thread")
+    _check_threads(threads, trace=trace, profile_memory=profile_memory)
     from vsim.command import driver
     from vsim.launch.options import LaunchOptions, schedule_of
 
@@ -374,7 +380,8 @@ def app(
     )
     options = LaunchOptions(engine=engine, threads=threads, max_seconds=max_seconds, profile=as_json)
     options |= LaunchOptions(schedule=schedule_of(schedule)) | driver.wanted_checks(checks, workers)
-    results = driver.wanted_results(out_dir, save, show, as_json, capture and (capture, loaded, build_options), profile)
+    results = driver.wanted_results(out_dir, save, show, as_json, capture and (capture, loaded, build_options))
+    results = results._replace(profiler=driver.wanted_profiler(profile, profile_memory, engine))
     session = driver.open_session(loaded, results, workers, allow_paths, options, max_memory)
     chosen = session.program.image
     chosen.register_overrun, chosen.approximate = register_overrun, precision == "manual"

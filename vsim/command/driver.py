@@ -20,6 +20,7 @@ from vsim.sources.zebins import is_compiled
 if TYPE_CHECKING:
     from vsim.checks.selection import CheckOptions
     from vsim.observe.selection import Selection
+    from vsim.profile.profiler import Profiler
     from vsim.sources.capture_writer import CaptureWriter
     from vsim.sources.captures import Capture
 
@@ -86,13 +87,11 @@ def wanted_results(
     show: Sequence[str] | None,
     as_json: bool,
     capture: tuple[str, Loaded, str] | str | None,
-    profiles: Sequence[str] | None = None,
 ) -> Results:
     """The outputs of a command line.
 
     Args:
         capture: the folder of captures, the program and its build options; None or empty for no captures.
-        profiles: files of profiles.
 
     Raises:
         UsageError: an option has another form.
@@ -108,11 +107,27 @@ def wanted_results(
         from vsim.command.shown import parse_parts
 
         found = found._replace(show=parse_parts(show))
-    if profiles:
-        from vsim.profile.profiler import Profiler
-
-        found = found._replace(profiler=Profiler(profiles))
     return found
+
+
+def wanted_profiler(files: Sequence[str] | None, memory: bool, engine: str) -> Profiler | None:
+    """What counts in launches; None for nothing.
+
+    Args:
+        memory: whether accesses to memory are counted, too.
+
+    Raises:
+        UsageError: a file of unknown format, or options that exclude each other.
+    """
+    if memory and not files:
+        raise UsageError("--profile-memory goes with --profile FILE")
+    if memory and engine == "llvm":
+        raise UsageError("--profile-memory needs the reference engine; leave --engine llvm out")
+    if not files:
+        return None
+    from vsim.profile.profiler import Profiler
+
+    return Profiler(files, memory)
 
 
 def _capture_writer(folder: str, loaded: Loaded, options: str) -> CaptureWriter:

@@ -193,9 +193,9 @@ class LaunchSession:
         profiler = self.results.profiler
         if profiler is None:
             return self.program.run(launch, **self.options)
-        counts = profiler.counts()
-        result = self.program.run(launch, **(self.options | LaunchOptions(observers=[counts])))
-        profiler.ended(counts, result)
+        watching = profiler.watching()
+        result = self.program.run(launch, **(self.options | LaunchOptions(observers=watching.observers)))
+        profiler.ended(watching, result)
         return result
 
     def _finish(self, launch: Launch, result: LaunchResult, where: str, index: int, seconds: float) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from string import Template
+from typing import TYPE_CHECKING
 
 from visakit import __version__
 from visakit.language.source_lines import SourcePlace, printable
 from visakit.notebook import escape
-from vsim.profile.profile import InstructionRow, KernelProfile, LineRow, share
+from vsim.profile.profile import LINE_BYTES, InstructionRow, KernelProfile, LineRow, share
 from vsim.profile.summary import looks
+
+if TYPE_CHECKING:  # It needs the reference engine.
+    from vsim.profile.memory import BufferCounts
 
 Row = tuple[str, str]
 """Attributes of a row of a table, and its cells."""
@@ -34,7 +38,7 @@ def _kernel(profile: KernelProfile, number: int) -> Iterator[str]:
         f"work-items, {profile.executions:,} instructions executed, SIMD utilisation {profile.utilization:.1%}. "
         f"Counted by the engine {engines}; platform {_text(profile.image.platform or 'unknown')}.</p>"
     )
-    if advice := list(looks(profile)):
+    if advice := looks(profile):
         yield f"<h3>Look at</h3><ul>{''.join(f'<li>{_text(text)}</li>' for text in advice)}</ul>"
     yield "<h3>Instruction mix</h3>" + _table(("pipe", "#executed", "", "#SIMD", "#instructions"), _pipes(profile))
     yield "<h3>Source lines and instructions</h3>"
@@ -44,6 +48,7 @@ def _kernel(profile: KernelProfile, number: int) -> Iterator[str]:
     heads = ("#executed", "#SIMD", "pipe", "#line", "instruction")
     rows = _table(heads, (_instruction(row, number, most) for row in profile.rows))
     yield f'<div class="sides"><div class="side">{lines}</div><div class="side">{rows}</div></div>'
+    yield from _memory(profile)
     branches = [row for row in profile.rows if row.ways and row.executions]
     if branches:
         columns = ("#line", "branch", "#executed", "#taken by all lanes", "#by none", "#by some", "#divided")
@@ -96,6 +101,39 @@ def _instruction(row: InstructionRow, number: int, most: int) -> Row:
         f'<td class="code">{_text(row.text)}</td>',
     )
     return _place(row.place, number) + ("" if row.executions else ' class="off"'), "".join(cells)
+
+
+def _memory(profile: KernelProfile) -> Iterator[str]:
+    """Tables of buffers and messages, if accesses were counted."""
+    if not profile.buffers:
+        return
+    columns = ["memory", "kind", "#bytes", "#read", "#written", "#atomics", "#lines", "#footprint", "used again after"]
+    yield "<h3>Memory</h3>" + _table(columns, map(_buffer, profile.buffers.values()))
+    columns = ["#line", "instruction", "#messages", "#read", "#written", "#cache lines", "#used", "#unaligned"]
+    columns += ["stride", "#bank turns", "#atomics", "#turns"]
+    yield "<h3>Messages</h3>" + _table(columns, (_message(row) for row in profile.rows if row.messages))
+    yield (
+        '<p class="soft">A message is an execution by a hardware thread. Cache lines have 64 bytes. Turns of banks '
+        "assume that local memory has 16 banks of 4 bytes; that is an assumption. Reuse counts line accesses in the "
+        "order of the reference engine.</p>"
+    )
+
+
+def _buffer(buffer: BufferCounts) -> Row:
+    reuse = ", ".join(f"{distance:,}: {count:,}" for distance, count in sorted(buffer.reuse.items()))
+    numbers = buffer.size, buffer.read, buffer.written, buffer.atomics, buffer.lines, buffer.footprint
+    return "", f"<td>{_text(buffer.name)}</td><td>{buffer.kind}</td>{''.join(map(_number, numbers))}<td>{reuse}</td>"
+
+
+def _message(row: InstructionRow) -> Row:
+    m = row.messages
+    assert m is not None
+    strides = ", ".join(f"{stride}: {count:,}" for stride, count in m.strides.most_common(4))
+    line = f'<td class="n">{row.place.line if row.place else ""}</td><td class="code">{_text(row.text)}</td>'
+    moved = "".join(map(_number, (m.messages, m.read, m.written, m.lines)))
+    banks = f'<td class="n">{m.passes:,} of {m.fewest_passes:,}</td>' if m.passes else "<td></td>"
+    used = _share(m.used, m.lines * LINE_BYTES) + _number(m.unaligned)
+    return "", f"{line}{moved}{used}<td>{strides}</td>{banks}{_number(m.atomics)}{_number(m.serial)}"
 
 
 def _branch(row: InstructionRow) -> Row:

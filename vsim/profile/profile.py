@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.forks import cached_property
 from visakit.language.source_lines import SourcePlace, source_lines
@@ -12,6 +12,9 @@ from visakit.objects.image import LinkedImage
 from visakit.text.printer import FunctionPrinter
 from vsim.profile.counts import Counts, FunctionCounts
 from vsim.profile.pipes import pipe_of
+
+if TYPE_CHECKING:  # It needs the reference engine.
+    from vsim.profile.memory import BufferCounts, MemoryObserver, MessageCounts
 
 
 class LaunchNote(NamedTuple):
@@ -34,6 +37,7 @@ class InstructionRow(NamedTuple):
         width: the most lanes of a thread that it is for.
         active: the lanes in which it took effect, summed up.
         ways: of a branch, the threads of which all lanes took it, none did, some did.
+        messages: what its messages did; None where accesses were not counted, or there were none.
     """
 
     function: str
@@ -45,6 +49,7 @@ class InstructionRow(NamedTuple):
     width: int
     active: int
     ways: tuple[int, int, int] | None
+    messages: MessageCounts | None = None
 
     @property
     def possible(self) -> int:
@@ -82,6 +87,8 @@ class PipeRow(NamedTuple):
     possible: int
 
 
+LINE_BYTES = 64
+"""Of a cache line."""
 SEVERAL = "(several callers)"
 """What stands in a stack for callers that counts do not tell apart."""
 
@@ -97,6 +104,7 @@ class KernelProfile:
 
     Attributes:
         simd: work-items of a hardware thread.
+        messages, buffers: counts of accesses, as :class:`MemoryObserver` has them; empty where they were not counted.
     """
 
     image: LinkedImage
@@ -104,7 +112,22 @@ class KernelProfile:
     simd: int
     grf_size: int
     counts: Counts
-    launches: list[LaunchNote]
+    launches: list[LaunchNote] = field(default_factory=list)
+    messages: dict[tuple[str, int], MessageCounts] = field(default_factory=dict)
+    buffers: dict[tuple[str, str], BufferCounts] = field(default_factory=dict)
+
+    def add_accesses(self, seen: MemoryObserver) -> None:
+        """Add the accesses of a launch."""
+        for key, messages in seen.messages.items():
+            if key in self.messages:
+                self.messages[key].add(messages)
+            else:
+                self.messages[key] = messages
+        for name, buffer in seen.buffers.items():
+            if name in self.buffers:
+                self.buffers[name].add(buffer)
+            else:
+                self.buffers[name] = buffer
 
     @cached_property
     def rows(self) -> list[InstructionRow]:
@@ -125,7 +148,7 @@ class KernelProfile:
             executions, width = int(own.executions[number]), own.rules[number].width
             yield InstructionRow(
                 function.name, number, printer.instruction(instruction), place, pipe, executions, width,
-                own.active(number), own.ways(number),
+                own.active(number), own.ways(number), self.messages.get((function.name, number)),
             )  # fmt: skip
 
     @cached_property

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from visakit.diagnostics import UsageError
 from visakit.files import make_directory, write_file
+from vsim.observe.observer import Observer
 from vsim.profile.counts import Counts
 from vsim.profile.html import profile_html
 from vsim.profile.profile import KernelProfile, LaunchNote
@@ -16,6 +17,9 @@ from vsim.profile.summary import summary
 from vsim.profile.tables import profile_csv, profile_folded, profile_lcov, profile_speedscope
 from vsim.profile.tree import profile_json
 from vsim.result import LaunchResult
+
+if TYPE_CHECKING:  # It needs the reference engine.
+    from vsim.profile.memory import MemoryObserver
 
 Report = Callable[[Sequence[KernelProfile]], str]
 FORMATS: Mapping[str, Report] = {
@@ -41,17 +45,30 @@ def report_for(path: str) -> Report:
     return found
 
 
+class Watching(NamedTuple):
+    """The observers of one launch."""
+
+    counts: Counts
+    memory: MemoryObserver | None = None
+
+    @property
+    def observers(self) -> list[Observer]:
+        return [self.counts] if self.memory is None else [self.counts, self.memory]
+
+
 class Profiler:
     """The profiles of launches, by program and kernel.
 
     Args:
         paths: the files to write.
+        memory: whether accesses to memory are counted, too, which the reference engine does.
 
     Raises:
         UsageError: a name has an unknown end.
     """
 
-    def __init__(self, paths: Sequence[str] = ()) -> None:
+    def __init__(self, paths: Sequence[str] = (), memory: bool = False) -> None:
+        self.memory = memory
         self.reports = {path: report_for(path) for path in paths}
         self._profiles: dict[tuple[int, str], KernelProfile] = {}
 
@@ -60,22 +77,28 @@ class Profiler:
         """The profiles so far, in the order of the kernels' first launches."""
         return list(self._profiles.values())
 
-    def counts(self) -> Counts:
-        """The observer for a launch."""
-        return Counts()
+    def watching(self) -> Watching:
+        """The observers for a launch."""
+        if not self.memory:
+            return Watching(Counts())
+        from vsim.profile.memory import MemoryObserver
+
+        return Watching(Counts(), MemoryObserver())
 
     def summary(self) -> str:
         """The summary of each kernel, for a terminal."""
         return "".join(map(summary, self.profiles))
 
-    def ended(self, counts: Counts, result: LaunchResult) -> None:
-        """Take the counts of a launch that has ended well."""
+    def ended(self, watching: Watching, result: LaunchResult) -> None:
+        """Take what was counted in a launch that has ended well."""
         image, key = result.dispatch.image, (id(result.dispatch.image), result.kernel)
         profile = self._profiles.get(key)
         if profile is None:
             simd = result.counters.simd
-            profile = self._profiles[key] = KernelProfile(image, result.kernel, simd, result.grf_size, Counts(), [])
-        profile.counts.add(counts)
+            profile = self._profiles[key] = KernelProfile(image, result.kernel, simd, result.grf_size, Counts())
+        profile.counts.add(watching.counts)
+        if watching.memory is not None:
+            profile.add_accesses(watching.memory)
         sizes = result.global_size, result.local_size, result.counters.groups, result.counters.threads
         profile.launches.append(LaunchNote(result.engine, *sizes))
 

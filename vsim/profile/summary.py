@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from visakit.diagnostics import counted
-from vsim.profile.profile import KernelProfile, share
+from vsim.profile.profile import LINE_BYTES, KernelProfile, share
 
 HOTTEST = 10
 """Lines that the summary shows."""
@@ -39,14 +39,18 @@ def _lines(profile: KernelProfile) -> Iterator[str]:
             f"  {line.executions:>14,} {share(line.executions, profile.executions):>6.1%} {used:>6.1%}  "
             f"{where}  {line.text.strip()[:_TEXT_WIDTH]}"
         ).rstrip()
-    advice = list(looks(profile))
+    advice = looks(profile)
     if advice:
         yield "  look at:"
         yield from (f"    {text}" for text in advice)
 
 
-def looks(profile: KernelProfile) -> Iterator[str]:
+def looks(profile: KernelProfile) -> list[str]:
     """What a reader may look at first, a sentence each."""
+    return list(dict.fromkeys(_looks(profile)))
+
+
+def _looks(profile: KernelProfile) -> Iterator[str]:
     whole = profile.executions
     for row in profile.rows:
         if row.ways and share(row.ways[2], row.executions) >= MANY_DIVIDED and share(row.executions, whole) >= 0.01:
@@ -57,9 +61,28 @@ def looks(profile: KernelProfile) -> Iterator[str]:
     for line in profile.hottest(HOTTEST):
         if share(line.executions, whole) >= WORTH and share(line.active, line.possible) < LOW_UTILIZATION:
             yield f"{_where(line.place)}: {share(line.active, line.possible):.0%} of the lanes are active"
+    yield from _messages(profile)
     em = sum(row.executions for row in profile.pipes if row.pipe == "EM")
     if share(em, whole) >= MANY_EM:
         yield f"{share(em, whole):.0%} of the instructions go to the extended-math pipe"
+
+
+def _messages(profile: KernelProfile) -> Iterator[str]:
+    """What messages do that memory does not like."""
+    for row in profile.rows:
+        m = row.messages
+        if m is None or share(row.executions, profile.executions) < 0.001:
+            continue
+        where = _where(row.place)
+        if m.lines and m.used < LOW_UTILIZATION * m.lines * LINE_BYTES and m.lines > m.messages:
+            used, stride = share(m.used, m.lines * LINE_BYTES), m.strides.most_common(1)[0][0]
+            yield f"{where}: {used:.0%} of the cache lines' bytes are used (stride: {stride})"
+        if share(m.unaligned, m.messages) >= LOW_UTILIZATION:
+            yield f"{where}: {share(m.unaligned, m.messages):.0%} of the messages take a line more than aligned ones"
+        if m.passes > m.fewest_passes:
+            yield f"{where}: {m.passes / m.fewest_passes:.1f} times the turns of local memory's banks that it needs"
+        if m.serial >= 2 * m.messages:
+            yield f"{where}: lanes of an atomic wait for each other, {m.serial / m.messages:.1f} turns a message"
 
 
 def _where(place: object) -> str:

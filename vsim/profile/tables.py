@@ -17,19 +17,25 @@ _COLUMNS = (
     "kernel", "function", "number", "file", "line", "pipe", "executions", "width", "active", "utilization",
     "taken", "not_taken", "both", "text",
 )  # fmt: skip
+_MESSAGE_COLUMNS = (
+    "messages", "read", "written", "lines", "used", "unaligned", "passes", "fewest_passes", "atomics", "serial",
+)  # fmt: skip
 
 
 def profile_csv(profiles: Sequence[KernelProfile]) -> str:
     """A row for each instruction (RFC 4180)."""
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(_COLUMNS)
+    has_messages = any(profile.messages for profile in profiles)
+    columns = _MESSAGE_COLUMNS if has_messages else ()
+    writer.writerow((*_COLUMNS, *columns))
     for profile in profiles:
         for row in profile.rows:
             file, line = row.place or ("", "")
             writer.writerow((
                 profile.kernel, row.function, row.number, file, line, row.pipe, row.executions, row.width, row.active,
                 f"{share(row.active, row.possible):.4f}", *(row.ways or ("", "", "")), row.text,
+                *("" if row.messages is None else getattr(row.messages, column) for column in columns),
             ))  # fmt: skip
     return out.getvalue()
 

@@ -31,7 +31,7 @@ def kernel_tree(profile: KernelProfile) -> dict[str, object]:
         "pipes": [row._asdict() for row in profile.pipes],
         "lines": [_line(row) for row in profile.lines],
         "instructions": [_instruction(row) for row in profile.rows],
-    }
+    } | ({"buffers": [vars(buffer) for buffer in profile.buffers.values()]} if profile.buffers else {})
 
 
 def _line(row: LineRow) -> dict[str, object]:
@@ -41,5 +41,6 @@ def _line(row: LineRow) -> dict[str, object]:
 
 def _instruction(row: InstructionRow) -> dict[str, object]:
     tree = row._asdict() | {"place": row.place and {"file": row.place.file, "line": row.place.line}}
-    ways = tree.pop("ways")
-    return tree | ({"branch": dict(zip(("taken", "not_taken", "both"), ways, strict=True))} if ways else {})
+    ways, messages = tree.pop("ways"), tree.pop("messages")
+    tree |= {"branch": dict(zip(("taken", "not_taken", "both"), ways, strict=True))} if ways else {}
+    return tree | ({"messages": vars(messages)} if messages else {})
