@@ -120,9 +120,9 @@ def wanted_profiler(files: Sequence[str] | None, memory: bool, engine: str) -> P
         UsageError: a file of unknown format, or options that exclude each other.
     """
     if memory and not files:
-        raise UsageError("--profile-memory goes with --profile FILE")
+        raise UsageError("--profile-detail goes with --profile FILE")
     if memory and engine == "llvm":
-        raise UsageError("--profile-memory needs the reference engine; leave --engine llvm out")
+        raise UsageError("--profile-detail needs the reference engine; leave --engine llvm out")
     if not files:
         return None
     from vsim.profile.profiler import Profiler
