@@ -102,7 +102,7 @@ class KernelCache:
         if not self.module:
             self.module = image.module_bytes()
         guarded = is_guarded()
-        addresses = [(s.name, s.value) for s in image.symbols if s.section]
+        addresses = sorted((s.name, s.value) for s in image.symbols if s.section)
         modes = image.register_overrun, image.lenient_reads
         target = (image.platform, native.made_for(), guarded)
         key = object_cache.key(self.module, image.ze_info, variant, *target, *modes, addresses)
