@@ -60,8 +60,12 @@ def overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[
     """
     from vsim.engines.numpy.engine import run
 
-    size = sum(len(f.instructions) for f in (dispatch.kernel, *dispatch.image.module.functions))
-    if size < LEAST_INSTRUCTIONS or dispatch.needs_order or dispatch.schedule or dispatch.is_observed:
+    if (
+        dispatch.instruction_count < LEAST_INSTRUCTIONS
+        or dispatch.needs_order
+        or dispatch.schedule
+        or dispatch.is_observed
+    ):
         return False
     places = _writable(dispatch)
     if sum(p.nbytes for p in places) > MAXIMUM_BYTES:
