@@ -192,3 +192,13 @@ def test_an_interrupt_ends_the_way_to_a_time():
     session.execution.interrupt = True
     assert session.go_to(9).reason == "interrupt"
     assert session.go_to(9).position.time == 9
+
+
+@pytest.mark.parametrize("kind, said", [("watchpoint", "N[1]: 1 -> 101"), ("rwatch", "N[1] is read: 1")])
+def test_a_watchpoint_sees_the_instruction_at_which_it_was_set(kind, said):
+    session, _ = begun()
+    session.add_breakpoint("more")
+    session.resume()
+    watch = session.add_watchpoint("N[1]", kind)
+    stop = session.resume()
+    assert (stop.numbers, session.execution.time) == ((watch.number,), 6) and said in stop.lines[0]

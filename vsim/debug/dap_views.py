@@ -105,6 +105,7 @@ class Views:
         inputs = {i.index for i in function.inputs}
         declared = [v.name for n, v in enumerate(function.variables, FIRST_VARIABLE) if n not in inputs]
         known = {
+            "Source variables": session.scope().source_names(),
             "Arguments": session.execution.dispatch.signature.names_in_order, "Variables": declared,
             "Predicates": [p.name for p in function.predicates], "Registers": ["%r0", "%cr0", "%ce0", "%sr0"],
         }  # fmt: skip

@@ -384,6 +384,8 @@ class SteppedLaunch:
             raise KeyboardInterrupt
         if self.time != self.first_time:
             self.watcher.before(event)
+        else:
+            self.watcher.goes_on(event)
         assert self.batch is not None
         self.recorder.begin(event, self.time, self.batch.execution.running)
 

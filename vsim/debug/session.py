@@ -7,7 +7,6 @@ executed instructions in a group; docs/debugging.md has examples.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
@@ -388,10 +387,13 @@ class Session(StopTable):
             place, batch = self.place_of(lane), self.execution.batch
             if place is None or lane is None or batch is None:
                 return []
-            activation = place[0]
+            activation, number = place
             for _ in range(frame):
-                activation = activation.back.activation if activation.back is not None else activation
-            scope = Scope(self.execution, activation, np.array([lane[0]]), self.watching.convenience)
+                back = activation.back
+                activation, number = (activation, number) if back is None else (back.activation, max(0, back.pc - 1))
+            rows = np.array([lane[0]])
+            is_caller = activation.registers is not place[0].registers
+            scope = Scope(self.execution, activation, rows, self.watching.convenience, number, self.sources, is_caller)
             try:
                 own = wanted.value(scope).location
             except DebugError as error:  # Earlier changes have led elsewhere.
@@ -401,7 +403,7 @@ class Session(StopTable):
             if own.data is not None:
                 self.execution.checkpoints[-1].pages.keep_all([own.data])
             own.write(batch.threads, data)
-            return [own.use(lane[0], len(batch.lanes))]
+            return [part.use(lane[0], len(batch.lanes)) for _, part in own.parts]
 
         self.execution.edit(edit)
         return wanted.value(self.scope())
@@ -420,7 +422,7 @@ class Session(StopTable):
         lane = lane or (0, 0)
         name, number = value.name or text, slice(None)
         if value.by_lane:
-            location = replace(location, columns=location.columns[..., lane[1] : lane[1] + 1, :])
+            location = location.of_element(lane[1])
             name, number = f"{name}[{lane[1]}]", slice(lane[1], lane[1] + 1)
         own = DebugValue(value.data[:, number], value.type)
         search = OriginSearch(self.execution, self.places)
