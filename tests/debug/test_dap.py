@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-import sys
+import runpy
 import threading
 
 import jsonschema
@@ -261,9 +261,5 @@ def test_requests_too_early_and_without_arguments_fail(command):
 
 
 def test_types_of_messages_are_those_of_the_schema():
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        import generate_dap_messages
-    finally:
-        sys.path.pop(0)
-    assert generate_dap_messages.OUTPUT.read_text() == generate_dap_messages.classes(SCHEMA)
+    generator = runpy.run_path(str(ROOT / "docs" / "generate_dap_messages.py"))
+    assert generator["OUTPUT"].read_text() == generator["classes"](SCHEMA)
