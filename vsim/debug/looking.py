@@ -58,7 +58,7 @@ def value_lines(console: Console, value: DebugValue, letter: str) -> list[str]:
     """A value as lines."""
     if value.count == 1:
         return [shown_compact(value, 0, None, letter)]
-    return table(value, 0, console.session.active(), letter, console.color)
+    return table(value, 0, console.session.active(), letter, console.color, console.width)
 
 
 @command("print[/FORMAT] EXPRESSION", "p inspect", DATA, "Show a value: V34, V34(1,0)<8;8,1>, P1, x[3]@8.", _names)
