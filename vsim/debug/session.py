@@ -13,7 +13,7 @@ import numpy as np
 from visakit.diagnostics import DebugError, SimulationError
 from vsim.checks.report import diagnostics
 from vsim.checks.selection import Wanted
-from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, LanePosition, SteppedLaunch
+from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, START, LanePosition, SteppedLaunch
 from vsim.debug.expressions import Expression, parse
 from vsim.debug.footprints import Use
 from vsim.debug.origin import OriginSearch, ValueOrigin
@@ -123,6 +123,18 @@ class Session(StopTable):
 
     def _begins(self) -> str:
         return f"launch {self.launch_number} of '{self.execution.dispatch.kernel.name}' begins"
+
+    def detach(self) -> Stop | None:
+        """Run the launches to their end, without stops but for faults and interrupts; None if they have ended."""
+        self.breakpoints.clear()
+        self.changed()
+        stop = None
+        while not self.execution.has_ended and (stop is None or stop.reason == "launch"):
+            stop = self.resume()
+        return stop
+
+    def leave(self) -> None:
+        """The debugger is left, and the launch has ended."""
 
     def _resume_launch(self, arrives: Arrives | None) -> Stop | None:
         """Run on in the current launch; None if it has ended and another one follows."""
@@ -276,8 +288,12 @@ class Session(StopTable):
         marks: list[Mark] = []
         watching.collects, execution.interval = True, SEARCH_INTERVAL
         try:
-            while end > LanePosition(0, 0):
-                begin, found, last = self._search(end, lane)
+            while end > START:
+                if choose is None:
+                    end = execution.end_of_last(end, watching.may_hit)
+                    if end == START:
+                        break
+                begin, found, last = self._search(end, None if choose is None else lane)
                 marks = [*(m for m in found if m.position < origin), *marks]
                 step = choose(marks) if choose is not None else None
                 if last is not None and (step is None or last[0] >= step):

@@ -11,7 +11,7 @@ import numpy as np
 from visakit.diagnostics import DebugError, SimulationError
 from visakit.isa.record import Flow
 from vsim.checks.report import diagnostics
-from vsim.debug.execution import LanePosition, SteppedLaunch
+from vsim.debug.execution import Checkpoint, LanePosition, SteppedLaunch
 from vsim.debug.expressions import Expression
 from vsim.debug.places import Places, Spot
 from vsim.debug.scope import Scope
@@ -151,6 +151,21 @@ class Watching:
             return True
         scope = _GroupScope(number, group)
         return all(scope.may_hold(part) for part in (b.condition.conjuncts or (b.condition,)))
+
+    def may_hit(self, checkpoint: Checkpoint) -> bool:
+        """Whether anything that stops the launch may have happened between a checkpoint and the next one."""
+        return any(self._may_hit(b, checkpoint) for b in self.breakpoints if b.enabled)
+
+    def _may_hit(self, b: Breakpoint, checkpoint: Checkpoint) -> bool:
+        executed = checkpoint.executed
+        if executed is None:
+            return True
+        if b.spots:
+            return any((id(spot.function), spot.number) in executed for spot in b.spots)
+        data = None if b.location is None or b.kind != WATCH else b.location.data
+        if b.location is not None and data is not None and self.execution is not None and self.execution.shares(data):
+            return checkpoint.pages.may_have(data, b.location.columns)
+        return b.what not in ("launch", "fault")
 
     def _may_reach(self, b: Breakpoint) -> bool:
         """Whether the kernel may come to a breakpoint."""
