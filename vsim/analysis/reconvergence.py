@@ -144,6 +144,26 @@ class _WaysBack:
         return min(least, row[start], row[end - (1 << level)])
 
 
+def waiting_ranges(
+    flow: ControlFlow, uniform: frozenset[int], lanes: int, converged: frozenset[int]
+) -> list[tuple[int, int]]:
+    """Where lanes may wait while others run: the first instruction that these may run then, and the point.
+
+    Args:
+        uniform, lanes: as of :func:`reconvergence`.
+        converged: the blocks that all lanes run together.
+    """
+    _, divergent, uniform_branches = _branches(flow, uniform, lanes)
+    ways_back = _WaysBack(flow.backward)
+    splitting = [*divergent, *(b for b in uniform_branches if flow.block_of(b.pc) not in converged)]
+    found: dict[int, int] = {}
+    for branch in splitting:
+        if branch.waiting > branch.pc:
+            first = ways_back.first_run(branch.pc, branch.waiting)
+            found[branch.waiting] = min(first, found.get(branch.waiting, first))
+    return [(first, point) for point, first in found.items()]
+
+
 def _masks(points: Sequence[int], opened: Mapping[int, int]) -> dict[int, int]:
     """A number for each point, which it has in common with points that are behind it before lanes may wait there."""
     numbers, held, free = dict.fromkeys(points, 0), list[tuple[int, int]](), list[int]()
