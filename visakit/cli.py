@@ -32,8 +32,8 @@ from visakit.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageE
 from visakit.file_kinds import HEAD_BYTES, kind_of
 from visakit.files import make_directory, open_regular, read_text
 from visakit.language.platforms import PLATFORMS, find
-from visakit.registers_cli import registers_app
 from visakit.prove_cli import prove_app
+from visakit.registers_cli import registers_app
 from visakit.runtime.settings import (
     CHECK_LIMIT_SETTING,
     CHECK_SETTING,

@@ -11,12 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from vsim.engines.llvm.kernels import LEAST_INSTRUCTIONS
 from vsim.launch.arrays import Bytes
 from vsim.launch.dispatch import Dispatch
 from vsim.memory.memory import Buffer
 
-LEAST_INSTRUCTIONS = 400
-"""Kernels with fewer are compiled soon enough."""
 MAXIMUM_BYTES = 256 << 20
 """Memory beyond which putting it back costs more than it may gain."""
 THREADS_AT_ONCE = 256

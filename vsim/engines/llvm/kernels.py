@@ -20,13 +20,15 @@ from vsim.engines.llvm.host import native, summaries
 from vsim.engines.llvm.host.apart import ForkedCompilation, is_allowed
 from vsim.engines.llvm.target import is_guarded
 from vsim.engines.llvm.variant import Variant
-from vsim.engines.tiers import LEAST_INSTRUCTIONS
 from vsim.launch.dispatch import LIMIT_HINT, Dispatch
 
 GRACE_SECONDS = 0.5
 """What compiling may take before something else is tried meanwhile."""
 LEAST_SECONDS = 10.0
 """What compiling may take in any case: a limit of a tenth of a second is meant for the launch."""
+
+LEAST_INSTRUCTIONS = 400
+"""Kernels with fewer are compiled soon enough for no other engine to run meanwhile."""
 
 Meanwhile = Callable[[Callable[[], bool]], bool]
 """What to do while a kernel is compiled: it is told how to see that this is over, and says if nothing is left to do."""
