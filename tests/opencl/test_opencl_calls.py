@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from support.opencl_host import Session, only_device
+from support.opencl_host import Session, only_device, sizes
 from support.programs import DATA
 from support.random_calls import Attack, in_threads
 
@@ -49,3 +49,17 @@ def test_random_calls_have_results_and_the_driver_makes_no_mistake(seed, threads
     attack = Attack(session.host, handles, NUMBERS, is_handle, LEFT_OUT)
     in_threads(threads, lambda number: attack.run(random.Random(10 * seed + number), check))
     assert "mistake" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("size", [1 << 31, 1 << 63, (1 << 64) - 1])
+def test_programs_of_sizes_that_cannot_be_are_refused(size):
+    session = Session(None)
+    place = np.zeros(8, "u8")
+    lists = sizes(size), sizes(place.ctypes.data)
+    calls = {
+        "clCreateProgramWithIL": (session.context, place, size),
+        "clCreateProgramWithSource": (session.context, 1, lists[1], lists[0]),
+        "clCreateProgramWithBinary": (session.context, 1, sizes(session.device), *lists, None),
+    }
+    for name, given in calls.items():
+        assert session.host.status(name, *given) == cl.CL_INVALID_VALUE, name
