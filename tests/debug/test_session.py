@@ -234,3 +234,16 @@ def test_detach_ends_the_launch():
     session.resume()
     assert session.detach().reason == "end" and session.execution.has_ended
     assert y.tolist() == [n + 300 for n in range(24)] and session.detach() is None
+
+
+def test_checks_go_back_without_a_new_begin():
+    session, _ = begun(groups=2, rounds=900, check="all")
+    session.add_breakpoint("*10", "$group == 1")
+    session.resume()
+    assert session.execution.part == 1 and len(session.execution.checkpoints) > 4
+    begins = []
+    restore = session.execution.restore
+    session.execution.restore = lambda checkpoint: begins.append(checkpoint.position) or restore(checkpoint)
+    time = session.execution.time
+    assert session.step(instruction=True, reverse=True).position == (1, time - 1)
+    assert min(begins) >= (1, time - 1200)
