@@ -247,3 +247,29 @@ def test_checks_go_back_without_a_new_begin():
     time = session.execution.time
     assert session.step(instruction=True, reverse=True).position == (1, time - 1)
     assert min(begins) >= (1, time - 1200)
+
+
+def test_changes_in_front_of_the_first_instruction_have_an_origin():
+    session, _ = begun(groups=2)
+    session.go_to(0, 1)
+    for name, value in (("Y[3]", "77"), ("I", "9")):
+        session.set(name, value)
+        assert session.origin(name)[0].ends == "set by the user at 0"
+    session.add_breakpoint("*3")
+    session.resume()
+    assert session.origin("Y[3]")[0].ends == "set by the user at 0"
+    assert session.evaluate("I").row(0).tolist() == [9]
+
+
+def test_scratch_memory_is_shown():
+    from vsim.debug.console import Console
+
+    text = TEXT.replace(".kernel_attr SimdSize=8", ".kernel_attr SimdSize=8\n.kernel_attr SpillMemOffset=64").replace(
+        "more:", "oword_st (2) %scratch 0x1:ud N.0\nmore:", 1
+    )
+    session, _ = begun(text=text)
+    shown = []
+    console = Console(session, shown.append)
+    for line in ("break more", "run", "info scratch", "print scratch:d[4]@4"):
+        console.run(line)
+    assert "scratch+0: 0x0  0x0  0x0  0x0  0x0  0x1  0x2  0x3" in shown and shown[-1].split() == ["0", "1", "2", "3"]
