@@ -407,7 +407,8 @@ class SteppedLaunch:
             assert self.batch is not None
             self.batch.execution.running.activation.pc = event.number
             self._mark()
-        self._happen()
+        if self.edits:
+            self._happen()
         if self.limit is not None and self.limit == (self.part, self.time):
             raise Halt
         if self.interrupt:
@@ -420,8 +421,8 @@ class SteppedLaunch:
             self.watcher.before(event)
         else:
             self.watcher.goes_on(event)
-        assert self.batch is not None
-        self.recorder.begin(event, self.time, self.batch.execution.running)
+        if self.recorder.steps is not None and self.batch is not None:
+            self.recorder.begin(event, self.time, self.batch.execution.running)
 
     def _happen(self) -> None:
         """Make the changes that the user has made here, unless they have happened since the launch came here."""
