@@ -273,3 +273,19 @@ def test_scratch_memory_is_shown():
     for line in ("break more", "run", "info scratch", "print scratch:d[4]@4"):
         console.run(line)
     assert "scratch+0: 0x0  0x0  0x0  0x0  0x0  0x1  0x2  0x3" in shown and shown[-1].split() == ["0", "1", "2", "3"]
+
+
+def test_copies_of_arrays_share_blocks_that_have_not_changed():
+    from vsim.engines.numpy.observers.saving import BLOCK, ArrayHistory
+
+    history, large, small = ArrayHistory(), np.zeros(3 * BLOCK + 5, "u1"), np.zeros((2, 3), "u4")
+    first = history.contents([large, small])
+    assert first.size == large.nbytes + small.nbytes
+    large[BLOCK] = 1
+    second = history.contents([large, small])
+    assert second.size == BLOCK
+    large[:], small[:] = 7, 7
+    second.restore()
+    assert large.sum() == 1 and large[BLOCK] == 1 and not small.any()
+    first.restore()
+    assert not large.any()

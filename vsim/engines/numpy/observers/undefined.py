@@ -27,7 +27,7 @@ from vsim.engines.numpy.masks import BatchMasks
 from vsim.engines.numpy.memory import FlatSpace, PartitionedSpace, Space, SurfaceSpace
 from vsim.engines.numpy.messages import BatchMessages
 from vsim.engines.numpy.observers.findings import BatchFindings
-from vsim.engines.numpy.observers.saving import SavedObserver, contents, together
+from vsim.engines.numpy.observers.saving import ArrayHistory, SavedObserver, together
 from vsim.engines.numpy.operands import BatchOperands, Read, Write
 from vsim.engines.numpy.prepared import PreparedFunction
 from vsim.engines.numpy.registers import RegisterFile, RegisterKind
@@ -59,7 +59,7 @@ class UndefinedObserver(Observer):
     """Those of local and scratch memory."""
 
     def __init__(self, findings: BatchFindings) -> None:
-        self.findings, self.check = findings, UndefinedCheck(findings.dispatch)
+        self.findings, self.check, self.history = findings, UndefinedCheck(findings.dispatch), ArrayHistory()
 
     @property
     def lane(self) -> int:
@@ -96,7 +96,7 @@ class UndefinedObserver(Observer):
             for beside in (self.check.validity, self.check.origins):
                 beside.begin_anew(known)
 
-        return together(contents([*arrays, *own, *memory]), SavedObserver(0, restore))
+        return together(self.history.contents([*arrays, *own, *memory]), SavedObserver(0, restore))
 
     def machine(self, machine: Machine) -> Machine:
         inner = cast("NumpyMachine", machine)
