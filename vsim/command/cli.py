@@ -30,6 +30,7 @@ from vsim.command.trace_file import TraceOptions
 if TYPE_CHECKING:
     from vsim.command.numbers import Numbers
     from vsim.program import Program
+    from vsim.sources.programs import Loaded
 
 LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
 CAPTURES = "Captures"
@@ -69,6 +70,19 @@ def _check_workers(workers: str | None, **wanted: bool) -> None:
     for name, is_wanted in wanted.items():
         if workers and is_wanted:
             raise UsageError(f"--{name.replace('_', '-')} does not go with --workers")
+
+
+def _registers(loaded: "Loaded", kernel: str, as_json: bool, others: Mapping[str, object]) -> int:
+    """Show the registers of the kernels and functions of a program, if no option asks for something else."""
+    from vsim.cost.programs import chosen, of_program
+    from vsim.cost.register_report import report as register_report
+    from vsim.cost.registers import register_use
+
+    alone = {name: value for name, value in others.items() if name not in ("IMAGE", "--kernel")}
+    exclude("--registers", alone, ", which runs nothing")
+    found = chosen(of_program(loaded.name, loaded.data, loaded.platform), [kernel] if kernel else ())
+    print(register_report([register_use(subject) for subject in found], as_json))
+    return 0
 
 
 def _check_threads(threads: int | None, **on_reference_engine: object) -> None:
@@ -252,6 +266,9 @@ def app(
         ),
     ] = None,
     list_kernels: Annotated[bool, flag("--list", "Show the kernels and their arguments; run nothing.", REPORT)] = False,
+    registers: Annotated[
+        bool, flag("--registers", "Show the registers and predicted spills of the kernels; run nothing.", REPORT)
+    ] = False,
     as_json: Annotated[bool, flag("--json", "Report as JSON; diagnostics, too.", REPORT)] = False,
     profile: Annotated[
         list[str] | None,
@@ -395,8 +412,8 @@ def app(
         from vsim.command.debugger import debug_command_line
 
         return debug_command_line(session.program, loaded.name, line, allow_paths, options)
-    if list_kernels:
-        return _list(session.program, as_json)
+    if list_kernels or registers:
+        return _registers(loaded, kernel, as_json, said | when_run) if registers else _list(session.program, as_json)
     if make_launch:
         return driver.write_launch(session, make_launch, line)
     return int(driver.run_traced(session, loaded.name, line, tracing, selection))
