@@ -44,9 +44,9 @@ def _kernel(profile: KernelProfile, number: int) -> Iterator[str]:
     yield "<h3>Source lines and instructions</h3>"
     top = max((line.executions for line in profile.lines), default=0)
     most = max((row.executions for row in profile.rows), default=0)
-    lines = _table(("#executed", "#share", "#SIMD", "#line", "source"), _lines(profile, number, top))
+    lines = _rows(("#executed", "#share", "#SIMD", "#line", "source"), _lines(profile, number, top))
     heads = ("#executed", "#SIMD", "pipe", "#line", "instruction")
-    rows = _table(heads, (_instruction(row, number, most) for row in profile.rows))
+    rows = _rows(heads, (_instruction(row, number, most) for row in profile.rows))
     yield f'<div class="sides"><div class="side">{lines}</div><div class="side">{rows}</div></div>'
     yield from _memory(profile)
     barriers = [row for row in profile.rows if row.waits]
@@ -156,6 +156,11 @@ def _branch(row: InstructionRow) -> Row:
 
 
 def _table(heads: Sequence[str], rows: Iterable[Row]) -> str:
+    """A table that scrolls sideways where the page is too narrow."""
+    return f'<div class="wide">{_rows(heads, rows)}</div>'
+
+
+def _rows(heads: Sequence[str], rows: Iterable[Row]) -> str:
     """A table; heads that begin with ``#`` are of columns of numbers."""
     shown = "".join(f'<th class="n">{h[1:]}</th>' if h.startswith("#") else f"<th>{h}</th>" for h in heads)
     body = "\n".join(f"<tr{attributes}>{cells}</tr>" for attributes, cells in rows)

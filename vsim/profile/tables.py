@@ -56,7 +56,7 @@ def _tracefile(profile: KernelProfile) -> Iterator[str]:
     for row in profile.rows:
         if row.place is not None and row.place.file not in texts:
             files.setdefault(row.place.file, []).append(row)
-    first = {row.function: row for row in reversed(profile.rows) if row.place is not None}
+    first = {row.function: row for rows in files.values() for row in sorted(rows, key=_line_of, reverse=True)}
     for file, rows in sorted(files.items()):
         yield f"TN:{profile.kernel}"
         yield f"SF:{file}"
