@@ -32,6 +32,10 @@ CHECK_LIMIT_SETTING = "VISAKIT_CHECK_LIMIT"
 """How many findings of a kernel's run are shown."""
 SUPPRESSIONS_SETTING = "VISAKIT_CHECK_SUPPRESSIONS"
 """The file of suppressions."""
+PROFILE_SETTING = "VISAKIT_PROFILE"
+"""The folder for the profiles of kernels."""
+PROFILE_DETAIL_SETTING = "VISAKIT_PROFILE_DETAIL"
+"""Whether profiles also watch memory, barriers and calls: 1, or empty."""
 DEBUG_SETTING = "VISAKIT_DEBUG"
 """The launch that is debugged, in JSON: the fields of :class:`DebugRequest`."""
 
@@ -88,6 +92,18 @@ def thread_count() -> int | None:
 def kept_texts() -> str:
     """The folder that gets the texts of all programs; empty where only those go to files that messages cite."""
     return os.environ.get(TEXTS_SETTING, "")
+
+
+@cache
+def profile_folder() -> str:
+    """The folder for the profiles of kernels; empty for none."""
+    return os.environ.get(PROFILE_SETTING, "")
+
+
+@cache
+def profiles_detail() -> bool:
+    """Whether profiles also watch memory, barriers and calls."""
+    return bool(os.environ.get(PROFILE_DETAIL_SETTING))
 
 
 @cache

@@ -110,24 +110,26 @@ def wanted_results(
     return found
 
 
-def wanted_profiler(files: Sequence[str] | None, memory: bool, engine: str) -> Profiler | None:
+def wanted_profiler(files: Sequence[str] | None, detail: bool, engine: str) -> Profiler | None:
     """What counts in launches; None for nothing.
 
     Args:
-        memory: whether accesses to memory are counted, too.
+        detail: whether accesses, barriers and calls are watched, too.
 
     Raises:
         UsageError: a file of unknown format, or options that exclude each other.
     """
-    if memory and not files:
+    if detail and not files:
         raise UsageError("--profile-detail goes with --profile FILE")
-    if memory and engine == "llvm":
+    if detail and engine == "llvm":
         raise UsageError("--profile-detail needs the reference engine; leave --engine llvm out")
     if not files:
         return None
-    from vsim.profile.profiler import Profiler
+    from vsim.profile.profiler import TRACE, Profiler
 
-    return Profiler(files, memory)
+    if not detail and (trace := next((file for file in files if file.endswith(TRACE)), "")):
+        raise UsageError(f"'{trace}' needs --profile-detail: a timeline needs the order of instructions")
+    return Profiler(files, detail)
 
 
 def _capture_writer(folder: str, loaded: Loaded, options: str) -> CaptureWriter:
