@@ -117,3 +117,28 @@ def test_loops_with_a_known_number_of_rounds_run_round_by_round():
     )
     assert outcome(lines + END, "size(X) == 20") is Outcome.PROVED
     assert outcome(lines + END, "size(X) == 19") is Outcome.REFUTED
+
+
+LOOP = "mov (M1_NM, 1) I(0,0)<1> {start}\ncmp.le (M1_NM, 16) P1 N(0,0)<0;1,0> {start}\n(P1) goto (M1, 16) out\nagain:\n"
+NEXT = "add (M1_NM, 1) I(0,0)<1> I(0,0)<0;1,0> {step}:d\ncmp.lt (M1_NM, 16) P2 I(0,0)<0;1,0> N(0,0)<0;1,0>\n(P2) goto (M1, 16) again\n"
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "assumptions", "wanted"),
+    [
+        ("0:d", 1, ["N <= size(X) / 4"], Outcome.PROVED),
+        ("0:d", 1, ["N <= size(X) / 4 + 1"], Outcome.REFUTED),
+        ("0:d", 4, ["N <= size(X) / 4"], Outcome.PROVED),
+        ("3:d", 1, ["N <= size(X) / 4"], Outcome.PROVED),
+        ("0:d", 1, [], Outcome.REFUTED),
+    ],
+)
+def test_loops_whose_rounds_depend_on_an_argument(start, step, assumptions, wanted):
+    lines = LOOP.format(start=start) + STORE.format(index="I(0,0)<0;1,0>") + NEXT.format(step=step)
+    assert outcome(lines + END, *assumptions) is wanted
+
+
+def test_counters_behind_a_loop_have_their_last_value():
+    lines = LOOP.format(start="0:d") + NEXT.format(step=1) + STORE.format(index="I(0,0)<0;1,0>")
+    assert outcome(lines + END, "N < size(X) / 4") is Outcome.PROVED
+    assert outcome(lines + END, "N <= size(X) / 4") is Outcome.REFUTED
