@@ -73,13 +73,16 @@ class SymbolicLanes:
         count = max(len(self.terms), len(other.terms))
         return list(zip(spread(self.terms, count), spread(other.terms, count), strict=True))
 
-    def each(self, function: Callable[[Term], Term], data_type: DataType | None = None) -> SymbolicLanes:
+    def like(self, terms: list[Term]) -> SymbolicLanes:
+        """Other terms of the same type."""
+        return SymbolicLanes(self.type, terms)
+
+    def each(self, function: Callable[[Term], Term]) -> SymbolicLanes:
         """A function of each lane."""
-        return SymbolicLanes(data_type or self.type, [function(x) for x in self.terms])
+        return self.like([function(x) for x in self.terms])
 
     def _with(self, other: SymbolicLanes, combine: Callable[[Term, Term, int], Term]) -> SymbolicLanes:
-        bits = self.type.bits
-        return SymbolicLanes(self.type, [combine(x, y, bits) for x, y in self.pairs(other)])
+        return self.like([combine(x, y, self.type.bits) for x, y in self.pairs(other)])
 
     def _mask(self, other: SymbolicLanes, compare: Callable[[Term, Term], Condition]) -> SymbolicMask:
         return SymbolicMask([compare(x, y) for x, y in self.pairs(other)])
@@ -121,13 +124,13 @@ class SymbolicLanes:
         return self._mask(other, lambda x, y: terms.below(x, y, self.type.bits, self.type.is_signed))
 
     def __gt__(self, other: SymbolicLanes) -> SymbolicMask:
-        return other < self
+        return other.__lt__(self)
 
     def __le__(self, other: SymbolicLanes) -> SymbolicMask:
-        return ~(other < self)
+        return ~other.__lt__(self)
 
     def __ge__(self, other: SymbolicLanes) -> SymbolicMask:
-        return ~(self < other)
+        return ~self.__lt__(other)
 
 
 class FloatLanes(SymbolicLanes):
@@ -139,12 +142,11 @@ class FloatLanes(SymbolicLanes):
         super().__init__(data_type, terms)
         self.model = model
 
-    def _operation(self, op: str, other: SymbolicLanes) -> FloatLanes:
-        found = [self.model.operation(op, self.type, pair) for pair in self.pairs(other)]
-        return FloatLanes(self.type, found, self.model)
+    def like(self, terms: list[Term]) -> FloatLanes:
+        return FloatLanes(self.type, terms, self.model)
 
-    def each(self, function: Callable[[Term], Term], data_type: DataType | None = None) -> SymbolicLanes:
-        return FloatLanes(self.type, [function(x) for x in self.terms], self.model)
+    def _operation(self, op: str, other: SymbolicLanes) -> FloatLanes:
+        return self.like([self.model.operation(op, self.type, pair) for pair in self.pairs(other)])
 
     def __add__(self, other: SymbolicLanes) -> FloatLanes:
         return self._operation("fadd", other)
@@ -168,10 +170,10 @@ class FloatLanes(SymbolicLanes):
         return self._mask(other, lambda x, y: floats.float_below(x, y, self.type, or_equal=True))
 
     def __gt__(self, other: SymbolicLanes) -> SymbolicMask:
-        return other < self
+        return other.__lt__(self)
 
     def __ge__(self, other: SymbolicLanes) -> SymbolicMask:
-        return other <= self
+        return other.__le__(self)
 
 
 ELEMENTS = {types.BF: types.UW, types.V: types.W, types.UV: types.UW, types.VF: types.F}
