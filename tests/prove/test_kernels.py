@@ -138,7 +138,33 @@ def test_loops_whose_rounds_depend_on_an_argument(start, step, assumptions, want
     assert outcome(lines + END, *assumptions) is wanted
 
 
+LANES = """mov (M1, 16) J(0,0)<1> {start}
+again:
+{body}add (M1, 16) J(0,0)<1> J(0,0)<1;1,0> 1:d
+cmp.lt (M1, 16) P2 J(0,0)<1;1,0> N(0,0)<0;1,0>
+(P2) goto (M1, 16) again
+"""
+
+
+def test_loops_that_lanes_leave_one_by_one():
+    body = STORE.format(index="J(0,0)<1;1,0>")
+    lines = GUARDED.format(condition="ge") + LANES.format(start="ITEM(0,0)<1;1,0>", body=body)
+    assert outcome(lines + END, "N <= size(X) / 4") is Outcome.PROVED
+    assert outcome(lines + END, "N <= size(X) / 4 + 1") is Outcome.REFUTED
+
+
 def test_counters_behind_a_loop_have_their_last_value():
     lines = LOOP.format(start="0:d") + NEXT.format(step=1) + STORE.format(index="I(0,0)<0;1,0>")
     assert outcome(lines + END, "N < size(X) / 4") is Outcome.PROVED
     assert outcome(lines + END, "N <= size(X) / 4") is Outcome.REFUTED
+
+
+def test_loops_in_loops():
+    inner = LANES.format(start="0:d", body=STORE.format(index="J(0,0)<1;1,0>"))
+    inner = inner.replace("again", "inner").replace("P2", "P3")
+    lines = ".decl P3 v_type=P num_elts=16\n"
+    text = LOOP.format(start="0:d") + inner + STORE.format(index="I(0,0)<0;1,0>") + NEXT.format(step=1)
+    program = Program(build_text(HEAD.replace(".input X", lines + ".input X", 1) + text + END, "tgllp"))
+    for assumption, wanted in [("N <= size(X) / 4", Outcome.PROVED), ("N <= size(X) / 4 + 1", Outcome.REFUTED)]:
+        (verdict,) = prove(Subject(program, "k", [Assumption(assumption, "")], (16,)), ["bounds"], 60)
+        assert verdict.outcome is wanted

@@ -403,7 +403,7 @@ class SymbolicLaunch:
         known = self._simplified.get(key)
         if known is None:
             named = z3.substitute(term, *self._products) if self._products else term
-            found: Term = z3.simplify(named)
+            found: Term = z3.simplify(named, elim_sign_ext=False)
             if z3.is_bv_value(found):
                 found = found.as_long()
             elif z3.is_true(found) or z3.is_false(found):

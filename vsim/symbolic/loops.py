@@ -12,6 +12,7 @@ Example: in the round ``K`` of ``for (i = 0; i < n; i++)``, ``i`` is ``K``, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import z3
@@ -136,8 +137,15 @@ class _Closing:
         self._find_steps(general)
         facts = self._facts(general)
         self._restart()
+        for cell in self.steps:
+            other = self._get(self.start, cell) if general.is_uniform else self.header[cell]
+            value = self._in_round(cell, self.round)
+            self._set(
+                cell, value if cell.lane == NO_LANE else terms.pick(self.inside[cell.lane], value, other, cell.bits)
+            )
         for cell in self.cells:
-            self._set(cell, self._in_round(cell, self.round))
+            if cell not in self.steps:
+                self._set(cell, self.header[cell])
         self.symbols.state(z3.ULT(self.round, MOST_ROUNDS), *facts)
         entry = self.place if general.is_uniform else self._some_lanes()
         self.thread.loops.append((self.loop.start, self.round))
@@ -274,11 +282,15 @@ class _Closing:
                 self.steps[cell] = grown
 
     def _in_round(self, cell: Cell, number: Term) -> Term:
-        """What a cell holds in a round: for lanes that are still in the loop, if it grows."""
-        if cell not in self.steps:
-            return self.header[cell]
-        start = self._get(self.start, cell)
-        return _grown(start, self.steps[cell], number, cell.bits)
+        """What a cell that grows holds in a round that its lane, or the thread, runs."""
+        return _grown(self._begun(cell), self.steps[cell], number, cell.bits)
+
+    def _begun(self, cell: Cell) -> Term:
+        """What a cell held when its lane, or the thread, came to the loop."""
+        return self.launch.simplified(_given(self._get(self.start, cell), self._known(cell.lane)))
+
+    def _known(self, lane: int) -> list[Condition]:
+        return [self.any] if lane == NO_LANE else [self.any, self.guards[lane]]
 
     # -- what is known of a round --------------------------------------------------------------------------
 
@@ -286,17 +298,17 @@ class _Closing:
         """What holds in any round, for lanes that run it."""
         again = self._conditions(general)
         previous = self._renamed(again, self.round - 1)
-        first = self.round == 0
-        found: list[Condition] = []
-        for inside, condition in zip(self.inside, previous, strict=True):
+        by_lane: dict[int, list[Condition]] = {}
+        for lane, (inside, condition) in enumerate(zip(self.inside, previous, strict=True)):
             if inside is False:
                 continue
-            fact = terms.disjunction(first, condition)
+            fact = terms.disjunction(self.round == 0, condition)
             if general.is_uniform:
-                found = [fact]
+                by_lane[NO_LANE] = [fact]
                 break
-            found.append(terms.disjunction(terms.negation(inside), fact))
-        return [*found, *self._without_wrap(again, found)]
+            by_lane[lane] = [terms.disjunction(terms.negation(inside), fact)]
+        self._add_ranges(again, by_lane)
+        return [fact for own in by_lane.values() for fact in own]
 
     def _conditions(self, general: _Round) -> list[Condition]:
         """For each lane the condition of the branch back at the end of a round that it runs."""
@@ -326,38 +338,44 @@ class _Closing:
             pairs.append((own, other))
         return [c if isinstance(c, bool) else self.launch.simplified(z3.substitute(c, *pairs)) for c in conditions]
 
-    def _without_wrap(self, again: Sequence[Condition], facts: Sequence[Condition]) -> list[Condition]:
-        """That counters in the conditions have not wrapped around, where the solver shows that no round does it."""
+    def _add_ranges(self, again: Sequence[Condition], by_lane: dict[int, list[Condition]]) -> None:
+        """Add that counters in the conditions have not wrapped around, where the solver shows that no round does it."""
         names = frozenset[str]().union(*(self.symbols.free(c) for c in again))
-        found, shown = list[Condition](), dict[tuple[object, ...], int | None]()
+        shown: dict[tuple[object, ...], int | None] = {}
         for cell, step in self.steps.items():
             if not step or cell.bits != 32 or self.header[cell].decl().name() not in names:
                 continue
-            lane = max(cell.lane, 0)
-            inside, start = self.inside[lane], self._get(self.start, cell)
-            key = step, _key(start), _key(again[lane]) if cell.lane != NO_LANE else None
+            own = cell.lane if cell.lane in by_lane else NO_LANE
+            lane = next((k for k, g in enumerate(self.inside) if g is not False), 0) if own == NO_LANE else own
+            start = self._begun(cell)
+            key = own, step, _key(start)
             if key not in shown:
-                lanes = [again[lane]] if cell.lane != NO_LANE else _distinct([c for c in again if c is not False])
-                shown[key] = self._range_kept(start, step, lanes, [*facts, *found], inside)
+                known = [self.inside[lane], *by_lane.get(own, [])]
+                shown[key] = self._range_kept(start, step, again[lane], known)
             signed = shown[key]
             if signed is not None:
                 fact = _fits(start, step, self.round, bool(signed))
-                found.append(terms.disjunction(terms.negation(inside), fact))
-        return found
+                by_lane.setdefault(own, []).append(terms.disjunction(terms.negation(self.inside[lane]), fact))
 
-    def _range_kept(
-        self, start: Term, step: int, again: Sequence[Condition], facts: Sequence[Condition], inside: Condition
-    ) -> int | None:
+    def _range_kept(self, start: Term, step: int, again: Condition, known: Sequence[Condition]) -> int | None:
         """Whether a counter keeps within the numbers with a sign (1), or those without (0); None for neither."""
-        conditions = self._renamed(again, self.round)
+        (condition,) = self._renamed([again], self.round)
         for signed in (1, 0):
             now, then = (_fits(start, step, number, bool(signed)) for number in (self.round, self.round + 1))
-            if all(self._cannot(inside, now, *facts, c, terms.negation(then)) for c in conditions):
+            question = [self.launch.simplified(c) for c in (*known, now, condition, terms.negation(then))]
+            if self._cannot(*self._from_any(start, question)) or self._cannot(*question):
                 return signed
         return None
 
+    def _from_any(self, start: Term, question: Sequence[Condition]) -> list[Condition]:
+        """A question with any start of a counter, which many lanes have in common."""
+        if isinstance(start, int):
+            return [*question]
+        symbol = z3.BitVec("any start", start.size())
+        return [c if isinstance(c, bool) else z3.substitute(c, (start, symbol)) for c in question]
+
     def _cannot(self, *conditions: Condition) -> bool:
-        return self.solver.possible(self.any, *conditions).possible is Possible.NO
+        return self.solver.possible(*conditions).possible is Possible.NO
 
     # -- behind the loop -----------------------------------------------------------------------------------
 
@@ -378,7 +396,9 @@ class _Closing:
                 value = self.symbols.condition(self.symbols.fresh("after"), cell.lane)
             else:
                 value = self.symbols.number(self.symbols.fresh("after"), cell.bits, cell.lane)
-            self._set(cell, value)
+            guard, before = self.any if cell.lane == NO_LANE else self.guards[cell.lane], self._get(self.start, cell)
+            merge = terms.choice if cell.kind == PREDICATE else partial(terms.pick, bits=cell.bits)
+            self._set(cell, merge(guard, value, before))
         for key in self.states:
             self.registers.states[key] = self.symbols.number(self.symbols.fresh("state"), 32)
         self._go_on(found)
