@@ -348,7 +348,8 @@ class _Closing:
             own = cell.lane if cell.lane in by_lane else NO_LANE
             lane = next((k for k, g in enumerate(self.inside) if g is not False), 0) if own == NO_LANE else own
             start = self._begun(cell)
-            key = own, step, _key(start)
+            nameless = self.solver.nameless
+            key = own == NO_LANE, step, *(_key(nameless(t)) for t in (start, again[lane], self.inside[lane]))
             if key not in shown:
                 known = [self.inside[lane], *by_lane.get(own, [])]
                 shown[key] = self._range_kept(start, step, again[lane], known)

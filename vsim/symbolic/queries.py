@@ -35,6 +35,7 @@ class Answer(NamedTuple):
     model: z3.ModelRef | None = None
 
 
+z3.z3.Z3_DEBUG = False  # Z3's Python checks each operand, which takes more time than the operations.
 _TRUE, _FALSE = z3.BoolVal(True), z3.BoolVal(False)
 _HARD = {
     z3.Z3_OP_BUDIV, z3.Z3_OP_BUREM, z3.Z3_OP_BSDIV, z3.Z3_OP_BSREM, z3.Z3_OP_BSMOD, z3.Z3_OP_BUDIV_I,
@@ -70,7 +71,7 @@ class Solver:
         if whole is False:
             return Answer(Possible.NO)
         question = terms.condition(whole)
-        question = question if named else self._nameless(question)
+        question = question if named else self.nameless(question)
         key = question.get_id()
         if key not in self._known:
             self._known[key] = question, self._ask(question)
@@ -105,9 +106,11 @@ class Solver:
             return False
         return self.launch.simplified(z3.And(*(terms.condition(f) for f in found)))
 
-    def _nameless(self, question: Term) -> Term:
+    def nameless(self, question: Condition | Term) -> Term:
         """A question about one lane as one about a nameless lane."""
         symbols = self.launch.symbols
+        if isinstance(question, (int, bool)):
+            return question
         own = [n for n in symbols.free(question) if n in symbols.known and symbols.known[n].lane != NO_LANE]
         if len({symbols.known[n].lane for n in own}) != 1:
             return question
