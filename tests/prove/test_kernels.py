@@ -168,3 +168,17 @@ def test_loops_in_loops():
     for assumption, wanted in [("N <= size(X) / 4", Outcome.PROVED), ("N <= size(X) / 4 + 1", Outcome.REFUTED)]:
         (verdict,) = prove(Subject(program, "k", [Assumption(assumption, "")], (16,)), ["bounds"], 60)
         assert verdict.outcome is wanted
+
+
+def races(lines, *assumptions, local=(16,)):
+    return outcome(lines + END, *assumptions, properties=("races",), local=local)
+
+
+def test_work_items_that_write_their_own_elements_do_not_race():
+    assert races(GUARDED.format(condition="ge") + OWN) is Outcome.PROVED
+
+
+def test_work_items_that_write_the_elements_of_others_race():
+    neighbour = "add (M1, 16) J(0,0)<1> ITEM(0,0)<1;1,0> 16:d\n" + STORE.format(index="J(0,0)<1;1,0>")
+    assert races(GUARDED.format(condition="ge") + OWN + neighbour) is Outcome.REFUTED
+    assert races(GUARDED.format(condition="ge") + neighbour) is Outcome.PROVED

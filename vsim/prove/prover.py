@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, Span
-from vsim.prove import bounds, refutation
+from vsim.prove import bounds, races, refutation
 from vsim.prove.bounds import Violation
 from vsim.prove.refutation import Shows
 from vsim.prove.subject import Subject, scope_of, symbolic_launch
@@ -50,8 +50,13 @@ def _bounds(thread: SymbolicThread, solver: Solver) -> list[Violation]:
     return bounds.violations(thread.launch, thread.memory.messages, solver)
 
 
+def _races(thread: SymbolicThread, solver: Solver) -> list[Violation]:
+    return races.violations(thread, solver)
+
+
 PROPERTIES = {
     "bounds": Property("every access is inside its memory", _bounds, "", _nothing),
+    "races": Property("no two work-items conflict between barriers", _races, "race,race-items", _finding),
 }
 
 
@@ -109,7 +114,11 @@ class _Proof:
     def run(self, problem: Place | None) -> None:
         """Find the verdict; ``problem`` is where the kernel could not be followed."""
         verdict = self.verdict
-        found = self.wanted.violations(self.thread, self.solver)
+        found: list[Violation] = []
+        try:
+            found = self.wanted.violations(self.thread, self.solver)
+        except Undecided as own:
+            problem = problem or Place(own.function or self.thread.launch.kernel, own.number, own.why, own.hint)
         for violation in found:
             if violation.is_certain and self._refute(violation):
                 break

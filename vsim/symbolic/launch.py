@@ -365,7 +365,7 @@ class SymbolicLaunch:
         if register == threads.R0:
             for at, n in ((4, 0), (24, 1), (28, 2)):
                 put(at, self.group_ids[n])
-            put(8, z3.ZeroExt(24, z3.Extract(7, 0, self._thread_number())))
+            put(8, z3.ZeroExt(24, z3.Extract(7, 0, self.thread_number())))
             put(20, self.slot)
         elif 0 <= axis < 3:
             put(0, self.group_ids[axis])
@@ -383,7 +383,8 @@ class SymbolicLaunch:
             return pieces_of(whole, size)
         return found
 
-    def _thread_number(self) -> Term:
+    def thread_number(self) -> Term:
+        """The number of the thread in its group."""
         return self.symbols.number(THREAD, 32)
 
     def _slot_bits(self, fields: tuple[threads.SlotBits, ...]) -> Term:

@@ -149,8 +149,14 @@ class _Closing:
         self.symbols.state(z3.ULT(self.round, MOST_ROUNDS), *facts)
         entry = self.place if general.is_uniform else self._some_lanes()
         self.thread.loops.append((self.loop.start, self.round))
+        phase = self.thread.phase
         found = self._round(entry)
         self.thread.loops.pop()
+        self.thread.loop_phases[self.round.decl().name()] = phase, self.thread.phase
+        if self.thread.phase > phase:
+            again = True if general.is_uniform else any_of(self.inside)
+            for condition in _distinct([again, *found.again]):
+                self.thread.barrier_loops.append((condition, self.machine.function, self.loop.start))
         self._leave(found, general)
 
     # -- one round -----------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ class Snapshot:
         self.messages, self.loaded = len(thread.memory.messages), dict(thread.memory.loaded_values)
         self.facts, self.loads = len(thread.symbols.facts), len(thread.launch.loads)
         self.barriers, self.branches, self.phase = len(thread.barriers), len(thread.branches), thread.phase
+        self.barrier_loops = len(thread.barrier_loops)
 
     def restore(self, thread: SymbolicThread, activation: Activation) -> None:
         """Return to it. Registers keep their places, which other activations share."""
@@ -35,4 +36,5 @@ class Snapshot:
         del thread.launch.loads[self.loads :]
         del thread.barriers[self.barriers :]
         del thread.branches[self.branches :]
+        del thread.barrier_loops[self.barrier_loops :]
         thread.phase = self.phase

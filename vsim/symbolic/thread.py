@@ -91,6 +91,10 @@ class SymbolicThread:
         self.known_cells: dict[tuple[int, int], Any] = {}  # of vsim.symbolic.loops, which needs this module
         self.write_logs: list[tuple[SymbolicMachine, dict[tuple[int, int, int, int], int]]] = []
         """What loops that are being looked at write: lanes by kind, number, first byte and bytes."""
+        self.loop_phases: dict[str, tuple[int, int]] = {}
+        """By the name of a round's symbol, the barriers that the thread had passed before and after a round."""
+        self.barrier_loops: list[tuple[Condition, Function, int]] = []
+        """Of closed loops with barriers, the condition of another round, and where they begin."""
         self.loops: list[tuple[int, Term]] = []
         """The closed loops around the instruction, and their rounds."""
 
