@@ -182,3 +182,29 @@ def test_work_items_that_write_the_elements_of_others_race():
     neighbour = "add (M1, 16) J(0,0)<1> ITEM(0,0)<1;1,0> 16:d\n" + STORE.format(index="J(0,0)<1;1,0>")
     assert races(GUARDED.format(condition="ge") + OWN + neighbour) is Outcome.REFUTED
     assert races(GUARDED.format(condition="ge") + neighbour) is Outcome.PROVED
+
+
+def test_undefined_registers_that_reach_memory():
+    lines = "mov (M1, 16) FAR(0,0)<1> ITEM(0,0)<1;1,0>\nshl (M1, 16) FAR(0,0)<1> FAR(0,0)<1;1,0> 2:q\n"
+    lines += "add (M1, 16) AT(0,0)<1> FAR(0,0)<1;1,0> X(0,0)<0;1,0>\n"
+    half = "cmp.ge (M1, 16) P1 LANE(0,0)<1;1,0> 8:uw\n(P1) mov (M1, 16) V(0,0)<1> 1:ud\n"
+    store = "svm_scatter.4.1 (M1, 16) AT.0 V.0\n"
+    other = half + "(!P1) mov (M1, 16) V(0,0)<1> 2:ud\n"
+    cleared = half + "and (M1, 16) V(0,0)<1> V(0,0)<1;1,0> 0:ud\n"
+    assumptions = ["global_size == 32", "size(X) == 128"]
+    for own, wanted in [(half, Outcome.REFUTED), (other, Outcome.PROVED), (cleared, Outcome.PROVED)]:
+        assert outcome(lines + own + store + END, *assumptions, properties=("undefined",)) is wanted
+
+
+@pytest.mark.parametrize(
+    ("condition", "wanted"),
+    [("N(0,0)<0;1,0> 5:d", Outcome.PROVED), ("LANE(0,0)<1;1,0> 20:uw", Outcome.PROVED)],
+)
+def test_barriers_that_all_work_items_reach_or_none(condition, wanted):
+    lines = f"cmp.ge (M1, 16) P1 {condition}\n(P1) goto (M1, 16) out\nbarrier\n"
+    assert outcome(lines + END, properties=("divergence",), local=(32,)) is wanted
+
+
+def test_a_barrier_that_some_work_items_reach():
+    lines = "cmp.ge (M1, 16) P1 LANE(0,0)<1;1,0> 8:uw\n(P1) goto (M1, 16) out\nbarrier\n"
+    assert outcome(lines + END, "global_size == 64", properties=("divergence",), local=(32,)) is Outcome.UNKNOWN

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, Span
-from vsim.prove import bounds, races, refutation
+from vsim.prove import bounds, divergence, races, refutation, undefined
 from vsim.prove.bounds import Violation
 from vsim.prove.refutation import Shows
 from vsim.prove.subject import Subject, scope_of, symbolic_launch
@@ -50,13 +50,13 @@ def _bounds(thread: SymbolicThread, solver: Solver) -> list[Violation]:
     return bounds.violations(thread.launch, thread.memory.messages, solver)
 
 
-def _races(thread: SymbolicThread, solver: Solver) -> list[Violation]:
-    return races.violations(thread, solver)
-
-
 PROPERTIES = {
     "bounds": Property("every access is inside its memory", _bounds, "", _nothing),
-    "races": Property("no two work-items conflict between barriers", _races, "race,race-items", _finding),
+    "undefined": Property("no undefined value reaches memory or a branch", undefined.violations, "undefined", _finding),
+    "divergence": Property(
+        "all work-items of a group come to a barrier", divergence.violations, "divergence", _finding
+    ),
+    "races": Property("no two work-items conflict between barriers", races.violations, "race,race-items", _finding),
 }
 
 

@@ -152,42 +152,43 @@ def _check_barriers(thread: SymbolicThread, solver: Solver) -> None:
     Raises:
         Undecided: some may and some may not.
     """
-    for problem in diverging(thread, solver):
+    for problem, _ in diverging(thread, solver):
         raise Undecided(problem.why, problem.function, problem.number)
 
 
-def diverging(thread: SymbolicThread, solver: Solver) -> Iterator[Place]:
-    """Barriers that work-items of one group may reach differently often."""
+def diverging(thread: SymbolicThread, solver: Solver) -> Iterator[tuple[Place, Condition]]:
+    """Barriers that work-items of one group may reach differently often, and the condition under which one of them does
+    not reach it; True where that is not known.
+    """
     launch = thread.launch
     for function, number, guards, _ in thread.barriers:
-        known = [c for c in guards if c is not False]
-        for start, guard in zip(thread.starts, guards, strict=True):
-            if guard is True or terms.same_term(start, guard):
-                continue
-            if not _is_uniform(launch, solver, terms.conjunction(start, guard), start):
-                why = "not all work-items of a group may reach this barrier"
-                yield Place(function, number, why)
-                break
-        if not known:
+        lanes = [(s, g) for s, g in zip(thread.starts, guards, strict=True) if s is not False]
+        if _is_uniform(launch, lanes):
             continue
+        for start, guard in lanes:
+            missing = launch.simplified(terms.conjunction(start, terms.negation(guard)))
+            if missing is not False and solver.possible(missing).possible is not Possible.NO:
+                yield Place(function, number, "not all work-items of a group may reach this barrier"), missing
+                break
     for condition, function, number in thread.barrier_loops:
         if not _of_group(launch, condition):
-            yield Place(function, number, "work-items of a group may run different numbers of rounds with a barrier")
+            why = "work-items of a group may run different numbers of rounds with a barrier"
+            yield Place(function, number, why), True
 
 
-def _is_uniform(launch: SymbolicLaunch, solver: Solver, guard: Condition, start: Condition) -> bool:
-    """Whether a condition is the same for all work-items of a group: of a lane that there is, it has no own symbols."""
-    if solver.possible(start, terms.negation(guard)).possible is Possible.NO:
-        return True
-    rest = launch.simplified(z3.substitute(terms.condition(guard), (terms.condition(start), z3.BoolVal(True))))
-    return _of_group(launch, rest)
+def _is_uniform(launch: SymbolicLaunch, lanes: Sequence[tuple[Condition, Condition]]) -> bool:
+    """Whether a condition of the lanes that there are is one and the same for all work-items of a group."""
+    rests: list[Condition] = []
+    for start, guard in lanes:
+        known = [] if isinstance(start, bool) else [(start, z3.BoolVal(True))]
+        rests.append(launch.simplified(z3.substitute(terms.condition(guard), *known) if known else guard))
+    return all(terms.same_term(rest, rests[0]) for rest in rests) and _of_group(launch, rests[0])
 
 
 def _of_group(launch: SymbolicLaunch, condition: Condition) -> bool:
     symbols = launch.symbols
-    rounds = ("round!", "other!")
     return all(
-        symbols.known[n].scope is not Scope.THREAD or n.startswith(rounds[0])
+        symbols.known[n].scope is not Scope.THREAD or n.startswith("round!")
         for n in symbols.free(condition)
         if n in symbols.known
     )

@@ -73,6 +73,8 @@ class SymbolicMemory:
             for (lane, guard), address in zip(guards, addresses, strict=True)
             if guard is not False
         )
+        kept = [k for k, (_, guard) in enumerate(guards) if guard is not False]
+        values, loaded = ([[column[k] for k in kept] for column in columns] for columns in (values, loaded))
         thread = self.thread
         function = thread.activation.machine.function
         self.messages.append(
