@@ -19,7 +19,10 @@ from vsim.symbolic.thread import SymbolicThread, Undecided
 
 QUESTION_SECONDS = 10.0
 """How long the solver may think about one question, if there is time."""
-SHOWN_PLACES = 3
+REFUTATION_SECONDS = 10.0
+"""How long a launch is looked for at least, when the time is up."""
+MOST_TRIED = 3
+"""Possible violations for which launches are tried."""
 
 
 class Property(NamedTuple):
@@ -119,8 +122,8 @@ class _Proof:
             found = self.wanted.violations(self.thread, self.solver)
         except Undecided as own:
             problem = problem or Place(own.function or self.thread.launch.kernel, own.number, own.why, own.hint)
-        for violation in found:
-            if violation.is_certain and self._refute(violation):
+        for violation in [v for v in found if v.is_certain][:MOST_TRIED]:
+            if self._refute(violation):
                 break
         else:
             if not found and problem is None:
@@ -131,6 +134,7 @@ class _Proof:
     def _refute(self, violation: Violation) -> bool:
         """Try launches in which a violation may occur; whether one shows it on both engines."""
         check, shows = self.wanted.check, self.wanted.shows
+        self.solver.deadline = max(self.solver.deadline, time.monotonic() + REFUTATION_SECONDS)
         for launch in refutation.launches(self.subject, self.thread.launch, self.solver, violation.condition):
             said = refutation.run(self.subject, launch, check, shows)
             if all(said.values()):

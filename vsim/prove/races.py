@@ -65,6 +65,9 @@ def violations(thread: SymbolicThread, solver: Solver) -> list[Violation]:
             key = one.message.number, other.message.number
             if not _may_conflict(one, other) or (key in found and found[key].is_certain):
                 continue
+            if solver.is_late:
+                place = Place(one.message.function, one.message.number, "the time is up", "give more by --seconds")
+                return [*found.values(), Violation(place, True, False)]
             for condition in _Pair(thread, one, other).conditions():
                 answer = solver.possible(condition)
                 if answer.possible is not Possible.NO:

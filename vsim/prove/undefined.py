@@ -33,6 +33,9 @@ def violations(thread: SymbolicThread, solver: Solver) -> list[Violation]:
         key = id(function), number
         if key in found and found[key].is_certain:
             continue
+        if solver.is_late:
+            place = Place(function, number, "the time is up", "give more by --seconds")
+            return [*found.values(), Violation(place, True, False)]
         names = launch.symbols.free(term)
         undefined = {n for n in names if n in launch.symbols.known and launch.symbols.known[n].is_undefined}
         for own, is_certain in ((undefined, True), (undefined | (names & perhaps), False)):

@@ -439,5 +439,18 @@ def numerals(term: Term) -> set[int]:
         if z3.is_bv_value(own):
             found.add(own.as_long())
         elif z3.is_bv(own):
-            work += own.children()
+            children = own.children()
+            work += children
+            if own.decl().kind() == z3.Z3_OP_CONCAT:
+                found |= _parts(children)
+    return found
+
+
+def _parts(children: list[Term]) -> set[int]:
+    """The numbers among the parts of a term, highest first, each with zeros in the place of the parts below it."""
+    found, low = set[int](), 0
+    for part in reversed(children):
+        if z3.is_bv_value(part):
+            found.add(part.as_long() << low)
+        low += part.size()
     return found

@@ -61,6 +61,11 @@ class Solver:
         """Terms with symbols for the hard ones in them, by the number of the term."""
         self._plain: dict[int, tuple[Term, bool]] = {}
 
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() > self.deadline
+
     def possible(self, *conditions: Condition, named: bool = False) -> Answer:
         """Whether conditions can hold together in some launch.
 
