@@ -28,7 +28,7 @@ from visakit.language.program import FIRST_VARIABLE, Instruction
 from vsim.analysis.control_flow import ControlFlow, covers_all, takes_all
 from vsim.semantics.refused import RAW_MESSAGES
 
-LARGEST_COST = 24
+LARGEST_COST = 40
 """Vectors of the processor that the instructions of a branch fill, up to which it becomes a mask."""
 _HEAVY, _ACCESS = 8, 6
 """How many times as much an instruction costs that divides, or computes a root, a power or a sine; and a load."""
