@@ -9,6 +9,7 @@ from visakit import SimulationError
 from vsim.engines.llvm.ir.ranges import Ranges
 from vsim.engines.llvm.pipeline import translate
 from vsim.engines.llvm.plan import row_of
+from vsim.engines.llvm.target import NATIVE, VARIABLE, possible
 from vsim.launch.launch import Launch
 from vsim.program import Program
 
@@ -83,6 +84,43 @@ def test_what_is_known_to_be_inside_is_not_checked():
     assert checks(first=960, required=REQUIRED) < checks(first=960, required=REQUIRED, to=4)
 
 
+def table(first=0, lanes="and (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 0x3fc:ud"):
+    """Work-items look words up that others left, each in a place of its own that a mask bounds."""
+    text = KERNEL.format(width=16, first=first, to=0)
+    line = "shl (M1, 16) A(0,0)<1> X(0,0)<1;1,0> 2:ud"
+    mixed = "xor (M1, 16) A(0,0)<1> N(0,0)<1;1,0> 0x55:ud\nshl (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 2:ud"
+    return Program(build_text(text.replace(line, f"{mixed}\n{lanes}"), info=INFO.format(required=REQUIRED)))
+
+
+@pytest.mark.parametrize("cpu", ["native", "x86-64-v2", "x86-64-v3"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tables_in_local_memory(engine, cpu, monkeypatch):
+    monkeypatch.setenv(VARIABLE, cpu if cpu in possible() else NATIVE)
+    found = np.zeros(256, "u4")
+    table().launch("k", (16, 16), (16, 16), [found], engine=engine)
+    assert (found == np.arange(256) ^ 0x55).all()
+
+
+def test_places_that_a_mask_bounds_are_not_checked():
+    def checks(**options):
+        given = table(**options)
+        dispatch = given.bind(Launch("k", (16, 16), (16, 16), args=given.convert("k", [np.zeros(256, "u4")])))
+        return "@lanes_load_own" in translate(dispatch, True, row_of(dispatch)).text
+
+    assert not checks()
+    assert checks(first=4)
+    assert checks(lanes="")
+
+
+def test_places_beyond_a_table_are_a_fault():
+    said = []
+    for engine in ENGINES:
+        with pytest.raises(SimulationError) as problem:
+            table(first=4).launch("k", (16, 16), (16, 16), [np.zeros(256, "u4")], engine=engine)
+        said.append(str(problem.value))
+    assert said[0] == said[1]
+
+
 @pytest.mark.parametrize("required", ["", REQUIRED])
 @pytest.mark.parametrize("places", [{"first": 964}, {"to": 4}, {"first": 2048}])
 def test_what_is_not_inside_is_a_fault(required, places):
@@ -104,7 +142,8 @@ def test_what_is_not_inside_is_a_fault(required, places):
         ("lshr i32 %x, 3", 12),
         ("and i32 %z, 63", 63),
         ("and i32 %x, %z", 100),
-        ("or i32 %x, %y", 127),
+        ("or i32 %x, %y", 107),
+        ("or i32 %x, 27", 127),
         ("trunc i64 %x to i8", 100),
         ("add i8 %x, %x", 200),
         ("mul i8 %x, %y", None),
@@ -114,10 +153,20 @@ def test_what_is_not_inside_is_a_fault(required, places):
         ("shl i32 %x, 26", None),
         ("sub i32 %x, %y", None),
         ("or i32 %x, %z", None),
-        ("add <4 x i32> %x, %y", None),
+        ("add <4 x i32> %x, %y", 107),
+        ("add <4 x i32> %x, %z", None),
+        ("and <2 x i32> %z, <i32 1020, i32 7>", 1020),
+        ("and <2 x i32> %z, <i32 -4, i32 7>", None),
+        ("or <2 x i32> %x, <i32 1024, i32 1024>", 1124),
+        ("shl <2 x i32> %x, <i32 1, i32 3>", 800),
+        ("lshr <2 x i32> %x, <i32 1, i32 3>", 50),
+        ("lshr <2 x i32> %z, <i32 24, i32 24>", 255),
+        ("lshr <2 x i32> %x, %y", 100),
+        ("zext <4 x i8> %z to <4 x i32>", 255),
+        ("zext <4 x i16> %x to <4 x i32>", 100),
     ],
 )
-def test_what_scalars_are_at_most(text, most):
+def test_what_values_are_at_most(text, most):
     ranges = Ranges()
     ranges.most |= {"%x": 100, "%y": 7}
     ranges.note("%found", text)

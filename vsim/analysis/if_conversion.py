@@ -28,10 +28,10 @@ from visakit.language.program import FIRST_VARIABLE, Instruction
 from vsim.analysis.control_flow import ControlFlow, covers_all, takes_all
 from vsim.semantics.refused import RAW_MESSAGES
 
-LARGEST_COST = 24
+LARGEST_COST = 40
 """Vectors of the processor that the instructions of a branch fill, up to which it becomes a mask."""
-_HEAVY, _ACCESS = 8, 6
-"""How many times as much an instruction costs that divides, or computes a root, a power or a sine; and a load."""
+_HEAVY = 8
+"""How many times as much an instruction costs that divides, or computes a root, a power or a sine."""
 
 
 def masked_gotos(flow: ControlFlow, lanes: int, vector_bytes: int) -> frozenset[int]:
@@ -99,7 +99,7 @@ class _Candidates:
         return True
 
     def _cost(self, n: int) -> int | None:
-        """Vectors that an instruction fills; None for one that must not run without lanes."""
+        """Vectors that an instruction fills; None for one that should not run without lanes."""
         i = self.instructions[n]
         desc, execution = i.desc, i.args.get("exec")
         if desc.flow in (Flow.LABEL, Flow.GOTO):
@@ -108,13 +108,12 @@ class _Candidates:
             return 0
         if desc.flow is not Flow.NEXT or desc.semantics in RAW_MESSAGES or execution is None:
             return None
-        memory = desc.access is not Access.NONE or desc.memory is not MemoryKind.NONE
-        if memory and (desc.access is not Access.LOAD or desc.category not in ("memory", "lsc")):
-            return None
-        if execution.no_mask and (memory or not self.temporaries.has(n)):
+        if desc.access is not Access.NONE or desc.memory is not MemoryKind.NONE:
+            return None  # Where no lane wants them, accesses cost more than branches.
+        if execution.no_mask and not self.temporaries.has(n):
             return None
         vectors: int = max(1, execution.size * 4 // self.vector_bytes)
-        return vectors * (_ACCESS if memory else _HEAVY if desc.semantics in _HEAVY_OPERATIONS else 1)
+        return vectors * (_HEAVY if desc.semantics in _HEAVY_OPERATIONS else 1)
 
 
 _MARKS = frozenset((".file", ".loc", "lifetime"))

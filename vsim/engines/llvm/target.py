@@ -85,7 +85,8 @@ def _target(name: str) -> Target:
             f"{VARIABLE} is '{name}', but this machine's processor ({llvm.get_host_cpu_name()}) lacks {what}; "
             f"possible here: {', '.join(possible())}"
         )
-    return Target(name, "")
+    # Processors of the level that do without them are few, and LLVM would take gathers of AVX2 apart.
+    return Target(name, "+fast-gather" if "avx2" in LEVELS[name] else "")
 
 
 def _missing(name: str) -> list[str]:

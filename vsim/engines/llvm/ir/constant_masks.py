@@ -21,7 +21,7 @@ def constant_mask(b: Builder, bits: int, lanes: int) -> Value:
 
 def constant_lanes(b: Builder, mask: Value, indices: list[int]) -> Value | None:
     """Lanes of a mask by number, if it is such a constant."""
-    bits = _bits(mask.text)
+    bits = _bits(mask.text) if mask.type is MASK else None
     if bits is None:
         return None
     return constant_mask(b, sum((bits >> i & 1) << n for n, i in enumerate(indices)), len(indices))

@@ -62,6 +62,8 @@ class PartAccess:
         row = self.bounds.row_if_contiguous(part, pattern, vector)
 
         def contiguous() -> list[Value]:
+            if vector is not None and not self.watch:
+                return self.bounds.load_row(part, pattern.low, vector)
             pointer = row or self.bounds.row(part, pattern.low, vector)
             found = load_row(part, pointer, vector)
             if self.watch:
@@ -79,6 +81,25 @@ class PartAccess:
             return self.scatter.load(part, masked(part.space, part.offset), vector, rare)
 
         return self._by_pattern(pattern, contiguous, uniform, scattered)
+
+    def shared(self, part: LanePart) -> Emit | None:
+        """What loads the elements of lanes that are proved to share them; None of other lanes."""
+        lanes = part.offset.lanes
+        if lanes == 1 or part.mask is True or stride_of(part) != 0 or has_gaps_or_overlaps(part) or self.watch:
+            return None
+        if part.space.zeros_beyond and self.blocks:
+            return None
+        vector = self.b.broadcast(part.mask, lanes)
+        pattern = pattern_of(part, vector)
+        if pattern.uniform != "true":
+            return None
+
+        def load() -> list[Value]:
+            lane = partial(first_active, self.b, vector, lanes)
+            pointer = self.bounds.resolve(part, pattern.shared, part.size, lane)
+            return load_elements(self.b, pointer, part.element, part.count)
+
+        return load
 
     def _load_scalar(self, part: LanePart) -> list[Value]:
         """One offset for all lanes."""
@@ -219,10 +240,18 @@ class MemoryAccess:
             else:
                 part = LanePart(space, offset, own, element, count, offset.lanes, first)
                 self.touched += places_of(part)
-                emit = partial(self.parts.load, part)
-                parts.append(emit() if part.is_one_row() else if_any(self.b, own, emit))
+                parts.append(self._load_part(part, own))
             last_base = base
         return [self.b.concat(list(column)) for column in zip(*parts, strict=True)]
+
+    def _load_part(self, part: LanePart, mask: Mask) -> list[Value]:
+        """The elements of each lane of a part."""
+        if part.is_one_row():
+            return self.parts.load(part)
+        if shared := self.parts.shared(part):
+            # One element is the same for all lanes, whether any lane loads it or not.
+            return [self.b.broadcast(v, part.lanes) for v in if_any(self.b, mask, shared)]
+        return if_any(self.b, mask, partial(self.parts.load, part))
 
     def store(self, space: MemorySpace, address: Value, values: list[Value], mask: Mask) -> None:
         """Consecutive elements for each active lane; of lanes with one address the highest wins."""

@@ -10,17 +10,20 @@ hoisted out of all loops.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.affine import BasePointer
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD, UNLIKELY
+from vsim.engines.llvm.ir.joins import first_of
 from vsim.engines.llvm.ir.types import ir_type
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.part import LanePart, mask_bits, scalar_offset
 from vsim.engines.llvm.memory.pattern import AccessPattern
 from vsim.engines.llvm.memory.space import MemorySpace
+from vsim.engines.llvm.memory.vector import load_row
 from vsim.engines.llvm.support.helpers import row_function
 
 NEVER = "false"
@@ -42,6 +45,9 @@ class Bounds(Protocol):
 
     def row_if_contiguous(self, part: LanePart, pattern: AccessPattern, vector: Value | None) -> str | None:
         """The row's host pointer, if its bounds can be part of the test that lanes follow each other."""
+
+    def load_row(self, part: LanePart, low: Value, vector: Value) -> list[Value]:
+        """The elements of lanes that follow each other, of which some are active; the others give anything."""
 
 
 class CheckedBounds:
@@ -65,6 +71,11 @@ class CheckedBounds:
 
     def resolve(self, part: LanePart, offset: Value, count: int, lane: Callable[[], str]) -> str:
         address = scalar_offset(part.space, offset)
+        if part.space.is_flat and offset.facts.base_pointer and offset.type.size == 8:
+            outside, pointer = self._presume(part, offset, address, count)
+            return self._else_elsewhere(
+                f"passed {outside} {pointer}", (outside, pointer), lambda: self._anywhere(part, address, count, lane)
+            )
         outside, pointer = self._locate(part.space, address, count)
         self._check(outside, part, lambda: (lane(), 0, count, address))
         return pointer
@@ -78,6 +89,17 @@ class CheckedBounds:
             self._check(outside, part, lambda: ("0", size, size, address))
             return pointer
         passed = f"passed {outside} {pointer} {vector.text if vector else ''}"
+        bits = partial(mask_bits, b, vector, part.offset.lanes)
+        return self._else_elsewhere(passed, (outside, pointer), lambda: self._active_part(part, low, bits()))
+
+    def _else_elsewhere(self, passed: str, found: tuple[str, str], elsewhere: Callable[[], str]) -> str:
+        """A host pointer, unless its bytes are outside of the memory where they were looked for (i1): then another one.
+
+        Args:
+            passed: a name for the test, which is made once.
+            found: whether the bytes are outside, and the pointer if they are not.
+        """
+        b, (outside, pointer) = self.b, found
         if outside == NEVER:
             return pointer
         if passed in b.numbers:
@@ -85,10 +107,29 @@ class CheckedBounds:
         edge, way, here, before = b.new_label("edge"), b.new_label("way"), b.block, b.mark()
         b.branch(outside, edge, way, UNLIKELY)
         b.label(edge, before)
-        moved = self._active_part(part, low, mask_bits(b, vector, part.offset.lanes))
+        moved = elsewhere()
         end = b.jump(way)
         b.label(way, before)
         return b.number(passed, b.assign(f"phi ptr [ {pointer}, %{here} ], [ {moved}, %{end} ]"))
+
+    def _anywhere(self, part: LanePart, address: str, count: int, lane: Callable[[], str]) -> str:
+        """Host pointer of bytes that may be in any buffer."""
+        outside, pointer = self._locate(part.space, address, count)
+        self.fault_if(outside, part, lambda: (lane(), 0, count, address))
+        return pointer
+
+    def load_row(self, part: LanePart, low: Value, vector: Value) -> list[Value]:
+        """Of a row that is inside all lanes are loaded, whether they are active or not: that takes no mask."""
+        b = self.b
+        outside, pointer = self.span(part, low, part.offset.lanes * part.size)
+        if outside == NEVER:
+            return load_row(part, pointer, None)
+
+        def at_an_edge() -> list[Value]:
+            return load_row(part, self._active_part(part, low, mask_bits(b, vector, part.offset.lanes)), vector)
+
+        inside = partial(load_row, part, pointer, None)
+        return first_of(b, [(outside, UNLIKELY, at_an_edge)], inside, b.new_label("done"))
 
     def row_if_contiguous(self, part: LanePart, pattern: AccessPattern, vector: Value | None) -> str | None:
         """In the flat space, where all lanes are active: whether they follow each other and
@@ -232,3 +273,6 @@ class UncheckedBounds:
 
     def row_if_contiguous(self, part: LanePart, pattern: AccessPattern, vector: Value | None) -> str | None:
         return None
+
+    def load_row(self, part: LanePart, low: Value, vector: Value) -> list[Value]:
+        return load_row(part, self.row(part, low, vector), vector)

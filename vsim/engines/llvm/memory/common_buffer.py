@@ -20,7 +20,7 @@ from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.bounds import CheckedBounds
 from vsim.engines.llvm.memory.part import SHORTEST_AFFINE_ROW, LanePart, first_active, masked, rows
 from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
-from vsim.engines.llvm.memory.scatter import OutOfLineAccess
+from vsim.engines.llvm.memory.scatter import OutOfLineAccess, gathered, gathers
 from vsim.engines.llvm.memory.stream_prefetch import PREFETCH_BYTES, FillSource, Stream, StreamPrefetcher
 from vsim.engines.llvm.memory.vector import load_elements, load_row, store_row
 from vsim.engines.llvm.memory.watch import AccessWatch
@@ -84,12 +84,26 @@ class UnprovedAccess:
     def load(self, part: LanePart, vector: Value | None) -> list[Value]:
         """The elements of each lane; 0 for lanes that are not active."""
         offset = masked(part.space, part.offset)
+        if not self.watch and self._is_inside(part, offset):
+            return self._load_inside(part, offset, vector)
         if not self.admits(part):
             return self.out_of_line.load(part, offset, vector, rare=False)
         stream = self.prefetcher.stream(part, offset, vector)
         if stream is None:
             return self._load(part, offset, vector)
         return self._load_stream(part, offset, vector, stream)
+
+    def _is_inside(self, part: LanePart, offset: Value) -> bool:
+        """Whether every lane, active or not, is inside a memory of known size."""
+        most = self.b.ranges.of(offset.text) if part.space.least else None
+        return most is not None and most + part.size <= part.space.least
+
+    def _load_inside(self, part: LanePart, offset: Value, vector: Value | None) -> list[Value]:
+        """The elements of lanes that are known to be inside."""
+        assert part.space.pointer
+        if gathers(part):
+            return [gathered(part, part.space.pointer, offset)]
+        return self.scalarised.load(part, part.space.pointer, offset, None)
 
     def _load_stream(self, part: LanePart, offset: Value, vector: Value | None, stream: Stream) -> list[Value]:
         """Lanes whose elements may have been loaded ahead, or may be so now; else as any others. Those that are not
@@ -151,7 +165,7 @@ class UnprovedAccess:
     def _load_rows(self, found: list[RowAccess]) -> list[Value]:
         loaded = []
         for row in found:
-            loaded.append(load_row(row.part, row.pointer, row.vector))
+            loaded.append(load_row(row.part, row.pointer, None))  # The lanes that are not active are inside, too.
             if self.watch:
                 self.watch.row(row.part, row.pointer, row.vector, stores=False)
         return [self.b.concat(list(column)) for column in zip(*loaded, strict=True)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from visakit.language import types
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.affine import AssumedMask
 from vsim.engines.llvm.ir.builder import Builder
@@ -16,6 +17,8 @@ from vsim.engines.llvm.memory.bounds import CheckedBounds
 from vsim.engines.llvm.memory.part import LanePart, mask_bits, widened
 from vsim.engines.llvm.memory.watch import AccessWatch
 from vsim.engines.llvm.support.helpers import LaneFunction, elements_function, lane_function, widened_function
+from vsim.engines.llvm.target import has_feature
+from vsim.semantics.core import unsigned_of
 
 
 class Scatter(Protocol):
@@ -153,6 +156,22 @@ class OutOfLineAccess:
             f"{source} {narrow.first_lane.text}, {source} {row_stride}, i64 {shape}) #2"
         )
         return True
+
+
+def gathers(part: LanePart) -> bool:
+    """Whether the host has an instruction that loads the elements of lanes from places of their own."""
+    return part.count == 1 and part.element.size in (4, 8) and part.lanes > 1 and has_feature("avx2")
+
+
+def gathered(part: LanePart, pointer: str, offsets: Value) -> Value:
+    """The element of every lane, at offsets (ud or uq) below 2**31 that are known to be inside.
+
+    The instruction of the host takes signed offsets of 32 bits.
+    """
+    b = part.offset.builder
+    index = b.cast(b.retype(b.cast(b.retype(offsets, unsigned_of(offsets.type.size)), types.UD), types.D), types.Q)
+    places = b.assign(f"getelementptr i8, ptr {pointer}, {b.broadcast(index, part.lanes).typed}")
+    return masked_read(b, "gather", part.element, places, 1, b.all_lanes(part.lanes))
 
 
 class HardwareGather:
