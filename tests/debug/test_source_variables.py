@@ -1,6 +1,9 @@
 """Variables of the source: DWARF of both versions of the compiler, and values in kernels that are compiled here."""
 
+import contextlib
+import random
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -8,9 +11,10 @@ from support.ocloc import needs_ocloc
 
 from visakit import DebugError
 from visakit.compiler.ocloc import compile_source
-from visakit.objects.allocation import MAGIC, read_allocations
+from visakit.objects.allocation import DWARF, MAGIC, read_allocations
 from visakit.objects.elf import Section, read_elf, with_sections
 from vsim.debug import Session
+from vsim.debug.dwarf import read_variables
 from vsim.debug.dwarf_places import PlaceMachine, RegisterBits, Unknown, ValuePart
 from vsim.launch.launch import Launch
 from vsim.program import Program
@@ -245,3 +249,27 @@ def test_sections_are_added_and_nothing_else_changes():
     found = {s.name: s.data for s in read_elf(after, "x").sections}
     assert after[64 : 64 + 5] == b"first" and found[".one"] == b"first"
     assert (found[".two"], found[".three"]) == (b"second", b"")
+
+
+@needs_ocloc
+def test_damaged_dwarf_is_an_error():
+    zebin = compile_source("k.cl", SOURCE, "tgllp", "-g", None).zebin
+    (whole,) = (s.data for s in read_elf(zebin, "k", False).sections if s.name.startswith(DWARF))
+    choose = random.Random(1)
+    for _ in range(60):
+        data = bytearray(whole)
+        for _ in range(4):
+            data[choose.randrange(len(data))] = choose.choice((0, 255, choose.randrange(256)))
+        with contextlib.suppress(ValueError):
+            read_variables(bytes(data))
+
+
+@needs_ocloc
+def test_a_program_without_pyelftools(monkeypatch):
+    monkeypatch.setitem(sys.modules, "elftools.elf.elffile", None)
+    session = begun("-g")
+    session.add_breakpoint("k")
+    session.resume()
+    with pytest.raises(DebugError, match="nothing is called 'acc'") as caught:
+        session.evaluate("acc")
+    assert "pip install 'visakit[debug]'" in caught.value.diagnostics[0].hint

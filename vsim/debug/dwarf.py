@@ -14,15 +14,11 @@ from typing import Any, NamedTuple
 _LISTS = ("DW_FORM_sec_offset", "DW_FORM_data4")
 _SCOPES = ("DW_TAG_lexical_block", "DW_TAG_inlined_subroutine", "DW_TAG_subprogram")
 _VARIABLES = ("DW_TAG_variable", "DW_TAG_formal_parameter")
-_STRIPPED = (
-    "DW_TAG_typedef",
-    "DW_TAG_const_type",
-    "DW_TAG_volatile_type",
-    "DW_TAG_restrict_type",
-    "DW_TAG_atomic_type",
-)
+_STRIPPED = tuple(f"DW_TAG_{word}" for word in ("typedef", "const_type", "volatile_type", "restrict_type"))
 _SIGNED, _UNSIGNED = {1: "b", 2: "w", 4: "d", 8: "q"}, {1: "ub", 2: "uw", 4: "ud", 8: "uq"}
 _FLOATS = {2: "hf", 4: "f", 8: "df"}
+_NUMBERS = (ArithmeticError, TypeError, MemoryError)
+"""Besides its own errors, those of pyelftools on numbers that cannot be."""
 MOST_PARTS = 64
 """Members of a structure that are shown."""
 
@@ -97,7 +93,7 @@ def read_variables(data: bytes) -> list[SourceVariable]:
 
     try:
         return list(_Dwarf(data).variables())
-    except (ELFError, DWARFError, ConstructError, KeyError, AttributeError, IndexError, AssertionError) as error:
+    except (ELFError, DWARFError, ConstructError, LookupError, AttributeError, AssertionError, *_NUMBERS) as error:
         raise ValueError(f"the compiler's DWARF cannot be read: {error}") from None
 
 
