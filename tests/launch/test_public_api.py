@@ -487,3 +487,4 @@ def test_a_wheel_has_four_packages_and_an_editable_install_is_a_path():
     assert packages == {"vasm", "vlink", "vsim", "visakit"} and wheel["dev-mode-dirs"] == ["."]
     assert all((ROOT / name / "py.typed").exists() for name in packages)
     assert wheel["sources"] == {"grammar": "visakit/grammar", "docs": "visakit"}
+    assert wheel["artifacts"] == ["grammar/*.tables", "grammar/*.derivations"]  # which hatch_build.py makes

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from visakit.isa.record import Flow, Rule
 from visakit.language.operands import Execution, PredicateControl
 from visakit.language.program import Function, Instruction
-from vsim.analysis.control_flow import takes_all
+from vsim.analysis.control_flow import control_flow, takes_all
 from vsim.semantics.memory import execution_of
 
 
@@ -33,7 +33,7 @@ class LaneRule(NamedTuple):
     Attributes:
         source: what their number follows from.
         width: the most of them in a thread.
-        execution: the part of the lanes that run; None where it is all of them, or every thread counts once.
+        execution: of :attr:`LanesFrom.COUNTED` the part of the lanes that run, else None.
         predicate: the predicate that chooses some of them; None without one.
     """
 
@@ -66,6 +66,22 @@ def lane_rule(function: Function, instruction: Instruction, lanes: int) -> LaneR
     if execution.offset == 0 and execution.size >= lanes:
         return LaneRule(LanesFrom.RUNNING, lanes)
     return LaneRule(LanesFrom.COUNTED, execution.size, execution)
+
+
+def counted_at(function: Function, lanes: int) -> list[int | None]:
+    """For each instruction the one whose counter holds its active lanes; None where they follow from other counts.
+
+    That is an earlier instruction of the block if it has the same part of the lanes, and neither has a predicate.
+    """
+    found: list[int | None] = [None] * len(function.instructions)
+    for start, end in control_flow(function).blocks():
+        parts: dict[Execution, int] = {}
+        for number in range(start, end):
+            rule = lane_rule(function, function.instructions[number], lanes)
+            if rule.execution is not None:
+                whole = rule.predicate is None
+                found[number] = parts.setdefault(rule.execution, number) if whole else number
+    return found
 
 
 def _predicate(instruction: Instruction) -> PredicateControl | None:

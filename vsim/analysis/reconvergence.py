@@ -94,7 +94,7 @@ def _branches(
     uniform_branches: list[_Branch] = []
     for n, i in enumerate(flow.function.instructions):
         kind = i.desc.flow
-        if not kind.is_terminator:
+        if not flow.ends_block(n):
             continue
         if kind.is_branch:
             one_way = takes_one_way(i, uniform, lanes)

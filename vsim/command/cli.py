@@ -283,8 +283,13 @@ def app(
         str | None,
         platform_option("Occupancy, roofline and a floor in cycles of launches on a device.", REPORT, name="--cost"),
     ] = None,
-    profile_memory: Annotated[
-        bool, flag("--profile-memory", "Also count accesses to memory, on the reference engine: much slower.", REPORT)
+    profile_detail: Annotated[
+        bool,
+        flag(
+            "--profile-detail",
+            "Also count accesses to memory; the reference engine runs the launches, much slower.",
+            REPORT,
+        ),
     ] = False,
     replay: Annotated[
         str | None,
@@ -371,7 +376,7 @@ def app(
         "--engine": engine != "auto", "--precision": precision != "exact", "--threads": threads,
         "--schedule": schedule, "--allow-register-overrun": register_overrun, "--out-dir": out_dir, "--show": show,
         "--trace": trace, "--profile": profile, "--cost": cost,
-        "--profile-memory": profile_memory}  # fmt: skip
+        "--profile-detail": profile_detail}  # fmt: skip
     with_replay = {"--visa": visa, "--rtol": relative, "--atol": absolute}
     if debug:
         others = said | when_run | {"--json": as_json, "--save": save, "--max-memory": max_memory}
@@ -392,7 +397,7 @@ def app(
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
     exclude("--engine numpy", {"--threads": threads if engine == "numpy" else None}, ": it has one thread")
-    _check_threads(threads, trace=trace, profile_memory=profile_memory)
+    _check_threads(threads, trace=trace, profile_detail=profile_detail)
     from vsim.command import driver
     from vsim.launch.options import LaunchOptions, schedule_of
 
@@ -406,7 +411,7 @@ def app(
     options = LaunchOptions(engine=engine, threads=threads, max_seconds=max_seconds, profile=as_json)
     options |= LaunchOptions(schedule=schedule_of(schedule)) | driver.wanted_checks(checks, workers)
     results = driver.wanted_results(out_dir, save, show, as_json, capture and (capture, loaded, build_options))
-    results = driver.with_counts(results, profile, profile_memory, engine, cost)
+    results = driver.with_counts(results, profile, profile_detail, engine, cost)
     session = driver.open_session(loaded, results, workers, allow_paths, options, max_memory)
     chosen = session.program.image
     chosen.register_overrun, chosen.approximate = register_overrun, precision == "manual"

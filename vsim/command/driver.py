@@ -128,9 +128,9 @@ def wanted_profiler(files: Sequence[str] | None, memory: bool, engine: str, cost
         UsageError: a file of unknown format, or options that exclude each other.
     """
     if memory and not files and not cost:
-        raise UsageError("--profile-memory goes with --profile FILE or --cost PLATFORM")
+        raise UsageError("--profile-detail goes with --profile FILE or --cost PLATFORM")
     if memory and engine == "llvm":
-        raise UsageError("--profile-memory needs the reference engine; leave --engine llvm out")
+        raise UsageError("--profile-detail needs the reference engine; leave --engine llvm out")
     if not files and not cost:
         return None
     from vsim.profile.profiler import Profiler

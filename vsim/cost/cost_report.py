@@ -75,7 +75,7 @@ def _unknown(costs: KernelCosts) -> Iterator[str]:
     if missing:
         yield f"  unknown of {costs.platform.name}: {', '.join(missing)}"
     if not costs.profile.buffers:
-        yield "  not counted: traffic of memory; --profile-memory counts it"
+        yield "  not counted: traffic of memory; --profile-detail counts it"
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------

@@ -111,6 +111,11 @@ class Dispatch(BoundLaunch):
         return RACE_ITEMS in self.checks
 
     @property
+    def instruction_count(self) -> int:
+        """Instructions of the kernel and of all functions of its image."""
+        return sum(len(f.instructions) for f in self.image.functions_of(self.kernel))
+
+    @property
     def is_observed(self) -> bool:
         """Whether checks or other observers watch it."""
         return bool(self.observers or (self.findings is not None and self.checks))

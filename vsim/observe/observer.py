@@ -162,7 +162,8 @@ class Observer:
 
     def took_effect(self, function: Function, number: int, lanes: Lanes) -> None:
         """An instruction whose lanes are not those of :meth:`ran` has taken effect in so many lanes, summed up: one
-        under a predicate, or for a part of the lanes (:mod:`vsim.analysis.active_lanes`).
+        under a predicate, or the first one of its block for a part of the lanes
+        (:func:`vsim.analysis.active_lanes.counted_at`).
         """
 
     def branched(self, function: Function, number: int, taken: Lanes, both: Lanes) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from visakit.forks import cached_property
 from visakit.language.program import Function
-from vsim.analysis.active_lanes import LaneRule, LanesFrom, lane_rule, may_divide
+from vsim.analysis.active_lanes import LaneRule, LanesFrom, counted_at, lane_rule, may_divide
 from vsim.launch.arrays import Offsets
 from vsim.launch.bound_launch import BoundLaunch
 from vsim.observe.observer import Observer
@@ -33,6 +33,11 @@ class FunctionCounts:
         """The rule for the active lanes of each instruction."""
         return [lane_rule(self.function, i, self.lanes) for i in self.function.instructions]
 
+    @cached_property
+    def counted_at(self) -> list[int | None]:
+        """The instruction that has the count of the active lanes of each."""
+        return counted_at(self.function, self.lanes)
+
     def add(self, other: FunctionCounts) -> None:
         """Add the counts of other launches."""
         for name in ("executions", "running", "counted", "all_took", "some_took"):
@@ -41,10 +46,10 @@ class FunctionCounts:
 
     def active(self, number: int) -> int:
         """The lanes in which an instruction took effect, summed up."""
-        source = self.rules[number].source
-        if source is LanesFrom.COUNTED:
-            return int(self.counted[number])
-        if source is LanesFrom.RUNNING:
+        at = self.counted_at[number]
+        if at is not None:
+            return int(self.counted[at])
+        if self.rules[number].source is LanesFrom.RUNNING:
             return int(self.running[number])
         return int(self.executions[number]) * self.rules[number].width
 

@@ -19,8 +19,10 @@ from vsim.analysis.control_flow import takes_all
 from vsim.analysis.uniformity import takes_one_way
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.constant_masks import constant_mask
+from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.faults import FaultExits
+from vsim.engines.llvm.lower.masked_branches import MaskedBranches
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.recursion import Recursion
 from vsim.engines.llvm.lower.state import FunctionState
@@ -40,6 +42,7 @@ class ControlFlowLowering:
         self.skips, self.branched = listeners(observers, Observer.skips), listeners(observers, Observer.branched)
         self.recursion = Recursion(state, exits)
         self.suspension = Suspension(state)
+        self.masked = MaskedBranches(state)
 
     # -- blocks --------------------------------------------------------------------------------------------
 
@@ -158,6 +161,8 @@ class ControlFlowLowering:
         """These lanes go on at the label."""
         state, pc = self.state, self.state.at.pc
         instruction, target = state.function.instructions[pc], state.flow.labels[label]
+        if pc in state.flow.masked:
+            return lambda: self.masked.part(target, self._condition(instruction))
 
         def step() -> None:
             b = state.b
@@ -187,6 +192,16 @@ class ControlFlowLowering:
                 self._branch_back(pc, target, some)
 
         return step
+
+    def _condition(self, instruction: Instruction) -> Value | None:
+        """What must hold in a lane so that it takes a goto that is about all lanes; None for nothing."""
+        state, predicate = self.state, instruction.args["pred"]
+        if predicate is None:
+            return None
+        if takes_one_way(instruction, state.uniform, state.jump_lanes):
+            return Value(state.b, MASK, 1, self.masks.first_bit(predicate))
+        value = self.masks.predicate_bits(predicate, instruction.args["exec"])()
+        return state.b.lanes(value, list(range(state.lanes))) if value.lanes > state.lanes else value
 
     def jump(self, label: int, taken: Callable[[], Value] | None) -> Step:
         """All lanes of the thread go on at the label, if its predicate holds."""

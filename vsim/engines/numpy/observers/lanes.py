@@ -8,7 +8,7 @@ import numpy as np
 
 from visakit.language.operands import Execution, PredicateControl
 from visakit.language.program import Function
-from vsim.analysis.active_lanes import LanesFrom, lane_rule
+from vsim.analysis.active_lanes import counted_at, lane_rule
 from vsim.engines.numpy.activation import Running
 from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.registers import RegisterKind
@@ -28,12 +28,15 @@ class ActiveLanes(Observer):
 
     def __init__(self, dispatch: Dispatch, observers: Sequence[Observer]) -> None:
         self.lanes, self.tells = dispatch.lanes, listeners(observers, Observer.took_effect)
+        self._counted_at: dict[int, list[int | None]] = {}
 
     def prepare(self, engine: BatchExecution) -> None:
         self.running = engine.running
 
     def chooses(self, function: Function, number: int) -> bool:
-        return lane_rule(function, function.instructions[number], self.lanes).source is LanesFrom.COUNTED
+        if id(function) not in self._counted_at:
+            self._counted_at[id(function)] = counted_at(function, self.lanes)
+        return self._counted_at[id(function)][number] == number
 
     def before(self, event: Event) -> None:
         rule = lane_rule(event.function, event.instruction, self.lanes)
