@@ -77,6 +77,11 @@ def test_moves_are_free_and_the_floor_is_the_largest_of_the_pipes():
     assert all(p.name != "FPU" for p in costs.floor.pipes)
 
 
+def test_what_is_free_takes_no_constants():
+    move, line = "mov (M1, 16) D(0,0)<1> X(0,0)<1;1,0>", "mul (M1, 16) X(0,0)<1> X(0,0)<1;1,0> X(0,0)<1;1,0>"
+    assert pipe(costs_of(f"{move}\n{line}", "ptl"), "FPU").cycles == TRIPS / 2  # whatever lanes of FP64 there are
+
+
 def test_a_pipe_of_unknown_width_has_no_floor():
     line = "mad (M1, 16) D(0,0)<1> D(0,0)<1;1,0> D(0,0)<1;1,0> D(0,0)<1;1,0>"
     found = pipe(costs_of(line, "ptl"), "FPU")

@@ -129,11 +129,13 @@ def _issue(platform: Platform, pipe: str, rows: Iterable[Counted], grf_size: int
         if pipe_of(row.function, row.instruction, grf_size) != pipe:
             continue
         share = _share(row.instruction)
+        if not share:
+            continue
         lanes, passes = _lanes(platform, pipe, row)
         work += row.active * share
         used.add(lanes)
         if lanes.value is None:
-            cycles = None if share else cycles
+            cycles = None
         elif cycles is not None:
             cycles += share * max(row.executions, row.active * passes / lanes.value)
     if cycles is not None and units.filled is not None:
