@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from visakit.diagnostics import CostError, Diagnostic, Span
-from visakit.isa.record import MemoryKind
+from visakit.isa.record import InstructionDesc, MemoryKind
 from visakit.language.platforms import Platform
 from visakit.language.program import Function, Instruction
 from visakit.rules.message_sizes import DATA, message_sizes
@@ -130,18 +130,16 @@ def roofline(platform: Platform, profile: KernelProfile) -> Roofline:
     operations = moved = 0
     for row in counted(profile):
         if pipe_of(row.function, row.instruction, profile.grf_size) == FPU:
-            operations += row.active * _operations(row.instruction.desc.category, row.instruction.desc.semantics)
+            operations += row.active * _operations(row.instruction.desc)
         moved += round(row.active * _bytes(row.function, row.instruction, profile.grf_size))
     lanes, units = constant(platform, "lanes of FP32").value, constant(platform, "EUs").value
     peak = 2 * lanes * units if lanes and units else None
     return Roofline(operations, moved, peak, constant(platform, "bytes a clock of memory").value)
 
 
-def _operations(category: str, effect: str) -> int:
-    """Operations of a lane: none of moves and comparisons, two of a multiply-add."""
-    if category != "arithmetic":
-        return 0
-    return 2 if effect in ("mad", "mac") else 1
+def _operations(desc: InstructionDesc) -> int:
+    """Operations of a lane: none of moves and comparisons."""
+    return desc.operations if desc.category == "arithmetic" else 0
 
 
 def _bytes(function: Function, i: Instruction, grf_size: int) -> float:

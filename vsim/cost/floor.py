@@ -25,8 +25,6 @@ EM, XMX = "EM", "XMX"
 _HALF_BITS = 16
 _REMOVED = frozenset({"move"})
 """Categories of instructions that the finalizer may leave out: it propagates copies."""
-_PAIRED = frozenset({"add", "mul", "and", "or", "xor", "not", "shl", "addc"})
-"""Effects of which the finalizer may put two into one instruction."""
 _PASSES = {"hf": "lanes of FP16", "bf": "lanes of FP16", "df": "lanes of FP64"}
 
 
@@ -147,7 +145,7 @@ def _share(i: Instruction) -> float:
     """The part of an instruction that the finalizer leaves at least."""
     if i.desc.category in _REMOVED:
         return 0.0
-    return 0.5 if i.desc.semantics in _PAIRED else 1.0
+    return 0.5 if i.desc.joins else 1.0
 
 
 def _lanes(platform: Platform, pipe: str, row: Counted) -> tuple[Constant, float]:
