@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from visakit import cache
+from visakit.runtime.settings import sycl_runtime
 
 
 class Component(NamedTuple):
@@ -83,8 +84,8 @@ def _sycl_runtime() -> str:
     named = [Path(folder) for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
     own = Path(sys.prefix, "lib")
     for folder in (*named, own):
-        if found := sorted(folder.glob("libsycl.so.*")):
-            return str(found[0]) + (f" (for programs in C++: LD_LIBRARY_PATH={own})" if folder not in named else "")
+        if found := sycl_runtime(folder):
+            return str(found) + (f" (for programs in C++: LD_LIBRARY_PATH={own})" if folder not in named else "")
     return loader("sycl")
 
 

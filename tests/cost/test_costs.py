@@ -41,7 +41,7 @@ TRIPS, THREADS = 10, 4
 def costs_of(body, name="bmg", memory=False, args=()):
     """The costs of a loop of ten turns in four threads of 16 lanes."""
     program = vsim.load(build_text(HEAD + body + TAIL, "bmg"))
-    profiler, costs = Profiler(memory=memory), Costs(find(name))
+    profiler, costs = Profiler(detail=memory), Costs(find(name))
     watching = profiler.watching()
     result = program.launch("k", global_size=16 * THREADS, local_size=16, args=args, observers=watching.observers)
     profiler.ended(watching, result)
@@ -197,7 +197,7 @@ lsc_load.ugm (M1_NM, 1) X:d32x16t flat[B]:a64
 ret (M1, 16)
 """
     program = vsim.load(build_text(text, "bmg"))
-    profiler, costs = Profiler(memory=True), Costs(find("bmg"))
+    profiler, costs = Profiler(detail=True), Costs(find("bmg"))
     watching = profiler.watching()
     buffer = np.zeros(64, np.uint32)
     result = program.launch("k", global_size=16, local_size=16, args=[buffer], observers=watching.observers)

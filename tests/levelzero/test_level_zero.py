@@ -165,6 +165,41 @@ def test_global_data_has_an_address_for_copies(session):
         host.zeModuleGetGlobalPointer(session.module, text("nothing"), size, place)
 
 
+def test_what_the_plugin_of_jax_calls(session):
+    """The functions that its library imports; the loader answers zeDriverGetExtensionFunctionAddress in C."""
+    host, device = session.host, session.device
+    host.zeDriverGetProperties(session.driver, made("ze_driver_properties_t"))
+    properties, compute = made("ze_device_properties_t"), made("ze_device_compute_properties_t")
+    host.zeDeviceGetProperties(device, properties)
+    host.zeDeviceGetComputeProperties(device, compute)
+    assert properties.maxMemAllocSize and compute.maxTotalGroupSize and compute.numSubGroupSizes
+    for name in ("zeDeviceGetMemoryProperties", "zeDeviceGetCacheProperties"):
+        count = np.zeros(1, "u4")
+        getattr(host, name)(device, count, None)
+        assert count[0] == 1
+    host.zeDevicePciGetPropertiesExt(device, made("ze_pci_ext_properties_t"))
+    target, log = sizes(0), sizes(0)
+    desc = session.module_desc(XELP, ze.ZE_MODULE_FORMAT_NATIVE)
+    host.zeModuleCreate(session.context, device, desc, target, log)
+    module = int(target[0])
+    assert host.text("zeModuleBuildLogGetString", int(log[0])) == ""
+    host.zeModuleBuildLogDestroy(int(log[0]))
+    names = [ctypes.string_at(place).decode() for place in host.all("zeModuleGetKernelNames", module)]
+    size, place = sizes(0), sizes(0)
+    host.zeModuleGetGlobalPointer(module, text("counter"), size, place)
+    assert "saxpy" in names and size[0] == 4 and place[0]
+    y, seen = session.shared(np.zeros(64, "f4"))
+    x, _ = session.shared(np.ones(64, "f4"))
+    kernel = session.kernel("saxpy", y, x, np.float32(2), np.uint32(64), module=module, group=(16, 1, 1))
+    done = session.event(session.pool())
+    session.launch(kernel, (4, 1, 1), done)
+    host.zeEventHostSynchronize(done, FOREVER)
+    times = structures.ze_kernel_timestamp_result_t()
+    host.zeEventQueryKernelTimestamp(done, times)
+    assert seen.all() and 0 < times.context.kernelStart <= times.context.kernelEnd
+    host.zeModuleDestroy(module)
+
+
 def test_build_flags_of_level_zero_become_those_of_the_compiler():
     assert build_options("-ze-opt-large-register-file -g") == "-cl-intel-256-GRF-per-thread -g"
     assert build_options("-ze-opt-level 0") == build_options("-ze-opt-disable") == "-cl-opt-disable"

@@ -16,12 +16,11 @@ from visakit.levelzero.structures import (
     ze_float_atomic_ext_properties_t,
     ze_scheduling_hint_exp_properties_t,
 )
-from visakit.runtime.device import IMAGE_BUFFER, IMAGE_LAYERS, IMAGE_SIDE, VOLUME_SIDE, Device
+from visakit.runtime.device import IMAGE_BUFFER, IMAGE_LAYERS, IMAGE_SIDE, VENDOR, VOLUME_SIDE, Device
 from visakit.runtime.models import DP4A
 from vsim.command.driver import machine_memory
 
 Values = Mapping[str, int | float | bytes]
-_VENDOR = 0x8086
 _INTEGRATED = ("skl", "icllp", "tgllp", "ptl")
 _MOST = 0xFFFF_FFFF
 _FIRST_COPY_ENGINE, _FILLS_BYTES = (12, 55), (12, 60)
@@ -35,9 +34,9 @@ HINTS = (
 _ALL_SIZES = 0xFFFF_FFFF_FFFF_FFFF
 
 
-def uuid(device: Device) -> bytes:
-    """The device's identifier: vendor, product, and its number among the devices."""
-    return struct.pack("<HHI8x", _VENDOR, device.model.hardware.device_id, 0)[:15] + bytes([device.index])
+def bus_address(device: Device) -> Values:
+    """Its place on the bus."""
+    return dict(zip(("domain", "bus", "device", "function"), device.bus_place, strict=True))
 
 
 def device_properties(device: Device, counts_cycles: bool) -> Values:
@@ -50,14 +49,14 @@ def device_properties(device: Device, counts_cycles: bool) -> Values:
     hardware = device.model.hardware
     name = f"{device.name}: {PLATFORMS[device.name].title}, simulated"
     return {
-        "type": ze.ZE_DEVICE_TYPE_GPU, "vendorId": _VENDOR, "deviceId": hardware.device_id,
+        "type": ze.ZE_DEVICE_TYPE_GPU, "vendorId": VENDOR, "deviceId": hardware.device_id,
         "flags": ze.ZE_DEVICE_PROPERTY_FLAG_INTEGRATED if device.name in _INTEGRATED else 0,
         "subdeviceId": 0, "coreClockRate": 1000, "maxMemAllocSize": device.maximum_allocation,
         "maxHardwareContexts": 1 << 16, "maxCommandQueuePriority": 0, "numThreadsPerEU": hardware.threads,
         "physicalEUSimdWidth": device.model.sub_groups[0], "numEUsPerSubslice": hardware.units,
         "numSubslicesPerSlice": hardware.sub_slices, "numSlices": hardware.slices,
         "timerResolution": 1_000_000_000 if counts_cycles else 1, "timestampValidBits": 64,
-        "kernelTimestampValidBits": 64, "uuid": uuid(device), "name": name.encode()[:255],
+        "kernelTimestampValidBits": 64, "uuid": device.uuid, "name": name.encode()[:255],
     }  # fmt: skip
 
 

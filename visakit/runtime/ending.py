@@ -38,7 +38,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol
 
-from visakit.runtime import debugging, events
+from visakit.runtime import debugging, events, profiling
 from visakit.runtime.settings import engine
 from vsim.engines.llvm.host import shutdown
 from vsim.engines.llvm.host.workers import POOL
@@ -71,6 +71,7 @@ def watch(gate: Gate, define: Callable[[Callable[[], None]], None]) -> None:
     gate.visakit_watch_interpreter()
     atexit.register(shutdown.end)
     atexit.register(debugging.process_ends)
+    atexit.register(profiling.process_ends)
     _waiting[:] = [gate.visakit_watch_end, gate.visakit_watch_end]
     os.register_at_fork(
         before=lambda: gate.visakit_python_forks(1), after_in_parent=lambda: gate.visakit_python_forks(0),
@@ -80,6 +81,7 @@ def watch(gate: Gate, define: Callable[[Callable[[], None]], None]) -> None:
 
 def _process_ends() -> None:
     debugging.process_ends()
+    profiling.process_ends()
     events.let_go()
     shutdown.end()
     POOL.abandon()

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
 CAPTURES = "Captures"
 SHARED_WITH_CTM = ("IMAGE", "--launch", "--out-dir", "--trace")
-NOT_WITH_DEBUG = ("--workers", "--trace", "--profile", "--cost", "--capture", "--json", "--save", "--list",
-                  "--make-launch", "--show", "--out-dir", "--threads", "--max-memory")  # fmt: skip
+NOT_WITH_DEBUG = ("--workers", "--trace", "--profile", "--profile-detail", "--cost", "--capture", "--json",
+                  "--save", "--list", "--make-launch", "--show", "--out-dir", "--threads", "--max-memory")  # fmt: skip
 
 
 def _seconds(value: str | float) -> float:
@@ -275,7 +275,8 @@ def app(
         option(
             "--profile",
             "FILE",
-            "Count what launches execute; FILE ends in .html, .json, .csv, .lcov, .folded or .speedscope.json.",
+            "Count what launches execute; FILE ends in .html, .json, .csv, .lcov, .folded, .speedscope.json or, "
+            "with --profile-detail, .perfetto.json.",
             REPORT,
         ),
     ] = None,
@@ -287,7 +288,7 @@ def app(
         bool,
         flag(
             "--profile-detail",
-            "Also count accesses to memory; the reference engine runs the launches, much slower.",
+            "Also watch memory, barriers and calls; the reference engine runs the launches, much slower.",
             REPORT,
         ),
     ] = False,
@@ -375,8 +376,7 @@ def app(
     when_run = checks.said | {
         "--engine": engine != "auto", "--precision": precision != "exact", "--threads": threads,
         "--schedule": schedule, "--allow-register-overrun": register_overrun, "--out-dir": out_dir, "--show": show,
-        "--trace": trace, "--profile": profile, "--cost": cost,
-        "--profile-detail": profile_detail}  # fmt: skip
+        "--trace": trace, "--profile": profile, "--profile-detail": profile_detail, "--cost": cost}  # fmt: skip
     with_replay = {"--visa": visa, "--rtol": relative, "--atol": absolute}
     if debug:
         others = said | when_run | {"--json": as_json, "--save": save, "--max-memory": max_memory}

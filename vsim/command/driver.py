@@ -112,30 +112,32 @@ def wanted_results(
     return found
 
 
-def with_counts(results: Results, files: Sequence[str] | None, memory: bool, engine: str, cost: str | None) -> Results:
+def with_counts(results: Results, files: Sequence[str] | None, detail: bool, engine: str, cost: str | None) -> Results:
     """The results with what counts in launches; arguments and errors are those of the functions below."""
-    return results._replace(profiler=wanted_profiler(files, memory, engine, cost), costs=wanted_costs(cost))
+    return results._replace(profiler=wanted_profiler(files, detail, engine, cost), costs=wanted_costs(cost))
 
 
-def wanted_profiler(files: Sequence[str] | None, memory: bool, engine: str, cost: str | None = None) -> Profiler | None:
+def wanted_profiler(files: Sequence[str] | None, detail: bool, engine: str, cost: str | None = None) -> Profiler | None:
     """What counts in launches; None for nothing.
 
     Args:
-        memory: whether accesses to memory are counted, too.
+        detail: whether accesses, barriers and calls are watched, too.
         cost: the platform whose costs are computed of the counts.
 
     Raises:
         UsageError: a file of unknown format, or options that exclude each other.
     """
-    if memory and not files and not cost:
+    if detail and not files and not cost:
         raise UsageError("--profile-detail goes with --profile FILE or --cost PLATFORM")
-    if memory and engine == "llvm":
+    if detail and engine == "llvm":
         raise UsageError("--profile-detail needs the reference engine; leave --engine llvm out")
     if not files and not cost:
         return None
-    from vsim.profile.profiler import Profiler
+    from vsim.profile.profiler import TRACE, Profiler
 
-    return Profiler(files or (), memory)
+    if not detail and (trace := next((file for file in files or () if file.endswith(TRACE)), "")):
+        raise UsageError(f"'{trace}' needs --profile-detail: a timeline needs the order of instructions")
+    return Profiler(files or (), detail)
 
 
 def wanted_costs(name: str | None) -> Costs | None:

@@ -112,6 +112,8 @@ class Views:
         }  # fmt: skip
         if session.execution.dispatch.slm_size:
             known["Local memory"] = ["slm"]
+        if session.execution.dispatch.scratch_size:
+            known["Scratch memory"] = ["scratch"]
         frame = session.focus, session.frame_number
         found: list[messages.Scope] = []
         for name, names in known.items():

@@ -16,6 +16,7 @@ import numpy as np
 
 from visakit.diagnostics import SimulationError
 from visakit.language.program import Function
+from vsim.checks.names import RACE, UNDEFINED
 from vsim.checks.selection import Wanted
 from vsim.checks.undefined_memory import PRIVATE_MEMORY
 from vsim.debug.footprints import EDIT, Executed, Recorder, Use
@@ -25,6 +26,7 @@ from vsim.engines.numpy.engine import GroupBatch, GroupPayloads, SavedBatch
 from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.memory import MessageAccess
 from vsim.engines.numpy.observers import observers_of
+from vsim.engines.numpy.observers.saving import Rewinds, SavedObserver, together
 from vsim.launch.arrays import Array, Bytes
 from vsim.launch.launch import Launch
 from vsim.launch.ndrange import Group
@@ -97,6 +99,7 @@ class Checkpoint:
     were written from there to the next checkpoint.
 
     Attributes:
+        watching: the state of checks there.
         executed: instructions from there to the next checkpoint, by the identity of their function and their number;
             None if nobody has looked.
     """
@@ -104,6 +107,7 @@ class Checkpoint:
     position: LanePosition
     batch: GroupBatch | None = None
     saved: SavedBatch | None = None
+    watching: SavedObserver | None = None
     pages: OldPages = field(default_factory=OldPages)
     executed: set[tuple[int, int]] | None = field(default_factory=set)
 
@@ -150,7 +154,8 @@ class SteppedLaunch:
         self.limit: LanePosition | None = None
         self.first_time = -1
         """The time at which the watcher is not asked, as the launch has stopped there."""
-        self.wants_checkpoint = False
+        self.wants_checkpoint = self._begins = False
+        """Whether the next instruction gets a checkpoint: soon, or as the first one of its groups."""
         self._marked_at = 0
         self.interval = INTERVAL
         """Instructions between two checkpoints."""
@@ -162,6 +167,8 @@ class SteppedLaunch:
         self.number = 0
         """Of the instruction that was told last."""
         self._batches: dict[tuple[object, ...], GroupBatch] = {}
+        self._prepared: dict[int, list[dict[str, object]]] = {}
+        """What observers have made for each batch, by the identity of the batch."""
         self.checkpoints: list[Checkpoint] = []
         self._bind()
         self.parts = list(self._parts())
@@ -217,11 +224,6 @@ class SteppedLaunch:
         """Whether all groups have run."""
         return self.part == len(self.parts)
 
-    @property
-    def goes_back_at_once(self) -> bool:
-        """Whether there are checkpoints within groups: the state of checks is not copied."""
-        return self.dispatch.findings is None
-
     # -- forward -------------------------------------------------------------------------------------------
 
     def run(self, limit: LanePosition | None = None) -> bool:
@@ -265,12 +267,15 @@ class SteppedLaunch:
         self.time, self.first_time = 0, -1
         self._clear_private_memory()
         self.batch.begin(groups)
-        self._mark()
+        self._begins = True
         return True
 
     @property
     def _can_skip(self) -> bool:
-        return not self.dispatch.overlaps_groups
+        """Whether groups may run on the fast engine: some checks compare groups, and know those of one engine alone."""
+        findings = self.dispatch.findings
+        compares = findings is not None and not findings.checks.isdisjoint((RACE, UNDEFINED))
+        return not (self.dispatch.overlaps_groups or compares)
 
     def _run_natively(self, end: int) -> None:
         """Run the parts before one without looking; a fault in them is found again on the reference engine."""
@@ -341,8 +346,20 @@ class SteppedLaunch:
         if found is None:
             watching = list(self.observers)
             payloads = GroupPayloads(self.dispatch, key[1])
+            before = [dict(vars(observer)) for observer in watching]
             found = self._batches[key] = GroupBatch(self.dispatch, groups, payloads, watching)
+            news = [
+                {name: value for name, value in vars(observer).items() if old.get(name, self) is not value}
+                for observer, old in zip(watching, before, strict=True)
+            ]
+            self._prepared[id(found)] = news
+        self._attend(found)
         return found
+
+    def _attend(self, batch: GroupBatch) -> None:
+        """Let observers have what they have made for a batch."""
+        for observer, news in zip(self.observers, self._prepared[id(batch)], strict=True):
+            vars(observer).update(news)
 
     def _private_address(self, groups: list[Group]) -> int:
         if not self.dispatch.has_private_memory:
@@ -364,9 +381,7 @@ class SteppedLaunch:
 
     def _stop_at_fault(self, error: SimulationError) -> None:
         """Go back in front of the instruction that has ended the launch: its registers are as it found them."""
-        position = self.position
-        if self.goes_back_at_once:
-            self.go_to(position, anew=True)
+        self.go_to(self.position, anew=True)
         self.fault = error
 
     def _leave(self) -> None:
@@ -388,11 +403,12 @@ class SteppedLaunch:
         """
         self.number = event.number
         due = self.time - self._marked_at
-        if due >= self.interval or (self.wants_checkpoint and due >= LEAST_INTERVAL):
+        if due >= self.interval or self._begins or (self.wants_checkpoint and due >= LEAST_INTERVAL):
             assert self.batch is not None
             self.batch.execution.running.activation.pc = event.number
             self._mark()
-        self._happen()
+        if self.edits:
+            self._happen()
         if self.limit is not None and self.limit == (self.part, self.time):
             raise Halt
         if self.interrupt:
@@ -405,8 +421,8 @@ class SteppedLaunch:
             self.watcher.before(event)
         else:
             self.watcher.goes_on(event)
-        assert self.batch is not None
-        self.recorder.begin(event, self.time, self.batch.execution.running)
+        if self.recorder.steps is not None and self.batch is not None:
+            self.recorder.begin(event, self.time, self.batch.execution.running)
 
     def _happen(self) -> None:
         """Make the changes that the user has made here, unless they have happened since the launch came here."""
@@ -433,15 +449,13 @@ class SteppedLaunch:
 
     def _mark(self) -> None:
         """Make a checkpoint."""
-        self.wants_checkpoint, self._marked_at = False, self.time
-        has_state = self.batch is not None and self.goes_back_at_once
-        if self.batch is not None and not has_state:
-            return
+        self.wants_checkpoint, self._marked_at, self._begins = False, self.time, False
         saved = self.batch.saved() if self.batch is not None else None
-        room = MOST_BYTES // max(1, saved.size) if saved is not None else MOST_CHECKPOINTS
+        watching = together(*(o.saved() for o in self.observers if isinstance(o, Rewinds)))
+        room = MOST_BYTES // max(1, watching.size + (saved.size if saved is not None else 0))
         if len(self.checkpoints) >= max(FEWEST_CHECKPOINTS, min(room, MOST_CHECKPOINTS)):
             self._thin()
-        self.checkpoints.append(Checkpoint(self.position, self.batch, saved))
+        self.checkpoints.append(Checkpoint(self.position, self.batch, saved, watching))
 
     def _thin(self) -> None:
         """Forget every other of the older half of the checkpoints, but for the first."""
@@ -469,18 +483,17 @@ class SteppedLaunch:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go back to a checkpoint; those behind it are forgotten."""
-        if not self.goes_back_at_once:
-            checkpoint = self.checkpoints[0]
         while self.checkpoints[-1] is not checkpoint:
             self.checkpoints.pop().pages.restore()
         checkpoint.pages.restore()
         self.part, self.time = checkpoint.position
-        self._marked_at, self._edited = self.time, None
+        self._marked_at, self._edited, self._begins = self.time, None, False
         self.batch, self.fault, self.first_time = checkpoint.batch, None, -1
         if checkpoint.batch is not None and checkpoint.saved is not None:
+            self._attend(checkpoint.batch)
             checkpoint.batch.restore(checkpoint.saved)
-        if not self.goes_back_at_once:
-            self._bind()
+        if checkpoint.watching is not None:
+            checkpoint.watching.restore()
 
     def go_to(self, position: LanePosition, anew: bool = False) -> None:
         """Go to a position, forward or back, without stops on the way.
@@ -503,7 +516,7 @@ class SteppedLaunch:
     def edit(self, change: Edit) -> None:
         """Change registers or memory now, and each time that the launch is here again."""
         own = self.edits.setdefault(self.position, [])
-        if not own and self.batch is not None and self.goes_back_at_once:
+        if not own and self.batch is not None:
             self._mark()  # A checkpoint has what was before all changes at its time.
         change()
         own.append(change)

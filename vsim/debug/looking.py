@@ -16,6 +16,7 @@ from vsim.debug.expressions import parse, plain
 from vsim.debug.origin import lines as origin_lines
 from vsim.debug.places import Places, Spot
 from vsim.debug.problems import COMMAND, problem
+from vsim.debug.scope import SCRATCH_WORD
 from vsim.debug.session import Session
 from vsim.debug.stops import TITLES, Breakpoint
 from vsim.debug.threads import parse_threads
@@ -334,12 +335,21 @@ def breakpoint_text(places: Places, own: Breakpoint) -> str:
 
 @_info("slm", "local memory of the group as dwords")
 def _slm(console: Console, rest: str) -> None:
-    size = console.session.execution.dispatch.slm_size
-    if not size:
-        console.write("the group has no local memory")
+    _dwords(console, "slm", console.session.execution.dispatch.slm_size, "the group has no local memory")
+
+
+@_info("scratch", "scratch memory of the thread as dwords")
+def _scratch(console: Console, rest: str) -> None:
+    size = console.session.execution.dispatch.scratch_size
+    _dwords(console, SCRATCH_WORD, size, "the thread has no scratch memory")
+
+
+def _dwords(console: Console, name: str, size: int, missing: str) -> None:
+    """The first dwords of a memory."""
+    if size < 4:
+        console.write(missing)
         return
-    count = min(64, size // 4)
-    examine(console, CommandWords("slm[0]", "x slm[0]", 2, f"{count}xw"))
+    examine(console, CommandWords(f"{name}[0]", f"x {name}[0]", 2, f"{min(64, size // 4)}xw"))
 
 
 @_info("buffers", "memory of the launch, with addresses")

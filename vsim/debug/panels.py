@@ -113,13 +113,14 @@ def register_names(session: Session) -> Iterator[str]:
 
 
 def memory_names(session: Session) -> Iterator[str]:
-    """The first elements of each buffer argument, and of local memory."""
+    """The first elements of each buffer argument, of local memory and of scratch memory."""
     execution = session.execution
     scope = session.scope()
     given = execution.launch.args
     buffers = [n for n, a in zip(execution.dispatch.signature.names_in_order, given, strict=False)
                if isinstance(a, BufferArgument)]  # fmt: skip
-    for name in [*buffers, *(["slm"] if execution.dispatch.slm_size and execution.batch is not None else [])]:
+    own = {"slm": execution.dispatch.slm_size, "scratch": execution.dispatch.scratch_size}
+    for name in [*buffers, *(name for name, size in own.items() if size)]:
         try:
             found = scope.memory(name)
         except DebugError:

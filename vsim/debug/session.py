@@ -38,7 +38,7 @@ class Session(StopTable):
     Args:
         launches: one after the other; their arrays are used in place.
         schedule: as of :meth:`vsim.Program.launch`.
-        check: checks that watch the launch; going back then begins the launch anew, as their state is not kept.
+        check: checks that watch the launch.
         engine: what runs the groups that nobody watches.
 
     Attributes:

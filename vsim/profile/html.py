@@ -44,14 +44,18 @@ def _kernel(profile: KernelProfile, number: int) -> Iterator[str]:
     yield "<h3>Source lines and instructions</h3>"
     top = max((line.executions for line in profile.lines), default=0)
     most = max((row.executions for row in profile.rows), default=0)
-    lines = _table(("#executed", "#share", "#SIMD", "#line", "source"), _lines(profile, number, top))
+    lines = _rows(("#executed", "#share", "#SIMD", "#line", "source"), _lines(profile, number, top))
     heads = ("#executed", "#SIMD", "pipe", "#line", "instruction")
-    rows = _table(heads, (_instruction(row, number, most) for row in profile.rows))
+    rows = _rows(heads, (_instruction(row, number, most) for row in profile.rows))
     yield f'<div class="sides"><div class="side">{lines}</div><div class="side">{rows}</div></div>'
     yield from _memory(profile)
+    barriers = [row for row in profile.rows if row.waits]
+    if barriers:
+        columns = ["#line", "barrier", "#threads", "#instructions waited", "#a thread", "#longest"]
+        yield "<h3>Barriers</h3>" + _table(columns, map(_barrier, barriers))
     branches = [row for row in profile.rows if row.ways and row.executions]
     if branches:
-        columns = ("#line", "branch", "#executed", "#taken by all lanes", "#by none", "#by some", "#divided")
+        columns = ["#line", "branch", "#executed", "#taken by all lanes", "#by none", "#by some", "#divided"]
         yield "<h3>Branches</h3>" + _table(columns, map(_branch, branches))
 
 
@@ -107,8 +111,8 @@ def _memory(profile: KernelProfile) -> Iterator[str]:
     """Tables of buffers and messages, if accesses were counted."""
     if not profile.buffers:
         return
-    columns = ["memory", "kind", "#bytes", "#read", "#written", "#atomics", "#lines", "#footprint", "used again after"]
-    yield "<h3>Memory</h3>" + _table(columns, map(_buffer, profile.buffers.values()))
+    heads = ["memory", "kind", "#bytes", "#read", "#written", "#atomics", "#lines", "#footprint", "used again after"]
+    yield "<h3>Memory</h3>" + _table(heads, map(_buffer, profile.buffers.values()))
     columns = ["#line", "instruction", "#messages", "#read", "#written", "#cache lines", "#used", "#unaligned"]
     columns += ["stride", "#bank turns", "#atomics", "#turns"]
     yield "<h3>Messages</h3>" + _table(columns, (_message(row) for row in profile.rows if row.messages))
@@ -136,6 +140,14 @@ def _message(row: InstructionRow) -> Row:
     return "", f"{line}{moved}{used}<td>{strides}</td>{banks}{_number(m.atomics)}{_number(m.serial)}"
 
 
+def _barrier(row: InstructionRow) -> Row:
+    waits = row.waits
+    assert waits is not None
+    line = f'<td class="n">{row.place.line if row.place else ""}</td><td class="code">{_text(row.text)}</td>'
+    each = f'<td class="n">{share(waits.waited, waits.threads):.1f}</td>'
+    return "", f"{line}{_number(waits.threads)}{_number(waits.waited)}{each}{_number(waits.longest)}"
+
+
 def _branch(row: InstructionRow) -> Row:
     ways = row.ways or (0, 0, 0)
     line = f'<td class="n">{row.place.line if row.place else ""}</td><td class="code">{_text(row.text)}</td>'
@@ -144,6 +156,11 @@ def _branch(row: InstructionRow) -> Row:
 
 
 def _table(heads: Sequence[str], rows: Iterable[Row]) -> str:
+    """A table that scrolls sideways where the page is too narrow."""
+    return f'<div class="wide">{_rows(heads, rows)}</div>'
+
+
+def _rows(heads: Sequence[str], rows: Iterable[Row]) -> str:
     """A table; heads that begin with ``#`` are of columns of numbers."""
     shown = "".join(f'<th class="n">{h[1:]}</th>' if h.startswith("#") else f"<th>{h}</th>" for h in heads)
     body = "\n".join(f"<tr{attributes}>{cells}</tr>" for attributes, cells in rows)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,7 @@ from vsim.profile.pipes import pipe_of
 
 if TYPE_CHECKING:  # It needs the reference engine.
     from vsim.profile.memory import BufferCounts, MemoryObserver, MessageCounts
+    from vsim.profile.timeline import Timeline, Waits
 
 
 class LaunchNote(NamedTuple):
@@ -38,6 +40,7 @@ class InstructionRow(NamedTuple):
         active: the lanes in which it took effect, summed up.
         ways: of a branch, the threads of which all lanes took it, none did, some did.
         messages: what its messages did; None where accesses were not counted, or there were none.
+        waits: of a barrier, how long threads waited there; None where that was not counted.
     """
 
     function: str
@@ -50,6 +53,7 @@ class InstructionRow(NamedTuple):
     active: int
     ways: tuple[int, int, int] | None
     messages: MessageCounts | None = None
+    waits: Waits | None = None
 
     @property
     def possible(self) -> int:
@@ -98,6 +102,10 @@ def share(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
 
 
+Stack = tuple[tuple[str, ...], SourcePlace | None]
+"""The names of active functions, from the kernel on, and a source line."""
+
+
 @dataclass
 class KernelProfile:
     """A kernel's counts over its launches.
@@ -105,6 +113,7 @@ class KernelProfile:
     Attributes:
         simd: work-items of a hardware thread.
         messages, buffers: counts of accesses, as :class:`MemoryObserver` has them; empty where they were not counted.
+        timelines: of each launch; empty where there are none.
     """
 
     image: LinkedImage
@@ -115,6 +124,7 @@ class KernelProfile:
     launches: list[LaunchNote] = field(default_factory=list)
     messages: dict[tuple[str, int], MessageCounts] = field(default_factory=dict)
     buffers: dict[tuple[str, str], BufferCounts] = field(default_factory=dict)
+    timelines: list[Timeline] = field(default_factory=list)
 
     def add_accesses(self, seen: MemoryObserver) -> None:
         """Add the accesses of a launch."""
@@ -136,7 +146,7 @@ class KernelProfile:
 
     def _rows(self, own: FunctionCounts) -> Iterable[InstructionRow]:
         function = own.function
-        printer, places = FunctionPrinter(function), source_lines(function)
+        printer, places, waits = FunctionPrinter(function), source_lines(function), self._waits
         for number, instruction in enumerate(function.instructions):
             pipe = pipe_of(function, instruction, self.grf_size)
             if not pipe:
@@ -149,7 +159,35 @@ class KernelProfile:
             yield InstructionRow(
                 function.name, number, printer.instruction(instruction), place, pipe, executions, width,
                 own.active(number), own.ways(number), self.messages.get((function.name, number)),
+                waits.get((function.name, number)),
             )  # fmt: skip
+
+    @cached_property
+    def _waits(self) -> dict[tuple[str, int], Waits]:
+        """The waits of all launches at each barrier."""
+        found: dict[tuple[str, int], Waits] = {}
+        for timeline in self.timelines:
+            for site, waits in timeline.waits.items():
+                found.setdefault(site, type(waits)()).add(waits)
+        return found
+
+    @cached_property
+    def stacks(self) -> Mapping[Stack, int]:
+        """Executions by the names of active functions, from the kernel on, and source line. They are exact with
+        timelines; without, :data:`SEVERAL` stands for callers that counts do not tell apart.
+        """
+        found = Counter[Stack]()
+        if not self.timelines:
+            for row in self.rows:
+                found[(*self.callers(row.function), row.function), row.place] += row.executions
+            return +found
+        places = {(row.function, row.number): row.place for row in self.rows}
+        for timeline in self.timelines:
+            for stack, counts in timeline.stacks.items():
+                for key, count in counts.items():
+                    if key in places:
+                        found[stack, places[key]] += count
+        return found
 
     @cached_property
     def _called_from(self) -> dict[str, set[str]]:

@@ -12,6 +12,7 @@ from visakit.files import make_directory, write_file
 from vsim.observe.observer import Observer
 from vsim.profile.counts import Counts
 from vsim.profile.html import profile_html
+from vsim.profile.perfetto import profile_perfetto
 from vsim.profile.profile import KernelProfile, LaunchNote
 from vsim.profile.summary import summary
 from vsim.profile.tables import profile_csv, profile_folded, profile_lcov, profile_speedscope
@@ -20,8 +21,10 @@ from vsim.result import LaunchResult
 
 if TYPE_CHECKING:  # It needs the reference engine.
     from vsim.profile.memory import MemoryObserver
+    from vsim.profile.timeline import TimelineObserver
 
 Report = Callable[[Sequence[KernelProfile]], str]
+TRACE = ".perfetto.json"
 FORMATS: Mapping[str, Report] = {
     ".html": profile_html,
     ".json": profile_json,
@@ -29,6 +32,7 @@ FORMATS: Mapping[str, Report] = {
     ".lcov": profile_lcov,
     ".folded": profile_folded,
     ".speedscope.json": profile_speedscope,
+    TRACE: profile_perfetto,
 }
 """What makes the text of a profile, by the end of the file's name."""
 
@@ -50,10 +54,11 @@ class Watching(NamedTuple):
 
     counts: Counts
     memory: MemoryObserver | None = None
+    timeline: TimelineObserver | None = None
 
     @property
     def observers(self) -> list[Observer]:
-        return [self.counts] if self.memory is None else [self.counts, self.memory]
+        return [observer for observer in self if observer is not None]
 
 
 class Profiler:
@@ -61,14 +66,14 @@ class Profiler:
 
     Args:
         paths: the files to write.
-        memory: whether accesses to memory are counted, too, which the reference engine does.
+        detail: whether accesses, barriers and calls are watched, too, which the reference engine does.
 
     Raises:
         UsageError: a name has an unknown end.
     """
 
-    def __init__(self, paths: Sequence[str] = (), memory: bool = False) -> None:
-        self.memory = memory
+    def __init__(self, paths: Sequence[str] = (), detail: bool = False) -> None:
+        self.detail = detail
         self.reports = {path: report_for(path) for path in paths}
         self._profiles: dict[tuple[int, str], KernelProfile] = {}
 
@@ -79,11 +84,12 @@ class Profiler:
 
     def watching(self) -> Watching:
         """The observers for a launch."""
-        if not self.memory:
+        if not self.detail:
             return Watching(Counts())
         from vsim.profile.memory import MemoryObserver
+        from vsim.profile.timeline import TimelineObserver
 
-        return Watching(Counts(), MemoryObserver())
+        return Watching(Counts(), MemoryObserver(), TimelineObserver())
 
     def summary(self) -> str:
         """The summary of each kernel, for a terminal."""
@@ -99,6 +105,8 @@ class Profiler:
         profile.counts.add(watching.counts)
         if watching.memory is not None:
             profile.add_accesses(watching.memory)
+        if watching.timeline is not None:
+            profile.timelines.append(watching.timeline.timeline)
         sizes = result.global_size, result.local_size, result.counters.groups, result.counters.threads
         profile.launches.append(LaunchNote(result.engine, *sizes))
 

@@ -68,8 +68,11 @@ def _looks(profile: KernelProfile) -> Iterator[str]:
 
 
 def _messages(profile: KernelProfile) -> Iterator[str]:
-    """What messages do that memory does not like."""
+    """Messages that memory does not like, and barriers at which threads wait."""
     for row in profile.rows:
+        if row.waits and share(row.waits.waited, profile.executions) >= WORTH:
+            each = share(row.waits.waited, row.waits.threads)
+            yield f"{_where(row.place)}: a thread waits {each:,.0f} instructions at the barrier"
         m = row.messages
         if m is None or share(row.executions, profile.executions) < 0.001:
             continue

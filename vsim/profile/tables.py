@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -55,7 +56,7 @@ def _tracefile(profile: KernelProfile) -> Iterator[str]:
     for row in profile.rows:
         if row.place is not None and row.place.file not in texts:
             files.setdefault(row.place.file, []).append(row)
-    first = {row.function: row for row in reversed(profile.rows) if row.place is not None}
+    first = {row.function: row for rows in files.values() for row in sorted(rows, key=_line_of, reverse=True)}
     for file, rows in sorted(files.items()):
         yield f"TN:{profile.kernel}"
         yield f"SF:{file}"
@@ -116,12 +117,10 @@ Frame = tuple[str, SourcePlace | None]
 
 def _stacks(profile: KernelProfile) -> dict[tuple[Frame, ...], int]:
     """Executions by stack of frames, from the kernel to a source line."""
-    found: dict[tuple[Frame, ...], int] = {}
-    for row in profile.rows:
-        if row.executions:
-            callers = ((name, None) for name in profile.callers(row.function))
-            stack = (*callers, (row.function, None), *([(row.function, row.place)] if row.place else []))
-            found[stack] = found.get(stack, 0) + row.executions
+    found = Counter[tuple[Frame, ...]]()
+    for (names, place), count in profile.stacks.items():
+        frames: list[Frame] = [(name, None) for name in names]
+        found[(*frames, *([(names[-1], place)] if place else []))] += count
     return found
 
 

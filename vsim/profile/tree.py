@@ -41,6 +41,7 @@ def _line(row: LineRow) -> dict[str, object]:
 
 def _instruction(row: InstructionRow) -> dict[str, object]:
     tree = row._asdict() | {"place": row.place and {"file": row.place.file, "line": row.place.line}}
-    ways, messages = tree.pop("ways"), tree.pop("messages")
+    ways, messages, waits = tree.pop("ways"), tree.pop("messages"), tree.pop("waits")
     tree |= {"branch": dict(zip(("taken", "not_taken", "both"), ways, strict=True))} if ways else {}
+    tree |= {"barrier": vars(waits)} if waits else {}
     return tree | ({"messages": vars(messages)} if messages else {})

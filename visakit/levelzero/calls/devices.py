@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.device_properties import (
+    bus_address,
     cache_properties,
     compute_properties,
     device_properties,
@@ -164,7 +165,7 @@ def zeDeviceSetCacheAdviceExt(device: int, pointer: int, size: int, region: int)
 def zeDevicePciGetPropertiesExt(device: int, properties: int) -> None:
     own = find(Device, device)
     target = structure(ze_pci_ext_properties_t, properties)
-    fill(target.address, {"domain": 0, "bus": 3 + own.index, "device": 0, "function": 0})
+    fill(target.address, bus_address(own))
     fill(target.maxSpeed, {"genVersion": -1, "width": -1, "maxBandwidth": -1})
 
 
