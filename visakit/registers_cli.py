@@ -64,5 +64,6 @@ def registers_app(
     problems: list[Diagnostic] = []
     found = chosen(subjects(files, platform, build_options, problems), kernels or ())
     report_problems(problems)
-    print(report([register_use(subject, registers) for subject in found], as_json, details, listing))
+    if found or as_json:
+        print(report([register_use(subject, registers) for subject in found], as_json, details, listing))
     return int(bool(problems))

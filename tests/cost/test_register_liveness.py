@@ -220,6 +220,16 @@ def test_a_predicated_write_ends_no_life():
     assert "A" not in held_names(body.format(gap))[1]
 
 
+def test_a_write_under_a_mask_does_not_end_what_other_lanes_broadcast():
+    body = (
+        "mov (M1_NM, 16) A(0,0)<1> 0:d\ncmp.lt (M1, 16) P1 A(0,0)<1;1,0> 1:d\n(P1) goto (M1, 16) END\n"
+        "mov (M1, 1) S(0,0)<1> 0:d\nmov (M1, 16) A(0,0)<1> 1:d\nadd (M1, 16) B(0,0)<1> A(0,0){} 1:d\n"
+        "END:\nret (M1, 16)\n"
+    )
+    assert "A" in held_names(body.format("<0;1,0>"))[3]
+    assert "A" not in held_names(body.format("<1;1,0>"))[3]
+
+
 def test_a_register_whose_address_is_taken_is_read_by_address():
     held = held_names(
         "mov (M1_NM, 16) A(0,0)<1> 0:d\naddr_add (M1_NM, 1) A0(0)<1> &A 0:w\nmov (M1_NM, 1) S(0,0)<1> 0:d\n"

@@ -275,13 +275,14 @@ def platform_option(
     panel: str,
     parser: Callable[[str], str] = platform_name,
     names: Callable[[], list[tuple[str, str]]] = _platforms,
+    name: str = "--platform",
 ) -> OptionInfo:
-    """The option ``--platform``; gives the canonical name, or the result of another parser.
+    """The option ``--platform``, or another one of a platform; gives the canonical name, or what another parser gives.
 
     Args:
         names: the names that shells complete, with descriptions.
     """
-    return option("--platform", "NAME", help, panel, parser=parser, autocompletion=names)
+    return option(name, "NAME", help, panel, parser=parser, autocompletion=names)
 
 
 def _list_platforms(wanted: bool) -> None:

@@ -57,7 +57,7 @@ def _block_systolic() -> InstructionDesc:
 
 
 FORMS = (
-    _binary(0x01, "add", "dst = src0 + src1.", _ALU | {"bf"}),
+    _binary(0x01, "add", "dst = src0 + src1.", _ALU | {"bf"}, joins=True),
     _binary(0x02, "avg", "Average of two integers, rounded up: dst = (src0 + src1 + 1) >> 1.", _NARROW),
     _binary(0x03, "div", "Quotient; integers round towards zero.", _NARROW | FLOATS | {"bf"},
             beyond="dst:q,uq src0:q,uq src1:q,uq", saturation=Saturation.FLOATS, rules="df-by-macros", pipe=Pipe.EM),
@@ -69,13 +69,13 @@ FORMS = (
     _unary(0x09, "frc", "Fraction: src0 - floor(src0).", "f", saturation=Saturation.NONE),
     _binary(0x0A, "line", "Line equation: dst = p * src1 + q, with p and q elements 0 and 3 of src0.", "f"),
     _unary(0x0B, "log", "Logarithm to base two.", "f hf bf", pipe=Pipe.EM),
-    _ternary(0x0C, "mad", "Multiply and add: dst = src0 * src1 + src2; floats round once.", _NARROW | FLOATS | {"bf"},
+    _ternary(0x0C, "mad", "Multiply and add: dst = src0 * src1 + src2; floats round once.", _NARROW | FLOATS | {"bf"}, operations=2,
              beyond="dst:q,uq src0:q,uq src1:q,uq src2:q,uq", saturation=Saturation.FLOATS),
     _binary(0x0D, "mulh", "High half of the 64-bit product of two 32-bit integers.", "ud d", saturation=Saturation.NONE),
     _ternary(0x0E, "lrp", "Linear interpolation: dst = src0 * src1 + (1 - src0) * src2.", "f",
              aligned=dict.fromkeys(("dst", "src0", "src1", "src2"), 16), classes="dst:g src0:gc src1:gc src2:gc"),
     _binary(0x0F, "mod", "Remainder of an integer division, with the sign of src0.", _NARROW, saturation=Saturation.NONE, pipe=Pipe.EM),
-    _binary(0x10, "mul", "dst = src0 * src1.", _ALU | {"bf"}, operands=f"src0:{_MUL_SOURCES} src1:{_MUL_SOURCES}"),
+    _binary(0x10, "mul", "dst = src0 * src1.", _ALU | {"bf"}, operands=f"src0:{_MUL_SOURCES} src1:{_MUL_SOURCES}", joins=True),
     _binary(0x11, "pow", "src0 to the power of src1.", "f hf bf", pipe=Pipe.EM),
     _unary(0x12, "rndd", "Round down to an integral value.", "f"),
     _unary(0x13, "rndu", "Round up to an integral value.", "f"),
@@ -92,7 +92,7 @@ FORMS = (
          category=_CATEGORY, suffixes=(SAT,), types="ub b hf bf f", operands="dst:ub,b,hf src0:hf,bf,f src1:ub,uw", beyond="src1:hf,f",
          pairs="hf:f ub:hf,bf b:hf,bf", platforms=since("pvc"), modifiers="", rules="no-mask saturates-bytes", classes="dst:g src0:gc src1:gc"),
     _unary(0x1F, "lzd", "Count of leading zero bits.", "ud", modifiers="", saturation=Saturation.NONE),
-    form(0x49, "addc", "ec pr d:dst d:carry s:src0 s:src1", "Unsigned sum and its carry.", category=_CATEGORY, types="ud",
+    form(0x49, "addc", "ec pr d:dst d:carry s:src0 s:src1", "Unsigned sum and its carry.", category=_CATEGORY, types="ud", joins=True,
          modifiers=""),
     form(0x4A, "subb", "ec pr d:dst d:borrow s:src0 s:src1", "Unsigned difference and its borrow.", category=_CATEGORY, types="ud",
          modifiers=""),

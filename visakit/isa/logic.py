@@ -17,7 +17,7 @@ def _logic(opcode: int, name: str, layout: str, summary: str, types: frozenset[s
 
 def _bitwise(opcode: int, name: str, layout: str, summary: str) -> InstructionDesc:
     classes = "dst:gip src0:gicp" + (" src1:gicp" if "src1" in layout else "")
-    return _logic(opcode, name, layout, summary, modifiers="complement", saturation=Saturation.NONE, classes=classes)
+    return _logic(opcode, name, layout, summary, modifiers="complement", saturation=Saturation.NONE, classes=classes, joins=True)
 
 
 def _bits(opcode: int, name: str, layout: str, summary: str, types: frozenset[str] | str = INTEGERS, /, **more: Unpack[Details]) -> InstructionDesc:
@@ -33,7 +33,7 @@ FORMS = (
     _bitwise(0x21, "or", "s:src0 s:src1", "Bitwise or, of integers or of whole predicates."),
     _bitwise(0x22, "xor", "s:src0 s:src1", "Bitwise exclusive or, of integers or of whole predicates."),
     _bitwise(0x23, "not", "s:src0", "Bitwise complement of an integer or a predicate."),
-    _logic(0x24, "shl", "s:src0 s:src1", "Shift left; the count is taken modulo the width.", modifiers="signs"),
+    _logic(0x24, "shl", "s:src0 s:src1", "Shift left; the count is taken modulo the width.", modifiers="signs", joins=True),
     _logic(0x25, "shr", "s:src0 s:src1", "Logical shift right; the count is taken modulo the width.",
            operands=f"dst:{_UNSIGNED} src0:{_UNSIGNED}", beyond=f"dst:{_SIGNED}", modifiers="signs"),
     _logic(0x26, "asr", "s:src0 s:src1", "Arithmetic shift right; the count is taken modulo the width.",

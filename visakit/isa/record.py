@@ -257,6 +257,10 @@ class InstructionDesc:
     """For each type of the destination those of src0, where a conversion has no others."""
     saturation: Saturation = Saturation.ANY
     pipe: Pipe = Pipe.ALU
+    operations: int = 1
+    """Arithmetic operations of a lane, as peaks of devices count them: two of a multiply-add."""
+    joins: bool = False
+    """Whether the finalizer may put two such instructions into one (``mad``, ``add3``, ``bfn``)."""
     aligned: dict[str, int] = field(default_factory=dict)
     """Bytes of which the places of operands are multiples where more than one lane executes."""
     parts: dict[str, int] = field(default_factory=dict)
@@ -437,6 +441,8 @@ class Details(TypedDict, total=False):
     modifiers: str
     saturation: Saturation
     pipe: Pipe
+    operations: int
+    joins: bool
     aligned: dict[str, int]
     parts: dict[str, int]
     limits: dict[str, tuple[int, int]]

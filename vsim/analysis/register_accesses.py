@@ -16,6 +16,7 @@ from visakit.isa.systolic import NAMES, bits_of, group_of, row_bytes
 from visakit.language.operands import (
     ACTIVE_LANES,
     MAXIMUM_LANES,
+    SCALAR,
     Address,
     Execution,
     General,
@@ -108,7 +109,8 @@ class Accesses:
             begin = op.row * self.layout.grf_size + op.col * self.function.variable_type(op.var).size
             yield from self._bytes(op.var, begin, systolic[name], writes, whole, True)
         elif isinstance(op, General):
-            yield from self._general(op, execution.size, writes, whole, crosses)
+            broadcasts = not writes and op.region == SCALAR and execution.size > 1
+            yield from self._general(op, execution.size, writes, whole, crosses or broadcasts)
         elif isinstance(op, Raw) and op.var:
             yield from self._bytes(op.var, op.offset, self._size(i, name, op), writes, whole, crosses)
         elif isinstance(op, Indirect):

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
 CAPTURES = "Captures"
 SHARED_WITH_CTM = ("IMAGE", "--launch", "--out-dir", "--trace")
-NOT_WITH_DEBUG = ("--workers", "--trace", "--profile", "--profile-detail", "--capture", "--json", "--save",
-                  "--list", "--make-launch", "--show", "--out-dir", "--threads", "--max-memory")  # fmt: skip
+NOT_WITH_DEBUG = ("--workers", "--trace", "--profile", "--profile-detail", "--cost", "--capture", "--json",
+                  "--save", "--list", "--make-launch", "--show", "--out-dir", "--threads", "--max-memory")  # fmt: skip
 
 
 def _seconds(value: str | float) -> float:
@@ -280,6 +280,10 @@ def app(
             REPORT,
         ),
     ] = None,
+    cost: Annotated[
+        str | None,
+        platform_option("Occupancy, roofline and a floor in cycles of launches on a device.", REPORT, name="--cost"),
+    ] = None,
     profile_detail: Annotated[
         bool,
         flag(
@@ -372,7 +376,7 @@ def app(
     when_run = checks.said | {
         "--engine": engine != "auto", "--precision": precision != "exact", "--threads": threads,
         "--schedule": schedule, "--allow-register-overrun": register_overrun, "--out-dir": out_dir, "--show": show,
-        "--trace": trace, "--profile": profile, "--profile-detail": profile_detail}  # fmt: skip
+        "--trace": trace, "--profile": profile, "--profile-detail": profile_detail, "--cost": cost}  # fmt: skip
     with_replay = {"--visa": visa, "--rtol": relative, "--atol": absolute}
     if debug:
         others = said | when_run | {"--json": as_json, "--save": save, "--max-memory": max_memory}
@@ -398,12 +402,16 @@ def app(
     from vsim.launch.options import LaunchOptions, schedule_of
 
     _check_workers(
-        workers, allow_register_overrun=register_overrun, precision=precision == "manual", profile=bool(profile)
+        workers,
+        allow_register_overrun=register_overrun,
+        precision=precision == "manual",
+        profile=bool(profile),
+        cost=bool(cost),
     )
     options = LaunchOptions(engine=engine, threads=threads, max_seconds=max_seconds, profile=as_json)
     options |= LaunchOptions(schedule=schedule_of(schedule)) | driver.wanted_checks(checks, workers)
     results = driver.wanted_results(out_dir, save, show, as_json, capture and (capture, loaded, build_options))
-    results = results._replace(profiler=driver.wanted_profiler(profile, profile_detail, engine))
+    results = driver.with_counts(results, profile, profile_detail, engine, cost)
     session = driver.open_session(loaded, results, workers, allow_paths, options, max_memory)
     chosen = session.program.image
     chosen.register_overrun, chosen.approximate = register_overrun, precision == "manual"

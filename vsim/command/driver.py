@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from visakit.diagnostics import UsageError
+from visakit.language.platforms import find
 from visakit.usage import check_platform
 from vsim.command.session import LaunchSession, Results
 from vsim.command.trace_file import TraceOptions, with_trace
@@ -19,6 +20,7 @@ from vsim.sources.zebins import is_compiled
 
 if TYPE_CHECKING:
     from vsim.checks.selection import CheckOptions
+    from vsim.cost.costs import Costs
     from vsim.observe.selection import Selection
     from vsim.profile.profiler import Profiler
     from vsim.sources.capture_writer import CaptureWriter
@@ -110,26 +112,46 @@ def wanted_results(
     return found
 
 
-def wanted_profiler(files: Sequence[str] | None, detail: bool, engine: str) -> Profiler | None:
+def with_counts(results: Results, files: Sequence[str] | None, detail: bool, engine: str, cost: str | None) -> Results:
+    """The results with what counts in launches; arguments and errors are those of the functions below."""
+    return results._replace(profiler=wanted_profiler(files, detail, engine, cost), costs=wanted_costs(cost))
+
+
+def wanted_profiler(files: Sequence[str] | None, detail: bool, engine: str, cost: str | None = None) -> Profiler | None:
     """What counts in launches; None for nothing.
 
     Args:
         detail: whether accesses, barriers and calls are watched, too.
+        cost: the platform whose costs are computed of the counts.
 
     Raises:
         UsageError: a file of unknown format, or options that exclude each other.
     """
-    if detail and not files:
-        raise UsageError("--profile-detail goes with --profile FILE")
+    if detail and not files and not cost:
+        raise UsageError("--profile-detail goes with --profile FILE or --cost PLATFORM")
     if detail and engine == "llvm":
         raise UsageError("--profile-detail needs the reference engine; leave --engine llvm out")
-    if not files:
+    if not files and not cost:
         return None
     from vsim.profile.profiler import TRACE, Profiler
 
-    if not detail and (trace := next((file for file in files if file.endswith(TRACE)), "")):
+    if not detail and (trace := next((file for file in files or () if file.endswith(TRACE)), "")):
         raise UsageError(f"'{trace}' needs --profile-detail: a timeline needs the order of instructions")
-    return Profiler(files, detail)
+    return Profiler(files or (), detail)
+
+
+def wanted_costs(name: str | None) -> Costs | None:
+    """What collects the costs of launches on a platform; None for nothing.
+
+    Raises:
+        CostError: Q001, the table has no constants of the platform.
+    """
+    platform = find(name) if name else None
+    if platform is None:
+        return None
+    from vsim.cost.costs import Costs
+
+    return Costs(platform)
 
 
 def _capture_writer(folder: str, loaded: Loaded, options: str) -> CaptureWriter:

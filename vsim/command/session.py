@@ -24,6 +24,7 @@ from vsim.result import LaunchResult
 if TYPE_CHECKING:
     from vsim.cluster.cluster import Cluster
     from vsim.command.shown import ShownPart
+    from vsim.cost.costs import Costs, KernelCosts
     from vsim.profile.profiler import Profiler
     from vsim.sources.capture_writer import CaptureWriter
 
@@ -38,6 +39,7 @@ class Results(NamedTuple):
         as_json: whether the report is JSON.
         capture: what captures each launch; None for nothing.
         profiler: what counts in each launch; None for nothing.
+        costs: what collects the costs of launches, which takes a profiler; None for nothing.
     """
 
     out_dir: str | None = None
@@ -46,6 +48,7 @@ class Results(NamedTuple):
     as_json: bool = False
     capture: CaptureWriter | None = None
     profiler: Profiler | None = None
+    costs: Costs | None = None
 
 
 class LaunchSession:
@@ -196,6 +199,8 @@ class LaunchSession:
         watching = profiler.watching()
         result = self.program.run(launch, **(self.options | LaunchOptions(observers=watching.observers)))
         profiler.ended(watching, result)
+        if self.results.costs is not None:
+            self.results.costs.ended(result)
         return result
 
     def _finish(self, launch: Launch, result: LaunchResult, where: str, index: int, seconds: float) -> None:
@@ -295,17 +300,31 @@ class LaunchSession:
         """Whether a result was not as expected, or a check found something."""
         return has_failed(self.rows) or bool(self.found)
 
+    def _costs(self) -> list[KernelCosts]:
+        """The costs of the kernels that were launched; none if nobody asks for them."""
+        profiler, costs = self.results.profiler, self.results.costs
+        return [costs.of(profile) for profile in profiler.profiles] if profiler and costs else []
+
     def report(self) -> None:
         """Write the report, and profiles; what checks found follows on standard error."""
         image = self.program.image
-        head = {"image": image.file, "platform": image.platform, "engine": self.options["engine"]}
-        self.output.write((report_json(head, self.rows) if self.results.as_json else report_text(self.rows)) + "\n")
+        head: dict[str, object] = {"image": image.file, "platform": image.platform, "engine": self.options["engine"]}
+        costs, as_json = self._costs(), self.results.as_json
+        if costs and as_json:
+            from vsim.cost.cost_report import cost_row
+
+            head["costs"] = [cost_row(one) for one in costs]
+        self.output.write((report_json(head, self.rows) if as_json else report_text(self.rows)) + "\n")
         if self.results.profiler is not None:
             for path in self.results.profiler.reports:
                 check_overwriting(path, self.read)
             self.results.profiler.write()
-            if not self.results.as_json:
+            if not as_json and self.results.profiler.reports:
                 self.output.write(self.results.profiler.summary())
+        if costs and not as_json:
+            from vsim.cost.cost_report import cost_text
+
+            self.output.write(cost_text(costs))
         self.output.flush()
         check = self.options.get("check")
         known = getattr(check, "suppressions", None)

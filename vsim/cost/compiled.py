@@ -66,10 +66,10 @@ def beside(path: str) -> CompilerNumbers | None:
     found = CompilerNumbers()
     head = _text(stem + ".asm")[:_HEAD]
     if registers := _REGISTERS.search(head):
-        spilled, platform = _SPILLED.search(head), _PLATFORM.search(head)
+        size, platform = _SPILLED.search(head), _PLATFORM.search(head)
         found = found._replace(
             registers=int(registers[1]),
-            spill_bytes=int(spilled[1]) if spilled else 0,
+            spill_bytes=int(size[1]) if size else 0,
             platform=platform[1] if platform else "",
         )
     try:
@@ -77,9 +77,10 @@ def beside(path: str) -> CompilerNumbers | None:
     except (ValueError, RecursionError):
         statistics = None
     for row in statistics if isinstance(statistics, list) else []:
+        spilled = _number(row, "GRFSpillSize")
         found = found._replace(
             registers=_number(row, "numGRFTotal") or found.registers,
-            spill_bytes=_number(row, "GRFSpillSize"),
+            spill_bytes=found.spill_bytes if spilled is None else spilled,
             pressure=_number(row, "maxGRFPressurePreRA"),
         )
         break

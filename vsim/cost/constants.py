@@ -12,6 +12,8 @@ from visakit.diagnostics import CostError, Diagnostic, did_you_mean
 from visakit.language.platforms import PLATFORMS, Platform
 
 MARKS = ("published", "derived", "assumed", "unknown")
+COMPILER = "compiler"
+"""Stands in the place of a platform for what Intel's scheduler assumes of all of them."""
 _TABLE = Path(__file__).with_name("constants.toml")
 _THREADS = re.compile(r"threads an EU at (\d+) registers$")
 
@@ -58,6 +60,17 @@ def constant(platform: Platform, name: str) -> Constant:
     return known[name]
 
 
+def assumed_by_compiler(name: str) -> int:
+    """A number that Intel's scheduler assumes, in cycles.
+
+    Raises:
+        KeyError: the table does not have it.
+    """
+    value = table()[COMPILER][name].value
+    assert value is not None
+    return int(value)
+
+
 def of_platform(platform: Platform) -> dict[str, Constant]:
     """The constants of a platform by name.
 
@@ -66,7 +79,7 @@ def of_platform(platform: Platform) -> dict[str, Constant]:
     """
     known = table().get(platform.name)
     if known is None:
-        near = sorted(table(), key=lambda name: abs(PLATFORMS[name].order - platform.order))[:2]
+        near = sorted(table().keys() - {COMPILER}, key=lambda name: abs(PLATFORMS[name].order - platform.order))[:2]
         message = f"the cost of '{platform.name}' is unknown: nothing is published of its registers and units"
         raise CostError(Diagnostic("Q001", message, hint=f"the nearest that are known are {' and '.join(near)}"))
     return known

@@ -152,7 +152,8 @@ def _in_zebin(data: bytes, path: str, platform: str | None) -> list[Subject]:
     from visakit.objects.image import parse_ze_info
     from visakit.objects.zebin import find_zebin, read_zebin, text_name
 
-    found = find_zebin(data, path, platform)
+    wanted = find(platform) if platform else None
+    found = find_zebin(data, path, wanted.name if wanted else None)
     zebin = read_zebin(*(found or (data, path)))
     tree = parse_ze_info(zebin.ze_info, zebin.name)
     rows: list[Subject] = []

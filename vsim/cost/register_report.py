@@ -241,7 +241,9 @@ def _spills(use: KernelRegisters) -> Iterator[str]:
         yield "spills: none predicted"
         return
     names = ", ".join(spilled.names[:_SHOWN]) + (", ..." if len(spilled.names) > _SHOWN else "")
-    yield f"spills: {spilled.bytes:,} bytes predicted, {spilled.dwords(lanes)} dwords a lane: {names}"
+    dwords = spilled.dwords(lanes)
+    count = f"{dwords} dword{'' if dwords == 1 else 's'} a lane"
+    yield f"spills: {spilled.bytes:,} bytes predicted, {count}: {names}"
 
 
 def _compiler(use: KernelRegisters) -> Iterator[str]:
