@@ -17,6 +17,10 @@ from vsim.memory.memory import Buffer
 
 LEAST_INSTRUCTIONS = 400
 """Kernels with fewer are compiled soon enough."""
+SHORT_THREADS, SHORT_INSTRUCTIONS = 256, 2000
+"""Hardware threads and instructions, each of which runs once at most, that the reference engine runs within some 40 ms:
+sooner than native code is made.
+"""
 MAXIMUM_BYTES = 256 << 20
 """Memory beyond which putting it back costs more than it may gain."""
 THREADS_AT_ONCE = 256
@@ -47,6 +51,26 @@ def _writable(dispatch: Dispatch) -> list[Bytes]:
     places = [b.data for b in buffers if b.writable] + [i.bytes for i in images]
     found = {(int(p.__array_interface__["data"][0]), p.nbytes): p for p in places if p.flags.writeable}
     return list(found.values())
+
+
+def is_short(dispatch: Dispatch) -> bool:
+    """Whether the reference engine runs a launch sooner than its native code is made, whatever the data are."""
+    summary = dispatch.signature.summary
+    threads = dispatch.group_count * dispatch.threads_of(dispatch.group(0))
+    if summary.repeats or threads > SHORT_THREADS or summary.instructions > SHORT_INSTRUCTIONS:
+        return False
+    return not dispatch.image.module.functions and not must_wait(dispatch)
+
+
+def must_wait(dispatch: Dispatch) -> bool:
+    """Whether a launch cannot begin anew: its order counts, or somebody watches it."""
+    return bool(dispatch.needs_order or dispatch.schedule or dispatch.is_observed)
+
+
+def snapshot_of(dispatch: Dispatch) -> Snapshot | None:
+    """The memory that a launch may write; None if it is too much."""
+    places = _writable(dispatch)
+    return None if sum(p.nbytes for p in places) > MAXIMUM_BYTES else Snapshot(places)
 
 
 def overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[], bool]) -> bool:
