@@ -13,13 +13,15 @@
 #              mutated inputs of every kind (tests/fuzz), FUZZ_SECONDS together, from seed FUZZ_FIRST on, FUZZ_JOBS at a time
 # make pairs   programs with one defect each and their mended twins, under the checks, in all widths and orders on both engines
 # make constraints  writes the newest versions of what .venv has into constraints.txt; then make test
+# make prove   proves for all inputs that instructions on integers do what the model of the tests says (tests/prove), in
+#              PROVE_SECONDS, on PROVE_JOBS processors
 # make guard   all tests with native code that also checks each access by its address (docs/safety.md)
 PYTHON ?= python3
 VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
-.PHONY: demo test bless dist test-wheel wheel bench compile-time fuzz pairs guard docs pictures site man opencl-numbers levelzero-numbers format constraints clean
+.PHONY: demo test bless dist test-wheel wheel bench compile-time fuzz pairs prove guard docs pictures site man opencl-numbers levelzero-numbers dap-messages format constraints clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
@@ -93,6 +95,12 @@ pairs: $(STAMP)
 	FUZZ_EXAMPLES=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/checks/test_check_orders.py tests/checks/test_undefined.py tests/checks/test_call_checks.py \
 	  tests/checks/test_race_programs.py tests/checks/test_item_races.py tests/checks/test_order_programs.py tests/checks/test_check_programs.py tests/checks/test_divergence.py tests/checks/test_argument_accesses.py
 
+PROVE_SECONDS ?= 1500
+PROVE_JOBS ?= 2
+
+prove: $(STAMP)
+	$(BIN)/python tests/prove --seconds $(PROVE_SECONDS) --jobs $(PROVE_JOBS) --json prove.json
+
 guard: $(STAMP)
 	VISAKIT_GUARD=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
@@ -126,6 +134,9 @@ opencl-numbers: $(STAMP)
 
 levelzero-numbers: $(STAMP)
 	$(BIN)/python docs/generate_levelzero_numbers.py $(ZE_HEADERS)
+
+dap-messages: $(STAMP)
+	$(BIN)/python docs/generate_dap_messages.py $(DAP_SCHEMA)
 
 format: $(STAMP)
 	$(BIN)/ruff format .

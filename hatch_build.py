@@ -24,6 +24,8 @@ class GrammarTables(BuildHookInterface):  # type: ignore[misc] # hatchling is in
         from visakit.cache import read
         from visakit.text.tables import CACHE
 
+        for file in [*ROOT.glob("grammar/*.tables"), *ROOT.glob("grammar/*.derivations")]:
+            file.unlink()  # Tables that are there would not be made.
         with tempfile.TemporaryDirectory() as folder:
             os.environ["VISAKIT_CACHE"] = folder
             make_tables()

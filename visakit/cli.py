@@ -32,6 +32,8 @@ from visakit.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageE
 from visakit.file_kinds import HEAD_BYTES, kind_of
 from visakit.files import make_directory, open_regular, read_text
 from visakit.language.platforms import PLATFORMS, find
+from visakit.prove_cli import prove_app
+from visakit.registers_cli import registers_app
 from visakit.runtime.settings import (
     CHECK_LIMIT_SETTING,
     CHECK_SETTING,
@@ -304,6 +306,8 @@ APPS = {
     "exec": exec_app,
     "debug": debug_app,
     "dap": dap_app,
+    "registers": registers_app,
+    "prove": prove_app,
     "opencl": opencl_app,
     "levelzero": levelzero_app,
     "doctor": doctor_app,
@@ -312,6 +316,8 @@ SUMMARIES = {
     "exec": "run a program of OpenCL or Level Zero on the simulated device",
     "debug": "debug launches, forward and backwards",
     "dap": "debug for an editor: the Debug Adapter Protocol",
+    "registers": "show registers, threads and predicted spills of kernels",
+    "prove": "prove properties of kernels for all launches, or refute them",
     "opencl": "write the OpenCL driver into a folder",
     "levelzero": "write the Level Zero driver into a folder",
     "doctor": "say what is there for it, and what to install",

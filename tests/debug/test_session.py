@@ -192,3 +192,45 @@ def test_an_interrupt_ends_the_way_to_a_time():
     session.execution.interrupt = True
     assert session.go_to(9).reason == "interrupt"
     assert session.go_to(9).position.time == 9
+
+
+@pytest.mark.parametrize("kind, said", [("watchpoint", "N[1]: 1 -> 101"), ("rwatch", "N[1] is read: 1")])
+def test_a_watchpoint_sees_the_instruction_at_which_it_was_set(kind, said):
+    session, _ = begun()
+    session.add_breakpoint("more")
+    session.resume()
+    watch = session.add_watchpoint("N[1]", kind)
+    stop = session.resume()
+    assert (stop.numbers, session.execution.time) == ((watch.number,), 6) and said in stop.lines[0]
+
+
+def test_reverse_continue_finds_all_hits_and_runs_no_stretch_without_any():
+    session, y = begun(groups=2, rounds=900)
+    session.add_breakpoint("more", "I % 150 == 149")
+    hits = []
+    while (stop := session.resume()).reason != "end":
+        hits.append(stop.position)
+    assert len(hits) == 12
+    back = []
+    while (stop := session.reverse_continue()).reason != "begin":
+        back.append(stop.position)
+    assert back == hits[::-1] and not y.any()
+    session.resume()
+    session.delete(1)
+    session.add_watchpoint("Y[3]")
+    session.resume()
+    found = session.stop
+    assert found.reason == "watchpoint"
+    session.go_to(3000, 1)
+    runs = []
+    run = session.execution.run
+    session.execution.run = lambda limit=None: runs.append(limit) or run(limit)
+    assert session.reverse_continue().position == (0, found.position.time - 1) and len(runs) <= 2
+
+
+def test_detach_ends_the_launch():
+    session, y = begun(groups=3)
+    session.add_breakpoint("more")
+    session.resume()
+    assert session.detach().reason == "end" and session.execution.has_ended
+    assert y.tolist() == [n + 300 for n in range(24)] and session.detach() is None

@@ -169,7 +169,7 @@ def test_the_next_launch_of_a_command_waits_for_its_code(program, apart, monkeyp
     assert count(program) == "numpy"
     apart.touch()
     monkeypatch.setattr(pipeline, "translate", None)
-    monkeypatch.setattr(tiers, "LEAST_INSTRUCTIONS", 10**6)
+    monkeypatch.setattr(kernels, "GRACE_SECONDS", 60)
     assert count(program) == "llvm" and not program.engines.native.kernels.unfinished
 
 

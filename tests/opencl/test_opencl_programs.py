@@ -302,6 +302,17 @@ def test_doctor_names_all():
     assert all(row.found or row.advice for row in rows)
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_doctor_finds_the_runtime_of_sycl(named, monkeypatch, tmp_path):
+    (tmp_path / "lib").mkdir()
+    library = tmp_path / "lib" / "libsycl.so.9"
+    library.touch()
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(library.parent) if named else "")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    (found,) = (row.found for row in doctor.findings() if row.what == "SYCL runtime")
+    assert found == str(library) + ("" if named else f" (for programs in C++: LD_LIBRARY_PATH={library.parent})")
+
+
 def test_the_library_is_another_one_for_another_table(monkeypatch, tmp_path):
     monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path))
     made = []

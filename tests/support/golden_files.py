@@ -34,6 +34,7 @@ MEND = re.compile(r"^# MENDED (\S+ line \d+|command): ?(.*)$", re.MULTILINE)
 VOLATILE = (
     (re.compile(r"(?:compiled \d+\.\d ms, )?ran \d+\.\d ms\b"), "ran 0.0 ms"),  # or it was compiled before
     (re.compile(r"\d+\.\d ms\b"), "0.0 ms"),
+    (re.compile(r"\(\d+\.\d s\)"), "(0.0 s)"),
     (re.compile(r'seconds": [\d.e-]+'), 'seconds": 0.0'),
     (re.compile(rf"\b{re.escape(visakit.__version__)}\b"), "VERSION"),
 )

@@ -42,7 +42,7 @@ def wrap(x, t):
     """The low bits of an integer as a type."""
     bits, signed = INTEGERS[t]
     x &= (1 << bits) - 1
-    return x - (1 << bits) if signed and x >> (bits - 1) else x
+    return x - ((x & 1 << bits - 1) << 1) if signed else x
 
 
 def clamp(x, t):
@@ -357,7 +357,7 @@ LANEWISE = {
     "max": lambda t, x, y: _extreme(t, x, y, max),
     "bfe": lambda t, width, offset, x: _bfe(width, offset, x, INTEGERS[t][1]),
     "bfi": lambda t, width, offset, x, base: _bfi(width, offset, x, base),
-    "bfrev": lambda t, x: int(f"{bits_of(x, 32):032b}"[::-1], 2),
+    "bfrev": lambda t, x: sum((x >> k & 1) << (31 - k) for k in range(32)),
     "fbl": lambda t, x: (1 << 32) - 1 if not x else (x & -x).bit_length() - 1,
     "fbh": lambda t, x: (lambda v: (1 << 32) - 1 if not v else _leading(v, 32))(~x if INTEGERS[t][1] and x < 0 else x),
 }

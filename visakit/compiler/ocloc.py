@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from visakit import object_cache
-from visakit.compiler import vector
+from visakit.compiler import allocation, vector
 from visakit.compiler.devices import DRIVER_SETTING, compiler_driver, known_devices, preferred_device
 from visakit.compiler.includes import FOLDER, Place, Unknown, folders_of, texts_behind
 from visakit.compiler.process import SERVICE, identity, run_once, variables
@@ -84,6 +84,8 @@ def compile_source(
     device = _DEVICES.get(device, device)
     language = source_language(path, data) or "cl"
     options = _with_source_name(options, path, language)
+    if language == "cl" and vector.OPTION not in options.split():
+        options = allocation.options(options)
     name = ""
     behind = dependencies(data, options, [os.path.dirname(os.path.abspath(path))]) if language == "cl" else []
     if behind is not None:
@@ -173,7 +175,7 @@ def _run(driver: str, path: str, data: bytes, device: str, options: str, max_sec
             if errors:
                 raise FormatError(errors)
             raise _no_program(path, words[2], device, output, code)
-        zebin = program.read_bytes()
+        zebin = allocation.with_allocations(program.read_bytes(), folder)
         return Compiled(
             vector.with_its_texts(zebin, folder) if is_vector else zebin,
             [d for d in items if d.severity == "warning"],

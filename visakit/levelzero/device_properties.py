@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Mapping
 
 from visakit.language.platforms import PLATFORMS
 from visakit.levelzero import ze
 from visakit.levelzero.parameters import fill
-from visakit.levelzero.structures import ze_device_ip_version_ext_t, ze_eu_count_ext_t
+from visakit.levelzero.structures import (
+    ze_device_ip_version_ext_t,
+    ze_device_usablemem_size_ext_properties_t,
+    ze_eu_count_ext_t,
+    ze_float_atomic_ext_properties_t,
+    ze_scheduling_hint_exp_properties_t,
+)
 from visakit.runtime.device import IMAGE_BUFFER, IMAGE_LAYERS, IMAGE_SIDE, VOLUME_SIDE, Device
 from visakit.runtime.models import DP4A
 from vsim.command.driver import machine_memory
@@ -20,6 +27,11 @@ _MOST = 0xFFFF_FFFF
 _FIRST_COPY_ENGINE, _FILLS_BYTES = (12, 55), (12, 60)
 """Releases of the graphics core: the first one whose engine for copies Intel's driver gives to programs, and the first
 one whose engine fills memory with a byte only, not with 16."""
+HINTS = (
+    ze.ZE_SCHEDULING_HINT_EXP_FLAG_OLDEST_FIRST | ze.ZE_SCHEDULING_HINT_EXP_FLAG_ROUND_ROBIN
+    | ze.ZE_SCHEDULING_HINT_EXP_FLAG_STALL_BASED_ROUND_ROBIN
+)  # fmt: skip
+"""Orders of threads that a program may wish for."""
 _ALL_SIZES = 0xFFFF_FFFF_FFFF_FFFF
 
 
@@ -56,6 +68,27 @@ def extended_properties(device: Device, stype: int, address: int) -> None:
         fill(ze_device_ip_version_ext_t.at(address), {"ipVersion": hardware.ip_number})
     elif stype == ze.ZE_STRUCTURE_TYPE_EU_COUNT_EXT:
         fill(ze_eu_count_ext_t.at(address), {"numTotalEUs": hardware.all_units})
+    elif stype == ze.ZE_STRUCTURE_TYPE_DEVICE_USABLEMEM_SIZE_EXT_PROPERTIES:
+        fill(ze_device_usablemem_size_ext_properties_t.at(address), {"currUsableMemSize": free_memory()})
+    elif stype == ze.ZE_STRUCTURE_TYPE_SCHEDULING_HINT_EXP_PROPERTIES:
+        fill(ze_scheduling_hint_exp_properties_t.at(address), {"schedulingHintFlags": HINTS})
+    elif stype == ze.ZE_STRUCTURE_TYPE_FLOAT_ATOMIC_EXT_PROPERTIES:
+        fill(ze_float_atomic_ext_properties_t.at(address), _float_atomics(device))
+
+
+def _float_atomics(device: Device) -> Values:
+    """Atomic operations on floats: of halves the compiler has no sum."""
+    no_sum = (
+        ze.ZE_DEVICE_FP_ATOMIC_EXT_FLAG_GLOBAL_LOAD_STORE | ze.ZE_DEVICE_FP_ATOMIC_EXT_FLAG_GLOBAL_MIN_MAX
+        | ze.ZE_DEVICE_FP_ATOMIC_EXT_FLAG_LOCAL_LOAD_STORE | ze.ZE_DEVICE_FP_ATOMIC_EXT_FLAG_LOCAL_MIN_MAX
+    )  # fmt: skip
+    every = no_sum | ze.ZE_DEVICE_FP_ATOMIC_EXT_FLAG_GLOBAL_ADD | ze.ZE_DEVICE_FP_ATOMIC_EXT_FLAG_LOCAL_ADD
+    return {"fp16Flags": no_sum, "fp32Flags": every, "fp64Flags": every if device.model.has_double else 0}
+
+
+def free_memory() -> int:
+    """Bytes of memory of this machine that nothing uses."""
+    return min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"), machine_memory())
 
 
 def compute_properties(device: Device) -> Values:

@@ -19,7 +19,7 @@ from visakit.language.program import Function
 from vsim.checks.selection import Wanted
 from vsim.checks.undefined_memory import PRIVATE_MEMORY
 from vsim.debug.footprints import EDIT, Executed, Recorder, Use
-from vsim.debug.memory_log import OldPages
+from vsim.debug.memory_log import OldPages, host_address
 from vsim.debug.watcher import Halt, Nobody, Watcher
 from vsim.engines.numpy.engine import GroupBatch, GroupPayloads, SavedBatch
 from vsim.engines.numpy.machine import BatchExecution
@@ -95,12 +95,21 @@ class _Monitor(Observer):
 class Checkpoint:
     """A position to which the launch can go back: the batch there (None before its groups begin), and the pages that
     were written from there to the next checkpoint.
+
+    Attributes:
+        executed: instructions from there to the next checkpoint, by the identity of their function and their number;
+            None if nobody has looked.
     """
 
     position: LanePosition
     batch: GroupBatch | None = None
     saved: SavedBatch | None = None
     pages: OldPages = field(default_factory=OldPages)
+    executed: set[tuple[int, int]] | None = field(default_factory=set)
+
+
+def _both(a: set[tuple[int, int]] | None, b: set[tuple[int, int]] | None) -> set[tuple[int, int]] | None:
+    return None if a is None or b is None else a | b
 
 
 Edit = Callable[[], Iterable[Use]]
@@ -266,6 +275,7 @@ class SteppedLaunch:
     def _run_natively(self, end: int) -> None:
         """Run the parts before one without looking; a fault in them is found again on the reference engine."""
         checkpoint = self.checkpoints[-1]
+        checkpoint.executed = None
         checkpoint.pages.keep_all(self._memory())
         begin = self.part
         first, behind = self.parts[begin][0], self.parts[end - 1][-1] + 1
@@ -303,6 +313,7 @@ class SteppedLaunch:
         """Run parts one by one until one faults, which then is the current one; it runs under the watcher next."""
         while self.part < end:
             pages = self.checkpoints[-1].pages
+            self.checkpoints[-1].executed = None
             pages.keep_all(self._memory())
             number = self.parts[self.part][0]
             try:
@@ -312,6 +323,11 @@ class SteppedLaunch:
                 return
             self.part += 1
             self._mark()
+
+    def shares(self, data: Bytes) -> bool:
+        """Whether an array is memory that groups share, and no memory of a batch."""
+        start = host_address(data)
+        return any(host_address(own) <= start < host_address(own) + own.size for own in self._memory() if own.size)
 
     def _memory(self) -> list[Bytes]:
         """All memory that groups share."""
@@ -382,8 +398,13 @@ class SteppedLaunch:
         if self.interrupt:
             self.interrupt = False
             raise KeyboardInterrupt
+        executed = self.checkpoints[-1].executed
+        if executed is not None:
+            executed.add((id(event.function), event.number))
         if self.time != self.first_time:
             self.watcher.before(event)
+        else:
+            self.watcher.goes_on(event)
         assert self.batch is not None
         self.recorder.begin(event, self.time, self.batch.execution.running)
 
@@ -428,6 +449,7 @@ class SteppedLaunch:
         for n, checkpoint in enumerate(self.checkpoints):
             if n % 2 and n < len(self.checkpoints) // 2:
                 kept[-1].pages.absorb(checkpoint.pages)
+                kept[-1].executed = _both(kept[-1].executed, checkpoint.executed)
             else:
                 kept.append(checkpoint)
         self.checkpoints = kept
@@ -435,6 +457,15 @@ class SteppedLaunch:
     def checkpoint_before(self, position: LanePosition) -> Checkpoint:
         """The last checkpoint at a position or before it."""
         return next(c for c in reversed(self.checkpoints) if c.position <= position)
+
+    def end_of_last(self, end: LanePosition, wanted: Callable[[Checkpoint], bool]) -> LanePosition:
+        """Where the last stretch between checkpoints ends, before a position or with it, that is wanted; the beginning
+        of the launch if none is.
+        """
+        for n in range(len(self.checkpoints) - 1, -1, -1):
+            if self.checkpoints[n].position < end and wanted(self.checkpoints[n]):
+                return min([end, *(c.position for c in self.checkpoints[n + 1 : n + 2])])
+        return START
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go back to a checkpoint; those behind it are forgotten."""

@@ -130,9 +130,18 @@ class Dispatch(BoundLaunch):
         return bool(listeners(self.observers, Observer.ran))
 
     @property
-    def observed(self) -> tuple[frozenset[str], bool]:
-        """What compiled code must have for observers: checks, counters."""
-        return self.checks, self.tells_runs
+    def tells_lanes(self) -> bool:
+        """Whether observers want to know in how many lanes instructions took effect, and which way branches went."""
+        if not self.observers:
+            return False
+        from vsim.observe.observer import Observer, listeners
+
+        return bool(listeners(self.observers, Observer.took_effect) or listeners(self.observers, Observer.branched))
+
+    @property
+    def observed(self) -> tuple[frozenset[str], bool, bool]:
+        """What compiled code must have for observers: checks, counters of blocks, of lanes and branches."""
+        return self.checks, self.tells_runs, self.tells_lanes
 
     @property
     def is_watched(self) -> bool:

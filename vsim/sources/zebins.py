@@ -31,13 +31,22 @@ def is_compiled(data: bytes) -> bool:
 
 
 class _Texts:
-    """The vISA texts of a zebin, by the names that the linker gives them; read when a message cites one."""
+    """The vISA texts of a zebin, by the names that the linker gives them, and the zebin itself; read when a message
+    cites one, or when a launch is debugged.
+    """
 
     def __init__(self, data: bytes, name: str, platform: str | None) -> None:
         self.data, self.name, self.platform = data, name, platform
 
     def __call__(self) -> dict[str, str]:
         return self._found
+
+    def zebin(self) -> bytes:
+        """The program for the platform."""
+        from visakit.objects.zebin import find_zebin
+
+        found = find_zebin(self.data, self.name, self.platform)
+        return found[0] if found else b""
 
     @cached_property
     def _found(self) -> dict[str, str]:
@@ -74,7 +83,8 @@ def read_program(
     else:
         image = read_image(kept, _KEPT, known)
     _rename(image, _KEPT, name)
-    image.file, image.compiled, image.texts = name, True, _Texts(data, name, platform)
+    texts = _Texts(data, name, platform)
+    image.file, image.compiled, image.texts, image.zebin = name, True, texts, texts.zebin
     return image
 
 

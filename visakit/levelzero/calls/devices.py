@@ -33,6 +33,7 @@ from visakit.levelzero.structures import (
     ze_device_p2p_properties_t,
     ze_device_properties_t,
     ze_device_vector_width_properties_ext_t,
+    ze_image_properties_t,
     ze_pci_ext_properties_t,
 )
 from visakit.runtime import host
@@ -113,7 +114,8 @@ def zeDeviceGetCacheProperties(device: int, count: int, properties: int) -> None
 @entry
 def zeDeviceGetImageProperties(device: int, properties: int) -> None:
     own = find(Device, device)
-    _answer(own, structure(ze_device_image_properties_t, properties), image_properties(own))
+    confused = ze_image_properties_t.number  # Intel's tests give it, and its driver takes it.
+    _answer(own, structure(ze_device_image_properties_t, properties, confused), image_properties(own))
 
 
 @entry

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 
 import visakit
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
-from visakit.levelzero.device_properties import device_properties, uuid
+from visakit.levelzero.device_properties import device_properties, free_memory, uuid
 from visakit.levelzero.parameters import extensions, fill, find, give_handles, need, structure
 from visakit.levelzero.structures import (
     zes_device_properties_t,
@@ -38,11 +37,6 @@ class MemoryModule(ApiObject):
 @cache
 def _memory(device: Device) -> MemoryModule:
     return MemoryModule(device)
-
-
-def _free_memory() -> int:
-    """Bytes of memory of this machine that nothing uses."""
-    return min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"), machine_memory())
 
 
 @entry
@@ -104,7 +98,7 @@ def zesMemoryGetProperties(memory: int, properties: int) -> None:
 def zesMemoryGetState(memory: int, state: int) -> None:
     find(MemoryModule, memory)
     target = structure(zes_mem_state_t, state)
-    fill(target, {"health": ze.ZES_MEM_HEALTH_OK, "free": _free_memory(), "size": machine_memory()})
+    fill(target, {"health": ze.ZES_MEM_HEALTH_OK, "free": free_memory(), "size": machine_memory()})
 
 
 @entry

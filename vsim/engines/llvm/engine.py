@@ -176,7 +176,7 @@ class Engine:
 
         If it did not, memory is as it was.
         """
-        from vsim.engines.tiers import snapshot_of
+        from vsim.engines.restart import snapshot_of
 
         look = improvement.launch(dispatch)
         if dispatch.image.runs_once:  # The program may write memory meanwhile, so the launch never begins anew.

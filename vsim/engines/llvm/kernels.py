@@ -19,7 +19,7 @@ from vsim.engines.llvm.target import is_guarded
 from vsim.engines.llvm.variant import Variant
 from vsim.launch.dispatch import LIMIT_HINT, Dispatch
 
-if TYPE_CHECKING:  # Code that is kept needs neither.
+if TYPE_CHECKING:  # Kept code needs neither.
     from vsim.engines.llvm.host.apart import ForkedCompilation
     from vsim.engines.llvm.improvement import Compilation, Improvement
 
@@ -27,6 +27,8 @@ GRACE_SECONDS = 0.5
 """What compiling may take before something else is tried meanwhile."""
 LEAST_SECONDS = 10.0
 """What compiling may take in any case: a limit of a tenth of a second is meant for the launch."""
+LEAST_INSTRUCTIONS = 400
+"""Kernels with fewer are compiled soon enough for no other engine to run meanwhile."""
 
 Meanwhile = Callable[[Callable[[], bool]], bool]
 """What to do while a kernel is compiled: it is told how to see that this is over, and says if nothing is left to do."""
@@ -131,7 +133,7 @@ class KernelCache:
         if stored is not None:
             summaries.keep(image, dispatch.signature, self.module)
             return self._loaded(stored)
-        from vsim.engines.tiers import LEAST_INSTRUCTIONS, must_wait
+        from vsim.engines.restart import must_wait
 
         def improve(later: Dispatch) -> bytes:
             return self._made(later, variant, keys)

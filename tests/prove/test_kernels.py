@@ -1,0 +1,119 @@
+"""Properties of small kernels: proved with the right assumptions, refuted by a launch without them."""
+
+import numpy as np
+import pytest
+from support.programs import build_text
+
+pytest.importorskip("z3", reason="proofs need z3-solver")
+
+from vsim.program import Program
+from vsim.prove.assumptions import Assumption
+from vsim.prove.prover import prove
+from vsim.prove.subject import Subject
+from vsim.prove.verdict import Outcome
+
+HEAD = """.version 4.1
+.kernel "k"
+.decl X v_type=G type=uq num_elts=1 align=qword
+.decl N v_type=G type=d num_elts=1 align=dword
+.decl LANE v_type=G type=uw num_elts=16 align=GRF
+.decl ITEM v_type=G type=d num_elts=16 align=GRF
+.decl I v_type=G type=d num_elts=1 align=GRF
+.decl J v_type=G type=d num_elts=16 align=GRF
+.decl FAR v_type=G type=q num_elts=16 align=GRF
+.decl AT v_type=G type=uq num_elts=16 align=GRF
+.decl V v_type=G type=ud num_elts=16 align=GRF
+.decl P1 v_type=P num_elts=16
+.decl P2 v_type=P num_elts=16
+.input X offset=64 size=8
+.input N offset=72 size=4
+.kernel_attr SimdSize=16
+mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:uv
+add (M1_NM, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
+mad (M1, 16) ITEM(0,0)<1> %group_id_x(0,0)<0;1,0> 16:ud LANE(0,0)<1;1,0>
+"""
+STORE = """mov (M1, 16) FAR(0,0)<1> {index}
+shl (M1, 16) FAR(0,0)<1> FAR(0,0)<1;1,0> 2:q
+add (M1, 16) AT(0,0)<1> FAR(0,0)<1;1,0> X(0,0)<0;1,0>
+mov (M1, 16) V(0,0)<1> ITEM(0,0)<1;1,0>
+svm_scatter.4.1 (M1, 16) AT.0 V.0
+"""
+GUARDED = "cmp.{condition} (M1, 16) P1 ITEM(0,0)<1;1,0> N(0,0)<0;1,0>\n(P1) goto (M1, 16) out\n"
+END = "out:\nret (M1, 1)\n"
+
+
+def verdicts(lines, *assumptions, properties=("bounds",), local=(16,), seconds=60):
+    program = Program(build_text(HEAD + lines, "tgllp"))
+    assumed = [Assumption(text, "--assume") for text in assumptions]
+    return list(prove(Subject(program, "k", assumed, local), properties, seconds))
+
+
+def outcome(lines, *assumptions, **more):
+    (verdict,) = verdicts(lines, *assumptions, **more)
+    return verdict.outcome
+
+
+OWN = STORE.format(index="ITEM(0,0)<1;1,0>")
+
+
+@pytest.mark.parametrize(
+    ("condition", "assumptions", "wanted"),
+    [
+        ("ge", ["N <= size(X) / 4"], Outcome.PROVED),
+        ("gt", ["N < size(X) / 4"], Outcome.PROVED),
+        ("gt", ["N <= size(X) / 4"], Outcome.REFUTED),
+        ("ge", ["N <= size(X) / 4 + 1"], Outcome.REFUTED),
+        ("ge", [], Outcome.REFUTED),
+        ("ge", ["global_size == 64", "size(X) == 256"], Outcome.PROVED),
+        ("ge", ["global_size == 64", "size(X) == 255", "N == 64"], Outcome.REFUTED),
+    ],
+)
+def test_accesses_behind_a_guard(condition, assumptions, wanted):
+    assert outcome(GUARDED.format(condition=condition) + OWN + END, *assumptions) is wanted
+
+
+def test_both_sides_of_a_branch_meet_again():
+    """Behind the branch each lane has the value of its side."""
+    lines = (
+        "cmp.lt (M1, 16) P1 ITEM(0,0)<1;1,0> N(0,0)<0;1,0>\n(P1) goto (M1, 16) low\n"
+        "mov (M1, 16) J(0,0)<1> 0:d\ngoto (M1, 16) join\nlow:\nmov (M1, 16) J(0,0)<1> ITEM(0,0)<1;1,0>\njoin:\n"
+    )
+    store = STORE.format(index="J(0,0)<1;1,0>")
+    assert outcome(lines + store + END, "0 < N <= size(X) / 4") is Outcome.PROVED
+    assert outcome(lines + store + END, "0 < N <= size(X) / 4 + 1") is Outcome.REFUTED
+
+
+def test_a_write_of_the_whole_thread_in_a_branch_is_seen_by_lanes_of_the_other_side():
+    lines = (
+        "mov (M1_NM, 1) I(0,0)<1> 0:d\n"
+        "cmp.ge (M1, 16) P1 LANE(0,0)<1;1,0> 8:uw\n(P1) goto (M1, 16) over\nmov (M1_NM, 1) I(0,0)<1> 100:d\nover:\n"
+    )
+    store = STORE.format(index="I(0,0)<0;1,0>")
+    assert outcome(lines + store + END, "size(X) == 404") is Outcome.PROVED
+    assert outcome(lines + store + END, "size(X) == 400") is Outcome.REFUTED
+
+
+def test_a_refutation_is_a_launch_that_both_engines_fault_in():
+    (verdict,) = verdicts(GUARDED.format(condition="ge") + OWN + END)
+    found = verdict.refutation
+    assert set(found.engines) == {"numpy", "llvm"}
+    assert all("[S030]" in said for said in found.engines.values())
+    assert verdict.places == [] and found.place.instruction.desc.semantics == "svm_scatter"
+    assert found.launch.args[0].array.nbytes < 4 * (1 + int(np.frombuffer(found.launch.args[1].data, "i4")[0]))
+
+
+def test_what_is_not_followed_is_unknown_with_its_place():
+    lines = "nbarrier.wait 1:ub\n" + GUARDED.format(condition="ge") + OWN + END
+    program = Program(build_text(HEAD + lines, "pvc"))
+    (verdict,) = prove(Subject(program, "k", (), (16,)), ["bounds"], 60)
+    assert verdict.outcome is Outcome.UNKNOWN
+    assert verdict.places[0].instruction.desc.mnemonic.startswith("nbarrier")
+
+
+def test_loops_with_a_known_number_of_rounds_run_round_by_round():
+    lines = "mov (M1_NM, 1) I(0,0)<1> 0:d\nagain:\n" + STORE.format(index="I(0,0)<0;1,0>")
+    lines += (
+        "add (M1_NM, 1) I(0,0)<1> I(0,0)<0;1,0> 1:d\ncmp.lt (M1_NM, 1) P2 I(0,0)<0;1,0> 5:d\n(P2) jmp (M1, 1) again\n"
+    )
+    assert outcome(lines + END, "size(X) == 20") is Outcome.PROVED
+    assert outcome(lines + END, "size(X) == 19") is Outcome.REFUTED

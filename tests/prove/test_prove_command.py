@@ -1,0 +1,24 @@
+"""The command ``visakit prove``."""
+
+import importlib.util
+
+import pytest
+from support.commands import exit_code
+
+from visakit.cli import APPS
+
+
+@pytest.mark.parametrize("word", ["--property", "--dimensions", "--local-size"])
+def test_a_wrong_value_is_an_error_with_what_there_is(word, capsys):
+    pytest.importorskip("z3", reason="proofs need z3-solver")
+    assert exit_code(APPS["prove"], "visakit prove", ["x.bin", word, "0"]) in (1, 2)
+    assert word in capsys.readouterr().err or word == "--local-size"
+
+
+def test_without_the_solver_the_error_says_what_to_install(monkeypatch, capsys):
+    """P003."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "z3" else find(name, *more))
+    assert exit_code(APPS["prove"], "visakit prove", ["x.bin"]) == 1
+    error = capsys.readouterr().err
+    assert "[P003]" in error and "pip install 'visakit[prove]'" in error

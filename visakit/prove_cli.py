@@ -1,0 +1,141 @@
+"""The command ``visakit prove``."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from visakit.commands.command import (
+    DEVICE_HELP,
+    ErrorFormat,
+    Explain,
+    Json,
+    Version,
+    application,
+    device_name,
+    option,
+    platform_option,
+    positive,
+)
+from visakit.commands.reporting import report
+from visakit.diagnostics import Diagnostic, LaunchError, UsageError, did_you_mean
+from visakit.files import make_directory
+from visakit.objects.elf import is_ctm
+
+if TYPE_CHECKING:
+    from vsim.prove.subject import Subject
+    from vsim.prove.verdict import Verdict
+
+LAUNCHES, PROOF = "The launches that it is about", "Proof"
+PROVED, REFUTED, UNKNOWN = 0, 1, 3
+"""Exit codes: all properties are proved; one is refuted; none is refuted and not all are proved."""
+SECONDS = 60
+
+
+@application(
+    (
+        ("visakit prove image.bin --assume 'n <= size(x) / 4'", "that every access is inside, for all launches"),
+        ("visakit prove kernels.cl --kernel scale --local-size 64", "of groups of 64 work-items"),
+        ("visakit prove image.bin --assume 'each(col) < n' --out found", "launches that refute go to a folder"),
+    ),
+    completion=False,
+)
+def prove_app(
+    image: Annotated[
+        str | None, typer.Argument(metavar="IMAGE", help="An image, a zebin, OpenCL C (.cl) or SPIR-V.")
+    ] = None,
+    kernel: Annotated[str, option("--kernel", "NAME", "Kernel; all if missing.", LAUNCHES, show_default=False)] = "",
+    assume: Annotated[
+        list[str] | None,
+        option("--assume", "TEXT", "What launches fulfil, such as 'n <= size(x) / 4'; docs/prove.md.", LAUNCHES),
+    ] = None,
+    local_size: Annotated[
+        str | None, option("--local-size", "X,Y,Z", "Work-items in a group; any if missing.", LAUNCHES)
+    ] = None,
+    dimensions: Annotated[
+        int | None,
+        option(
+            "--dimensions",
+            "N",
+            "Of the launches; those that the kernel looks at if missing.",
+            LAUNCHES,
+            parser=positive,
+        ),
+    ] = None,
+    platform: Annotated[str | None, platform_option(DEVICE_HELP, LAUNCHES, device_name)] = None,
+    build_options: Annotated[
+        str, option("--build-options", "TEXT", "Options for the compiler.", LAUNCHES, show_default=False)
+    ] = "",
+    properties: Annotated[
+        str | None, option("--property", "LIST", "What is proved, with commas; all if missing.", PROOF)
+    ] = None,
+    seconds: Annotated[int, option("--seconds", "N", "Time for each property.", PROOF, parser=positive)] = SECONDS,
+    out: Annotated[str | None, option("--out", "DIR", "Where launches that refute are written.", PROOF)] = None,
+    error_format: ErrorFormat = "human",
+    as_json: Json = False,
+    explain: Explain = None,
+    version: Version = False,
+) -> int:
+    """Prove properties of kernels for all launches, or refute them with one."""
+    if importlib.util.find_spec("z3") is None:
+        raise LaunchError(Diagnostic("P003", "proofs need the solver Z3", None, "pip install 'visakit[prove]'"))
+    from vsim.command.command_arguments import sizes
+    from vsim.program import Program
+    from vsim.prove.assumptions import Assumption
+    from vsim.prove.subject import Subject
+    from vsim.sources.loading import load_program
+    from vsim.sources.programs import linked
+
+    if dimensions is not None and dimensions > 3:
+        raise UsageError(f"--dimensions is 1, 2 or 3, found {dimensions}")
+    wanted = _properties(properties)
+    _, loaded = load_program(image, None, platform, build_options, None)
+    report(loaded.warnings)
+    if is_ctm(loaded.data):
+        raise UsageError(f"'{loaded.name}' is for the CTM target, of which nothing is proved")
+    program = Program(linked(loaded))
+    assumed = [Assumption(text, "--assume") for text in assume or ()]
+    names = [kernel] if kernel else program.kernels
+    group = sizes(local_size, "--local-size") if local_size else ()
+    subjects = [Subject(program, name, assumed, group, dimensions or 0) for name in names]
+    verdicts = [verdict for subject in subjects for verdict in _proved(subject, wanted, seconds, out, image or "")]
+    if any(v.outcome == "refuted" for v in verdicts):
+        return REFUTED
+    return PROVED if all(v.outcome == "proved" for v in verdicts) else UNKNOWN
+
+
+def _proved(subject: Subject, wanted: list[str], seconds: int, out: str | None, image: str) -> list[Verdict]:
+    """The verdicts on a kernel, which are printed as they come."""
+    from vsim.prove import refutation
+    from vsim.prove.prover import prove
+    from vsim.prove.report import lines_of
+
+    found = []
+    for verdict in prove(subject, wanted, seconds):
+        if verdict.refutation is not None and out is not None:
+            make_directory(out)
+            verdict.refutation.where = os.path.join(out, f"{verdict.kernel}.{verdict.property}.json")
+            refutation.write(subject, verdict.refutation.launch, verdict.refutation.where, [image])
+        for line in lines_of(subject.program, verdict):
+            print(line, flush=True)
+        found.append(verdict)
+    return found
+
+
+def _properties(text: str | None) -> list[str]:
+    """The properties that a list names.
+
+    Raises:
+        UsageError: there is no such property.
+    """
+    from vsim.prove.prover import PROPERTIES
+
+    names = [word.strip() for word in text.split(",")] if text is not None else list(PROPERTIES)
+    for name in names:
+        if name not in PROPERTIES:
+            hint = did_you_mean(name, PROPERTIES) or f"there are {', '.join(PROPERTIES)}"
+            raise UsageError(f"--property: there is no property '{name}'; {hint}")
+    return names

@@ -1,0 +1,100 @@
+"""The property ``bounds``: every access is inside its memory, and nothing writes memory that must not be written."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vsim.memory.memory import SLM_ADDRESS_MASK
+from vsim.prove.verdict import Place
+from vsim.symbolic import terms
+from vsim.symbolic.launch import SymbolicBuffer, SymbolicLaunch
+from vsim.symbolic.machine import LOCAL, READ
+from vsim.symbolic.memory import LaneAccess, Message
+from vsim.symbolic.queries import Possible, Solver
+from vsim.symbolic.terms import Condition, Term
+
+
+class Violation(NamedTuple):
+    """A condition under which a property does not hold, at an instruction; ``is_certain``: the solver said so."""
+
+    place: Place
+    condition: Condition
+    is_certain: bool
+
+
+def offset_in(message: Message, access: LaneAccess, buffer: SymbolicBuffer) -> Term:
+    """Where in a buffer an access begins, as 64 bits."""
+    if message.space.kind == LOCAL:
+        return terms.both_bits(access.address, SLM_ADDRESS_MASK, 64)
+    return terms.less(access.address, buffer.address, 64)
+
+
+def inside(message: Message, access: LaneAccess, buffer: SymbolicBuffer) -> Condition:
+    """Whether an access is inside a buffer and may do what it does."""
+    if message.kind != READ and not buffer.is_writable:
+        return False
+    offset, size = offset_in(message, access, buffer), buffer.size
+    if isinstance(size, int) and size < message.size:
+        return False
+    room = terms.less(size, message.size, 64)
+    fits = terms.negation(terms.below(room, offset, 64, False))
+    if isinstance(size, int):
+        return fits
+    return terms.conjunction(terms.negation(terms.below(size, message.size, 64, False)), fits)
+
+
+def outside(launch: SymbolicLaunch, message: Message, access: LaneAccess) -> Condition:
+    """The condition under which an access is outside of the memory that it may be meant for."""
+    within: Condition = False
+    for buffer in launch.candidates(message.space, access.address):
+        within = terms.disjunction(within, inside(message, access, buffer))
+    return launch.simplified(terms.conjunction(access.guard, terms.negation(within)))
+
+
+def violations(launch: SymbolicLaunch, messages: list[Message], solver: Solver) -> list[Violation]:
+    """The accesses that may be outside, each instruction once; those of which the solver has an example first."""
+    found: dict[tuple[int, int], Violation] = {}
+    for message in messages:
+        key = id(message.function), message.number
+        for access in message.lanes:
+            if key in found and found[key].is_certain:
+                break
+            condition = outside(launch, message, access)
+            if condition is False:
+                continue
+            answer = solver.possible(condition)
+            if answer.possible is Possible.NO:
+                continue
+            is_certain = answer.possible is Possible.YES
+            found[key] = Violation(_place(launch, message, access, is_certain), condition, is_certain)
+    return sorted(found.values(), key=lambda v: not v.is_certain)
+
+
+def _place(launch: SymbolicLaunch, message: Message, access: LaneAccess, is_certain: bool) -> Place:
+    candidates = launch.candidates(message.space, access.address)
+    names = " or ".join(f"'{b.name}'" for b in candidates)
+    if not candidates:
+        why = "which memory it accesses depends on values that are not followed"
+    elif is_certain:
+        why = f"it may access {names} outside"
+    else:
+        why = f"the solver does not know whether it stays inside {names}"
+    return Place(message.function, message.number, why, _hint(launch, access, candidates))
+
+
+def _hint(launch: SymbolicLaunch, access: LaneAccess, candidates: list[SymbolicBuffer]) -> str:
+    """What to assume: the sizes and the inputs that the access depends on."""
+    symbols = launch.symbols
+    names = symbols.free(access.address) | symbols.free(access.guard)
+    loaded = next((v for v in launch.loads if v.symbol.decl().name() in names), None)
+    if loaded is not None:
+        own = launch.candidates(loaded.space, loaded.address)
+        if own and own[0].argument is not None:
+            name = own[0].name
+            return f"the address depends on elements of '{name}': assume of them, such as 'each({name}) < ...'"
+    sizes = [f"size({b.name})" for b in candidates if b.argument is not None]
+    inputs = sorted({symbols.known[n].base for n in names if n in symbols.known and symbols.known[n].is_input})
+    inputs = [n for n in inputs if not n.startswith(("local_id", "group_id", "size("))] or ["global_size"]
+    if not sizes:
+        return ""
+    return f"assume how {sizes[0]} and {', '.join(inputs[:3])} go together, such as '{inputs[0]} <= {sizes[0]} / 4'"

@@ -1,0 +1,131 @@
+"""Proofs of properties of a kernel: run the kernel on symbols, ask the solver, try what it finds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, Span
+from vsim.prove import bounds, refutation
+from vsim.prove.bounds import Violation
+from vsim.prove.refutation import Shows
+from vsim.prove.subject import Subject, scope_of, symbolic_launch
+from vsim.prove.verdict import Outcome, Place, Refutation, Verdict
+from vsim.result import LaunchResult
+from vsim.symbolic.launch import SymbolicLaunch
+from vsim.symbolic.queries import Possible, Solver
+from vsim.symbolic.thread import SymbolicThread, Undecided
+
+QUESTION_SECONDS = 10.0
+"""How long the solver may think about one question, if there is time."""
+SHOWN_PLACES = 3
+
+
+class Property(NamedTuple):
+    """A property, and how it is proved.
+
+    Attributes:
+        violations: what may violate it, after the kernel has run on symbols.
+        check: the checks that watch a launch which is to refute it.
+        shows: what the result of such a launch says against it.
+    """
+
+    title: str
+    violations: Callable[[SymbolicThread, Solver], list[Violation]]
+    check: str
+    shows: Shows
+
+
+def _nothing(result: LaunchResult) -> str:
+    return ""
+
+
+def _finding(result: LaunchResult) -> str:
+    found = result.findings
+    return f"{found[0].message} [{found[0].code}]" if found else ""
+
+
+def _bounds(thread: SymbolicThread, solver: Solver) -> list[Violation]:
+    return bounds.violations(thread.launch, thread.memory.messages, solver)
+
+
+PROPERTIES = {
+    "bounds": Property("every access is inside its memory", _bounds, "", _nothing),
+}
+
+
+def prove(subject: Subject, properties: Sequence[str], seconds: float) -> Iterator[Verdict]:
+    """The verdicts on some properties of a kernel, each within so many seconds.
+
+    Raises:
+        LaunchError: P001, an assumption has no meaning; P002, no launch fulfils the assumptions.
+    """
+    started = time.monotonic()
+    launch = symbolic_launch(subject)
+    _check_assumptions(subject, launch, Solver(launch, QUESTION_SECONDS, started + seconds))
+    thread, problem = _run(launch, started + seconds)
+    spent = time.monotonic() - started
+    for name in properties:
+        began = time.monotonic()
+        deadline = began + max(seconds - spent, 1.0)
+        verdict = Verdict(subject.kernel, name, Outcome.UNKNOWN, scope_of(launch))
+        verdict.assumptions = [a.text for a in subject.assumptions]
+        _Proof(subject, thread, PROPERTIES[name], Solver(launch, QUESTION_SECONDS, deadline), verdict).run(problem)
+        verdict.seconds = spent + time.monotonic() - began
+        yield verdict
+
+
+def _check_assumptions(subject: Subject, launch: SymbolicLaunch, solver: Solver) -> None:
+    """See that some launch fulfils the assumptions: of none, everything could be proved."""
+    if subject.assumptions and solver.possible(*launch.symbols.facts).possible is Possible.NO:
+        span = Span(subject.assumptions[-1].where, 0)
+        hint = "together they must leave some launch"
+        raise LaunchError(Diagnostic("P002", "no launch fulfils the assumptions", span, hint))
+
+
+def _run(launch: SymbolicLaunch, deadline: float) -> tuple[SymbolicThread, Place | None]:
+    """The kernel run on symbols, and where it could not go on, if anywhere."""
+    thread = SymbolicThread(launch, deadline)
+    try:
+        thread.run()
+    except Undecided as problem:
+        function = problem.function or launch.kernel
+        return thread, Place(function, problem.number, problem.why, problem.hint)
+    except SimulationError as error:
+        function = thread.activation.machine.function
+        return thread, Place(function, thread.number, error.diagnostics[0].message, error.diagnostics[0].hint)
+    return thread, None
+
+
+class _Proof:
+    """The proof of one property."""
+
+    def __init__(
+        self, subject: Subject, thread: SymbolicThread, wanted: Property, solver: Solver, verdict: Verdict
+    ) -> None:
+        self.subject, self.thread, self.wanted, self.solver, self.verdict = subject, thread, wanted, solver, verdict
+
+    def run(self, problem: Place | None) -> None:
+        """Find the verdict; ``problem`` is where the kernel could not be followed."""
+        verdict = self.verdict
+        found = self.wanted.violations(self.thread, self.solver)
+        for violation in found:
+            if violation.is_certain and self._refute(violation):
+                break
+        else:
+            if not found and problem is None:
+                verdict.outcome = Outcome.PROVED
+            verdict.places = [*([problem] if problem else []), *(v.place for v in found)]
+        verdict.asked = self.solver.asked
+
+    def _refute(self, violation: Violation) -> bool:
+        """Try launches in which a violation may occur; whether one shows it on both engines."""
+        check, shows = self.wanted.check, self.wanted.shows
+        for launch in refutation.launches(self.subject, self.thread.launch, self.solver, violation.condition):
+            said = refutation.run(self.subject, launch, check, shows)
+            if all(said.values()):
+                self.verdict.outcome = Outcome.REFUTED
+                self.verdict.refutation = Refutation(launch, violation.place, said)
+                return True
+        return False

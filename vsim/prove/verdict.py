@@ -1,0 +1,74 @@
+"""Verdicts: proved, refuted by a launch, or unknown, and why."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from visakit.diagnostics import Span
+from visakit.language.program import Function, Instruction
+from vsim.launch.launch import Launch
+
+
+class Outcome(enum.StrEnum):
+    """There is no fourth one."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+
+
+class Place(NamedTuple):
+    """An instruction that a verdict is about, its number, and what is to be said of it."""
+
+    function: Function
+    number: int
+    why: str
+    hint: str = ""
+
+    @property
+    def instruction(self) -> Instruction:
+        """The instruction."""
+        return self.function.instructions[self.number]
+
+
+@dataclass
+class Refutation:
+    """A launch that shows that a property does not hold, and what the engines said of it."""
+
+    launch: Launch
+    place: Place
+    engines: dict[str, str]
+    where: str = ""
+    """The launch file, if it was written."""
+
+
+@dataclass
+class Verdict:
+    """What is known of a property of a kernel.
+
+    Attributes:
+        scope: the launches that it is about.
+        bounds: limits that were used.
+        places: of ``unknown``, the instructions at fault.
+        asked: questions to the solver.
+    """
+
+    kernel: str
+    property: str
+    outcome: Outcome
+    scope: list[str] = field(default_factory=list)
+    assumptions: list[str] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+    refutation: Refutation | None = None
+    seconds: float = 0.0
+    asked: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def span_of(program: object, place: Place) -> Span:
+    """The source place of an instruction."""
+    image = program.image  # type: ignore[attr-defined]
+    span: Span = image.place(place.function, place.instruction)[0]
+    return span

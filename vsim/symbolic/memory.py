@@ -1,0 +1,163 @@
+"""Memory of a thread on symbols: a log of accesses, whose loaded values are symbols.
+
+Contents of memory are inputs: a load gives a symbol, the same one for the same address as long as nothing may have
+written there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from visakit.language.program import Function, Instruction
+from vsim.symbolic.machine import ATOMIC, LOCAL, READ, SCRATCH_MEMORY, WRITE, SymbolicSpace
+from vsim.symbolic.symbols import NO_LANE
+from vsim.symbolic.terms import Condition, Term
+
+if TYPE_CHECKING:
+    from vsim.symbolic.thread import SymbolicThread
+
+
+class LaneAccess(NamedTuple):
+    """What a lane accesses: its number, the condition under which it does, and its byte address."""
+
+    lane: int
+    guard: Condition
+    address: Term
+
+
+class Message(NamedTuple):
+    """One execution of a message.
+
+    Attributes:
+        size: bytes that each lane accesses.
+        values: stored terms, elements by lanes.
+        loaded: symbols of the loaded elements, elements by lanes.
+        phase: how many barriers the thread has passed.
+    """
+
+    kind: str
+    space: SymbolicSpace
+    size: int
+    lanes: tuple[LaneAccess, ...]
+    function: Function
+    number: int
+    phase: int
+    values: Sequence[Sequence[Term]] = ()
+    loaded: Sequence[Sequence[Term]] = ()
+
+
+class SymbolicMemory:
+    """The messages of a thread."""
+
+    def __init__(self, thread: SymbolicThread) -> None:
+        self.thread = thread
+        self.messages: list[Message] = []
+        self._loaded: dict[tuple[object, ...], tuple[Term, Term]] = {}
+        """Symbols of loads by space, address and size, with the address."""
+
+    def _log(
+        self,
+        kind: str,
+        space: SymbolicSpace,
+        addresses: Sequence[Term],
+        guards: Sequence[tuple[int, Condition]],
+        size: int,
+        values: Sequence[Sequence[Term]] = (),
+        loaded: Sequence[Sequence[Term]] = (),
+    ) -> None:
+        lanes = tuple(
+            LaneAccess(lane, guard, self.thread.launch.simplified(address))
+            for (lane, guard), address in zip(guards, addresses, strict=True)
+            if guard is not False
+        )
+        thread = self.thread
+        function = thread.activation.machine.function
+        self.messages.append(
+            Message(kind, space, size, lanes, function, thread.number, thread.phase, tuple(values), tuple(loaded))
+        )
+
+    def load(
+        self,
+        space: SymbolicSpace,
+        addresses: Sequence[Term],
+        guards: Sequence[tuple[int, Condition]],
+        size: int,
+        count: int,
+        instruction: Instruction,
+    ) -> list[list[Term]]:
+        """``count`` consecutive elements of ``size`` bytes for each lane: elements by lanes."""
+        columns = []
+        for k in range(count):
+            name = self.thread.symbols.fresh("load")
+            pairs = enumerate(zip(addresses, guards, strict=True))
+            columns.append([self._value(name, n, space, a, k * size, size, lane) for n, (a, (lane, _)) in pairs])
+        self._log(READ, space, addresses, guards, size * count, loaded=columns)
+        return columns
+
+    def _value(
+        self, name: str, number: int, space: SymbolicSpace, address: Term, offset: int, size: int, lane: int
+    ) -> Term:
+        """The symbol of what a lane loads, which is the ``number``-th of its message."""
+        launch, symbols = self.thread.launch, self.thread.symbols
+        address = launch.simplified(address)
+        key = (space.kind, _key(space.surface), _key(address), offset, size)
+        if key not in self._loaded:
+            is_own = lane != NO_LANE and symbols.free(address)
+            found = symbols.number(name, 8 * size, lane) if is_own else symbols.number(f"{name}.{number}", 8 * size)
+            self._loaded[key] = found, address
+            launch.loaded(found, space, address, offset, size)
+        return self._loaded[key][0]
+
+    def store(
+        self,
+        space: SymbolicSpace,
+        addresses: Sequence[Term],
+        guards: Sequence[tuple[int, Condition]],
+        size: int,
+        columns: Sequence[Sequence[Term]],
+        instruction: Instruction,
+    ) -> None:
+        """Consecutive elements for each lane."""
+        self._log(WRITE, space, addresses, guards, size * len(columns), values=columns)
+        self.forget(space)
+
+    def atomic(
+        self,
+        space: SymbolicSpace,
+        addresses: Sequence[Term],
+        guards: Sequence[tuple[int, Condition]],
+        size: int,
+        columns: Sequence[Sequence[Term]],
+        instruction: Instruction,
+    ) -> list[Term]:
+        """The old values, of which nothing is known."""
+        name = self.thread.symbols.fresh("old")
+        number = self.thread.symbols.number
+        found = [
+            number(name, 8 * size, lane) if lane != NO_LANE else number(f"{name}.{k}", 8 * size)
+            for k, (lane, _) in enumerate(guards)
+        ]
+        self._log(ATOMIC, space, addresses, guards, size, values=columns)
+        self.forget(space)
+        return found
+
+    # -- what is known of contents -------------------------------------------------------------------------
+
+    def forget(self, space: SymbolicSpace) -> None:
+        """A store may have changed what was loaded from a kind of memory."""
+        own = (SCRATCH_MEMORY, LOCAL)
+        self._loaded = {
+            key: value
+            for key, value in self._loaded.items()
+            if (key[0] != space.kind if space.kind in own else key[0] in own)
+        }
+
+    def forget_shared(self) -> None:
+        """Other threads may have written."""
+        self._loaded = {key: value for key, value in self._loaded.items() if key[0] == SCRATCH_MEMORY}
+
+
+def _key(term: Term) -> object:
+    """What equal terms have in common."""
+    return term if isinstance(term, int) else ("term", term.get_id())

@@ -1,0 +1,335 @@
+"""One hardware thread of a launch on symbols: which lanes run which instructions, and what they do to memory.
+
+The lanes with the smallest pc run first, as on the engines. Loops run round by round while the number of rounds does
+not depend on symbols; others are closed (:mod:`vsim.symbolic.loops`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from visakit.diagnostics import SimulationError
+from visakit.language.program import FIRST_VARIABLE, Function, Instruction
+from vsim.analysis.control_flow import control_flow
+from vsim.semantics import SEMANTICS
+from vsim.semantics.algebra import Machine, Step
+from vsim.semantics.registers import CE0, Layout, layout_of, reads_lanes
+from vsim.symbolic import terms
+from vsim.symbolic.machine import MAXIMUM_DEPTH, SymbolicMachine
+from vsim.symbolic.memory import SymbolicMemory
+from vsim.symbolic.operands import cannot_execute
+from vsim.symbolic.places import NOWHERE, Part, Place, any_of, guards_of, joined, split
+from vsim.symbolic.registers import PREDICATE_BITS, Piece, SymbolicRegisters
+from vsim.symbolic.stretch import Stretch
+from vsim.symbolic.symbols import Symbols
+from vsim.symbolic.terms import Condition
+
+if TYPE_CHECKING:
+    from vsim.symbolic.launch import SymbolicLaunch
+
+MAXIMUM_LANES = 32
+UNROLLED = 64
+"""Rounds of a loop that run one after the other."""
+
+
+class Undecided(Exception):
+    """Nothing can be said: an instruction is not followed, or a limit is reached."""
+
+    def __init__(self, why: str, function: Function | None, number: int, hint: str = "") -> None:
+        super().__init__(why)
+        self.why, self.function, self.number, self.hint = why, function, number, hint
+
+
+@dataclass
+class Activation:
+    """A function, or subroutine of it, that lanes are in; ``waiting`` are those that go on at a pc."""
+
+    machine: SymbolicMachine
+    waiting: dict[int, Place] = field(default_factory=dict)
+    depth: int = 0
+    open_loops: set[int] = field(default_factory=set)
+    """The loops that are being run, by the pc of their first instruction."""
+
+    def wait(self, pc: int, place: Place) -> None:
+        """Lanes go on at a pc."""
+        if place:
+            self.waiting[pc] = joined(self.waiting.get(pc, NOWHERE), place)
+
+
+class SymbolicThread:
+    """A thread of a launch.
+
+    Args:
+        seconds: after so long :class:`Undecided` is raised.
+    """
+
+    def __init__(self, launch: SymbolicLaunch, deadline: float) -> None:
+        self.launch, self.deadline = launch, deadline
+        self.symbols: Symbols = launch.symbols
+        self.memory = SymbolicMemory(self)
+        self.activation: Activation
+        self.place: Place = NOWHERE
+        self.guards: Sequence[Condition] = ()
+        self.number = 0
+        self.phase = 0
+        """Barriers that the thread has passed."""
+        self.barriers: list[tuple[Function, int, Sequence[Condition], int]] = []
+        self.branches: list[tuple[Function, int, Condition, Condition]] = []
+        """Function, number, condition of each lane or the thread, and under which it runs."""
+        self._machines: dict[int, SymbolicMachine] = {}
+        self._steps: dict[int, list[Step | None]] = {}
+        self._layouts: dict[int, Layout] = {}
+        self._undefined = 0
+        self.shared: SymbolicRegisters | None = None
+        """Registers that hold the predefined variables of the thread."""
+        self.starts: tuple[Condition, ...] = ()
+
+    # -- registers -----------------------------------------------------------------------------------------
+
+    def layout(self, function: Function) -> Layout:
+        """The layout of a function's registers."""
+        found = self._layouts.get(id(function))
+        if found is None:
+            found = self._layouts[id(function)] = layout_of(function, self.launch.grf_size)
+        return found
+
+    def new_registers(self, function: Function) -> SymbolicRegisters:
+        """Registers of an activation: undefined, with the predefined variables of the thread."""
+        names = function.variable_name
+        self._undefined += 1
+        birth = self._undefined
+
+        def contents(root: int, size: int) -> list[Piece]:
+            if root < FIRST_VARIABLE:
+                return self._predefined(root, size)
+            whole = self.symbols.number(f"undefined.{names(root)}.{birth}", 8 * size, is_undefined=True)
+            return [Piece(whole, size, k) for k in range(size)]
+
+        def predicate(number: int) -> list[Condition]:
+            name = f"undefined.P{number}.{birth}"
+            return [self.symbols.condition(name, k, is_undefined=True) for k in range(PREDICATE_BITS)]
+
+        found = SymbolicRegisters(self.layout(function), contents, predicate)
+        found.states.update(self.launch.states_of(function))
+        return found
+
+    def _predefined(self, root: int, size: int) -> list[Piece]:
+        """The bytes of a predefined variable, which all activations share."""
+        if root not in self.launch.predefined:
+            self.launch.predefined[root] = self.launch.start_value(root, size)
+        return self.launch.predefined[root]
+
+    def machine(self, function: Function) -> SymbolicMachine:
+        """The machine of a function, with the registers of its latest activation."""
+        found = self._machines.get(id(function))
+        if found is None:
+            found = self._machines[id(function)] = SymbolicMachine(self, function)
+            self._steps[id(function)] = [None] * len(function.instructions)
+        return found
+
+    # -- instructions --------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run the kernel to its end.
+
+        Raises:
+            Undecided: an instruction is not followed, or a limit is reached.
+        """
+        launch = self.launch
+        machine = self.machine(launch.kernel)
+        self.starts = launch.start_guards()
+        launch.fill(machine.registers)
+        activation = Activation(machine)
+        activation.wait(0, frozenset([Part(self.starts)]))
+        self.run_activation(activation)
+
+    def run_activation(self, activation: Activation, low: int = 0, high: int | None = None) -> None:
+        """Run the lanes of an activation that are from one pc to before another, until none are left there."""
+        function = activation.machine.function
+        end = len(function.instructions) if high is None else high
+        loops = self.launch.loops_of(function)
+        while True:
+            pc = min((pc for pc in activation.waiting if low <= pc < end), default=None)
+            if pc is None:
+                return
+            place = activation.waiting.pop(pc)
+            if pc in loops and pc not in activation.open_loops:
+                from vsim.symbolic.loops import run_loop
+
+                run_loop(self, activation, loops[pc], place)
+            else:
+                self.run_stretch(activation, pc, place)
+
+    def run_stretch(self, activation: Activation, pc: int, place: Place) -> None:
+        """Run lanes from a pc on until they part or meet others."""
+        function = activation.machine.function
+        loops, end = self.launch.loops_of(function), len(function.instructions)
+        self.activation, self.place = activation, place
+        self.guards = guards_of(place, self.launch.lanes)
+        self._begin(activation.machine)
+        moved = False
+        while not moved and pc < end:
+            moved = bool(self._step(activation.machine, pc))
+            pc += 1
+            if not moved and (pc in activation.waiting or pc in loops):
+                activation.wait(pc, self.place)
+                moved = True
+        self._end(activation.machine)
+
+    def _begin(self, machine: SymbolicMachine) -> None:
+        guards = [*self.guards, *[False] * (MAXIMUM_LANES - len(self.guards))]
+        machine.active = True if all(g is True for g in self.guards) else guards
+        machine.stretch = None if machine.active is True else Stretch(self.guards, machine.registers)
+
+    def _end(self, machine: SymbolicMachine) -> None:
+        if machine.stretch is not None:
+            machine.stretch.end()
+            machine.stretch = None
+
+    def _step(self, machine: SymbolicMachine, number: int) -> object:
+        if time.monotonic() > self.deadline:
+            raise Undecided("the time is up", machine.function, number, "give more by --seconds")
+        function = machine.function
+        instruction = function.instructions[number]
+        machine.instruction, machine.number, self.number = instruction, number, number
+        steps = self._steps[id(function)]
+        step = steps[number]
+        if step is None:
+            step = steps[number] = SEMANTICS[instruction.desc.semantics](cast(Machine, machine), instruction)
+        if reads_lanes(machine.layout, instruction):
+            self._show_lanes(machine)
+        return step()
+
+    def _show_lanes(self, machine: SymbolicMachine) -> None:
+        """%ce0 gets the lanes that run."""
+        bits: terms.Term = 0
+        for k, guard in enumerate(self.guards):
+            bits = terms.any_bits(bits, terms.pick(guard, 1 << k, 0, 32), 32)
+        machine.registers.write(CE0, 0, 4, bits)
+
+    def cannot(self, text: str, instruction: Instruction) -> SimulationError:
+        """The error that an instruction cannot be followed."""
+        function = self.activation.machine.function
+        span, _ = self.launch.image.place(function, instruction)
+        return cannot_execute(function, text, instruction, span)
+
+    # -- control flow --------------------------------------------------------------------------------------
+
+    def note_branch(self, conditions: Sequence[Condition]) -> None:
+        """Remember a condition on which control flow depends."""
+        function = self.activation.machine.function
+        for guard, c in zip(self.guards, conditions, strict=True):
+            if not isinstance(c, bool) and guard is not False:
+                self.branches.append((function, self.number, c, guard))
+
+    def split(self, taken: Sequence[Condition], target: int | None, following: int) -> bool:
+        """The lanes for which a condition holds go on at a target, or leave; whether lanes moved."""
+        self.note_branch(taken)
+        taken = [c if isinstance(c, bool) else self.launch.simplified(c) for c in taken]
+        chosen, others = split(self.place, taken)
+        if not chosen:
+            return False
+        if target is not None:
+            self.activation.wait(target, chosen)
+        self.activation.wait(following, others)
+        return True
+
+    def switch(self, cases: Sequence[tuple[Condition, int]], following: int) -> bool:
+        """The lanes go on where the first case that holds leads."""
+        left = self.place
+        for condition, target in cases:
+            taken = [condition] * len(self.guards)
+            self.note_branch(taken)
+            chosen, left = split(left, taken)
+            self.activation.wait(target, chosen)
+        self.activation.wait(following, left)
+        return True
+
+    def call(
+        self,
+        machine: SymbolicMachine,
+        target: int,
+        taken: Sequence[Condition],
+        following: int,
+        instruction: Instruction,
+    ) -> bool:
+        """Lanes run a subroutine; all lanes of the thread go on when they are back."""
+        caller, place = self.activation, self.place
+        lanes = self._callers(taken, instruction)
+        if lanes:
+            self._enter(caller, Activation(machine, depth=caller.depth + 1), target, lanes, instruction)
+            self._resume(caller, place)
+        return False
+
+    def call_function(
+        self, callee: Function, taken: Sequence[Condition], following: int, instruction: Instruction
+    ) -> bool:
+        """Lanes run a function with registers of its own."""
+        caller, place = self.activation, self.place
+        lanes = self._callers(taken, instruction)
+        if lanes:
+            machine = self.machine(callee)
+            outer = machine.registers
+            machine.registers = self.new_registers(callee)
+            self._enter(caller, Activation(machine, depth=caller.depth + 1), 0, lanes, instruction)
+            machine.registers = outer
+            self._resume(caller, place)
+        return False
+
+    def _callers(self, taken: Sequence[Condition], instruction: Instruction) -> Place:
+        """The lanes that run a callee: with NoMask those that do not run in the caller, too."""
+        from vsim.semantics.flow import reach
+
+        self.note_branch(taken)
+        chosen, _ = split(self.place, taken)
+        if not chosen or not reach(instruction).no_mask:
+            return chosen
+        runs = any_of(guards_of(chosen, len(self.guards)))
+        return frozenset([Part([terms.conjunction(runs, c) for c in taken])])
+
+    def _enter(
+        self, caller: Activation, callee: Activation, target: int, lanes: Place, instruction: Instruction
+    ) -> None:
+        if callee.depth > MAXIMUM_DEPTH:
+            text = f"calls are nested more than {MAXIMUM_DEPTH} deep"
+            raise Undecided(text, caller.machine.function, self.number)
+        number = self.number
+        self._end(caller.machine)
+        callee.wait(target, lanes)
+        self.run_activation(callee)
+        self.number = number
+
+    def _resume(self, caller: Activation, place: Place) -> None:
+        self.activation, self.place = caller, place
+        self.guards = guards_of(place, self.launch.lanes)
+        caller.machine.instruction = caller.machine.function.instructions[self.number]
+        caller.machine.number = self.number
+        self._begin(caller.machine)
+
+    # -- barriers ------------------------------------------------------------------------------------------
+
+    def barrier(self, number: int, signal: bool, wait: bool, instruction: Instruction) -> bool:
+        """The thread arrives at the group's barrier, or waits for it."""
+        function = self.activation.machine.function
+        if not (signal and wait):
+            raise Undecided("halves of split barriers are not followed", function, number)
+        self.barriers.append((function, number, self.guards, self.phase))
+        self.phase += 1
+        self.memory.forget_shared()
+        return False
+
+    def named_barrier(self, number: int, instruction: Instruction) -> None:
+        """A barrier for some threads of the group."""
+        raise Undecided("named barriers are not followed", self.activation.machine.function, number)
+
+
+def loops_in(function: Function) -> dict[int, range]:
+    """The loops of a function, by the pc of their first instruction; to behind their last branch back."""
+    found: dict[int, range] = {}
+    for pc, target in control_flow(function).backward:
+        end = max(pc + 1, found[target].stop if target in found else 0)
+        found[target] = range(target, end)
+    return found
