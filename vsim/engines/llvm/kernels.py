@@ -27,6 +27,8 @@ GRACE_SECONDS = 0.5
 """What compiling may take before something else is tried meanwhile."""
 LEAST_SECONDS = 10.0
 """What compiling may take in any case: a limit of a tenth of a second is meant for the launch."""
+LAUNCHES_OF_QUICK_CODE = 2
+"""Of kernels that may run once: the second launch begins to make good code, the third waits for it."""
 LEAST_INSTRUCTIONS = 400
 """Kernels with fewer are compiled soon enough for no other engine to run meanwhile."""
 
@@ -95,8 +97,8 @@ class KernelCache:
         if isinstance(found, Unsupported):
             raise found
         better = found.improvement
-        is_first = self.image.runs_once and better is not None and not better.launches
-        if better is not None and not is_first and (meanwhile is None or better.is_over()):
+        may_wait = self.image.runs_once and better is not None and better.launches < LAUNCHES_OF_QUICK_CODE
+        if better is not None and (better.is_over() or (meanwhile is None and not may_wait)):
             good = better.packed(dispatch)
             found = self.found[variant] = self._loaded(good) if good else found._replace(improvement=None)
         return found
