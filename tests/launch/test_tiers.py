@@ -11,8 +11,9 @@ from support.programs import build_text
 
 import vsim
 from vsim.engines import tiers
-from vsim.engines.llvm import kernels, pipeline
+from vsim.engines.llvm import improvement, kernels, pipeline
 from vsim.engines.llvm.host import apart as forked
+from vsim.engines.llvm.host import native, workers
 
 ADDITIONS = 500
 TEXT = "\n".join(
@@ -50,9 +51,9 @@ def slow(monkeypatch, tmp_path):
     go_on = threading.Event()
     compile_objects = pipeline.compile_objects
 
-    def wait(translation):
+    def wait(translation, quick=False):
         assert go_on.wait(60)
-        return compile_objects(translation)
+        return compile_objects(translation, quick)
 
     monkeypatch.setattr(pipeline, "compile_objects", wait)
     monkeypatch.setattr(kernels, "GRACE_SECONDS", 0)
@@ -111,7 +112,7 @@ def test_order_and_coverage_wait_for_native_code(program, slow, options):
 
 
 def test_errors_of_the_compiler_are_those_of_the_launch(program, slow, monkeypatch):
-    def fail(translation):
+    def fail(translation, quick=False):
         raise RuntimeError("no")
 
     monkeypatch.setattr(pipeline, "compile_objects", fail)
@@ -125,14 +126,14 @@ def apart(monkeypatch, tmp_path):
     """As in a command; a compilation in another process waits until the test writes a file."""
     go_on, compile_objects, own = tmp_path / "go", pipeline.compile_objects, os.getpid()
 
-    def wait(translation):
+    def wait(translation, quick=False):
         while os.getpid() != own and not go_on.exists():
             time.sleep(0.01)
-        return compile_objects(translation)
+        return compile_objects(translation, quick)
 
     monkeypatch.setattr(pipeline, "compile_objects", wait)
     monkeypatch.setattr(kernels, "GRACE_SECONDS", 0)
-    monkeypatch.setattr(kernels, "is_allowed", lambda: True)
+    monkeypatch.setattr(improvement, "is_allowed", lambda: True)
     monkeypatch.setattr(forked, "_LOCK", [])
     monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path / "cache"))
     yield go_on
@@ -168,7 +169,7 @@ def test_the_next_launch_of_a_command_waits_for_its_code(program, apart, monkeyp
     assert count(program) == "numpy"
     apart.touch()
     monkeypatch.setattr(pipeline, "translate", None)
-    monkeypatch.setattr(tiers, "LEAST_INSTRUCTIONS", 10**6)
+    monkeypatch.setattr(kernels, "GRACE_SECONDS", 60)
     assert count(program) == "llvm" and not program.engines.native.kernels.unfinished
 
 
@@ -189,3 +190,89 @@ def test_one_process_compiles_behind_its_command(program, apart, tmp_path, monke
         assert count(program) == "numpy" and not program.engines.native.kernels.unfinished
     with pytest.raises(ProcessLookupError):
         os.kill(seen[0], 0)
+
+
+@pytest.fixture
+def made(monkeypatch, tmp_path):
+    """Whether the compilations so far were of quick code; the kernel is one that has it first."""
+    made, compile_objects = [], pipeline.compile_objects
+
+    def note(translation, quick=False):
+        made.append(quick)
+        return compile_objects(translation, quick)
+
+    monkeypatch.setattr(pipeline, "compile_objects", note)
+    monkeypatch.setattr(native, "QUICK_LINES", 100)
+    monkeypatch.setattr(native, "ONCE_LINES", 100)
+    monkeypatch.setattr(kernels, "GRACE_SECONDS", 60)
+    monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path))
+    return made
+
+
+def launches(program, times, **options):
+    """Launches of many items, which run on workers; the engines."""
+    data, engines = np.arange(ITEMS, dtype=np.uint32), []
+    for _ in range(times):
+        engines.append(program.launch("count", ITEMS, 8, [data], **options).engine)
+    assert (data == np.arange(ITEMS) + times * ADDITIONS).all()
+    return engines
+
+
+def better(program):
+    """The kernel's good code, which is under way."""
+    (kernel,) = program.engines.native.kernels.found.values()
+    return kernel.improvement
+
+
+def test_good_code_follows_quick_code(program, made):
+    assert launches(program, 1) == ["llvm"] and made == [True] and better(program).compilation is None
+    launches(program, 1)
+    assert better(program).compilation.wait(60) and made == [True, False]
+    launches(program, 1)
+    assert better(program) is None
+    assert launches(vsim.load(build_text(TEXT)), 1) == ["llvm"] and made == [True, False]
+
+
+def test_quick_code_is_kept_too(program, made):
+    launches(program, 1)
+    again = vsim.load(build_text(TEXT))
+    launches(again, 1)
+    assert made == [True] and better(again) is not None
+
+
+def test_whoever_asks_for_native_code_gets_good_code(program, made):
+    launches(program, 1, engine="llvm")
+    assert made == [False]
+
+
+def test_a_launch_begins_anew_when_good_code_is_ready(program, made, monkeypatch):
+    run = workers.WorkerPools.run
+
+    def overtaken(pools, jobs, max_seconds):
+        if jobs.look is not None:
+            better(program)._begin(jobs.keep[0])
+            assert better(program).compilation.wait(60)
+            jobs.was_overtaken = True  # after its end, so that all items were counted
+        return run(pools, jobs, max_seconds)
+
+    monkeypatch.setattr(workers.WorkerPools, "run", overtaken)
+    assert launches(program, 1) == ["llvm"] and made == [True, False]
+    assert better(program) is None
+
+
+def test_errors_in_good_code_leave_quick_code(program, made, monkeypatch):
+    launches(program, 1)
+    monkeypatch.setattr(pipeline, "translate", None)
+    assert launches(program, 3) == ["llvm"] * 3 and better(program) is None
+
+
+def test_kernels_that_may_run_once_begin_on_the_reference_engine(program, made, monkeypatch):
+    monkeypatch.setattr(tiers, "SHORT_THREADS", ITEMS // 8)
+    program.image.runs_once = True
+    assert launches(program, 4, engine="llvm") == ["numpy", "llvm", "llvm", "llvm"]
+    assert made == [True, False] and better(program) is None
+
+
+def test_launches_of_many_threads_do_not(program, made):
+    program.image.runs_once = True
+    assert launches(program, 3, engine="llvm") == ["llvm"] * 3 and made == [True, False]

@@ -97,6 +97,8 @@ class LinkedImage:
             keep it.
         approximate: whether sines, cosines, powers and logarithms of floats are only as exact as hardware must be,
             which is faster. Files do not keep it.
+        runs_once: whether kernels may be launched once each, as those of programs that others generate: a first launch
+            is tried on the reference engine. Files do not keep it.
         code: the bytes that the module was read from; empty if it was made otherwise.
         summaries: summaries of code that was read and validated before; None if all code is read.
         texts: gives the texts of a program that are not files, by their names in ``lines``, FILE and LOC.
@@ -116,6 +118,7 @@ class LinkedImage:
     lenient_reads: bool = False
     compiled: bool = False
     approximate: bool = False
+    runs_once: bool = False
     code: bytes = field(default=b"", compare=False)
     summaries: Summaries | None = field(default=None, compare=False)
     texts: Callable[[], Mapping[str, str]] = field(default=dict, compare=False)

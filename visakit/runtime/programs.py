@@ -166,6 +166,7 @@ class Program(ApiObject):
                 first = max([slot + 1 for slot in slots if slot >= 0], default=0)
                 image = read_program(build.binary, self.name_on(device), device.name, first)
                 image.texts = build.texts.contents
+                image.runs_once = self.is_intermediate or self.source is None
                 image.lenient_reads = True  # Compilers count on the memory and registers that a device has there.
                 loaded = Simulated(image, space)
         except VisaError as error:

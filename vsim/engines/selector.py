@@ -31,6 +31,8 @@ class EngineSelector:
         self.native: Engine | None = None
         self._batch: Groups | None = None
         """Progress of the reference engine."""
+        self._launched: set[str] = set()
+        """Kernels that ran, where they may run once."""
 
     def __repr__(self) -> str:
         return f"<EngineSelector of {self.image.file}>"
@@ -71,6 +73,8 @@ class EngineSelector:
             native = self.native or self._load_native(engine)
             if native is None:
                 why = "llvmlite cannot be loaded"
+            elif self.image.runs_once and self._is_first_and_short(dispatch):
+                why = "its native code would take longer"
             else:
                 try:
                     native.run(dispatch, threads, max_seconds, held, _overtake if engine == "auto" else None)
@@ -87,6 +91,15 @@ class EngineSelector:
             raise error_of(dispatch, stopped)
         self._run_reference(dispatch, max_seconds)
         return "numpy", why
+
+    def _is_first_and_short(self, dispatch: Dispatch) -> bool:
+        """Whether a launch is the first of its kernel, and the reference engine runs it soon."""
+        if dispatch.kernel.name in self._launched:
+            return False
+        from vsim.engines.tiers import is_short
+
+        self._launched.add(dispatch.kernel.name)
+        return is_short(dispatch)
 
     def _run_reference(self, dispatch: Dispatch, max_seconds: float | None) -> None:
         from vsim.engines.numpy.engine import run

@@ -9,43 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
-from vsim.engines.llvm.kernels import LEAST_INSTRUCTIONS
-from vsim.launch.arrays import Bytes
+from vsim.engines.restart import must_wait, snapshot_of
 from vsim.launch.dispatch import Dispatch
-from vsim.memory.memory import Buffer
 
-MAXIMUM_BYTES = 256 << 20
-"""Memory beyond which putting it back costs more than it may gain."""
 THREADS_AT_ONCE = 256
 """Hardware threads of a batch: few, so that an instruction takes microseconds and the end of compiling is seen soon."""
+SHORT_THREADS, SHORT_INSTRUCTIONS = 256, 2000
+"""Hardware threads and instructions, each of which runs once at most, that the reference engine runs within some 40 ms:
+sooner than native code is made.
+"""
 
 
 class NativeCodeIsReady(Exception):
     """The reference engine stopped, as native code can run the launch."""
 
 
-class Snapshot:
-    """The bytes of all memory that a launch may write, as they were."""
-
-    def __init__(self, places: list[Bytes]) -> None:
-        self.saved = [(place, place.copy()) for place in places]
-
-    def restore(self) -> None:
-        """Put them back."""
-        for place, saved in self.saved:
-            np.copyto(place, saved)
-
-
-def _writable(dispatch: Dispatch) -> list[Bytes]:
-    """The memory that a launch may write: each place once."""
-    surfaces = dispatch.all_surfaces
-    images = [s for s in surfaces if not isinstance(s, Buffer)]
-    buffers = {*dispatch.memory.slots.values(), *(s for s in surfaces if isinstance(s, Buffer))}
-    places = [b.data for b in buffers if b.writable] + [i.bytes for i in images]
-    found = {(int(p.__array_interface__["data"][0]), p.nbytes): p for p in places if p.flags.writeable}
-    return list(found.values())
+def is_short(dispatch: Dispatch) -> bool:
+    """Whether the reference engine runs a launch sooner than its native code is made, whatever the data are."""
+    summary = dispatch.signature.summary
+    threads = dispatch.group_count * dispatch.threads_of(dispatch.group(0))
+    if summary.repeats or threads > SHORT_THREADS or summary.instructions > SHORT_INSTRUCTIONS:
+        return False
+    return not dispatch.image.module.functions and not must_wait(dispatch)
 
 
 def overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[], bool]) -> bool:
@@ -59,17 +44,9 @@ def overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[
     """
     from vsim.engines.numpy.engine import run
 
-    if (
-        dispatch.instruction_count < LEAST_INSTRUCTIONS
-        or dispatch.needs_order
-        or dispatch.schedule
-        or dispatch.is_observed
-    ):
+    snapshot = None if must_wait(dispatch) else snapshot_of(dispatch)
+    if snapshot is None:
         return False
-    places = _writable(dispatch)
-    if sum(p.nbytes for p in places) > MAXIMUM_BYTES:
-        return False
-    snapshot = Snapshot(places)
 
     def look() -> None:
         if is_ready():

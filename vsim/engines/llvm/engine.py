@@ -38,6 +38,7 @@ from vsim.launch.dispatch import Dispatch, Groups
 from vsim.launch.ndrange import Group
 
 if TYPE_CHECKING:
+    from vsim.engines.llvm.improvement import Improvement
     from vsim.engines.llvm.observers.launch import CompiledObserver
     from vsim.engines.llvm.observers.race_runs import SavedMemory
     from vsim.observe.observer import Observer
@@ -129,9 +130,15 @@ class Engine:
             from vsim.engines.llvm.observers.launch import observe
 
             observers = observe(dispatch, plan, self.slots.words, besides)
-        in_time = (
-            _run_here(plan, max_seconds) if plan.slice else self._run_on_workers(dispatch, plan, max_seconds, held)
-        )
+        if plan.slice:
+            in_time = _run_here(plan, max_seconds)
+        elif plan.kernel.improvement is None:
+            in_time = self._run_on_workers(Run(plan.jobs, plan.stop, (dispatch, plan, held)), max_seconds)
+        else:
+            is_over, in_time = self._run_quick_code(dispatch, plan, plan.kernel.improvement, max_seconds, held)
+            if not is_over:
+                self._run(dispatch, thread_count, max_seconds, held, meanwhile, besides)
+                return
         error = _error(dispatch, plan, None if in_time else max_seconds)
         for observer in observers:
             observer.launch_end(error)
@@ -149,13 +156,43 @@ class Engine:
             forget_places(workers)
 
     def _run_on_workers(
-        self, dispatch: Dispatch, plan: LaunchPlan, max_seconds: float | None, held: Sequence[Array]
+        self, run: Run[tuple[Dispatch, LaunchPlan, Sequence[Array]]], max_seconds: float | None
     ) -> bool:
         """Run the groups of a launch on threads of the pool; False if time was up."""
-        self.unfinished = Run(plan.jobs, plan.stop, (dispatch, plan, held))
-        in_time = POOL.run(self.unfinished, max_seconds)
+        self.unfinished = run
+        in_time = POOL.run(run, max_seconds)
         self.unfinished = None
         return in_time
+
+    def _run_quick_code(
+        self,
+        dispatch: Dispatch,
+        plan: LaunchPlan,
+        improvement: Improvement,
+        max_seconds: float | None,
+        held: Sequence[Array],
+    ) -> tuple[bool, bool]:
+        """Run a launch until good code is ready; whether it came to its end, and whether that was in time.
+
+        If it did not, memory is as it was.
+        """
+        from vsim.engines.restart import snapshot_of
+
+        look = improvement.launch(dispatch)
+        if dispatch.image.runs_once:  # The program may write memory meanwhile, so the launch never begins anew.
+            run = Run(plan.jobs, plan.stop, (dispatch, plan, held), lambda: look() and False)
+            return True, self._run_on_workers(run, max_seconds)
+        snapshot = snapshot_of(dispatch)
+        if snapshot is None:
+            improvement.packed(dispatch)
+            return False, True
+        run = Run(plan.jobs, plan.stop, (dispatch, plan, held), look)
+        in_time = self._run_on_workers(run, max_seconds)
+        if not run.was_overtaken or not in_time or plan.context[cx.FAULT // 8]:
+            return True, in_time
+        forget_places(plan.workers)
+        snapshot.restore()
+        return False, True
 
     def groups(self) -> Groups | None:
         """How many groups of the launch that runs now have begun; None if workers run none."""
@@ -175,6 +212,7 @@ class Engine:
             or prepared.thread_count != thread_count
             or prepared.changes != dispatch.memory.changes
             or prepared.exact != dispatch.exact
+            or prepared.plan.kernel.improvement is not None
         ):
             return None
         if prepared.dispatch is dispatch:
@@ -223,7 +261,7 @@ class Engine:
         options = (thread_count, dispatch.schedule, dispatch.observed, dispatch.exact)
         key = (dispatch.kernel.name, sizes, options, made_for(dispatch))
         found = self.plans.get(key)
-        if found is None:
+        if found is None or found.kernel.improvement is not None:
             if len(self.plans) >= MAXIMUM_PLANS:  # with the memory that only they use
                 self.plans.clear()
                 self.workers.clear()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
-import ctypes
 import struct
-import threading
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from time import perf_counter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from visakit import object_cache
 from visakit.diagnostics import Diagnostic, SimulationError
@@ -17,16 +15,20 @@ from visakit.language.program import Function
 from visakit.objects.image import LinkedImage
 from vsim.engines.llvm import Overtaken, Unsupported
 from vsim.engines.llvm.host import native, summaries
-from vsim.engines.llvm.host.apart import ForkedCompilation, is_allowed
 from vsim.engines.llvm.target import is_guarded
 from vsim.engines.llvm.variant import Variant
 from vsim.launch.dispatch import LIMIT_HINT, Dispatch
+
+if TYPE_CHECKING:  # Kept code needs neither.
+    from vsim.engines.llvm.host.apart import ForkedCompilation
+    from vsim.engines.llvm.improvement import Compilation, Improvement
 
 GRACE_SECONDS = 0.5
 """What compiling may take before something else is tried meanwhile."""
 LEAST_SECONDS = 10.0
 """What compiling may take in any case: a limit of a tenth of a second is meant for the launch."""
-
+LAUNCHES_OF_QUICK_CODE = 2
+"""Of kernels that may run once: the second launch begins to make good code, the third waits for it."""
 LEAST_INSTRUCTIONS = 400
 """Kernels with fewer are compiled soon enough for no other engine to run meanwhile."""
 
@@ -37,12 +39,13 @@ Meanwhile = Callable[[Callable[[], bool]], bool]
 class CompiledKernel(NamedTuple):
     """Loaded code of a kernel with the functions that fault records name by number.
 
-    ``transposed``: local ids count up along y from lane to lane.
+    ``transposed``: local ids count up along y from lane to lane. ``improvement``: of quick code.
     """
 
     native: native.Native
     functions: list[Function]
     transposed: bool
+    improvement: Improvement | None = None
 
 
 class KernelCache:
@@ -93,7 +96,24 @@ class KernelCache:
             self.found[variant] = found
         if isinstance(found, Unsupported):
             raise found
+        better = found.improvement
+        may_wait = self.image.runs_once and better is not None and better.launches < LAUNCHES_OF_QUICK_CODE
+        if better is not None and (better.is_over() or (meanwhile is None and not may_wait)):
+            good = better.packed(dispatch)
+            found = self.found[variant] = self._loaded(good) if good else found._replace(improvement=None)
         return found
+
+    def _loaded(self, packed: bytes, improve: Callable[[Dispatch], bytes] | None = None) -> CompiledKernel:
+        """A kernel out of its bytes; ``improve`` makes good code where they are quick code."""
+        numbers, transposed, is_quick, objects = _unpacked(packed)
+        functions = self.image.module.all_functions
+        code = native.Native(objects, is_guarded())
+        found = CompiledKernel(code, [functions[n] for n in numbers], transposed)
+        if not is_quick or improve is None:
+            return found
+        from vsim.engines.llvm.improvement import Improvement
+
+        return found._replace(improvement=Improvement(improve))
 
     def _load_or_compile(
         self,
@@ -105,39 +125,53 @@ class KernelCache:
         image = self.image
         if not self.module:
             self.module = image.module_bytes()
-        guarded = is_guarded()
         addresses = sorted((s.name, s.value) for s in image.symbols if s.section)
         modes = image.register_overrun, image.lenient_reads
-        target = (image.platform, native.made_for(), guarded)
+        target = (image.platform, native.made_for(), is_guarded())
         key = object_cache.key(self.module, image.ze_info, variant, *target, *modes, addresses)
-        functions = image.module.all_functions
-
-        def make() -> bytes:
-            found = pipeline.translate(dispatch, variant.full, variant.row, variant.transposed_row)
-            objects = pipeline.compile_objects(found)
-            packed = _packed([functions.index(f) for f in found.functions], found.transposed, objects)
-            object_cache.save(key, packed)
-            summaries.keep(image, dispatch.signature, self.module)
-            return packed
-
-        def loaded(packed: bytes) -> CompiledKernel:
-            numbers, transposed, objects = _unpacked(packed)
-            return CompiledKernel(native.Native(objects, guarded), [functions[n] for n in numbers], transposed)
-
+        keys = (key, object_cache.key(key, "quick"))
         compilation = self.unfinished.pop(variant, None)
         stored = object_cache.load(key) if compilation is None else None
         if stored is not None:
             summaries.keep(image, dispatch.signature, self.module)
-            return loaded(stored)
+            return self._loaded(stored)
+        from vsim.engines.restart import must_wait
+
+        def improve(later: Dispatch) -> bytes:
+            return self._made(later, variant, keys)
+
+        may_be_quick = (meanwhile is not None or image.runs_once) and not must_wait(dispatch)
+        if may_be_quick and compilation is None and (stored := object_cache.load(keys[1])) is not None:
+            summaries.keep(image, dispatch.signature, self.module)
+            return self._loaded(stored, improve)
         image.read_all()  # The reference engine may look at it meanwhile.
+        make = partial(self._made, dispatch, variant, keys, may_be_quick)
+        if max_seconds is None and meanwhile is None and compilation is None:
+            return self._loaded(make(), improve)
+        from vsim.engines.llvm.improvement import begun
+
+        if compilation is None:
+            is_large = may_be_quick and dispatch.instruction_count >= LEAST_INSTRUCTIONS
+            compilation, meanwhile = begun(make, is_large), meanwhile if is_large else None
+        return self._loaded(self._awaited(compilation, dispatch, variant, max_seconds, meanwhile) or make(), improve)
+
+    def _made(self, dispatch: Dispatch, variant: Variant, keys: tuple[str, str], quick: bool = False) -> bytes:
+        """Native code of a kernel, which is kept.
+
+        Args:
+            keys: of good code and of quick code.
+            quick: whether it may be quick code, where good code is long in the making.
+        """
         from vsim.engines.llvm import pipeline
 
-        if max_seconds is None and meanwhile is None and compilation is None:
-            return loaded(make())
-        if compilation is None:
-            is_large = meanwhile is not None and dispatch.instruction_count >= LEAST_INSTRUCTIONS
-            compilation = ForkedCompilation(make) if is_large and is_allowed() else Compilation(make)
-        return loaded(self._awaited(compilation, dispatch, variant, max_seconds, meanwhile) or make())
+        found = pipeline.translate(dispatch, variant.full, variant.row, variant.transposed_row)
+        quick = quick and native.is_long_in_the_making(found.text, self.image.runs_once)
+        functions = self.image.module.all_functions
+        objects = pipeline.compile_objects(found, quick)
+        packed = _packed([functions.index(f) for f in found.functions], found.transposed, quick, objects)
+        object_cache.save(keys[quick], packed)
+        summaries.keep(self.image, dispatch.signature, self.module)
+        return packed
 
     def _awaited(
         self,
@@ -169,89 +203,17 @@ class KernelCache:
         raise SimulationError(Diagnostic("S040", message, None, LIMIT_HINT))
 
 
-class Compilation:
-    """A thread that compiles a kernel. LLVM cannot be stopped: an abandoned compilation runs on, and its result goes to
-    the cache.
-
-    Args:
-        make: gives the code as bytes.
-    """
-
-    def __init__(self, make: Callable[[], bytes]) -> None:
-        self.make = make
-        self.found: bytes | BaseException = b""
-        self.over = threading.Event()
-        self.started = perf_counter()
-        self.thread = threading.Thread(target=self._compile, daemon=True)
-        self.thread.start()
-
-    def _compile(self) -> None:
-        try:
-            self.found = self.make()
-        except BaseException as error:
-            self.found = error
-        self.over.set()
-
-    def is_over(self) -> bool:
-        """Whether there is a kernel, or an error."""
-        return self.over.is_set()
-
-    def wait(self, seconds: float | None) -> bool:
-        """Wait until so many seconds after its beginning; whether it is over."""
-        left = None if seconds is None else self.started + seconds - perf_counter()
-        return self.over.wait(None if left is None else min(max(left, 0), threading.TIMEOUT_MAX))
-
-    def packed(self) -> bytes:
-        """The code; raises what went wrong."""
-        if isinstance(self.found, BaseException):
-            raise self.found
-        return self.found
-
-    def abandon(self) -> None:
-        """Let the process end well whatever the thread is at."""
-        if not _ABANDONED:
-            atexit.register(_end_without_destruction)
-        _ABANDONED[:] = [self.thread, *(t for t in _ABANDONED if t.is_alive() and t is not self.thread)]
-
-    def leave(self) -> bool:
-        """Let it go on as long as this process lives; true, as it does."""
-        self.abandon()
-        return True
-
-
-_ABANDONED: list[threading.Thread] = []
-"""Threads that may still compile."""
-
-
-def _end_without_destruction() -> None:
-    """At the interpreter's end: code of LLVM that still runs would use objects that the C library's exit destroys.
-
-    So nothing is destroyed: the first thing of that exit is the end of the process, with its exit code. Where the C
-    library cannot do that, the process ends when the threads have.
-    """
-    threads = [t for t in _ABANDONED if t.is_alive()]
-    if not threads:
-        return
-    library = ctypes.CDLL(None)
-    on_exit = getattr(library, "on_exit", None)
-    if on_exit is None:
-        for thread in threads:
-            thread.join()
-        return
-    library.fflush(None)
-    on_exit(ctypes.cast(library._exit, ctypes.c_void_p), None)
-
-
-def _packed(numbers: list[int], transposed: bool, objects: list[bytes]) -> bytes:
+def _packed(numbers: list[int], transposed: bool, quick: bool, objects: list[bytes]) -> bytes:
     """Functions (by number in the image) and objects of a kernel as bytes of the cache."""
     sizes = [len(o) for o in objects]
-    head = struct.pack(f"<{3 + len(numbers) + len(sizes)}I", len(numbers), len(sizes), transposed, *numbers, *sizes)
+    count = 4 + len(numbers) + len(sizes)
+    head = struct.pack(f"<{count}I", len(numbers), len(sizes), transposed, quick, *numbers, *sizes)
     return b"".join([head, *objects])
 
 
-def _unpacked(stored: bytes) -> tuple[list[int], bool, list[bytes]]:
-    functions, count, transposed = struct.unpack_from("<3I", stored)
-    numbers = struct.unpack_from(f"<{functions}I", stored, 12)
-    sizes = struct.unpack_from(f"<{count}I", stored, 12 + 4 * functions)
-    ends = [12 + 4 * (functions + count) + sum(sizes[:n]) for n in range(count + 1)]
-    return list(numbers), bool(transposed), [stored[start:end] for start, end in pairwise(ends)]
+def _unpacked(stored: bytes) -> tuple[list[int], bool, bool, list[bytes]]:
+    functions, count, transposed, quick = struct.unpack_from("<4I", stored)
+    numbers = struct.unpack_from(f"<{functions}I", stored, 16)
+    sizes = struct.unpack_from(f"<{count}I", stored, 16 + 4 * functions)
+    ends = [16 + 4 * (functions + count) + sum(sizes[:n]) for n in range(count + 1)]
+    return list(numbers), bool(transposed), bool(quick), [stored[start:end] for start, end in pairwise(ends)]

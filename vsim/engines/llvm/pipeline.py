@@ -170,14 +170,17 @@ def _check_yields(dispatch: Dispatch) -> None:
         raise Unsupported(f"round-robin over {count} accesses to memory")
 
 
-def compile_objects(translation: Translation) -> list[bytes]:
+def compile_objects(translation: Translation, quick: bool = False) -> list[bytes]:
     """Optimise the translation and emit objects: the kernel's first, then those of support, which are made once for a
     machine.
+
+    Args:
+        quick: whether the kernel is hardly optimised.
     """
     kernel, support = translation.text, translation.support
     if is_guarded():
         kernel, support = sanitize.guarded(kernel), [*map(sanitize.guarded, support), driver.guard()]
-    return [native.compile_object(kernel), *map(native.compiled, support)]
+    return [native.compile_object(kernel, quick), *map(native.compiled, support)]
 
 
 def link(objects: list[bytes]) -> native.Native:

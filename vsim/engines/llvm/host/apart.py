@@ -30,8 +30,6 @@ BUDGET_SECONDS = 60
 """Processor time that a compilation may take."""
 LOCK = "behind"
 """File beside the objects of the cache: the compilation that goes on behind the end of its command has a lock on it."""
-_PRIORITY = 5
-"""Of the process behind: a third of the time that others get."""
 _LOCK: list[int] = []
 """The open file of the lock, which this process shares with all compilations that it starts."""
 
@@ -91,7 +89,6 @@ class ForkedCompilation:
         """Let it go on behind the end of this process, unless one of another process does so; whether it goes on."""
         try:
             fcntl.flock(_lock_file(), fcntl.LOCK_EX | fcntl.LOCK_NB)  # The process shares the open file.
-            os.setpriority(os.PRIO_PROCESS, self.process, _PRIORITY)
         except OSError:
             self.abandon()
             return False

@@ -91,6 +91,10 @@ HUGE_BLOCKS, HUGE_JOINS = 5_000, 400
 so many of these are places at which lanes meet that whatever lives there is joined. Beyond either, code is selected
 block by block and slots stay in memory: a fourth of the time and less, for code that takes up to twice as long.
 """
+QUICK_LINES, ONCE_LINES = 14_000, 1_500
+"""Modules of more lines have quick code first, as a huge module has, and good code when that is made (page 84); the
+second number is of kernels that may run once.
+"""
 # What pays for itself; between the two halves the coroutines are split. Where there are many barriers they are split
 # first, so that slots which live across one stay in memory: of promoted ones LLVM computes anew behind each barrier
 # whatever it can, and what that was computed from, which grows with the square of their number. (NewGVN would pay too,
@@ -125,10 +129,22 @@ def _is_straight(text: str) -> bool:
     return lines > LARGE_LINES and max(block.count("\n") for block in text.split(":\n")) > lines // 2
 
 
+def is_long_in_the_making(text: str, may_run_once: bool = False) -> bool:
+    """Whether good code of a module takes so much longer than quick code that quick code is made first."""
+    return text.count("\n") > (ONCE_LINES if may_run_once else QUICK_LINES) and not _is_huge(text)
+
+
+def _is_huge(text: str) -> bool:
+    return text.count(":\n") > HUGE_BLOCKS or text.count("\ncheck") > HUGE_JOINS
+
+
 @in_llvm()
-def compile_object(text: str) -> bytes:
+def compile_object(text: str, quick: bool = False) -> bytes:
     """Native object code of a module, which goes through a short pipeline of our own; a huge
     one through nearly none, and so one that our pipeline breaks.
+
+    Args:
+        quick: whether any module goes through nearly none.
 
     What goes into the passes and into the code generator is verified, which takes a few thousandths of the time that
     these take: LLVM ends the process when it finds a module broken.
@@ -138,7 +154,7 @@ def compile_object(text: str) -> bytes:
     """
     from vsim.analysis.control_flow import MANY_BARRIERS
 
-    huge = text.count(":\n") > HUGE_BLOCKS or text.count("\ncheck") > HUGE_JOINS
+    huge = quick or _is_huge(text)
     machine = target_machine(0 if huge else 1)
     module = _verified(text)
     if huge:

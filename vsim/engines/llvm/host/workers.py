@@ -30,6 +30,8 @@ LARGEST_FRAME = 16 << 20
 """Bytes of variables of one function. Two frames of twice as much fit behind nested calls."""
 CALLERS_FRAME = 1 << 20
 """Bytes of variables for which the stack of the caller's thread has room."""
+LOOK_SECONDS = 0.05
+"""How long jobs run between two looks whether better code is ready."""
 SETTLE_SECONDS = 0.01
 """How long one who ends a run waits before it is told to stop once more."""
 
@@ -44,10 +46,15 @@ class Run(Generic[Kept]):
         jobs: native functions and what each is called with (:data:`vsim.engines.llvm.abi.JOB_CODE`).
         stop: tells running jobs to end soon.
         keep: what must live as long as one of them runs.
+        look: asked from time to time whether they shall end.
     """
 
-    def __init__(self, jobs: Words, stop: Callable[[], None], keep: Kept) -> None:
-        self.jobs, self.stop, self.keep = jobs, stop, keep
+    def __init__(
+        self, jobs: Words, stop: Callable[[], None], keep: Kept, look: Callable[[], bool] | None = None
+    ) -> None:
+        self.jobs, self.stop, self.keep, self.look = jobs, stop, keep, look
+        self.was_overtaken = False
+        """Whether they were told so."""
         self.count = jobs.size * 8 // JOB_SIZE
         self.closed = False
         """No job begins any more."""
@@ -76,13 +83,16 @@ class Run(Generic[Kept]):
         assert self.pool is not None
         end = None if max_seconds is None else monotonic() + max_seconds
         in_time = True
-        self.pool.run(self.jobs.ctypes.data, self.count, max_seconds)
+        self.pool.run(self.jobs.ctypes.data, self.count, max_seconds if self.look is None else LOOK_SECONDS)
         while self.left:
             left = None if end is None else end - monotonic()
             if left is not None and left <= 0:
                 in_time, end, left = False, None, None
                 self.stop()
-            self.pool.wait(left)
+            if self.look is not None and not self.was_overtaken and self.look():
+                self.was_overtaken = True
+                self.stop()
+            self.pool.wait(left if self.look is None else min(LOOK_SECONDS, LOOK_SECONDS if left is None else left))
         self.closed = True
         if self.is_abandoned:
             raise ProcessEndsError
