@@ -21,7 +21,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
-.PHONY: demo test bless dist test-wheel wheel bench compile-time fuzz pairs prove guard docs pictures site man opencl-numbers levelzero-numbers format constraints clean
+.PHONY: demo test bless dist test-wheel wheel bench compile-time fuzz pairs prove guard docs pictures site man opencl-numbers levelzero-numbers dap-messages format constraints clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
@@ -134,6 +134,9 @@ opencl-numbers: $(STAMP)
 
 levelzero-numbers: $(STAMP)
 	$(BIN)/python docs/generate_levelzero_numbers.py $(ZE_HEADERS)
+
+dap-messages: $(STAMP)
+	$(BIN)/python docs/generate_dap_messages.py $(DAP_SCHEMA)
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -273,6 +273,52 @@ def _floyd(scale: int) -> Work:
     return Work((n, n), (64, 4), [paths, np.int32(n), np.int32(step)], 0)
 
 
+def _bilateral(scale: int) -> Work:
+    n = _side(512, scale)
+    image = np.random.default_rng(38).random((n, n), "f4")
+    rates = np.float32(1 / 18), np.float32(50)
+    return Work((n, n), (16, 16), [image, np.zeros_like(image), np.int32(n), np.int32(n), *rates], 1)
+
+
+def _noise(scale: int) -> Work:
+    n = _side(512, scale)
+    order = np.random.default_rng(39).permutation(256)
+    table = np.tile(order, 3)[: 2 * 256 + 2].astype("i4")
+    return Work((n, n), (16, 16), [table, np.zeros((n, n), "f4"), np.int32(n), np.float32(0.05), np.float32(7.3)], 1)
+
+
+def _spmm(scale: int) -> Work:
+    rows, random = max(64, (1 << 14) // scale), np.random.default_rng(40)
+    starts = np.concatenate([[0], np.cumsum(random.integers(1, 64, rows))]).astype("i4")
+    columns, values = random.integers(0, rows, starts[-1], "i4"), random.random(starts[-1], "f4")
+    dense = random.random((rows, 16), "f4")
+    return Work((16, rows), (16, 8), [starts, columns, values, dense, np.zeros((rows, 16), "f4")], 4)
+
+
+def _aes(scale: int) -> Work:
+    n, random = max(256, (1 << 18) // scale), np.random.default_rng(41)
+    tables, keys = random.integers(0, 1 << 32, 1024, "u4"), random.integers(0, 1 << 32, 40, "u4")
+    return Work((n,), (256,), [tables, keys, np.zeros((n, 4), "u4"), np.uint32(77)], 2)
+
+
+def _groupconv(scale: int) -> Work:
+    n, channels, random = _side(128, scale), 32, np.random.default_rng(42)
+    image, weights = random.random((channels, n, n), "f4"), random.random((channels, 8, 3, 3), "f4")
+    return Work((n, n, channels), (16, 16, 1), [image, weights, np.zeros_like(image), np.int32(n), np.int32(n)], 2)
+
+
+def _radixpass(scale: int) -> Work:
+    n = max(4096, (1 << 20) // scale)
+    keys = np.random.default_rng(43).integers(0, 1 << 32, n, "u4")
+    return Work((n // 16,), (128,), [keys, np.zeros_like(keys), np.uint32(8)], 1)
+
+
+def _hashinsert(scale: int) -> Work:
+    n = 1 << (19 - int(np.log2(scale)))
+    keys = np.random.default_rng(44).permutation(n).astype("u4") + np.uint32(1)
+    return Work((n,), (256,), [keys, np.zeros(2 * n, "u4"), np.zeros(n, "u4"), np.uint32(2 * n - 1)], 2)
+
+
 WORKS = {
     "options": _options, "stencil": _stencil, "histogram": _histogram, "spmv": _spmv, "softmax": _softmax,
     "bitonic": _bitonic, "hash64": _hash64, "bytes": _bytes, "collatz": _collatz, "lbm": _lbm,
@@ -281,10 +327,13 @@ WORKS = {
     "mriq": _mriq, "sad": _sad, "scan": _scan, "fft": _fft, "md": _md, "transpose": _transpose, "copy4": _copy4,
     "peak_float": _peak_float, "peak_int": _peak_int, "q4": _q4, "rmsnorm": _rmsnorm, "rope": _rope, "blur": _blur,
     "resize": _resize, "crc": _crc, "montecarlo": _montecarlo, "floyd": _floyd,
+    "bilateral": _bilateral, "noise": _noise, "spmm": _spmm, "aes": _aes, "groupconv": _groupconv,
+    "radixpass": _radixpass, "hashinsert": _hashinsert,
 }  # fmt: skip
 TOLERANCES = {
     "options": 1e-4, "stencil": 1e-6, "spmv": 1e-5, "softmax": 1e-5, "lbm": 1e-5, "mvt": 1e-4, "correlation": 1e-4,
     "fdtd": 1e-5, "convolution": 1e-5, "heat3d": 1e-5, "hotspot": 1e-4, "gaussian": 1e-5, "mriq": 2e-2, "fft": 1e-3,
     "md": 1e-3, "peak_float": 1e-4, "q4": 1e-4, "rmsnorm": 1e-4, "rope": 1e-3, "blur": 1e-5, "resize": 5e-3,
+    "bilateral": 1e-4, "noise": 1e-4, "spmm": 1e-5, "groupconv": 1e-4,
 }  # fmt: skip
 KERNELS = benchmarks(WORKS, FOLDER, TOLERANCES, {}, {})

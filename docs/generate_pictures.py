@@ -1,4 +1,5 @@
-"""Writes the pictures of the README (``make pictures``): the output of commands, run here, and the speed chart.
+"""Writes the pictures of the documents (``make pictures``): the output of commands, run here, the debugger's window, and
+the speed chart.
 
 The fault needs the compiler driver ``ocloc``. The chart shows the last ``docs/measurements/performance.md``.
 """
@@ -89,6 +90,50 @@ def terminal(name: str) -> str:
     return re.sub(r"\s*@font-face \{.*?\}", "", picture, flags=re.S)  # nothing is loaded from elsewhere
 
 
+# -- the debugger's window -------------------------------------------------------------------------------------
+
+SUM = """\
+kernel void sums(global const int *x, global int *out, int n) {
+  int i = get_global_id(0);
+  int sum = 0;
+  for (int k = 0; k < n; ++k) {
+    int v = x[i + k];
+    sum += v * v;
+  }
+  out[i] = sum;
+}
+"""
+
+
+def window() -> str:
+    """The window of the debugger in the middle of a loop, as SVG."""
+    import asyncio
+
+    from vsim.command.debugger import debugged
+    from vsim.command.driver import CommandLine
+    from vsim.command.screen import DebuggerWindow
+    from vsim.sources.programs import loaded
+
+    async def shown(app: DebuggerWindow) -> str:
+        async with app.run_test(size=(150, 40)) as pilot:
+            await pilot.pause()
+            for lines in ([], ["continue"], ["print k", "print sum"]):
+                app.run_commands(lines)
+                while app.is_busy:
+                    await pilot.pause(0.01)
+            await pilot.pause()
+            return app.export_screenshot(title="visakit debug sums.cl --tui")
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "sums.cl")
+        path.write_text(SUM)
+        program = loaded(str(path), SUM.encode(), "tgllp", "-g")
+        given = ["x=iota:40:i4", "out=zeros:32:i4", "n=4"]
+        session = debugged(program, CommandLine(None, "sums", "32", "16", given), False)
+        picture = asyncio.run(shown(DebuggerWindow(session, ["break 6", "run"])))
+    return re.sub(r"\s*@font-face \{.*?\}", "", picture, flags=re.S)
+
+
 # -- the chart of speed ----------------------------------------------------------------------------------------
 
 LEFT, UNIT, ROW, FIRST, LAST = 190, 34, 46, -2, 15
@@ -152,6 +197,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name in COMMANDS:
         (FOLDER / f"{name}.svg").write_text(terminal(name))
+    (FOLDER / "debugger.svg").write_text(window())
     (FOLDER / "speed.svg").write_text(chart())
 
 

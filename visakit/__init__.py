@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from visakit.diagnostics import (
         AssemblyError,
+        CostError,
         DebugError,
         Diagnostic,
         FileError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "AssemblyError",
+    "CostError",
     "DebugError",
     "Diagnostic",
     "FileError",

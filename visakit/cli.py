@@ -33,18 +33,22 @@ from visakit.file_kinds import HEAD_BYTES, kind_of
 from visakit.files import make_directory, open_regular, read_text
 from visakit.language.platforms import PLATFORMS, find
 from visakit.prove_cli import prove_app
+from visakit.registers_cli import registers_app
 from visakit.runtime.settings import (
     CHECK_LIMIT_SETTING,
     CHECK_SETTING,
     DEBUG_SETTING,
     ENGINE_SETTING,
     PLATFORM_SETTING,
+    PROFILE_DETAIL_SETTING,
+    PROFILE_SETTING,
     SCHEDULE_SETTING,
     SUPPRESSIONS_SETTING,
     TEXTS_SETTING,
     THREADS_SETTING,
     TRACE_SETTING,
     DebugRequest,
+    sycl_libraries,
 )
 from visakit.usage import whole_number
 from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
@@ -137,6 +141,13 @@ def exec_app(
         str | None,
         option("--keep-texts", "DIR", "Write the vISA and the sources of all programs that are built.", EXECUTION),
     ] = None,
+    profile: Annotated[
+        str | None,
+        option("--profile", "DIR", "Count what kernels execute; a report and JSON of each kernel.", EXECUTION),
+    ] = None,
+    profile_detail: Annotated[
+        bool, flag("--profile-detail", "Also watch memory, barriers and calls: much slower.", EXECUTION)
+    ] = False,
     check: CheckOption = None,
     guard: GuardOption = False,
     check_limit: LimitOption = None,
@@ -169,11 +180,29 @@ def exec_app(
     if keep_texts is not None:
         make_directory(keep_texts)
         chosen[TEXTS_SETTING] = os.path.abspath(keep_texts)
+    chosen |= _profiles(profile, profile_detail)
     chosen |= _checks(CheckOptions(check, guard, check_limit, suppressions))
     chosen |= _debugger(debug, scripts or [], commands or [], batch)
     settings |= {name: str(value) for name, value in chosen.items() if value is not None}
+    settings |= sycl_libraries(program)
     _replace_process([program, *(arguments or [])], os.environ | settings)
     return 0
+
+
+def _profiles(folder: str | None, detail: bool) -> dict[str, str | int | None]:
+    """The settings of profiles.
+
+    Raises:
+        UsageError: there is no folder for the detail.
+        FileError: the folder cannot be made.
+    """
+    if folder is None:
+        if detail:
+            raise UsageError("--profile-detail goes with --profile DIR")
+        return {}
+    make_directory(folder)
+    found: dict[str, str | int | None] = {PROFILE_SETTING: os.path.abspath(folder)}
+    return found | ({PROFILE_DETAIL_SETTING: 1, ENGINE_SETTING: "numpy"} if detail else {})
 
 
 def _checks(wanted: CheckOptions) -> dict[str, str | int | None]:
@@ -305,6 +334,7 @@ APPS = {
     "exec": exec_app,
     "debug": debug_app,
     "dap": dap_app,
+    "registers": registers_app,
     "prove": prove_app,
     "opencl": opencl_app,
     "levelzero": levelzero_app,
@@ -314,6 +344,7 @@ SUMMARIES = {
     "exec": "run a program of OpenCL or Level Zero on the simulated device",
     "debug": "debug launches, forward and backwards",
     "dap": "debug for an editor: the Debug Adapter Protocol",
+    "registers": "show registers, threads and predicted spills of kernels",
     "prove": "prove properties of kernels for all launches, or refute them",
     "opencl": "write the OpenCL driver into a folder",
     "levelzero": "write the Level Zero driver into a folder",

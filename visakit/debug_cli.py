@@ -22,6 +22,7 @@ from visakit.commands.command import (
 from visakit.commands.reporting import report
 from visakit.diagnostics import UsageError
 from visakit.objects.elf import is_ctm
+from visakit.usage import exclude
 from vsim.checks.options import CheckOption, GuardOption, SuppressionsOption
 from vsim.checks.selection import CheckOptions
 
@@ -76,6 +77,7 @@ def debug_app(
         list[str] | None, option("--command", "TEXT", "Run a command, behind the files.", SCRIPTS)
     ] = None,
     batch: Annotated[bool, flag("--batch", "Leave behind them; 1 if one was wrong.", SCRIPTS)] = False,
+    tui: Annotated[bool, flag("--tui", "Show source, registers, lanes and memory in a window.", SCRIPTS)] = False,
     error_format: ErrorFormat = "human",
     as_json: Json = False,
     explain: Explain = None,
@@ -84,10 +86,12 @@ def debug_app(
     """Debug the launches of a program, forward and backwards."""
     from visakit.compiler.ocloc import with_lines
     from visakit.file_kinds import source_language
-    from vsim.command.debugger import Scripts, debug, debugged
+    from vsim.command.debugger import Scripts, debug, debug_in_window, debugged
     from vsim.command.driver import CommandLine
     from vsim.sources.loading import load_program
 
+    if tui:
+        exclude("--tui", {"--batch": batch})
     path = image or visa
     options = with_lines(build_options, source_language(path or "", b""))
     captured, loaded = load_program(path, replay, platform, options, None)
@@ -97,6 +101,8 @@ def debug_app(
     line = CommandLine(launch, kernel, global_size, local_size, arguments or (), captured)
     checks = CheckOptions(check, guard, None, suppressions).checking()
     session = debugged(loaded, line, allow_paths, schedule, checks or "", engine)
+    if tui:
+        return debug_in_window(session, Scripts(scripts or (), commands or ()))
     return debug(session, Scripts(scripts or (), commands or (), batch))
 
 

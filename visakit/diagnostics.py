@@ -52,7 +52,8 @@ class Diagnostic:
 
     Attributes:
         code: stable: V... and W... assembler, L... linker, S... simulator, C... binary files, F... any file,
-            U... usage, D... the debugger, P... proofs, T... the CTM target. ``vasm --explain CODE`` shows its page.
+            U... usage, D... the debugger, P... proofs, Q... costs, T... the CTM target. ``vasm --explain CODE`` shows
+            its page.
         message: the found and the expected form.
         span: the place; None without one.
         hint: a cure; may be empty.
@@ -127,6 +128,10 @@ class SimulationError(VisaError):
     def __init__(self, diagnostics: Diagnostic | Sequence[Diagnostic]) -> None:
         super().__init__(diagnostics)
         self.printf = ""
+
+
+class CostError(VisaError):
+    """The cost of a kernel cannot be computed: a number of its platform is not known."""
 
 
 class DebugError(VisaError):

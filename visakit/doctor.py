@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ctypes.util
 import importlib.metadata
+import os
 import platform
 import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 from typing import NamedTuple
 
 from visakit import cache
+from visakit.runtime.settings import sycl_runtime
 
 
 class Component(NamedTuple):
@@ -49,6 +52,8 @@ def findings() -> list[Component]:
             "OpenCL loader", loader("OpenCL"), "apt install ocl-icd-libopencl1 (many programs bring their own)", False
         ),
         Component("Level Zero loader", loader("ze_loader"), "apt install libze1 (for programs of Level Zero)", False),
+        Component("Level Zero for SYCL", _level_zero_for_sycl(), _NEWER_LOADER, False),
+        Component("SYCL runtime", _sycl_runtime(), "pip install intel-sycl-rt (dpctl and dpnp bring it)", False),
         Component(
             "ocloc", _first_line([driver, "query", "OCL_DRIVER_VERSION"]) or driver if driver else "", _OCLOC, False
         ),
@@ -60,6 +65,28 @@ def findings() -> list[Component]:
 def loader(name: str) -> str:
     """The library with which programs find drivers; empty if it is not installed."""
     return ctypes.util.find_library(name) or ""
+
+
+_NEWER_LOADER = "a loader with zeInitDrivers (libze1 1.19 or newer); SYCL finds the device of OpenCL in any case"
+
+
+def _level_zero_for_sycl() -> str:
+    """The loader of Level Zero, if it is new enough for SYCL's adapters; empty if it is not."""
+    name = loader("ze_loader")
+    try:
+        return name if name and hasattr(ctypes.CDLL(name), "zeInitDrivers") else ""
+    except OSError:
+        return ""
+
+
+def _sycl_runtime() -> str:
+    """Where SYCL's runtime is, and the variable that programs in C++ find it by; empty if it is nowhere."""
+    named = [Path(folder) for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    own = Path(sys.prefix, "lib")
+    for folder in (*named, own):
+        if found := sycl_runtime(folder):
+            return str(found) + (f" (for programs in C++: LD_LIBRARY_PATH={own})" if folder not in named else "")
+    return loader("sycl")
 
 
 _OCLOC = "apt install intel-ocloc (Debian 12: intel-opencl-icd); without it only program binaries run"

@@ -53,6 +53,11 @@ def at_work(now: bool) -> None:
     _STATE["works"] = "yes" if now else ""
 
 
+def is_at_work() -> bool:
+    """Whether this process is a command's, which works."""
+    return bool(_STATE["works"])
+
+
 def leave(code: int, message: str) -> NoReturn:
     """End the process with a line on standard error, at once."""
     try:

@@ -188,7 +188,7 @@ USAGE = [
     ("vasm", "--explain V01O", "there is no message 'V01O'; did you mean 'V071' or 'V051'?"),
     ("vdis", "", "FILE is missing; see vdis --help"),
     ("vlink", "--data x", "--data takes NAME=FILE, found 'x'"),
-    ("vsim", "", "IMAGE is missing; see vsim --help"),
+    ("vsim", "", "IMAGE is missing: name an image, a zebin, OpenCL C (.cl) or SPIR-V, or --replay DIR"),
     ("vsim", "k --threads two", "--threads: 'two' is not a whole number from 1 on"),
     ("vsim", "k --max-seconds soon", "--max-seconds: 'soon' is not a number of seconds"),
     ("vsim", "k --engine lvm", "--engine: 'lvm' is not one of 'auto', 'llvm', 'numpy'; did you mean 'llvm'?"),

@@ -1,19 +1,35 @@
-"""``visakit dap`` as an editor uses it: a client of its own, which checks the form of every message."""
+"""``visakit dap`` as an editor uses it: a client of its own, which holds every message against the published schema."""
 
 from __future__ import annotations
 
 import base64
 import json
 import os
+import runpy
 import threading
 
+import jsonschema
 import numpy as np
 import pytest
+from support.programs import ROOT
 
 import vasm
 import vlink
 from vsim.command.dap import open_session
 from vsim.debug.dap import Server
+
+SCHEMA = json.loads((ROOT / "tests" / "data" / "dap" / "protocol.json").read_text())
+
+
+def check(message):
+    """Hold a message against the schema; requests that are wrong on purpose are not for this."""
+    kind = message["type"]
+    name = message["event" if kind == "event" else "command"]
+    definition = f"{name[0].upper()}{name[1:]}{kind.capitalize()}"
+    if kind == "response" and not message["success"]:
+        definition = "ErrorResponse"
+    jsonschema.Draft4Validator(SCHEMA | {"$ref": f"#/definitions/{definition}"}).validate(message)
+
 
 TEXT = """.version 4.1
 .kernel "steps"
@@ -48,9 +64,11 @@ class Client:
         self.thread.start()
         self.sequence, self.events, self.last = 0, [], 0
 
-    def send(self, command, **arguments):
+    def send(self, command, checks=True, **arguments):
         self.sequence += 1
         message = {"seq": self.sequence, "type": "request", "command": command, "arguments": arguments}
+        if checks:
+            check(message)
         body = json.dumps(message).encode()
         self.writer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
         self.writer.flush()
@@ -61,17 +79,18 @@ class Client:
         assert line.startswith(b"Content-Length: "), line
         assert self.reader.readline() == b"\r\n"
         found = json.loads(self.reader.read(int(line.split()[1])))
-        assert found["seq"] == self.last + 1 and found["type"] in ("response", "event")
+        check(found)
+        assert found["seq"] == self.last + 1
         self.last = found["seq"]
         return found
 
     def ask(self, command, fails=False, **arguments):
-        number = self.send(command, **arguments)
+        number = self.send(command, not fails, **arguments)
         while (found := self.message())["type"] == "event":
             self.events.append(found)
         assert found["request_seq"] == number and found["command"] == command
         assert found["success"] is not fails, found
-        return found["message"] if fails else found["body"]
+        return found["message"] if fails else found.get("body")
 
     def wait(self, name):
         while True:
@@ -239,3 +258,8 @@ def test_requests_too_early_and_without_arguments_fail(command):
     client = Client()
     assert client.ask(command, fails=True)
     client.leave()
+
+
+def test_types_of_messages_are_those_of_the_schema():
+    generator = runpy.run_path(str(ROOT / "docs" / "generate_dap_messages.py"))
+    assert generator["OUTPUT"].read_text() == generator["classes"](SCHEMA)

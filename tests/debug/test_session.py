@@ -192,3 +192,100 @@ def test_an_interrupt_ends_the_way_to_a_time():
     session.execution.interrupt = True
     assert session.go_to(9).reason == "interrupt"
     assert session.go_to(9).position.time == 9
+
+
+@pytest.mark.parametrize("kind, said", [("watchpoint", "N[1]: 1 -> 101"), ("rwatch", "N[1] is read: 1")])
+def test_a_watchpoint_sees_the_instruction_at_which_it_was_set(kind, said):
+    session, _ = begun()
+    session.add_breakpoint("more")
+    session.resume()
+    watch = session.add_watchpoint("N[1]", kind)
+    stop = session.resume()
+    assert (stop.numbers, session.execution.time) == ((watch.number,), 6) and said in stop.lines[0]
+
+
+def test_reverse_continue_finds_all_hits_and_runs_no_stretch_without_any():
+    session, y = begun(groups=2, rounds=900)
+    session.add_breakpoint("more", "I % 150 == 149")
+    hits = []
+    while (stop := session.resume()).reason != "end":
+        hits.append(stop.position)
+    assert len(hits) == 12
+    back = []
+    while (stop := session.reverse_continue()).reason != "begin":
+        back.append(stop.position)
+    assert back == hits[::-1] and not y.any()
+    session.resume()
+    session.delete(1)
+    session.add_watchpoint("Y[3]")
+    session.resume()
+    found = session.stop
+    assert found.reason == "watchpoint"
+    session.go_to(3000, 1)
+    runs = []
+    run = session.execution.run
+    session.execution.run = lambda limit=None: runs.append(limit) or run(limit)
+    assert session.reverse_continue().position == (0, found.position.time - 1) and len(runs) <= 2
+
+
+def test_detach_ends_the_launch():
+    session, y = begun(groups=3)
+    session.add_breakpoint("more")
+    session.resume()
+    assert session.detach().reason == "end" and session.execution.has_ended
+    assert y.tolist() == [n + 300 for n in range(24)] and session.detach() is None
+
+
+def test_checks_go_back_without_a_new_begin():
+    session, _ = begun(groups=2, rounds=900, check="all")
+    session.add_breakpoint("*10", "$group == 1")
+    session.resume()
+    assert session.execution.part == 1 and len(session.execution.checkpoints) > 4
+    begins = []
+    restore = session.execution.restore
+    session.execution.restore = lambda checkpoint: begins.append(checkpoint.position) or restore(checkpoint)
+    time = session.execution.time
+    assert session.step(instruction=True, reverse=True).position == (1, time - 1)
+    assert min(begins) >= (1, time - 1200)
+
+
+def test_changes_in_front_of_the_first_instruction_have_an_origin():
+    session, _ = begun(groups=2)
+    session.go_to(0, 1)
+    for name, value in (("Y[3]", "77"), ("I", "9")):
+        session.set(name, value)
+        assert session.origin(name)[0].ends == "set by the user at 0"
+    session.add_breakpoint("*3")
+    session.resume()
+    assert session.origin("Y[3]")[0].ends == "set by the user at 0"
+    assert session.evaluate("I").row(0).tolist() == [9]
+
+
+def test_scratch_memory_is_shown():
+    from vsim.debug.console import Console
+
+    text = TEXT.replace(".kernel_attr SimdSize=8", ".kernel_attr SimdSize=8\n.kernel_attr SpillMemOffset=64").replace(
+        "more:", "oword_st (2) %scratch 0x1:ud N.0\nmore:", 1
+    )
+    session, _ = begun(text=text)
+    shown = []
+    console = Console(session, shown.append)
+    for line in ("break more", "run", "info scratch", "print scratch:d[4]@4"):
+        console.run(line)
+    assert "scratch+0: 0x0  0x0  0x0  0x0  0x0  0x1  0x2  0x3" in shown and shown[-1].split() == ["0", "1", "2", "3"]
+
+
+def test_copies_of_arrays_share_blocks_that_have_not_changed():
+    from vsim.engines.numpy.observers.saving import BLOCK, ArrayHistory
+
+    history, large, small = ArrayHistory(), np.zeros(3 * BLOCK + 5, "u1"), np.zeros((2, 3), "u4")
+    first = history.contents([large, small])
+    assert first.size == large.nbytes + small.nbytes
+    large[BLOCK] = 1
+    second = history.contents([large, small])
+    assert second.size == BLOCK
+    large[:], small[:] = 7, 7
+    second.restore()
+    assert large.sum() == 1 and large[BLOCK] == 1 and not small.any()
+    first.restore()
+    assert not large.any()

@@ -35,6 +35,8 @@ def digest(session):
             places = [sorted((pc, lanes.tobytes()) for pc, lanes in kind.items()) for kind in own.places]
             found.update(repr((own.running and (own.pc, own.active.tobytes()), places)).encode())
         found.update(repr([a.tolist() for a in saved.execution.group_barrier]).encode())
+    if execution.dispatch.findings is not None:
+        found.update("".join(map(str, execution.dispatch.findings)).encode())
     return found.hexdigest()
 
 
@@ -66,13 +68,13 @@ def walk(session, choose, seen):
         assert seen.setdefault(position, state) == state, position
 
 
-def begun(e):
+def begun(e, check=""):
     """A session, and the arrays of its launch."""
     arguments = arguments_of(e, [])
     local = None if e.local_size is None else tuple(e.local_size)
     launch = Launch(e.kernel, tuple(e.global_size), local, (0, 0, 0), arguments)
     arrays = {n: a.array for n, a in enumerate(arguments) if isinstance(a, (BufferArgument, ImageArgument))}
-    return Session(Program(image_of(e)), [launch], engine="numpy"), arrays
+    return Session(Program(image_of(e)), [launch], engine="numpy", check=check), arrays
 
 
 def ending(session):
@@ -102,3 +104,19 @@ def test_walks(seed):
         session.delete(number)
     assert ending(session) == plain.code
     assert plain.code or same(walked, straight)
+
+
+@pytest.mark.parametrize("seed", range(100 if FUZZ else 3))
+def test_findings_of_walks(seed):
+    """Checks go back with the launch: they find the same as in a straight run."""
+    e = Execution.of(make(seed))
+    e.schedule = ""
+    session, _ = begun(e, "all")
+    code, straight = ending(session), list(session.execution.dispatch.findings)
+    session, _ = begun(e, "all")
+    session.add_breakpoint("*0")
+    session.resume()
+    walk(session, random.Random(seed), {})
+    for number in list(session.breakpoints):
+        session.delete(number)
+    assert ending(session) == code and list(session.execution.dispatch.findings) == straight

@@ -12,7 +12,7 @@ from support.programs import TESTS
 from visakit.catalog import catalog, explain
 
 FILES = sorted((TESTS / "golden").rglob("*.test"))
-CODE = re.compile(r'(?:\[|"(?:code|ruleId)": ")([VWCLSFTUKDP]\d{3})(?:\]|")')
+CODE = re.compile(r'(?:\[|"(?:code|ruleId)": ")([VWCLSFTUKDPQ]\d{3})(?:\]|")')
 
 NOT_SHOWN = {
     "L018": ("takes a zebin with a relocation of an unknown kind", "test_linker.py"),
@@ -94,7 +94,7 @@ def test_an_explanation_shows_input_message_and_mended_input():
 
 def test_names_begin_with_the_code_that_they_show():
     for path in FILES:
-        code = re.match(r"[VWCLSFTUKDP]\d{3}(?=-)", path.stem)
+        code = re.match(r"[VWCLSFTUKDPQ]\d{3}(?=-)", path.stem)
         golden = golden_files.read(path.read_text())
         if code:
             assert code[0] in CODE.findall(golden.stdout + golden.stderr), path.name
@@ -102,7 +102,7 @@ def test_names_begin_with_the_code_that_they_show():
 
 def test_every_code_of_the_sources_has_a_page():
     sources = [f for package in ("vasm", "vlink", "vsim", "visakit") for f in (TESTS.parent / package).rglob("*.py")]
-    used = {code for f in sources for code in re.findall(r'"([VWCLSFTUKDP]\d{3})"', f.read_text())}
+    used = {code for f in sources for code in re.findall(r'"([VWCLSFTUKDPQ]\d{3})"', f.read_text())}
     assert used == set(catalog())
     assert explain("v010").startswith("V010: an undeclared name\n")
 

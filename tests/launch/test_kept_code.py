@@ -38,6 +38,10 @@ ASKED_FOR = {
     "numpy.typing",
 }
 """What nobody needs who runs a launch file without options."""
+LINKING = {"yaml", "lark", "vlink", "visakit.text", "visakit.objects.index"}
+"""What nobody needs whose program is linked."""
+MOST_MODULES = 100
+"""Of this project, that a launch of kept code loads: each takes 0.15 ms or more."""
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +75,20 @@ def test_a_command_whose_code_is_kept_reads_no_instruction(saxpy, tmp_path):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         loaded.append(set(ast.literal_eval(done.stdout.splitlines()[1])))
     assert loaded[0] >= TABLE and not loaded[1], done.stderr
+
+
+def test_a_command_whose_program_is_kept_links_nothing(tmp_path):
+    zebin = str(ROOT / "tests" / "data" / "zebins" / "xelp.bin")
+    words = [zebin, "--engine", "llvm", "--kernel", "state", "--global-size", "1", "--arg", "out=zeros:2:i4"]
+    code = "import sys\nimport vsim.command.cli\nfrom visakit.commands.command import exit_code\n"
+    code += f"assert exit_code(vsim.command.cli.app, 'vsim', {words!r}) == 0\nprint([*sys.modules])"
+    loaded = []
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        loaded.append(set(ast.literal_eval(done.stdout.splitlines()[-1])))
+    own = {name for name in loaded[1] if name.partition(".")[0] in ("visakit", "vsim", "vlink", "vasm")}
+    assert loaded[0] >= LINKING - {"lark"} and not loaded[1] & (LINKING | TABLE), done.stderr
+    assert len(own) <= MOST_MODULES, sorted(own)
 
 
 def test_instructions_are_read_when_somebody_looks_at_them(saxpy):

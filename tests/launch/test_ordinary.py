@@ -229,6 +229,68 @@ def montecarlo(hits, seed, points):
     return hits
 
 
+def bilateral(image, out, width, height, space, near):
+    padded, total, weights = np.pad(image, 3, mode="edge").astype("f8"), 0, 0
+    for y in range(7):
+        for x in range(7):
+            value = padded[y : y + height, x : x + width]
+            weight = np.exp(-((y - 3) ** 2 + (x - 3) ** 2) * float(space) - (value - image) ** 2 * float(near))
+            total, weights = total + weight * value, weights + weight
+    return total / weights
+
+
+def noise(table, out, width, scale, z):
+    y, x = np.indices(out.shape)
+    return sum(0.5**n * octave(table, *[v * (float(scale) * 2**n) for v in (x, y, float(z))]) / 2 for n in range(4))
+
+
+def octave(table, *places):
+    cells = [np.floor(v).astype("i8") for v in places]
+    inside = [v - np.floor(v) for v in places]
+    total = 0
+    for corner in np.ndindex(2, 2, 2):
+        h = 0
+        for cell, step in zip(cells, corner, strict=True):
+            h = table[h + (cell & 255) + step]
+        h, (x, y, z) = h & 15, [v - step for v, step in zip(inside, corner, strict=True)]
+        u, v = np.where(h < 8, x, y), np.where(h < 4, y, np.where((h == 12) | (h == 14), x, z))
+        value = np.where(h & 1, -u, u) + np.where(h & 2, -v, v)
+        for t, step in zip(inside, corner, strict=True):
+            fade = t**3 * (t * (t * 6 - 15) + 10)
+            value = value * (fade if step else 1 - fade)
+        total = total + value
+    return total
+
+
+def aes(tables, keys, out, nonce):
+    state = [np.arange(len(out), dtype="u4") ^ keys[0], nonce ^ keys[1], keys[2], keys[3]]
+    state = [np.full(len(out), word, "u4") for word in state]
+    for turn in range(1, 10):
+        words = []
+        for n in range(4):
+            found = keys[4 * turn + n]
+            for k in range(4):
+                found = found ^ tables[256 * k + (state[(n + k) % 4] >> np.uint32(8 * k) & np.uint32(255))]
+            words.append(found)
+        state = words
+    return np.stack(state, -1)
+
+
+def groupconv(image, weights, out, width, height):
+    padded = np.pad(image, ((0, 0), (1, 1), (1, 1))).astype("f8")
+    for channel in range(len(out)):
+        near = padded[channel // 8 * 8 :][:8]
+        taps = [near[:, y : y + height, x : x + width] for y in range(3) for x in range(3)]
+        out[channel] = np.einsum("tchw,ct->hw", taps, weights[channel].reshape(8, 9))
+    return out
+
+
+def radixpass(keys, out, shift):
+    blocks = keys.reshape(-1, 2048)
+    order = (blocks >> shift & np.uint32(15)).argsort(1, kind="stable")
+    return np.take_along_axis(blocks, order, 1).reshape(-1)
+
+
 REFERENCE = {
     "options": options,
     "stencil": stencil,
@@ -246,12 +308,16 @@ REFERENCE = {
     "transpose": lambda a, out, width, height: a.T,
     "copy4": lambda a, out: 2 * a,
     "crc": lambda data, table, out, length: [zlib.crc32(row.tobytes()) for row in data],
+    "spmm": lambda starts, columns, values, dense, out: np.add.reduceat(
+        values[:, None].astype("f8") * dense[columns], starts[:-1]
+    ),
+    "hashinsert": lambda keys, table, placed, mask: np.ones_like(placed),
     "floyd": lambda paths, n, k: np.minimum(paths, paths[:, k : k + 1] + paths[k]),
     **{
         f.__name__: f
         for f in (
             correlation, fdtd, convolution, heat3d, hotspot, pathfinder, bfs, nw, gaussian, mriq, sad, fft, md,
-            peak_float, peak_int, q4, rmsnorm, rope, blur, resize, montecarlo,
+            peak_float, peak_int, q4, rmsnorm, rope, blur, resize, montecarlo, bilateral, noise, aes, groupconv, radixpass,
         )
     },
 }  # fmt: skip

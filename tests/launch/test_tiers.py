@@ -1,6 +1,9 @@
 """Where native code is long in the making, the reference engine runs meanwhile."""
 
+import fcntl
+import os
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from support.programs import build_text
 import vsim
 from vsim.engines import tiers
 from vsim.engines.llvm import kernels, pipeline
+from vsim.engines.llvm.host import apart as forked
 
 ADDITIONS = 500
 TEXT = "\n".join(
@@ -114,3 +118,74 @@ def test_errors_of_the_compiler_are_those_of_the_launch(program, slow, monkeypat
     monkeypatch.setattr(kernels, "GRACE_SECONDS", 60)
     with pytest.raises(RuntimeError, match="no"):
         program.launch("count", 8, 8, [np.zeros(8, np.uint32)])
+
+
+@pytest.fixture
+def apart(monkeypatch, tmp_path):
+    """As in a command; a compilation in another process waits until the test writes a file."""
+    go_on, compile_objects, own = tmp_path / "go", pipeline.compile_objects, os.getpid()
+
+    def wait(translation):
+        while os.getpid() != own and not go_on.exists():
+            time.sleep(0.01)
+        return compile_objects(translation)
+
+    monkeypatch.setattr(pipeline, "compile_objects", wait)
+    monkeypatch.setattr(kernels, "GRACE_SECONDS", 0)
+    monkeypatch.setattr(kernels, "is_allowed", lambda: True)
+    monkeypatch.setattr(forked, "_LOCK", [])
+    monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path / "cache"))
+    yield go_on
+    for lock in forked._LOCK:
+        os.close(lock)
+
+
+def left(program):
+    """The compilation that goes on behind a launch."""
+    (compilation,) = program.engines.native.kernels.unfinished.values()
+    return compilation
+
+
+def count(program):
+    data = np.arange(8, dtype=np.uint32)
+    result = program.launch("count", 8, 8, [data])
+    assert (data == np.arange(8) + ADDITIONS).all()
+    return result.engine
+
+
+def test_code_of_a_command_is_kept_behind_its_end(program, apart, monkeypatch):
+    assert count(program) == "numpy"
+    process = left(program).process
+    apart.touch()
+    with open(left(program).pipe, "rb", closefd=False) as pipe:
+        assert pipe.read()
+    assert os.waitpid(process, 0) == (process, 0)
+    monkeypatch.setattr(pipeline, "translate", None)
+    assert count(vsim.load(build_text(TEXT))) == "llvm"
+
+
+def test_the_next_launch_of_a_command_waits_for_its_code(program, apart, monkeypatch):
+    assert count(program) == "numpy"
+    apart.touch()
+    monkeypatch.setattr(pipeline, "translate", None)
+    monkeypatch.setattr(tiers, "LEAST_INSTRUCTIONS", 10**6)
+    assert count(program) == "llvm" and not program.engines.native.kernels.unfinished
+
+
+def test_code_that_another_process_does_not_make_is_made_here(program, apart, monkeypatch):
+    begin = forked._compile
+    monkeypatch.setattr(forked, "_compile", lambda make, writer: begin(lambda: 1 // 0, writer))
+    monkeypatch.setattr(tiers, "overtake", lambda *_: False)
+    assert count(program) == "llvm"
+
+
+def test_one_process_compiles_behind_its_command(program, apart, tmp_path, monkeypatch):
+    seen, leave = [], forked.ForkedCompilation.leave
+    monkeypatch.setattr(forked.ForkedCompilation, "leave", lambda self: seen.append(self.process) or leave(self))
+    (tmp_path / "cache" / "objects").mkdir(mode=0o700, parents=True)
+    (tmp_path / "cache").chmod(0o700)
+    with open(tmp_path / "cache" / "objects" / forked.LOCK, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert count(program) == "numpy" and not program.engines.native.kernels.unfinished
+    with pytest.raises(ProcessLookupError):
+        os.kill(seen[0], 0)

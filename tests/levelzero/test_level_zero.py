@@ -71,6 +71,18 @@ def test_the_device_answers():
     host.zeDeviceGetComputeProperties(device, compute)
     assert (compute.maxTotalGroupSize, list(compute.subGroupSizes)[:4]) == (512, [8, 16, 32, 0])
     assert host.all("zeDeviceGetSubDevices", device) == []
+    room = made("ze_device_usablemem_size_ext_properties_t", ze.ZE_STRUCTURE_TYPE_DEVICE_USABLEMEM_SIZE_EXT_PROPERTIES)
+    properties.pNext = given(room)
+    host.zeDeviceGetProperties(device, properties)
+    assert room.currUsableMemSize > 0
+    hints = made("ze_scheduling_hint_exp_properties_t", ze.ZE_STRUCTURE_TYPE_SCHEDULING_HINT_EXP_PROPERTIES)
+    atomics = made(
+        "ze_float_atomic_ext_properties_t", ze.ZE_STRUCTURE_TYPE_FLOAT_ATOMIC_EXT_PROPERTIES, pNext=given(hints)
+    )
+    modules = made("ze_device_module_properties_t", ze.ZE_STRUCTURE_TYPE_DEVICE_MODULE_PROPERTIES, pNext=given(atomics))
+    host.zeDeviceGetModuleProperties(device, modules)
+    assert (atomics.fp16Flags, atomics.fp32Flags, atomics.fp64Flags) == (0x50005, 0x70007, 0)
+    assert hints.schedulingHintFlags == 7
 
 
 @pytest.mark.parametrize("name", [n for n in load() if n.startswith("zeDeviceGet") and n.endswith("Properties")])
@@ -153,6 +165,41 @@ def test_global_data_has_an_address_for_copies(session):
         host.zeModuleGetGlobalPointer(session.module, text("nothing"), size, place)
 
 
+def test_what_the_plugin_of_jax_calls(session):
+    """The functions that its library imports; the loader answers zeDriverGetExtensionFunctionAddress in C."""
+    host, device = session.host, session.device
+    host.zeDriverGetProperties(session.driver, made("ze_driver_properties_t"))
+    properties, compute = made("ze_device_properties_t"), made("ze_device_compute_properties_t")
+    host.zeDeviceGetProperties(device, properties)
+    host.zeDeviceGetComputeProperties(device, compute)
+    assert properties.maxMemAllocSize and compute.maxTotalGroupSize and compute.numSubGroupSizes
+    for name in ("zeDeviceGetMemoryProperties", "zeDeviceGetCacheProperties"):
+        count = np.zeros(1, "u4")
+        getattr(host, name)(device, count, None)
+        assert count[0] == 1
+    host.zeDevicePciGetPropertiesExt(device, made("ze_pci_ext_properties_t"))
+    target, log = sizes(0), sizes(0)
+    desc = session.module_desc(XELP, ze.ZE_MODULE_FORMAT_NATIVE)
+    host.zeModuleCreate(session.context, device, desc, target, log)
+    module = int(target[0])
+    assert host.text("zeModuleBuildLogGetString", int(log[0])) == ""
+    host.zeModuleBuildLogDestroy(int(log[0]))
+    names = [ctypes.string_at(place).decode() for place in host.all("zeModuleGetKernelNames", module)]
+    size, place = sizes(0), sizes(0)
+    host.zeModuleGetGlobalPointer(module, text("counter"), size, place)
+    assert "saxpy" in names and size[0] == 4 and place[0]
+    y, seen = session.shared(np.zeros(64, "f4"))
+    x, _ = session.shared(np.ones(64, "f4"))
+    kernel = session.kernel("saxpy", y, x, np.float32(2), np.uint32(64), module=module, group=(16, 1, 1))
+    done = session.event(session.pool())
+    session.launch(kernel, (4, 1, 1), done)
+    host.zeEventHostSynchronize(done, FOREVER)
+    times = structures.ze_kernel_timestamp_result_t()
+    host.zeEventQueryKernelTimestamp(done, times)
+    assert seen.all() and 0 < times.context.kernelStart <= times.context.kernelEnd
+    host.zeModuleDestroy(module)
+
+
 def test_build_flags_of_level_zero_become_those_of_the_compiler():
     assert build_options("-ze-opt-large-register-file -g") == "-cl-intel-256-GRF-per-thread -g"
     assert build_options("-ze-opt-level 0") == build_options("-ze-opt-disable") == "-cl-opt-disable"
@@ -201,6 +248,11 @@ def test_events_order_commands_and_give_times(session):
     host.zeEventQueryKernelTimestamp(done, times)
     begin, end = struct.unpack_from("<2Q", bytes(times))
     assert 0 < begin <= end
+    own, synchronized = structures.ze_kernel_timestamp_result_t(), structures.ze_kernel_timestamp_result_t()
+    kind = "ze_event_query_kernel_timestamps_results_ext_properties_t"
+    both = made(kind, pKernelTimestampsBuffer=given(own), pSynchronizedTimestampsBuffer=given(synchronized))
+    host.zeEventQueryKernelTimestampsExt(done, session.device, np.ones(1, "u4"), both)
+    assert bytes(own) == bytes(synchronized) == bytes(times)
     written = np.zeros(4, "u8")
     host.zeCommandListAppendQueryKernelTimestamps(session.list, 1, sizes(done), written, None, None, 0, None)
     host.zeCommandListAppendEventReset(session.list, done)
@@ -291,6 +343,11 @@ def test_devices_with_an_engine_for_copies_have_a_group_for_it(only_tgllp, platf
     assert others == ([] if pattern is None else [(ze.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY, pattern, 1)])
 
 
+def counting(session):
+    """An event that counts."""
+    return session.host.made("zeEventCounterBasedCreate", session.context, session.device, None)
+
+
 def test_lists_for_copies_only_copy(only_tgllp):
     only_tgllp("bmg")
     session = Session((DATA / "zebins" / "xe2.bin").read_bytes())
@@ -309,7 +366,9 @@ def test_lists_for_copies_only_copy(only_tgllp):
     kernel = session.kernel("saxpy", x, x, np.float32(2), np.uint32(4))
     wrong = ze.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE
     counts = made("ze_group_count_t", groupCountX=1, groupCountY=1, groupCountZ=1)
-    assert host.result("zeCommandListAppendLaunchKernel", copies, kernel, counts, None, 0, None) == wrong
+    done = counting(session)
+    assert host.result("zeCommandListAppendLaunchKernel", copies, kernel, counts, done, 0, None) == wrong
+    host.zeEventHostSynchronize(done, FOREVER)  # No command that was taken signals it.
     whole = host.made(
         "zeCommandListCreate", context, device, made("ze_command_list_desc_t", ze.ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC)
     )
@@ -349,6 +408,23 @@ def test_closed_lists_ignore_commands(session):
     host.zeCommandQueueExecuteCommandLists(queue, 1, sizes(commands), None)
     host.zeCommandQueueSynchronize(queue, FOREVER)
     assert not seen.any()
+
+
+def test_events_of_commands_that_a_closed_list_ignores_stay_as_they_are(session):
+    host, done, told = session.host, counting(session), session.event(session.pool())
+    desc = made("ze_command_list_desc_t", ze.ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC)
+    commands = host.made("zeCommandListCreate", session.context, session.device, desc)
+    host.zeCommandListClose(commands)
+    for event in (done, told):
+        host.zeCommandListAppendBarrier(commands, event, 0, None)
+        host.zeCommandListAppendSignalEvent(commands, event)
+    host.zeEventHostSynchronize(done, FOREVER)
+    assert host.result("zeEventQueryStatus", told) == ze.ZE_RESULT_NOT_READY
+    host.zeEventHostSignal(told)
+    host.zeCommandListAppendEventReset(commands, told)
+    queue = host.made("zeCommandQueueCreate", session.context, session.device, session.queue_desc)
+    host.zeCommandQueueExecuteCommandLists(queue, 1, sizes(commands), None)
+    host.zeEventHostSynchronize(told, FOREVER)
 
 
 def test_synchronous_lists_return_when_commands_are_over():
@@ -459,6 +535,47 @@ def test_physical_memory_keeps_its_contents_where_it_is_mapped(session):
 # -- faults
 
 
+def test_ranges_of_addresses_tell_their_access_and_are_unmapped_together(session):
+    host, context = session.host, session.context
+    page = host.made("zeVirtualMemQueryPageSize", context, session.device, 1)
+    base = host.made("zeVirtualMemReserve", context, None, 4 * page)
+    flags = ze.ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST
+    desc = made("ze_physical_mem_desc_t", ze.ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC, size=page, flags=flags)
+    memory = host.made("zePhysicalMemCreate", context, None, desc)
+
+    def seen(place):
+        access, size = np.zeros(1, "u4"), sizes(0)
+        host.zeVirtualMemGetAccessAttribute(context, place, page, access, size)
+        return int(access[0]), int(size[0]) // page
+
+    none, writes = ze.ZE_MEMORY_ACCESS_ATTRIBUTE_NONE, ze.ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE
+    assert seen(base) == (none, 4)
+    for place in (base + page, base + 2 * page):
+        host.zeVirtualMemMap(context, place, page, memory, 0, writes)
+    assert [seen(base + n * page) for n in range(4)] == [(none, 1), (writes, 2), (writes, 1), (none, 1)]
+    host.zeVirtualMemSetAccessAttribute(context, base + 2 * page, page, none)
+    assert [seen(base + n * page) for n in range(1, 3)] == [(writes, 1), (none, 2)]
+    host.zeVirtualMemUnmap(context, base, 3 * page)
+    host.zeVirtualMemUnmap(context, base, 4 * page)
+    assert seen(base) == (none, 4)
+    refused = "zeVirtualMemSetAccessAttribute", context, base, page, writes
+    assert host.result(*refused) == ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
+    desc.flags = ze.ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_DEVICE
+    refused = "zePhysicalMemCreate", context, None, desc, sizes(0)
+    assert host.result(*refused) == ze.ZE_RESULT_ERROR_INVALID_NULL_HANDLE
+
+
+def test_a_part_of_mapped_memory_is_not_unmapped(session):
+    host, context = session.host, session.context
+    page = host.made("zeVirtualMemQueryPageSize", context, session.device, 1)
+    base = host.made("zeVirtualMemReserve", context, None, 2 * page)
+    desc = made("ze_physical_mem_desc_t", ze.ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC, size=2 * page)
+    memory = host.made("zePhysicalMemCreate", context, session.device, desc)
+    host.zeVirtualMemMap(context, base, 2 * page, memory, 0, ze.ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE)
+    assert host.result("zeVirtualMemUnmap", context, base, page) == ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
+    host.zeVirtualMemUnmap(context, base, 2 * page)
+
+
 def test_a_fault_is_a_lost_device_at_the_next_synchronisation(session, capfd):
     host, pool = session.host, session.pool()
     place, _ = session.shared(np.zeros(16, "i4"))
@@ -545,7 +662,7 @@ def test_kernels_refuse_wrong_arguments_and_groups(session):
         (9, 8, sizes(0), ze.ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX),
         (0, 4, sizes(0), ze.ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE),
         (0, 8, sizes(1 << 50), ze.ZE_RESULT_ERROR_INVALID_ARGUMENT),
-        (2, 2, sizes(0), ze.ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE),
+        (2, 0, sizes(0), ze.ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE),
     ]
     for index, size, value, wanted in wrong:
         assert host.result("zeKernelSetArgumentValue", kernel, index, size, value) == wanted
@@ -565,6 +682,19 @@ def test_arguments_without_a_value_are_zero(session):
     session.finish()
     assert not seen.any()
     session.host.zeKernelSetArgumentValue(kernel, 0, 8, None)
+
+
+def test_numbers_that_are_set_with_fewer_bytes_keep_the_others(session):
+    kernel, seen, _ = saxpy(session)
+    for size, value in ((4, np.float32(3)), (2, np.uint16(0))):
+        session.host.zeKernelSetArgumentValue(kernel, 2, size, np.array([value]))
+    session.launch(kernel, (4, 1, 1))
+    session.finish()
+    assert seen[0] == 3
+    session.host.zeKernelSetArgumentValue(kernel, 2, 1, np.ones(1, "u1"))
+    session.launch(kernel, (4, 1, 1))
+    session.finish()
+    assert seen[0] == np.float32(3) + np.frombuffer(b"\1\0\x40\x40", "f4")[0]
 
 
 def test_a_module_that_is_none(session):

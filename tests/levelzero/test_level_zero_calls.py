@@ -5,13 +5,13 @@ type, chains in circles, two threads; a fork and an end with commands that wait.
 import random
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
 from support.levelzero_host import Session, made
 from support.opencl_host import only_device
 from support.programs import DATA, ROOT
+from support.random_calls import Attack, in_threads
 
 from visakit.levelzero import ze
 
@@ -19,36 +19,12 @@ only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
 XELP = DATA / "zebins" / "xelp.bin"
 LEFT_OUT = ("zeCommandListAppendHostFunction", "zeKernelGetSourceAttributes")
 """Functions that follow pointers in memory that others may have written numbers to."""
-CALLS, WORDS = 2000, 1 << 20
-SIZES = (0, 1, 4, 64, 4096, (1 << 32) - 1, 1 << 32, 1 << 63, (1 << 64) - 64, (1 << 64) - 1)
 TYPES = [number for name, number in vars(ze).items() if "STRUCTURE_TYPE" in name]
 
 
-def chosen(choice, name, kind, handles, places):
-    """An argument for a parameter."""
-    if kind != "ptr":
-        counts = [0, 1, 2, 8] if "num" in name.lower() or "count" in name.lower() else SIZES
-        return choice([0, 1000] if "imeout" in name else counts) & (1 << (32 if kind in ("u32", "i32") else 64)) - 1
-    is_handle = name[0] == "h" and name[1].isupper()
-    return choice([*handles, 0, 12345]) if is_handle else choice([*places, 0])
-
-
-def attack(host, handles, generator):
-    """Random calls; an object that one of them makes joins the handles, and stays there when another destroys it."""
-    memory = [np.zeros(WORDS, "u8") for _ in range(4)]
-    places = [one.ctypes.data for one in memory]
-    names = sorted(set(host.points) - set(LEFT_OUT))
-    for _ in range(CALLS):
-        for one in memory:
-            one[2:12] = [generator.choice([0, *places]) for _ in range(10)]
-            one[:2] = generator.choice([0, generator.randrange(64), *TYPES]), generator.choice([0, 0, *places])
-        name = generator.choice(names)
-        point = host.points[name]
-        values = [chosen(generator.choice, word, kind, handles, places) for kind, word in point.parameters]
-        result = host.functions[name](*values)
-        assert point.result == "ptr" or result in ze.STATUS_NAMES, (name, result)
-        if not result and "Create" in name and values[-1] in places:
-            handles.append(int(memory[places.index(values[-1])][0]))
+def is_handle(point, name):
+    """Whether a parameter takes an object."""
+    return name[0] == "h" and name[1].isupper()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -62,18 +38,13 @@ def test_random_calls_have_results_and_the_driver_makes_no_mistake(seed, threads
     kernel = session.kernel("saxpy", 0, 0, np.float32(1), np.uint32(0))
     handles = [session.driver, session.device, session.context, session.list, session.module, recorded, queue, kernel]
     handles += [pool, session.event(pool)]
-    ended = []
 
-    def run(number):
-        attack(host, handles, random.Random(10 * seed + number))
-        ended.append(number)
+    def check(name, values, result, memory):
+        assert host.points[name].result == "ptr" or result in ze.STATUS_NAMES, (name, result)
+        return int(memory[values[-1]][0]) if not result and "Create" in name and values[-1] in memory else 0
 
-    started = [threading.Thread(target=run, args=(number,)) for number in range(threads)]
-    for thread in started:
-        thread.start()
-    for thread in started:
-        thread.join()
-    assert len(ended) == threads
+    attack = Attack(host, handles, TYPES, is_handle, LEFT_OUT)
+    in_threads(threads, lambda number: attack.run(random.Random(10 * seed + number), check))
     assert "mistake" not in capfd.readouterr().err
 
 

@@ -165,19 +165,9 @@ kernel void halve(read_only image2d_t in, write_only image2d_t out, sampler_t s)
 """
 
 
-def image(session, width, height):
-    """An image of four bytes a texel."""
-    desc = made("ze_image_desc_t", ze.ZE_STRUCTURE_TYPE_IMAGE_DESC, flags=ze.ZE_IMAGE_FLAG_KERNEL_WRITE)
-    desc.type, desc.width, desc.height, desc.depth = ze.ZE_IMAGE_TYPE_2D, width, height, 1
-    desc.format.layout, desc.format.type = ze.ZE_IMAGE_FORMAT_LAYOUT_8_8_8_8, ze.ZE_IMAGE_FORMAT_TYPE_UINT
-    for number, component in enumerate("xyzw"):
-        setattr(desc.format, component, number)
-    return session.host.made("zeImageCreate", session.context, session.device, desc)
-
-
 def test_images_samplers_and_copies(session, spirv):
     host = session.host
-    first, second = image(session, 8, 4), image(session, 8, 4)
+    first, second = session.image(8, 4), session.image(8, 4)
     sampler = host.made("zeSamplerCreate", session.context, session.device, made(
         "ze_sampler_desc_t", ze.ZE_STRUCTURE_TYPE_SAMPLER_DESC, addressMode=ze.ZE_SAMPLER_ADDRESS_MODE_CLAMP,
     ))  # fmt: skip
@@ -186,7 +176,7 @@ def test_images_samplers_and_copies(session, spirv):
     kernel = session.kernel("halve", first, second, sampler, module=session.load(spirv(PICTURE)), group=(8, 4, 1))
     session.launch(kernel, (1, 1, 1))
     part = made("ze_image_region_t", originX=2, originY=1, width=3, height=2, depth=1)
-    whole, corner, third = np.zeros_like(texels), np.zeros((2, 3, 4), "u1"), image(session, 8, 4)
+    whole, corner, third = np.zeros_like(texels), np.zeros((2, 3, 4), "u1"), session.image(8, 4)
     host.zeCommandListAppendImageCopy(session.list, third, second, None, 0, None)
     host.zeCommandListAppendImageCopyToMemory(session.list, whole, third, None, None, 0, None)
     host.zeCommandListAppendImageCopyToMemory(session.list, corner, second, part, None, 0, None)

@@ -87,7 +87,7 @@ def test_the_driver_is_told_where_the_source_lies_if_lines_are_wanted(driver):
     compiled(options="-g", data=SPIRV + bytes(16))
     given = [call[call.index("-options") + 1] if "-options" in call else "" for call in calls()]
     assert given[0].startswith('-g -O0 -s "/some where/k.cl"') and "-s" not in given[1] + given[3]
-    assert given[2].startswith("-g -s x.cl -I")
+    assert given[2].startswith("-g -s x.cl -igc_opts 'ShaderDumpEnable=1") and " -I " in given[2]
 
 
 @needs_ocloc

@@ -1,21 +1,25 @@
 """The OpenCL driver: functions called as a program calls them, on a program binary of the tests' data."""
 
 import ctypes
+import functools
 import gc
 import io
 import re
+import struct
 import threading
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support import levelzero_host
 from support.opencl_host import Host, Session, only_device, sizes, text
 from support.programs import DATA, eventually
 
 from visakit.cli import APPS, choose
 from visakit.commands.command import exit_code
 from visakit.diagnostics import FileError
+from visakit.levelzero import ze
 from visakit.objects.elf import read_elf
 from visakit.opencl import interface
 from visakit.opencl.calls import load
@@ -119,6 +123,22 @@ def test_what_hardware_a_device_has(name, number, version, counts, units, featur
         cl.CL_DEVICE_NUM_THREADS_PER_EU_INTEL,
     )
     assert ask(cl.CL_DEVICE_MAX_COMPUTE_UNITS, cl.CL_DEVICE_FEATURE_CAPABILITIES_INTEL) == (units, features)
+    assert ("cl_intel_bfloat16_conversions" in extensions) == (features == 3)
+
+
+def test_both_interfaces_identify_a_device_by_the_same_number():
+    opencl, one = Host(), device.platform().devices[0].handle
+    level_zero = levelzero_host.Host()
+    properties = levelzero_host.made("ze_device_properties_t", ze.ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES)
+    level_zero.zeDeviceGetProperties(one, properties)
+    place = levelzero_host.made("ze_pci_ext_properties_t")
+    level_zero.zeDevicePciGetPropertiesExt(one, place)
+
+    ask = functools.partial(opencl.ask, "clGetDeviceInfo", one)
+    assert ask(cl.CL_DEVICE_UUID_KHR) == bytes(properties.uuid)
+    assert struct.unpack("<4I", ask(cl.CL_DEVICE_PCI_BUS_INFO_KHR)) == (0, place.address.bus, 0, 0) == (0, 3, 0, 0)
+    assert (len(ask(cl.CL_DRIVER_UUID_KHR)), ask(cl.CL_DEVICE_LUID_VALID_KHR)) == (16, bytes(4))
+    assert {"cl_khr_device_uuid", "cl_khr_pci_bus_info"} < set(ask(cl.CL_DEVICE_EXTENSIONS)[:-1].decode().split())
 
 
 def test_sub_groups_may_wait_for_each_other_without_a_barrier():

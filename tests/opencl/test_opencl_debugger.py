@@ -61,6 +61,13 @@ def test_leaving_the_debugger_ends_the_program(added, words):
 
 
 @needs_all
+def test_a_program_goes_on_without_the_debugger(added):
+    done = debugged(added, "add", "break 2", "detach", "print n")
+    assert (done.returncode, done.stdout) == (0, WRONG.format(0)), done.stderr
+    assert done.stderr.endswith("(visakit) detach\nThe launch of 'add' has ended\n"), done.stderr
+
+
+@needs_all
 def test_a_wrong_script_ends_the_program_with_1(added, tmp_path):
     (tmp_path / "script").write_text("print n\nprint nobody\nquit\n")
     done = debugged(added, "add", options=["-x", str(tmp_path / "script")])

@@ -52,6 +52,8 @@ PYTHON = {
     "make run exit": f"0 wrong\ndestructor: {RELEASED}",
     "make run python-_exit": "0 wrong\n",
     "make run thread-exit": f"0 wrong\ndestructor: {RELEASED}",
+    "make keep": f"waited 0\ndestructor: {RELEASED}",
+    "make keep-blocked": f"waited -5\ndestructor: {RELEASED}",
     "make run close": "0 wrong\ndestructor: released 0, other 0\n",
 }
 """What a program in Python does, and what it says until it has ended."""
@@ -77,6 +79,7 @@ CPP = {
     "make run blocked fork-finish": f"0 wrong\nfinish -5\ndestructor: {RELEASED}child 5\ndestructor: {RELEASED}",
     "make run endless wait fork-run": f"0 wrong\n0 wrong\ndestructor: {RELEASED}child 5\ndestructor: {RELEASED}",
     "make run _exit": "0 wrong\n",
+    "make atexit run keep": f"0 wrong\nwaited 0\natexit: {RELEASED}",
 }
 """The same of a program in C++, in which the driver has begun Python: later ends are those of static variables."""
 

@@ -15,6 +15,7 @@ from support.programs import ROOT
 
 from visakit import doctor
 from visakit.opencl import library
+from visakit.runtime import settings
 
 
 def missing(*, compiler=True):
@@ -300,6 +301,32 @@ def test_doctor_names_all():
     rows = doctor.findings()
     assert {"Python", "libpython", "cffi", "C compiler", "headers of Python", "ocloc"} < {row.what for row in rows}
     assert all(row.found or row.advice for row in rows)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_doctor_finds_the_runtime_of_sycl(named, monkeypatch, tmp_path):
+    (tmp_path / "lib").mkdir()
+    library = tmp_path / "lib" / "libsycl.so.9"
+    library.touch()
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(library.parent) if named else "")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    (found,) = (row.found for row in doctor.findings() if row.what == "SYCL runtime")
+    assert found == str(library) + ("" if named else f" (for programs in C++: LD_LIBRARY_PATH={library.parent})")
+
+
+@pytest.mark.parametrize("given", ["", "/other"])
+def test_python_programs_find_the_libraries_of_sycl_in_their_environment(given, monkeypatch, tmp_path):
+    for name in ("bin", "lib", "other/bin"):
+        (tmp_path / name).mkdir(parents=True)
+    program = tmp_path / "bin" / "python"
+    shutil.copy(shutil.which("true"), program)
+    monkeypatch.setenv("LD_LIBRARY_PATH", given)
+    assert settings.sycl_libraries(str(program)) == settings.sycl_libraries("nothing") == {}
+    (tmp_path / "lib" / "libsycl.so.9").touch()
+    wanted = {"LD_LIBRARY_PATH": ":".join(filter(None, [given, str(tmp_path / "lib")]))}
+    assert settings.sycl_libraries(str(program)) == wanted
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert settings.sycl_libraries("python") == wanted
 
 
 def test_the_library_is_another_one_for_another_table(monkeypatch, tmp_path):

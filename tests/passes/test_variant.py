@@ -7,6 +7,7 @@ from support.programs import build
 from vsim.engines.llvm.variant import Variant
 from vsim.launch.launch import Launch
 from vsim.launch.schedule import parse_schedule
+from vsim.profile.counts import Counts
 from vsim.program import Program
 
 WORK = KERNELS["gaussian"].work(64)
@@ -30,6 +31,7 @@ def test_launches_that_share_code_are_one_variant():
         {"row": 0},
         {"transposed_row": 16},
         {"profile": True},
+        {"observers": [Counts()]},
         {"check": "race"},
         {"schedule": parse_schedule("reverse")},
         {"schedule": parse_schedule("round-robin")},

@@ -117,3 +117,94 @@ def test_loops_with_a_known_number_of_rounds_run_round_by_round():
     )
     assert outcome(lines + END, "size(X) == 20") is Outcome.PROVED
     assert outcome(lines + END, "size(X) == 19") is Outcome.REFUTED
+
+
+LOOP = "mov (M1_NM, 1) I(0,0)<1> {start}\ncmp.le (M1_NM, 16) P1 N(0,0)<0;1,0> {start}\n(P1) goto (M1, 16) out\nagain:\n"
+NEXT = "add (M1_NM, 1) I(0,0)<1> I(0,0)<0;1,0> {step}:d\ncmp.lt (M1_NM, 16) P2 I(0,0)<0;1,0> N(0,0)<0;1,0>\n(P2) goto (M1, 16) again\n"
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "assumptions", "wanted"),
+    [
+        ("0:d", 1, ["N <= size(X) / 4"], Outcome.PROVED),
+        ("0:d", 1, ["N <= size(X) / 4 + 1"], Outcome.REFUTED),
+        ("0:d", 4, ["N <= size(X) / 4"], Outcome.PROVED),
+        ("3:d", 1, ["N <= size(X) / 4"], Outcome.PROVED),
+        ("0:d", 1, [], Outcome.REFUTED),
+    ],
+)
+def test_loops_whose_rounds_depend_on_an_argument(start, step, assumptions, wanted):
+    lines = LOOP.format(start=start) + STORE.format(index="I(0,0)<0;1,0>") + NEXT.format(step=step)
+    assert outcome(lines + END, *assumptions) is wanted
+
+
+LANES = """mov (M1, 16) J(0,0)<1> {start}
+again:
+{body}add (M1, 16) J(0,0)<1> J(0,0)<1;1,0> 1:d
+cmp.lt (M1, 16) P2 J(0,0)<1;1,0> N(0,0)<0;1,0>
+(P2) goto (M1, 16) again
+"""
+
+
+def test_loops_that_lanes_leave_one_by_one():
+    body = STORE.format(index="J(0,0)<1;1,0>")
+    lines = GUARDED.format(condition="ge") + LANES.format(start="ITEM(0,0)<1;1,0>", body=body)
+    assert outcome(lines + END, "N <= size(X) / 4") is Outcome.PROVED
+    assert outcome(lines + END, "N <= size(X) / 4 + 1") is Outcome.REFUTED
+
+
+def test_counters_behind_a_loop_have_their_last_value():
+    lines = LOOP.format(start="0:d") + NEXT.format(step=1) + STORE.format(index="I(0,0)<0;1,0>")
+    assert outcome(lines + END, "N < size(X) / 4") is Outcome.PROVED
+    assert outcome(lines + END, "N <= size(X) / 4") is Outcome.REFUTED
+
+
+def test_loops_in_loops():
+    inner = LANES.format(start="0:d", body=STORE.format(index="J(0,0)<1;1,0>"))
+    inner = inner.replace("again", "inner").replace("P2", "P3")
+    lines = ".decl P3 v_type=P num_elts=16\n"
+    text = LOOP.format(start="0:d") + inner + STORE.format(index="I(0,0)<0;1,0>") + NEXT.format(step=1)
+    program = Program(build_text(HEAD.replace(".input X", lines + ".input X", 1) + text + END, "tgllp"))
+    for assumption, wanted in [("N <= size(X) / 4", Outcome.PROVED), ("N <= size(X) / 4 + 1", Outcome.REFUTED)]:
+        (verdict,) = prove(Subject(program, "k", [Assumption(assumption, "")], (16,)), ["bounds"], 60)
+        assert verdict.outcome is wanted
+
+
+def races(lines, *assumptions, local=(16,)):
+    return outcome(lines + END, *assumptions, properties=("races",), local=local)
+
+
+def test_work_items_that_write_their_own_elements_do_not_race():
+    assert races(GUARDED.format(condition="ge") + OWN) is Outcome.PROVED
+
+
+def test_work_items_that_write_the_elements_of_others_race():
+    neighbour = "add (M1, 16) J(0,0)<1> ITEM(0,0)<1;1,0> 16:d\n" + STORE.format(index="J(0,0)<1;1,0>")
+    assert races(GUARDED.format(condition="ge") + OWN + neighbour) is Outcome.REFUTED
+    assert races(GUARDED.format(condition="ge") + neighbour) is Outcome.PROVED
+
+
+def test_undefined_registers_that_reach_memory():
+    lines = "mov (M1, 16) FAR(0,0)<1> ITEM(0,0)<1;1,0>\nshl (M1, 16) FAR(0,0)<1> FAR(0,0)<1;1,0> 2:q\n"
+    lines += "add (M1, 16) AT(0,0)<1> FAR(0,0)<1;1,0> X(0,0)<0;1,0>\n"
+    half = "cmp.ge (M1, 16) P1 LANE(0,0)<1;1,0> 8:uw\n(P1) mov (M1, 16) V(0,0)<1> 1:ud\n"
+    store = "svm_scatter.4.1 (M1, 16) AT.0 V.0\n"
+    other = half + "(!P1) mov (M1, 16) V(0,0)<1> 2:ud\n"
+    cleared = half + "and (M1, 16) V(0,0)<1> V(0,0)<1;1,0> 0:ud\n"
+    assumptions = ["global_size == 32", "size(X) == 128"]
+    for own, wanted in [(half, Outcome.REFUTED), (other, Outcome.PROVED), (cleared, Outcome.PROVED)]:
+        assert outcome(lines + own + store + END, *assumptions, properties=("undefined",)) is wanted
+
+
+@pytest.mark.parametrize(
+    ("condition", "wanted"),
+    [("N(0,0)<0;1,0> 5:d", Outcome.PROVED), ("LANE(0,0)<1;1,0> 20:uw", Outcome.PROVED)],
+)
+def test_barriers_that_all_work_items_reach_or_none(condition, wanted):
+    lines = f"cmp.ge (M1, 16) P1 {condition}\n(P1) goto (M1, 16) out\nbarrier\n"
+    assert outcome(lines + END, properties=("divergence",), local=(32,)) is wanted
+
+
+def test_a_barrier_that_some_work_items_reach():
+    lines = "cmp.ge (M1, 16) P1 LANE(0,0)<1;1,0> 8:uw\n(P1) goto (M1, 16) out\nbarrier\n"
+    assert outcome(lines + END, "global_size == 64", properties=("divergence",), local=(32,)) is Outcome.UNKNOWN

@@ -47,6 +47,23 @@ def test_floats_are_rounded_once(name):
         assert (np.abs(found[finite] - wanted[finite]) / unit).max() < WORST
 
 
+def test_powers_of_floats_are_the_same_whether_floats_or_doubles_are_reduced():
+    random = np.random.default_rng(9)
+    bits = np.concatenate(
+        [random.integers(0, 1 << 32, 200_000, "u4"), random.integers(0x3C000000, 0x43400000, 200_000)]
+    )
+    floats = bits.astype("u4").view("f4")[None, :]
+    special = np.array(
+        [[0.0, -0.0, np.inf, -np.inf, np.nan, 1e-44, -1e-44, 0.5, 1.5, -126, -149, -150, 128, 200.5]], "f4"
+    )
+    algebra = NumpyAlgebra()
+    with np.errstate(all="ignore"):
+        for x in (floats, -floats, special):
+            found = mathematics.exp(algebra, F, x).view("u4")
+            wide = mathematics._exp2_for_float(algebra, fma_double, x.astype("f8")).astype("f4").view("u4")
+            assert (found == wide).all()
+
+
 class Fused(NumpyAlgebra):
     """Fuses all products and sums that may be fused."""
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import stat
 
 import lark
@@ -137,7 +138,17 @@ def test_deep_expressions_do_no_harm(inside):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def package(tmp_path, monkeypatch):
+    """The folder of the grammars in a package that was built without tables."""
+    package = tmp_path / "package"
+    package.mkdir()
+    shutil.copy(tables.FOLDER / "visa.lark", package)
+    monkeypatch.setattr(tables, "FOLDER", package)
+    return package
+
+
+@pytest.fixture
+def folder(tmp_path, package, monkeypatch):
     monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path))
     return tmp_path / "grammar"
 
@@ -169,6 +180,34 @@ def test_tables_that_others_could_have_written_are_not_read(folder):
     folder.chmod(stat.S_IRWXU | stat.S_IWGRP | stat.S_IWOTH)
     assert cache.read("grammar", kept.name) is None
     assert parses() and kept.read_bytes() == b"never read"
+
+
+def test_tables_of_a_wheel_serve_all_users(folder, package, monkeypatch):
+    reader = LineReader()
+    assert reader.statements("ret (M1, 1)") and parses()
+    reader.keep()
+    for name in ("visa.tables", "visa.derivations"):
+        (package / name).write_bytes(cache.read(tables.CACHE, name))
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    monkeypatch.setattr(lark, "Lark", type("Loaded", (), {"load": lark.Lark.load}))  # cannot be made
+    assert parses()
+    monkeypatch.setattr(tables, "load", None)
+    assert LineReader().statements("ret (M1, 8)")
+
+
+def test_tables_of_a_wheel_are_those_of_its_grammar(folder, package):
+    assert parses()
+    (package / "visa.tables").write_bytes(cache.read(tables.CACHE, "visa.tables")[:32] + b"garbage")
+    reader = LineReader()
+    assert reader.statements("ret (M1, 1)")
+    reader.keep()
+    kept = cache.read(tables.CACHE, "visa.derivations")
+    (package / "visa.derivations").write_bytes(kept)
+    shutil.rmtree(folder)
+    assert parses() and tables.read_kept("visa") is not None
+    with open(package / "visa.lark", "a") as grammar:
+        grammar.write("// another one\n")
+    assert parses() and tables.read_kept("visa") is None
 
 
 def test_nothing_is_kept_when_caching_is_off(folder, monkeypatch):

@@ -8,7 +8,8 @@ import subprocess
 import tempfile
 from functools import cache
 
-from visakit.compiler.process import run_once
+from visakit import object_cache
+from visakit.compiler.process import identity, run_once
 from visakit.language.platforms import find
 
 DRIVER_SETTING = "VISAKIT_OCLOC"
@@ -51,12 +52,19 @@ def device_table(width: int = 100) -> str:
 
 @cache
 def _devices_of(driver: str) -> tuple[str, ...]:
-    """The devices that the help of a compiler driver names."""
+    """The devices that the help of a compiler driver names, once for each version of it."""
     try:
+        key = object_cache.key("devices", *identity(driver))
+        kept = object_cache.load(key)
+        if kept is not None:
+            return tuple(kept.decode().split())
         with tempfile.TemporaryDirectory(prefix="visakit-") as folder:
             said = run_once(driver, ["compile", "--help"], folder, _HELP_SECONDS).output
     except (OSError, subprocess.TimeoutExpired):
         return ()
     names = said.partition("<device_type> can be:")[2].partition("\n")[0]
     words = names.replace(",", " ").split()
-    return tuple(dict.fromkeys(w for w in words if not w.startswith(("xe", "gen")) and find(w) is not None))
+    devices = tuple(dict.fromkeys(w for w in words if not w.startswith(("xe", "gen")) and find(w) is not None))
+    if devices:
+        object_cache.save(key, " ".join(devices).encode())
+    return devices

@@ -6,13 +6,14 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from visakit import object_cache
-from visakit.compiler import vector
+from visakit.compiler import allocation, vector
 from visakit.compiler.devices import DRIVER_SETTING, compiler_driver, known_devices, preferred_device
 from visakit.compiler.includes import FOLDER, Place, Unknown, folders_of, texts_behind
 from visakit.compiler.process import SERVICE, identity, run_once, variables
@@ -51,7 +52,14 @@ def with_lines(options: str, language: SourceLanguage | None) -> str:
     return options if language != "cl" or "-g" in options.split() else f"{options} -g".strip()
 
 
-def compile_source(path: str, data: bytes, device: str | None, options: str, max_seconds: float | None) -> Compiled:
+def compile_source(
+    path: str,
+    data: bytes,
+    device: str | None,
+    options: str,
+    max_seconds: float | None,
+    meanwhile: Callable[[], None] | None = None,
+) -> Compiled:
     """The zebin of a source for a device, with vISA texts.
 
     Builds without warnings go to the user's cache, if all their headers are known.
@@ -60,6 +68,7 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
         device: a platform, or a device in the compiler's words; None for the newest that the compiler knows.
         options: build options, as ``clBuildProgram`` takes them.
         max_seconds: when to give up; None for never.
+        meanwhile: what else can be done while the compiler runs, in another thread.
 
     Raises:
         FormatError: the compiler is missing, does not know the device, or finds errors in the source.
@@ -75,6 +84,8 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
     device = _DEVICES.get(device, device)
     language = source_language(path, data) or "cl"
     options = _with_source_name(options, path, language)
+    if language == "cl" and vector.OPTION not in options.split():
+        options = allocation.options(options)
     name = ""
     behind = dependencies(data, options, [os.path.dirname(os.path.abspath(path))]) if language == "cl" else []
     if behind is not None:
@@ -82,6 +93,8 @@ def compile_source(path: str, data: bytes, device: str | None, options: str, max
         kept = object_cache.load(name)
         if kept is not None:
             return Compiled(kept, [])
+    if meanwhile is not None:
+        threading.Thread(target=meanwhile, daemon=True).start()
     with waiting(f"compiling {path} for {device}"):
         compiled = _run(driver, path, data, device, options, max_seconds)
     if name and not compiled.warnings:
@@ -162,7 +175,7 @@ def _run(driver: str, path: str, data: bytes, device: str, options: str, max_sec
             if errors:
                 raise FormatError(errors)
             raise _no_program(path, words[2], device, output, code)
-        zebin = program.read_bytes()
+        zebin = allocation.with_allocations(program.read_bytes(), folder)
         return Compiled(
             vector.with_its_texts(zebin, folder) if is_vector else zebin,
             [d for d in items if d.severity == "warning"],

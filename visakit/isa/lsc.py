@@ -12,7 +12,7 @@ from visakit.isa.enums import (
     LSC_ORDERS,
     LSC_SFIDS,
 )
-from visakit.isa.record import Access, Details, InstructionDesc, MemoryKind, Payload, form
+from visakit.isa.record import Access, Details, InstructionDesc, MemoryKind, Payload, Pipe, form
 from visakit.isa.suffixes import Choice, Flag, Hint
 from visakit.language.platforms import since
 
@@ -128,6 +128,6 @@ FORMS = (
     _typed(Access.NONE, "lsc_ccs_update", 29, "Update the compression control surface of an image.", _STORE),
     _typed(Access.NONE, "lsc_read_state_info", 30, "Read the state of a surface.", "(exec) dst @address", spelling="optional-exec bare-surface",
            implied=(("data_size", LSC_DATA_SIZES["d32"]), ("order", LSC_ORDERS["n"]), ("elems", LSC_ELEMENTS[1]))),
-    form(0x8B, "lsc_fence", "ec pr B:sfid B:op B:scope", "Order memory accesses.", category=_CATEGORY, text="",
+    form(0x8B, "lsc_fence", "ec pr B:sfid B:op B:scope", "Order memory accesses.", category=_CATEGORY, pipe=Pipe.SEND, text="",
          suffixes=(Choice("sfid", LSC_SFIDS), Choice("op", FENCE_OPS), Choice("scope", FENCE_SCOPES)), platforms=since("dg2"), sizes=(1,)),
 )  # fmt: skip

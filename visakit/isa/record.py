@@ -133,6 +133,21 @@ class Access(enum.Enum):
     ATOMIC = enum.auto()
 
 
+class Pipe(enum.Enum):
+    """The pipe of the execution unit that an instruction goes to; no pipe for directives, which do not execute."""
+
+    ALU = enum.auto()
+    """FPU or INT: as its types are floats or integers."""
+    EM = enum.auto()
+    """Extended mathematics: quotients, roots, logarithms, sines."""
+    XMX = enum.auto()
+    """Systolic products."""
+    SEND = enum.auto()
+    """A message to a unit outside of the execution unit."""
+    CONTROL = enum.auto()
+    NOTHING = enum.auto()
+
+
 class Payload(enum.Enum):
     """What a message moves for its lanes; with the fields of the instruction that says how many bytes its operands have."""
 
@@ -241,6 +256,7 @@ class InstructionDesc:
     pairs: TypesOf = field(default_factory=dict)
     """For each type of the destination those of src0, where a conversion has no others."""
     saturation: Saturation = Saturation.ANY
+    pipe: Pipe = Pipe.ALU
     aligned: dict[str, int] = field(default_factory=dict)
     """Bytes of which the places of operands are multiples where more than one lane executes."""
     parts: dict[str, int] = field(default_factory=dict)
@@ -420,6 +436,7 @@ class Details(TypedDict, total=False):
     pairs: str
     modifiers: str
     saturation: Saturation
+    pipe: Pipe
     aligned: dict[str, int]
     parts: dict[str, int]
     limits: dict[str, tuple[int, int]]
@@ -445,6 +462,15 @@ _READ: dict[str, Callable[..., object]] = {
 """What reads the value of a keyword that the chapters write in the notation."""
 
 
+def _usual_pipe(mnemonic: str, flow: Flow, memory: MemoryKind) -> Pipe:
+    """The pipe of an instruction whose record does not say it."""
+    if mnemonic.startswith("."):
+        return Pipe.NOTHING
+    if memory is not MemoryKind.NONE or flow.is_barrier or flow is Flow.END:
+        return Pipe.SEND
+    return Pipe.ALU if flow is Flow.NEXT else Pipe.CONTROL
+
+
 def form(
     opcode: int, mnemonic: str, layout: str, summary: str, *, category: str, **details: Unpack[Details]
 ) -> InstructionDesc:
@@ -460,6 +486,7 @@ def form(
     values: dict[str, Any] = {
         "modifiers": _SIGNS if category in _COMPUTING else "",
         "semantics": mnemonic,
+        "pipe": _usual_pipe(mnemonic, details.get("flow", Flow.NEXT), details.get("memory", MemoryKind.NONE)),
         **{_FIELDS.get(name, name): _READ.get(name, _as_it_is)(value) for name, value in details.items()},
     }
     return InstructionDesc(opcode, mnemonic, category, layout, summary, **values)

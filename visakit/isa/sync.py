@@ -1,6 +1,6 @@
 """Synchronisation: barriers, fences, waits."""
 
-from visakit.isa.record import Flow, form
+from visakit.isa.record import Flow, Pipe, form
 from visakit.isa.suffixes import FenceFlags
 from visakit.language.platforms import since
 
@@ -10,13 +10,13 @@ _FENCE = "B:flush.5+local.1+l1.1+sw.1"
 
 FORMS = (
     form(0x59, "barrier", "", "Wait until all threads of the work-group arrive.", category=_CATEGORY, flow=Flow.BARRIER),
-    form(0x5A, "sampler_cache_flush", "", "Flush the sampler's cache.", category=_CATEGORY),
-    form(0x5B, "wait", "s:mask", "Wait for a notification.", category=_CATEGORY, types="ub", beyond="mask:ud"),
-    form(0x5C, "fence_global", _FENCE, "Order global memory accesses.", category=_CATEGORY, text="", suffixes=(FenceFlags(),), fixed={"local": 0, "sw": 0}),
-    form(0x5C, "fence_local", _FENCE, "Order local memory accesses.", category=_CATEGORY, text="", suffixes=(FenceFlags(),), fixed={"local": 1, "sw": 0}),
-    form(0x5C, "fence_sw", _FENCE, "Keep the compiler from moving memory accesses.", category=_CATEGORY, text="", suffixes=(FenceFlags(),),
+    form(0x5A, "sampler_cache_flush", "", "Flush the sampler's cache.", category=_CATEGORY, pipe=Pipe.SEND),
+    form(0x5B, "wait", "s:mask", "Wait for a notification.", category=_CATEGORY, pipe=Pipe.CONTROL, types="ub", beyond="mask:ud"),
+    form(0x5C, "fence_global", _FENCE, "Order global memory accesses.", category=_CATEGORY, pipe=Pipe.SEND, text="", suffixes=(FenceFlags(),), fixed={"local": 0, "sw": 0}),
+    form(0x5C, "fence_local", _FENCE, "Order local memory accesses.", category=_CATEGORY, pipe=Pipe.SEND, text="", suffixes=(FenceFlags(),), fixed={"local": 1, "sw": 0}),
+    form(0x5C, "fence_sw", _FENCE, "Keep the compiler from moving memory accesses.", category=_CATEGORY, pipe=Pipe.NOTHING, text="", suffixes=(FenceFlags(),),
          fixed={"local": 0, "sw": 1}),
-    form(0x5F, "yield", "", "Let another hardware thread run.", category=_CATEGORY),
+    form(0x5F, "yield", "", "Let another hardware thread run.", category=_CATEGORY, pipe=Pipe.CONTROL),
     form(0x60, "nbarrier.wait", "B:mode s:barrier_id s:=barrier_id", "Wait at a named barrier.", category=_CATEGORY, flow=Flow.NAMED_BARRIER, text="barrier_id",
          platforms=since("pvc"), types="ub", beyond=_BARRIERS, limits={"barrier_id": (0, 31)}, fixed={"mode": 0}),
     form(0x60, "nbarrier.signal", "B:mode s:barrier_id s:thread_count", "Arrive at a named barrier.", category=_CATEGORY, flow=Flow.NAMED_BARRIER,

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Mapping
 
 from visakit.language.platforms import PLATFORMS
 from visakit.levelzero import ze
 from visakit.levelzero.parameters import fill
-from visakit.levelzero.structures import ze_device_ip_version_ext_t, ze_eu_count_ext_t
-from visakit.runtime.device import IMAGE_BUFFER, IMAGE_LAYERS, IMAGE_SIDE, VOLUME_SIDE, Device
+from visakit.levelzero.structures import (
+    ze_device_ip_version_ext_t,
+    ze_device_usablemem_size_ext_properties_t,
+    ze_eu_count_ext_t,
+    ze_float_atomic_ext_properties_t,
+    ze_scheduling_hint_exp_properties_t,
+)
+from visakit.runtime.device import IMAGE_BUFFER, IMAGE_LAYERS, IMAGE_SIDE, VENDOR, VOLUME_SIDE, Device
 from visakit.runtime.models import DP4A
 from vsim.command.driver import machine_memory
 
 Values = Mapping[str, int | float | bytes]
-_VENDOR = 0x8086
 _INTEGRATED = ("skl", "icllp", "tgllp", "ptl")
 _MOST = 0xFFFF_FFFF
 _FIRST_COPY_ENGINE, _FILLS_BYTES = (12, 55), (12, 60)
 """Releases of the graphics core: the first one whose engine for copies Intel's driver gives to programs, and the first
 one whose engine fills memory with a byte only, not with 16."""
+HINTS = (
+    ze.ZE_SCHEDULING_HINT_EXP_FLAG_OLDEST_FIRST | ze.ZE_SCHEDULING_HINT_EXP_FLAG_ROUND_ROBIN
+    | ze.ZE_SCHEDULING_HINT_EXP_FLAG_STALL_BASED_ROUND_ROBIN
+)  # fmt: skip
+"""Orders of threads that a program may wish for."""
 _ALL_SIZES = 0xFFFF_FFFF_FFFF_FFFF
 
 
-def uuid(device: Device) -> bytes:
-    """The device's identifier: vendor, product, and its number among the devices."""
-    return struct.pack("<HHI8x", _VENDOR, device.model.hardware.device_id, 0)[:15] + bytes([device.index])
+def bus_address(device: Device) -> Values:
+    """Its place on the bus."""
+    return dict(zip(("domain", "bus", "device", "function"), device.bus_place, strict=True))
 
 
 def device_properties(device: Device, counts_cycles: bool) -> Values:
@@ -38,14 +49,14 @@ def device_properties(device: Device, counts_cycles: bool) -> Values:
     hardware = device.model.hardware
     name = f"{device.name}: {PLATFORMS[device.name].title}, simulated"
     return {
-        "type": ze.ZE_DEVICE_TYPE_GPU, "vendorId": _VENDOR, "deviceId": hardware.device_id,
+        "type": ze.ZE_DEVICE_TYPE_GPU, "vendorId": VENDOR, "deviceId": hardware.device_id,
         "flags": ze.ZE_DEVICE_PROPERTY_FLAG_INTEGRATED if device.name in _INTEGRATED else 0,
         "subdeviceId": 0, "coreClockRate": 1000, "maxMemAllocSize": device.maximum_allocation,
         "maxHardwareContexts": 1 << 16, "maxCommandQueuePriority": 0, "numThreadsPerEU": hardware.threads,
         "physicalEUSimdWidth": device.model.sub_groups[0], "numEUsPerSubslice": hardware.units,
         "numSubslicesPerSlice": hardware.sub_slices, "numSlices": hardware.slices,
         "timerResolution": 1_000_000_000 if counts_cycles else 1, "timestampValidBits": 64,
-        "kernelTimestampValidBits": 64, "uuid": uuid(device), "name": name.encode()[:255],
+        "kernelTimestampValidBits": 64, "uuid": device.uuid, "name": name.encode()[:255],
     }  # fmt: skip
 
 
@@ -56,6 +67,27 @@ def extended_properties(device: Device, stype: int, address: int) -> None:
         fill(ze_device_ip_version_ext_t.at(address), {"ipVersion": hardware.ip_number})
     elif stype == ze.ZE_STRUCTURE_TYPE_EU_COUNT_EXT:
         fill(ze_eu_count_ext_t.at(address), {"numTotalEUs": hardware.all_units})
+    elif stype == ze.ZE_STRUCTURE_TYPE_DEVICE_USABLEMEM_SIZE_EXT_PROPERTIES:
+        fill(ze_device_usablemem_size_ext_properties_t.at(address), {"currUsableMemSize": free_memory()})
+    elif stype == ze.ZE_STRUCTURE_TYPE_SCHEDULING_HINT_EXP_PROPERTIES:
+        fill(ze_scheduling_hint_exp_properties_t.at(address), {"schedulingHintFlags": HINTS})
+    elif stype == ze.ZE_STRUCTURE_TYPE_FLOAT_ATOMIC_EXT_PROPERTIES:
+        fill(ze_float_atomic_ext_properties_t.at(address), _float_atomics(device))
+
+
+def _float_atomics(device: Device) -> Values:
+    """Atomic operations on floats: of halves the compiler has no sum."""
+    no_sum = (
+        ze.ZE_DEVICE_FP_ATOMIC_EXT_FLAG_GLOBAL_LOAD_STORE | ze.ZE_DEVICE_FP_ATOMIC_EXT_FLAG_GLOBAL_MIN_MAX
+        | ze.ZE_DEVICE_FP_ATOMIC_EXT_FLAG_LOCAL_LOAD_STORE | ze.ZE_DEVICE_FP_ATOMIC_EXT_FLAG_LOCAL_MIN_MAX
+    )  # fmt: skip
+    every = no_sum | ze.ZE_DEVICE_FP_ATOMIC_EXT_FLAG_GLOBAL_ADD | ze.ZE_DEVICE_FP_ATOMIC_EXT_FLAG_LOCAL_ADD
+    return {"fp16Flags": no_sum, "fp32Flags": every, "fp64Flags": every if device.model.has_double else 0}
+
+
+def free_memory() -> int:
+    """Bytes of memory of this machine that nothing uses."""
+    return min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"), machine_memory())
 
 
 def compute_properties(device: Device) -> Values:

@@ -45,15 +45,18 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
     return call
 
 
-def connect(define: Callable[[str, Export], None], show_states: Callable[[int, int, int], None]) -> None:
+def connect(define: Callable[[str, Export], None], show_states: Callable[[int, int, int, int], None]) -> None:
     """Make the functions of a library ours.
 
     Args:
         define: registers a function for the library's callback of a name.
-        show_states: lets C answer whether objects are done; it gets begin, end and size of handles.
+        show_states: lets C see whether objects are done; it gets begin, end and size of handles, and whether C answers
+            calls by that.
     """
     trace = open_trace()
     for name, function in exports(trace).items():
         define(name, function)
-    if trace is None and not watches_races():  # Traces have all calls, and races depend on what the program waits for.
-        show_states(cells().start, cells().stop, cells().step)
+    in_c = (
+        trace is None and not watches_races()
+    )  # Traces have all calls, and races depend on what the program waits for.
+    show_states(cells().start, cells().stop, cells().step, in_c)

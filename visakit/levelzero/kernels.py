@@ -35,10 +35,16 @@ class ZeKernel(Kernel):
         self.indirect = 0
 
     def set_argument(self, index: int, size: int, value: int) -> None:
-        """Set an argument. Without a value a number is 0, and a pointer null."""
+        """Set an argument. Without a value a number is 0, and a pointer null.
+
+        A number that is set with fewer bytes than it has keeps the others, which are 0 at first, as on Intel's driver.
+        """
         parameter = self.parameter(index)
-        if parameter.kind == "value" and not value:
-            self.arguments[index] = Setting(ScalarArgument(bytes(parameter.size)), None)
+        if parameter.kind == "value" and (not value or size < parameter.size):
+            wrong = ze.ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE
+            require(size or not value, wrong, "the value has no bytes")
+            given = host.read(value, size) if value else bytes(parameter.size)
+            self.arguments[index] = Setting(ScalarArgument(given + self._kept(index)[len(given) :]), None)
         elif parameter.kind == "buffer":
             wrong = ze.ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE
             require(size == host.POINTER, wrong, f"a pointer has 8 bytes, found {size}")
@@ -49,6 +55,12 @@ class ZeKernel(Kernel):
             self.arguments[index] = Setting(ScalarArgument(pointer.to_bytes(8, "little")), None)
         else:
             super().set_argument(index, size, value)
+
+    def _kept(self, index: int) -> bytes:
+        """The value that a number has."""
+        setting = self.arguments[index]
+        held = setting.argument if setting is not None else None
+        return held.data if isinstance(held, ScalarArgument) else bytes(self.parameters[index].size)
 
     def set_group(self, size: Size) -> None:
         """Set the size of groups.

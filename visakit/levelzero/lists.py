@@ -80,17 +80,24 @@ class CommandList(ApiObject):
         if self.queue is not None:
             self.queue.is_gone()
 
-    def append(self, operation: ListOperation) -> None:
-        """Take a command.
+    def takes(self, operation: ListOperation) -> bool:
+        """Whether it takes a command, or ignores it.
 
         Raises:
-            CallError: it launches a kernel in a list for copies, or a command of a synchronous list failed.
+            CallError: it launches a kernel in a list for copies.
         """
         launches = operation.type == cl.CL_COMMAND_NDRANGE_KERNEL
         require(not (launches and self.ordinal), ze.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE, "the list only copies")
+        return self.queue is not None or not self.is_closed
+
+    def append(self, operation: ListOperation) -> None:
+        """Take a command, which the list takes.
+
+        Raises:
+            CallError: a command of a synchronous list failed.
+        """
         if self.queue is None:
-            if not self.is_closed:
-                self.operations.append(operation)
+            self.operations.append(operation)
         else:
             operation.submit(self.queue.core)
             self.queue.finish_synchronous()

@@ -272,6 +272,20 @@ class ze_physical_mem_properties_t(Structure):
     _fields_ = fields(globals(), "u32 stype, u64 pNext, u64 id, u64 size")
 
 
+class ze_float_atomic_ext_properties_t(Structure):
+    number = 0x10003
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 fp16Flags, u32 fp32Flags, u32 fp64Flags")
+
+
+class ze_image_memory_properties_exp_t(Structure):
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u64 size, u64 rowPitch, u64 slicePitch")
+
+
+class ze_scheduling_hint_exp_properties_t(Structure):
+    number = 0x20003
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 schedulingHintFlags")
+
+
 class ze_scheduling_hint_exp_desc_t(Structure):
     number = 0x20004
     _fields_ = fields(globals(), "u32 stype, u64 pNext, u32 flags")
@@ -293,6 +307,11 @@ class ze_pci_speed_ext_t(Structure):
 class ze_pci_ext_properties_t(Structure):
     number = 0x10008
     _fields_ = fields(globals(), "u32 stype, u64 pNext, ze_pci_address_ext_t address, ze_pci_speed_ext_t maxSpeed")
+
+
+class ze_image_allocation_ext_properties_t(Structure):
+    number = 0x1000C
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u64 id")
 
 
 class ze_linkage_inspection_ext_desc_t(Structure):
@@ -334,6 +353,11 @@ class ze_device_vector_width_properties_ext_t(Structure):
         "native_vector_width_long, u32 native_vector_width_float, u32 native_vector_width_double, u32 "
         "native_vector_width_half",
     )
+
+
+class ze_device_usablemem_size_ext_properties_t(Structure):
+    number = 0x20041
+    _fields_ = fields(globals(), "u32 stype, u64 pNext, u64 currUsableMemSize")
 
 
 class zes_device_state_t(Structure):

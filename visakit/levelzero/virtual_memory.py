@@ -88,29 +88,46 @@ def map_physical(context: Context, pointer: int, size: int, memory: PhysicalMemo
 
 
 def unmap(context: Context, pointer: int, size: int) -> None:
-    """Take mapped memory away; zeros are there instead."""
+    """Take all memory away that is mapped in a range; zeros are there instead."""
     found = find(context, pointer, size)
-    entry = found.mapped.get(pointer)
-    is_mapped = entry is not None and entry[0] == size
-    require(is_mapped, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "no such range is mapped")
+    end = pointer + size
+    inside = [at for at, (length, _, _) in found.mapped.items() if at < end and pointer < at + length]
+    whole = all(pointer <= at and at + found.mapped[at][0] <= end for at in inside)
+    require(whole, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the range has a part of what is mapped there")
     require(map_zeros(pointer, size), ze.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, "the system cannot unmap it")
-    del found.mapped[pointer]
+    for at in inside:
+        del found.mapped[at]
 
 
-def access_at(context: Context, pointer: int) -> tuple[int, int, int]:
-    """Address, size and access of the mapped range of a pointer; size 0 where nothing is mapped."""
-    for at, (size, _, access) in find(context, pointer, 1).mapped.items():
-        if at <= pointer < at + size:
-            return at, size, access
-    return pointer, 0, ze.ZE_MEMORY_ACCESS_ATTRIBUTE_NONE
+def _mapped_at(found: Reservation, pointer: int) -> int | None:
+    """The address of the mapped range of a pointer; None where nothing is mapped."""
+    return next((at for at, (size, _, _) in found.mapped.items() if at <= pointer < at + size), None)
+
+
+def access_at(context: Context, pointer: int) -> tuple[int, int]:
+    """The access at a pointer, and how many bytes behind it have the same one."""
+    found = find(context, pointer, 1)
+    end, place = found.allocation.address + found.allocation.size, pointer
+    access: int | None = None
+    while place < end:
+        at = _mapped_at(found, place)
+        own = ze.ZE_MEMORY_ACCESS_ATTRIBUTE_NONE if at is None else found.mapped[at][2]
+        if access is not None and own != access:
+            break
+        access = own
+        place = at + found.mapped[at][0] if at is not None else min((m for m in found.mapped if m > place), default=end)
+    assert access is not None  # The pointer is in the reservation.
+    return access, place - pointer
 
 
 def set_access(context: Context, pointer: int, access: int) -> None:
     """Change the access of a mapped range. Kernels may access it in any case."""
-    at, size, _ = access_at(context, pointer)
-    require(size, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "nothing is mapped there")
-    mapped = find(context, pointer, 1).mapped
-    mapped[at] = size, mapped[at][1], access
+    found = find(context, pointer, 1)
+    at = _mapped_at(found, pointer)
+    if at is None:
+        raise CallError(ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "nothing is mapped there")
+    size, memory, _ = found.mapped[at]
+    found.mapped[at] = size, memory, access
 
 
 def whole_pages(size: int) -> int:

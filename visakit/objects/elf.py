@@ -6,7 +6,7 @@ One module reads and writes, because both follow from the same three record layo
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from visakit.diagnostics import Diagnostic, FormatError, Span
@@ -208,6 +208,30 @@ def read_elf(data: bytes, name: str, with_symbols: bool = True) -> Elf:
         return _Reader(data).elf(with_symbols)
     except (ValueError, struct.error, IndexError) as error:
         raise FormatError(Diagnostic("C010", f"this is not a readable ELF file: {error}", Span(name, 0))) from None
+
+
+def with_sections(data: bytes, name: str, added: Mapping[str, bytes]) -> bytes:
+    """A file with some sections more, by name, behind all that it has, which stays as it is.
+
+    Raises:
+        FormatError: it is damaged.
+    """
+    read_elf(data, name, False)
+    bits, out = 32 * data[4], bytearray(data)
+    head = list(_HEADER[bits].unpack_from(data, _IDENT))
+    table, size, count, strings = head[5], *head[10:]
+    rows = [list(_SECTION[bits].unpack_from(data, table + n * size)) for n in range(count)]
+    names = bytearray(data[rows[strings][4] : rows[strings][4] + rows[strings][5]])
+    for own, contents in added.items():
+        rows.append([len(names), SHT_PROGBITS, 0, 0, len(out), len(contents), 0, 0, 1, 0])
+        names += own.encode() + b"\0"
+        out += contents
+    rows[strings][4:6] = len(out), len(names)
+    out += names
+    out += bytes(-len(out) % 8)
+    head[5], head[11] = len(out), len(rows)
+    out[_IDENT : _IDENT + _HEADER[bits].size] = _HEADER[bits].pack(*head)
+    return bytes(out) + b"".join(_SECTION[bits].pack(*row).ljust(size, b"\0") for row in rows)
 
 
 def is_ctm(data: bytes) -> bool:

@@ -100,6 +100,7 @@ class LinkedImage:
         code: the bytes that the module was read from; empty if it was made otherwise.
         summaries: summaries of code that was read and validated before; None if all code is read.
         texts: gives the texts of a program that are not files, by their names in ``lines``, FILE and LOC.
+        zebin: gives the compiler's program that the image was made of; nothing if it was made otherwise.
     """
 
     module: Module
@@ -118,6 +119,7 @@ class LinkedImage:
     code: bytes = field(default=b"", compare=False)
     summaries: Summaries | None = field(default=None, compare=False)
     texts: Callable[[], Mapping[str, str]] = field(default=dict, compare=False)
+    zebin: Callable[[], bytes] = field(default=bytes, compare=False)
 
     def __repr__(self) -> str:
         names = ", ".join(k.name for k in self.module.kernels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 
 import visakit
@@ -13,6 +14,7 @@ from visakit.runtime.device import (
     IMAGE_BUFFER,
     IMAGE_LAYERS,
     IMAGE_SIDE,
+    VENDOR,
     VOLUME_SIDE,
     Device,
     Platform,
@@ -20,6 +22,7 @@ from visakit.runtime.device import (
     platform,
 )
 from visakit.runtime.errors import CallError
+from visakit.runtime.models import DPAS
 from vsim.command.driver import machine_memory
 
 ATOMIC_CAPABILITIES = (
@@ -43,6 +46,7 @@ _EXTENSIONS = (
     "cl_khr_int64_extended_atomics", "cl_khr_icd", "cl_khr_fp16",
     "cl_khr_extended_versioning",
     "cl_khr_create_command_queue", "cl_intel_unified_shared_memory", "cl_intel_device_attribute_query",
+    "cl_khr_device_uuid", "cl_khr_pci_bus_info",
     "cl_khr_subgroups", "cl_intel_subgroups", "cl_intel_required_subgroup_size", "cl_khr_il_program",
 )  # fmt: skip
 
@@ -50,7 +54,8 @@ _EXTENSIONS = (
 def extensions(device: Device) -> tuple[str, ...]:
     """The extensions that work."""
     model, double, images = device.model, ["cl_khr_fp64"], ["cl_khr_3d_image_writes", "cl_khr_depth_images"]
-    return (*_EXTENSIONS, *(double if model.has_double else []), *(images if model.has_images else []))
+    floats = ["cl_intel_bfloat16_conversions"] if model.hardware.features & DPAS else []
+    return (*_EXTENSIONS, *floats, *(double if model.has_double else []), *(images if model.has_images else []))
 
 
 def _spirv_versions() -> tuple[tuple[int, int], ...]:
@@ -115,7 +120,13 @@ def _image(value: int, encode: Callable[[int], bytes] = u64) -> Callable[[Device
 
 _IDENTITY: Facts = {
     cl.CL_DEVICE_TYPE: _long(cl.CL_DEVICE_TYPE_GPU),
-    cl.CL_DEVICE_VENDOR_ID: _number(0x8086),
+    cl.CL_DEVICE_VENDOR_ID: _number(VENDOR),
+    cl.CL_DEVICE_UUID_KHR: lambda d: d.uuid,
+    cl.CL_DRIVER_UUID_KHR: lambda d: f"visakit {visakit.__version__}".encode()[:16].ljust(16, b"\0"),
+    cl.CL_DEVICE_LUID_VALID_KHR: _number(0),
+    cl.CL_DEVICE_LUID_KHR: lambda d: bytes(8),
+    cl.CL_DEVICE_NODE_MASK_KHR: _number(0),
+    cl.CL_DEVICE_PCI_BUS_INFO_KHR: lambda d: struct.pack("<4I", *d.bus_place),
     cl.CL_DEVICE_NAME: lambda d: text(f"{d.name}: {PLATFORMS[d.name].title}, simulated"),
     cl.CL_DEVICE_VENDOR: lambda d: text("visakit"),
     cl.CL_DEVICE_PROFILE: lambda d: text("FULL_PROFILE"),

@@ -10,7 +10,7 @@ from visakit.opencl.interface import served_points
 from visakit.runtime import cl, host
 from visakit.runtime.errors import CallError, PartialSuccess
 from visakit.runtime.interface import EntryPoint
-from visakit.runtime.objects import note_call
+from visakit.runtime.objects import cells, note_call
 from visakit.runtime.tracing import Export, exported, mistake, note_reason, open_trace
 
 
@@ -73,11 +73,13 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
     return made
 
 
-def connect(define: Callable[[str, Export], None]) -> None:
+def connect(define: Callable[[str, Export], None], show_states: Callable[[int, int, int, int], None]) -> None:
     """Make the functions of a library ours.
 
     Args:
         define: registers a function for the library's callback of a name.
+        show_states: lets C see whether events are complete; it gets begin, end and size of handles.
     """
     for name, function in exports(open_trace()).items():
         define(name, function)
+    show_states(cells().start, cells().stop, cells().step, 0)

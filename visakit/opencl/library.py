@@ -35,7 +35,7 @@ uintptr_t visakit_dispatch(void);
 int visakit_watch_end(void);
 int visakit_watch_interpreter(void);
 void visakit_python_forks(int now);
-void visakit_show_states(uintptr_t begin, uintptr_t end, uintptr_t size);
+void visakit_show_states(uintptr_t begin, uintptr_t end, uintptr_t size, int answers);
 """
 _INIT = """
 import os, site, sys
@@ -66,7 +66,7 @@ def connect(interface):
         connect(define, lib.visakit_show_states)
     else:
         from visakit.opencl.driver import connect
-        connect(define)
+        connect(define, lib.visakit_show_states)
 set_dispatch_table(lib.visakit_dispatch())  # Handles of objects that both interfaces have begin with it.
 ffi.def_extern(name="visakit_greet")(lambda: None)
 ffi.def_extern(name="visakit_connect")(connect)
@@ -146,10 +146,18 @@ def _entry(point: EntryPoint, closed: Closed) -> list[str]:
         f"        result = {call};" if gives else f"        {call};",
         "        visakit_leave(&call);",
         f"    }} else if ({ERROR_PARAMETER}) {{" if point.has_error_parameter else "    }",
+        *_after_the_end(point),
         *([f"        *(int32_t *){ERROR_PARAMETER} = {closed.status};", "    }"] if point.has_error_parameter else []),
         "    pthread_cleanup_pop(0);",
     ]
     return [*lines, "    return result;\n}" if gives else "}"]
+
+
+def _after_the_end(point: EntryPoint) -> list[str]:
+    """Lines for a refused call that waits for events: pyopencl's objects do, after Python has ended."""
+    if point.name != "clWaitForEvents":
+        return []
+    return [f"    else if (visakit_all_done({', '.join(name for _, name in point.parameters)}))", "        result = 0;"]
 
 
 def _waiting(point: EntryPoint) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import time
 from functools import cache
 
@@ -15,6 +16,8 @@ from visakit.runtime.objects import ApiObject
 from visakit.runtime.settings import PLATFORM_SETTING
 from vsim.command.driver import machine_memory
 
+VENDOR = 0x8086
+"""The maker's number on the bus."""
 MAXIMUM_ALLOCATION = 0xFFFF_0000
 """Largest buffer in bytes: the size of a slot of the simulated address space."""
 IMAGE_SIDE, VOLUME_SIDE, IMAGE_LAYERS, IMAGE_BUFFER = 16384, 2048, 2048, 1 << 27
@@ -49,6 +52,16 @@ class Device(ApiObject):
 
     def release(self) -> None:
         """Devices of a platform are not counted."""
+
+    @property
+    def uuid(self) -> bytes:
+        """Its identifier in both interfaces: vendor, product, and its number among the devices."""
+        return struct.pack("<HHI8x", VENDOR, self.model.hardware.device_id, 0)[:15] + bytes([self.index])
+
+    @property
+    def bus_place(self) -> tuple[int, int, int, int]:
+        """Domain, bus, device and function on the bus."""
+        return 0, 3 + self.index, 0, 0
 
     @cached_property
     def maximum_allocation(self) -> int:

@@ -23,7 +23,8 @@ are waited for, threads that wait for commands return with a status, and queues 
 stopped: a thread that waits for a command may run it itself, and the program may join this thread. In a program in
 Python, a function of Python's ``atexit`` does the same for LLVM.
 
-Refused calls: releases succeed, as the memory goes with the process; all others return CL_OUT_OF_RESOURCES. A fork that
+Refused calls: releases succeed, as the memory goes with the process, and so do waits for events whose commands are
+complete; all others return CL_OUT_OF_RESOURCES. A fork that
 is not Python's does the work of Python's fork, so that the child can take Python's lock, and ends as its parent does.
 Commands that are not over at a fork belong to the parent, whose threads run them. In the child they end with
 CL_OUT_OF_RESOURCES, so that no thread waits for them there.
@@ -37,7 +38,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol
 
-from visakit.runtime import debugging, events
+from visakit.runtime import debugging, events, profiling
 from visakit.runtime.settings import engine
 from vsim.engines.llvm.host import shutdown
 from vsim.engines.llvm.host.workers import POOL
@@ -70,6 +71,7 @@ def watch(gate: Gate, define: Callable[[Callable[[], None]], None]) -> None:
     gate.visakit_watch_interpreter()
     atexit.register(shutdown.end)
     atexit.register(debugging.process_ends)
+    atexit.register(profiling.process_ends)
     _waiting[:] = [gate.visakit_watch_end, gate.visakit_watch_end]
     os.register_at_fork(
         before=lambda: gate.visakit_python_forks(1), after_in_parent=lambda: gate.visakit_python_forks(0),
@@ -79,6 +81,7 @@ def watch(gate: Gate, define: Callable[[Callable[[], None]], None]) -> None:
 
 def _process_ends() -> None:
     debugging.process_ends()
+    profiling.process_ends()
     events.let_go()
     shutdown.end()
     POOL.abandon()

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from visakit.runtime import cl
+from visakit.runtime import cl, host
 from visakit.runtime.context import Context
 from visakit.runtime.device import host_nanoseconds
 from visakit.runtime.errors import CallError, require
-from visakit.runtime.objects import ApiObject
+from visakit.runtime.objects import DONE, ApiObject
 from visakit.runtime.order import Turn
 
 CHANGED = threading.Condition()
@@ -100,6 +100,8 @@ class Event(ApiObject):
         for earlier in range(step + 1):
             self.times[earlier] = self.times[earlier] or now
         self.status = status
+        if status == cl.CL_COMPLETE:
+            host.write_u32(self.handle + host.POINTER, DONE)
 
     def when(self, status: int, callback: Callback) -> None:
         """Register a callback for a status of the command; it is called at once if the command has reached it."""

@@ -293,6 +293,18 @@ def _over_buffer(context: Context, flags: int, format: Format, shape: ImageShape
     return image
 
 
+def create_view(context: Context, image: Image, format: Format, shape: ImageShape) -> Image:
+    """Another image over the texels of an image, which live as long as either.
+
+    Raises:
+        CallError: format or sizes are invalid, or the texels have other sizes.
+    """
+    whole = shape.checked()
+    same = format.simulated.size == image.texel_bytes and whole.region == image.shape.region
+    require(same, cl.CL_INVALID_IMAGE_SIZE, "the view's texels have other sizes or another number")
+    return Image(context, image.flags, format, whole, image.data)
+
+
 _ADDRESSING = {
     cl.CL_ADDRESS_NONE: "none", cl.CL_ADDRESS_CLAMP_TO_EDGE: "clamp_edge", cl.CL_ADDRESS_CLAMP: "clamp_border",
     cl.CL_ADDRESS_REPEAT: "repeat", cl.CL_ADDRESS_MIRRORED_REPEAT: "mirror",
@@ -311,8 +323,6 @@ class Sampler(ApiObject):
         require(images, cl.CL_INVALID_OPERATION, "no device has images")
         known = normalized in (0, 1) and addressing in _ADDRESSING and filter in _FILTERS
         require(known, cl.CL_INVALID_VALUE, "a property has no such value")
-        repeats = addressing in (cl.CL_ADDRESS_REPEAT, cl.CL_ADDRESS_MIRRORED_REPEAT)
-        require(normalized or not repeats, cl.CL_INVALID_VALUE, "only normalised coordinates repeat")
         super().__init__()
         self.context, self.normalized, self.addressing, self.filter = context, normalized, addressing, filter
         self.given = given

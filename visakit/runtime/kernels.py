@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.diagnostics import Label, SimulationError, Span, VisaError
 from visakit.objects.yaml_lines import Tree
-from visakit.runtime import cl, debugging, ending, host, svm
+from visakit.runtime import cl, debugging, ending, host, profiling, svm
 from visakit.runtime.context import say
 from visakit.runtime.device import Device
 from visakit.runtime.errors import CallError, first_message, require
@@ -306,14 +306,24 @@ class Kernel(ApiObject):
                 return debugging.debugged(program, self._launch(sizes, given))
         if order is None or turn is None:
             with ending.watched():
-                return program.execute(self._dispatch(program, sizes, given), engine(), thread_count())
+                return self._run(program, self._dispatch(program, sizes, given))
         with program.running:
             dispatch = self._dispatch(program, sizes, given)
             order.begins(turn, dispatch)
             with ending.watched():
-                result = program.execute(dispatch, engine(), thread_count())
+                result = self._run(program, dispatch)
             order.ended(turn, dispatch, given)
             return result
+
+    def _run(self, program: SimulatedProgram, dispatch: Dispatch) -> LaunchResult:
+        """Run a launch, which a profile may count."""
+        watching = profiling.watching()
+        if watching is None:
+            return program.execute(dispatch, engine(), thread_count())
+        watched = replace(dispatch, observers=(*dispatch.observers, *watching.observers))
+        result = program.execute(watched, engine(), thread_count())
+        profiling.ended(watching, result)
+        return result
 
     def _launch(self, sizes: Sizes, given: Sequence[HeldArgument]) -> Launch:
         return Launch(self.name, *sizes, [g.argument for g in given])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.diagnostics import LaunchError, VisaError
@@ -30,6 +32,10 @@ CHECK_LIMIT_SETTING = "VISAKIT_CHECK_LIMIT"
 """How many findings of a kernel's run are shown."""
 SUPPRESSIONS_SETTING = "VISAKIT_CHECK_SUPPRESSIONS"
 """The file of suppressions."""
+PROFILE_SETTING = "VISAKIT_PROFILE"
+"""The folder for the profiles of kernels."""
+PROFILE_DETAIL_SETTING = "VISAKIT_PROFILE_DETAIL"
+"""Whether profiles also watch memory, barriers and calls: 1, or empty."""
 DEBUG_SETTING = "VISAKIT_DEBUG"
 """The launch that is debugged, in JSON: the fields of :class:`DebugRequest`."""
 
@@ -89,6 +95,18 @@ def kept_texts() -> str:
 
 
 @cache
+def profile_folder() -> str:
+    """The folder for the profiles of kernels; empty for none."""
+    return os.environ.get(PROFILE_SETTING, "")
+
+
+@cache
+def profiles_detail() -> bool:
+    """Whether profiles also watch memory, barriers and calls."""
+    return bool(os.environ.get(PROFILE_DETAIL_SETTING))
+
+
+@cache
 def is_checking() -> bool:
     """Whether any check watches kernels, so that notes are of interest."""
     return bool(os.environ.get(CHECK_SETTING))
@@ -130,3 +148,20 @@ def checks() -> Checking | None:
         return None
     limit = whole_number(os.environ.get(CHECK_LIMIT_SETTING, ""))
     return parse_checking(wanted, limit, os.environ.get(SUPPRESSIONS_SETTING) or None, CHECK_SETTING)
+
+
+def sycl_runtime(folder: Path) -> Path | None:
+    """The library of SYCL's runtime in a folder; None if it is not there."""
+    return next(iter(sorted(folder.glob("libsycl.so.*"))), None)
+
+
+def sycl_libraries(program: str) -> dict[str, str]:
+    """The variable by which a Python program finds the libraries of SYCL's runtime in its own environment, where pip
+    puts them: the runtime finds its adapters there, but not the libraries that these need.
+    """
+    found = shutil.which(program)
+    folder = Path(os.path.abspath(found)).parent.parent / "lib" if found else None
+    if folder is None or sycl_runtime(folder) is None:
+        return {}
+    given = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    return {"LD_LIBRARY_PATH": ":".join(filter(None, [*given, str(folder)]))}

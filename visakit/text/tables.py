@@ -1,10 +1,14 @@
-"""What is made of a grammar once and kept in the user's cache directory: Lark's tables, the scanner, derivations."""
+"""Lark's tables, the scanner and the derivations of a grammar: made once, in wheels beside the grammar, else in the
+user's cache directory. Either counts for the same text of the grammar alone.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from visakit import cache
@@ -15,6 +19,8 @@ if TYPE_CHECKING:
     from lark.lexer import TerminalDef
 
 FOLDER = resource("grammar")
+CACHE = "grammar"
+"""Folder of the cache directory."""
 UNREADABLE = "_UNREADABLE"
 FORMAT = 3
 """Of the files of scanners and derivations; another one is not read."""
@@ -41,12 +47,12 @@ def load(name: str, start: str) -> Lark:
 
     text = grammar_text(name)
     digest = hashlib.sha256("\0".join((lark.__version__, text, start)).encode()).digest()
-    kept = cache.read("grammar", f"{name}.tables") or b""
-    if kept.startswith(digest):
-        try:
-            return lark.Lark.load(io.BytesIO(kept[len(digest) :]))
-        except Exception:  # Tables of another Python can fail in any way; they are written anew.
-            pass
+    for kept in _found(f"{name}.tables"):
+        if kept.startswith(digest):
+            try:
+                return lark.Lark.load(io.BytesIO(kept[len(digest) :]))
+            except Exception:  # Tables of another Python can fail in any way; they are written anew.
+                pass
     parser = lark.Lark(
         text,
         parser="lalr",
@@ -57,8 +63,17 @@ def load(name: str, start: str) -> Lark:
     )
     tables = io.BytesIO()
     parser.save(tables)
-    cache.write("grammar", f"{name}.tables", digest + tables.getvalue())
+    cache.write(CACHE, f"{name}.tables", digest + tables.getvalue())
     return parser
+
+
+def _found(name: str) -> Iterator[bytes]:
+    """A file of the cache, then that of the wheel."""
+    kept = cache.read(CACHE, name)
+    if kept is not None:
+        yield kept
+    with contextlib.suppress(OSError):
+        yield (FOLDER / name).read_bytes()
 
 
 # -- the scanner -------------------------------------------------------------------------------------------------------
@@ -136,14 +151,12 @@ class Kept(NamedTuple):
 
 
 def read_kept(name: str) -> Kept | None:
-    """What earlier processes have kept of a grammar; None if there is nothing, or of another version of it."""
-    data = cache.read("grammar", f"{name}.derivations")
-    if data is None:
-        return None
-    kept = json.loads(data)
-    if kept.get("format") != FORMAT or kept["grammar"] != grammar_text(name):
-        return None
-    return Kept(Scanner(*kept["scanner"]), kept["derivations"])
+    """Scanner and derivations that were kept of a grammar; None if there are none, or those of another version."""
+    for data in _found(f"{name}.derivations"):
+        kept = json.loads(data)
+        if kept.get("format") == FORMAT and kept["grammar"] == grammar_text(name):
+            return Kept(Scanner(*kept["scanner"]), kept["derivations"])
+    return None
 
 
 def write_kept(name: str, kept: Kept) -> None:
@@ -153,4 +166,4 @@ def write_kept(name: str, kept: Kept) -> None:
         derivations.popitem()
     content = {"format": FORMAT, "grammar": grammar_text(name), "scanner": kept.scanner, "derivations": derivations}
     data = json.dumps(content, separators=(",", ":")).encode()
-    cache.write("grammar", f"{name}.derivations", data)
+    cache.write(CACHE, f"{name}.derivations", data)

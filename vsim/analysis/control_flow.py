@@ -38,6 +38,12 @@ class ControlFlow:
     """Branches that go back, with their targets."""
     return_sites: dict[int, tuple[int, ...]]
     """For each subroutine the instructions behind its calls, in the order of these."""
+    masked: frozenset[int] = frozenset()
+    """Gotos that do not end blocks: their lanes leave the mask up to the target (:mod:`if_conversion`)."""
+
+    def ends_block(self, pc: int) -> bool:
+        """Whether a block ends with an instruction because of what that does."""
+        return self.function.instructions[pc].desc.flow.is_terminator and pc not in self.masked
 
     @property
     def end(self) -> int:
@@ -126,6 +132,8 @@ class ControlFlow:
             lanes: of a thread: what takes all of them, unpredicated, leaves none behind.
         """
         instruction = self.function.instructions[pc]
+        if pc in self.masked:
+            return [pc + 1]
         flow = instruction.desc.flow
         leaves_none = (flow.is_branch or flow.ends_lanes) and flow is not Flow.SWITCH and takes_all(instruction, lanes)
         return [*self.targets(instruction), *([] if leaves_none else [pc + 1])]
@@ -154,11 +162,14 @@ def covers_all(instruction: Instruction, lanes: int) -> bool:
     return bool(execution.offset == 0 and execution.size >= lanes)
 
 
-def control_flow(function: Function, barriers_end_blocks: bool = False) -> ControlFlow:
+def control_flow(
+    function: Function, barriers_end_blocks: bool = False, masked: frozenset[int] = frozenset()
+) -> ControlFlow:
     """The control flow of a function; the work is linear in its instructions.
 
     Args:
         barriers_end_blocks: a block ends with each barrier, too.
+        masked: gotos that change masks alone.
     """
     instructions = function.instructions
     labels = {i.args["label"]: n for n, i in enumerate(instructions) if i.desc.flow.is_label}
@@ -166,6 +177,8 @@ def control_flow(function: Function, barriers_end_blocks: bool = False) -> Contr
     starts, backward = {0}, []
     for n, i in enumerate(instructions):
         flow = i.desc.flow
+        if n in masked:
+            continue
         if flow.is_terminator or (barriers_end_blocks and flow.is_barrier):
             starts.add(n + 1)
         if flow is Flow.CALL:
@@ -182,6 +195,7 @@ def control_flow(function: Function, barriers_end_blocks: bool = False) -> Contr
         tuple(sorted(sites)),
         tuple(backward),
         {entry: tuple(after) for entry, after in sites.items()},
+        masked,
     )
 
 

@@ -94,7 +94,7 @@ def _branches(
     uniform_branches: list[_Branch] = []
     for n, i in enumerate(flow.function.instructions):
         kind = i.desc.flow
-        if not kind.is_terminator:
+        if not flow.ends_block(n):
             continue
         if kind.is_branch:
             one_way = takes_one_way(i, uniform, lanes)
@@ -142,6 +142,26 @@ class _WaysBack:
         level = (end - start).bit_length() - 1
         row = self.lowest[level]
         return min(least, row[start], row[end - (1 << level)])
+
+
+def waiting_ranges(
+    flow: ControlFlow, uniform: frozenset[int], lanes: int, converged: frozenset[int]
+) -> list[tuple[int, int]]:
+    """Where lanes may wait while others run: the first instruction that these may run then, and the point.
+
+    Args:
+        uniform, lanes: as of :func:`reconvergence`.
+        converged: the blocks that all lanes run together.
+    """
+    _, divergent, uniform_branches = _branches(flow, uniform, lanes)
+    ways_back = _WaysBack(flow.backward)
+    splitting = [*divergent, *(b for b in uniform_branches if flow.block_of(b.pc) not in converged)]
+    found: dict[int, int] = {}
+    for branch in splitting:
+        if branch.waiting > branch.pc:
+            first = ways_back.first_run(branch.pc, branch.waiting)
+            found[branch.waiting] = min(first, found.get(branch.waiting, first))
+    return [(first, point) for point, first in found.items()]
 
 
 def _masks(points: Sequence[int], opened: Mapping[int, int]) -> dict[int, int]:

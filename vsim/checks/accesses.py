@@ -68,7 +68,7 @@ class AccessLog:
 
     def __init__(self) -> None:
         self._parts: list[Records] = []
-        self.sequence = 0
+        self.sequence = self.count = 0
 
     def begin(self) -> int:
         """The number of an instruction that executes now."""
@@ -81,6 +81,19 @@ class AccessLog:
         for name, values in columns.items():
             part[name] = values
         self._parts.append(part)
+        self.count += count
+
+    def forget(self, sequence: int, count: int) -> None:
+        """Forget all records but the first so many, which instructions up to a number have made."""
+        kept: list[Records] = []
+        self.sequence = sequence
+        self.count = 0
+        for part in self._parts:
+            if self.count == count:
+                break
+            kept.append(part[: count - self.count])
+            self.count += len(kept[-1])
+        self._parts = kept
 
     def records(self) -> Records:
         """All of them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -137,6 +137,15 @@ class Findings:
     def __iter__(self) -> Iterator[Finding]:
         """In the order of the text: by function, instruction, code, and who it was."""
         return iter(sorted(self._found.values(), key=lambda f: (f.site, f.code, f.who)))
+
+    def saved(self) -> Callable[[], None]:
+        """What brings the findings back that are known now, and no others."""
+        found, left_out, accesses = dict(self._found), self.left_out, self.accesses
+
+        def restore() -> None:
+            self._found, self.left_out, self.accesses = dict(found), left_out, accesses
+
+        return restore
 
     def add(self, finding: Finding) -> None:
         """One more; of those with the same key the first one in the order of who it was is shown, all are counted."""

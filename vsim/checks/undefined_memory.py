@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from vsim.checks.findings import Finding, Site, Who
 from vsim.checks.kinds import KINDS
 from vsim.checks.undefined import STORED
-from vsim.launch.arrays import Bytes
+from vsim.launch.arrays import Array, Bytes
 from vsim.launch.dispatch import Dispatch
 from vsim.memory.images import SurfaceImage
 from vsim.memory.memory import UNDEFINED_BYTE, AddressSpace, Buffer
@@ -66,11 +67,26 @@ class MemoryBeside:
             return Buffer(buffer.name, buffer.address, whole.data)
         if found is None or found.size < buffer.room:
             found = self.slots[number] = Buffer(buffer.name, buffer.address, np.zeros(_rounded(buffer.room), np.uint8))
-            if self.follows:
-                found.data[buffer.size : buffer.room] = UNDEFINED_BYTE
-            if self.follows and buffer.undefined is not None:
-                found.data[: buffer.size] = buffer.undefined
+            self._begin(found, buffer)
         return found
+
+    def _begin(self, found: Buffer, buffer: Buffer) -> None:
+        """What a buffer begins with."""
+        found.data[:] = 0
+        if self.follows:
+            found.data[buffer.size : buffer.room] = UNDEFINED_BYTE
+        if self.follows and buffer.undefined is not None:
+            found.data[: buffer.size] = buffer.undefined
+
+    def begin_anew(self, kept: Container[int]) -> None:
+        """Let all buffers but some, by the identity of their bytes, be as before their first use."""
+        for number, found in self.slots.items():
+            buffer = self.memory.slots.get(number)
+            if id(found.data) not in kept and buffer is not None:
+                self._begin(found, buffer)
+        for found in self.others.values():
+            if id(found.data) not in kept:
+                found.data[:] = 0
 
 
 def _rounded(size: int) -> int:
@@ -96,6 +112,14 @@ class UndefinedCheck:
         block = self.dispatch.memory.blocks.get(PRIVATE_MEMORY)
         if block is not None:
             self.validity.of(block).data[:] = UNDEFINED_BYTE
+
+    def arrays(self) -> Iterator[Array]:
+        """The contents of all memory beside that of the launch, and what later launches find."""
+        for beside in (self.validity, self.origins):
+            yield from (buffer.data for buffer in (*beside.slots.values(), *beside.others.values()))
+        for known in self.dispatch.memory.buffers():
+            if known.undefined is not None:
+                yield known.undefined
 
     def end(self) -> None:
         """Report undefined bytes in buffers at the end of the launch, and keep them for later launches."""

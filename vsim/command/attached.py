@@ -42,6 +42,20 @@ class ProgramSession(Session):
         kernel = self.execution.dispatch.kernel.name
         return stop if self.places.find(kernel, self.here) == self.here else self.advance(kernel)
 
+    def detach(self) -> Stop | None:
+        stop = super().detach()
+        if stop is not None and stop.reason in ("end", "fault"):
+            stop.lines.pop()  # How to go on.
+        return stop
+
+    def leave(self) -> None:
+        """Give the program the results of the launch.
+
+        Raises:
+            Released: always.
+        """
+        raise Released
+
     def resume(self, arrives: Arrives | None = None) -> Stop:
         """Run until something stops the launch.
 

@@ -30,12 +30,13 @@ from vsim.command.trace_file import TraceOptions
 if TYPE_CHECKING:
     from vsim.command.numbers import Numbers
     from vsim.program import Program
+    from vsim.sources.programs import Loaded
 
 LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
 CAPTURES = "Captures"
 SHARED_WITH_CTM = ("IMAGE", "--launch", "--out-dir", "--trace")
-NOT_WITH_DEBUG = ("--workers", "--trace", "--capture", "--json", "--save", "--list", "--make-launch", "--show",
-                  "--out-dir", "--threads", "--max-memory")  # fmt: skip
+NOT_WITH_DEBUG = ("--workers", "--trace", "--profile", "--profile-detail", "--capture", "--json", "--save",
+                  "--list", "--make-launch", "--show", "--out-dir", "--threads", "--max-memory")  # fmt: skip
 
 
 def _seconds(value: str | float) -> float:
@@ -71,10 +72,24 @@ def _check_workers(workers: str | None, **wanted: bool) -> None:
             raise UsageError(f"--{name.replace('_', '-')} does not go with --workers")
 
 
-def _check_threads(engine: str, trace: str | None, threads: int | None) -> None:
-    """Refuse a number of threads for the reference engine, which has one."""
-    if engine == "numpy" or trace:
-        exclude("--engine numpy" if engine == "numpy" else "--trace", {"--threads": threads}, ": it has one thread")
+def _registers(loaded: "Loaded", kernel: str, as_json: bool, others: Mapping[str, object]) -> int:
+    """Show the registers of the kernels and functions of a program, if no option asks for something else."""
+    from vsim.cost.programs import chosen, of_program
+    from vsim.cost.register_report import report as register_report
+    from vsim.cost.registers import register_use
+
+    alone = {name: value for name, value in others.items() if name not in ("IMAGE", "--kernel")}
+    exclude("--registers", alone, ", which runs nothing")
+    found = chosen(of_program(loaded.name, loaded.data, loaded.platform), [kernel] if kernel else ())
+    print(register_report([register_use(subject) for subject in found], as_json))
+    return 0
+
+
+def _check_threads(threads: int | None, **on_reference_engine: object) -> None:
+    """Refuse a number of threads for the reference engine, which has one: where one of some options is given."""
+    for name, is_given in on_reference_engine.items():
+        if is_given:
+            exclude(f"--{name.replace('_', '-')}", {"--threads": threads}, ": it has one thread")
 
 
 def _run_ctm(
@@ -251,7 +266,28 @@ def app(
         ),
     ] = None,
     list_kernels: Annotated[bool, flag("--list", "Show the kernels and their arguments; run nothing.", REPORT)] = False,
+    registers: Annotated[
+        bool, flag("--registers", "Show the registers and predicted spills of the kernels; run nothing.", REPORT)
+    ] = False,
     as_json: Annotated[bool, flag("--json", "Report as JSON; diagnostics, too.", REPORT)] = False,
+    profile: Annotated[
+        list[str] | None,
+        option(
+            "--profile",
+            "FILE",
+            "Count what launches execute; FILE ends in .html, .json, .csv, .lcov, .folded, .speedscope.json or, "
+            "with --profile-detail, .perfetto.json.",
+            REPORT,
+        ),
+    ] = None,
+    profile_detail: Annotated[
+        bool,
+        flag(
+            "--profile-detail",
+            "Also watch memory, barriers and calls; the reference engine runs the launches, much slower.",
+            REPORT,
+        ),
+    ] = False,
     replay: Annotated[
         str | None,
         option("--replay", "DIR", "Run an enqueue that the OpenCL Intercept Layer captured, and compare.", CAPTURES),
@@ -336,7 +372,7 @@ def app(
     when_run = checks.said | {
         "--engine": engine != "auto", "--precision": precision != "exact", "--threads": threads,
         "--schedule": schedule, "--allow-register-overrun": register_overrun, "--out-dir": out_dir, "--show": show,
-        "--trace": trace}  # fmt: skip
+        "--trace": trace, "--profile": profile, "--profile-detail": profile_detail}  # fmt: skip
     with_replay = {"--visa": visa, "--rtol": relative, "--atol": absolute}
     if debug:
         others = said | when_run | {"--json": as_json, "--save": save, "--max-memory": max_memory}
@@ -356,14 +392,18 @@ def app(
         return _run_ctm(loaded.name, launch, out_dir, settings, trace, others)
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
-    _check_threads(engine, trace, threads)
+    exclude("--engine numpy", {"--threads": threads if engine == "numpy" else None}, ": it has one thread")
+    _check_threads(threads, trace=trace, profile_detail=profile_detail)
     from vsim.command import driver
     from vsim.launch.options import LaunchOptions, schedule_of
 
-    _check_workers(workers, allow_register_overrun=register_overrun, precision=precision == "manual")
+    _check_workers(
+        workers, allow_register_overrun=register_overrun, precision=precision == "manual", profile=bool(profile)
+    )
     options = LaunchOptions(engine=engine, threads=threads, max_seconds=max_seconds, profile=as_json)
     options |= LaunchOptions(schedule=schedule_of(schedule)) | driver.wanted_checks(checks, workers)
     results = driver.wanted_results(out_dir, save, show, as_json, capture and (capture, loaded, build_options))
+    results = results._replace(profiler=driver.wanted_profiler(profile, profile_detail, engine))
     session = driver.open_session(loaded, results, workers, allow_paths, options, max_memory)
     chosen = session.program.image
     chosen.register_overrun, chosen.approximate = register_overrun, precision == "manual"
@@ -372,8 +412,8 @@ def app(
         from vsim.command.debugger import debug_command_line
 
         return debug_command_line(session.program, loaded.name, line, allow_paths, options)
-    if list_kernels:
-        return _list(session.program, as_json)
+    if list_kernels or registers:
+        return _registers(loaded, kernel, as_json, said | when_run) if registers else _list(session.program, as_json)
     if make_launch:
         return driver.write_launch(session, make_launch, line)
     return int(driver.run_traced(session, loaded.name, line, tracing, selection))

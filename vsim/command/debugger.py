@@ -11,6 +11,7 @@ from types import FrameType
 from typing import NamedTuple
 
 from visakit.commands.reporting import say
+from visakit.diagnostics import UsageError
 from visakit.files import read_text
 from visakit.waiting import is_terminal
 from vsim.checks.selection import Wanted
@@ -115,6 +116,21 @@ def debug(session: Session, scripts: Scripts) -> int:
                 if console.has_ended:
                     break
     return int(console.failed and not is_prompt)
+
+
+def debug_in_window(session: Session, scripts: Scripts) -> int:
+    """Debug in a window that fills the terminal: run scripts, then what the user types.
+
+    Raises:
+        UsageError: there is no terminal, or Textual is not installed.
+    """
+    try:
+        from vsim.command.screen import show
+    except ImportError:
+        raise UsageError("--tui needs Textual: pip install 'visakit[debug]'") from None
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        raise UsageError("--tui needs a terminal; --batch runs commands without one")
+    return show(session, [*(f"source {path}" for path in scripts.files), *scripts.commands])
 
 
 def run_scripts(console: Console, scripts: Scripts) -> bool:

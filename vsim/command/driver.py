@@ -20,6 +20,7 @@ from vsim.sources.zebins import is_compiled
 if TYPE_CHECKING:
     from vsim.checks.selection import CheckOptions
     from vsim.observe.selection import Selection
+    from vsim.profile.profiler import Profiler
     from vsim.sources.capture_writer import CaptureWriter
     from vsim.sources.captures import Capture
 
@@ -107,6 +108,28 @@ def wanted_results(
 
         found = found._replace(show=parse_parts(show))
     return found
+
+
+def wanted_profiler(files: Sequence[str] | None, detail: bool, engine: str) -> Profiler | None:
+    """What counts in launches; None for nothing.
+
+    Args:
+        detail: whether accesses, barriers and calls are watched, too.
+
+    Raises:
+        UsageError: a file of unknown format, or options that exclude each other.
+    """
+    if detail and not files:
+        raise UsageError("--profile-detail goes with --profile FILE")
+    if detail and engine == "llvm":
+        raise UsageError("--profile-detail needs the reference engine; leave --engine llvm out")
+    if not files:
+        return None
+    from vsim.profile.profiler import TRACE, Profiler
+
+    if not detail and (trace := next((file for file in files if file.endswith(TRACE)), "")):
+        raise UsageError(f"'{trace}' needs --profile-detail: a timeline needs the order of instructions")
+    return Profiler(files, detail)
 
 
 def _capture_writer(folder: str, loaded: Loaded, options: str) -> CaptureWriter:

@@ -24,6 +24,7 @@ from vsim.result import LaunchResult
 if TYPE_CHECKING:
     from vsim.cluster.cluster import Cluster
     from vsim.command.shown import ShownPart
+    from vsim.profile.profiler import Profiler
     from vsim.sources.capture_writer import CaptureWriter
 
 
@@ -36,6 +37,7 @@ class Results(NamedTuple):
         show: parts of arguments that are shown after each launch that has them.
         as_json: whether the report is JSON.
         capture: what captures each launch; None for nothing.
+        profiler: what counts in each launch; None for nothing.
     """
 
     out_dir: str | None = None
@@ -43,6 +45,7 @@ class Results(NamedTuple):
     show: Sequence[ShownPart] = ()
     as_json: bool = False
     capture: CaptureWriter | None = None
+    profiler: Profiler | None = None
 
 
 class LaunchSession:
@@ -178,12 +181,22 @@ class LaunchSession:
         if self.cluster:
             return self.cluster.run(launch)
         if self.watch is None:
-            return self.program.run(launch, **self.options)
+            return self._run_profiled(launch)
         self.watch.begin(launch.kernel or self.program.kernels[0])
         try:
-            return self.program.run(launch, **self.options)
+            return self._run_profiled(launch)
         finally:
             self.watch.end()
+
+    def _run_profiled(self, launch: Launch) -> LaunchResult:
+        """Run a launch, and count what it does if there is a profiler."""
+        profiler = self.results.profiler
+        if profiler is None:
+            return self.program.run(launch, **self.options)
+        watching = profiler.watching()
+        result = self.program.run(launch, **(self.options | LaunchOptions(observers=watching.observers)))
+        profiler.ended(watching, result)
+        return result
 
     def _finish(self, launch: Launch, result: LaunchResult, where: str, index: int, seconds: float) -> None:
         self.launched_names = _names_by_number(launch)
@@ -283,10 +296,16 @@ class LaunchSession:
         return has_failed(self.rows) or bool(self.found)
 
     def report(self) -> None:
-        """Write the report; what checks found follows on standard error."""
+        """Write the report, and profiles; what checks found follows on standard error."""
         image = self.program.image
         head = {"image": image.file, "platform": image.platform, "engine": self.options["engine"]}
         self.output.write((report_json(head, self.rows) if self.results.as_json else report_text(self.rows)) + "\n")
+        if self.results.profiler is not None:
+            for path in self.results.profiler.reports:
+                check_overwriting(path, self.read)
+            self.results.profiler.write()
+            if not self.results.as_json:
+                self.output.write(self.results.profiler.summary())
         self.output.flush()
         check = self.options.get("check")
         known = getattr(check, "suppressions", None)

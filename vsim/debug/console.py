@@ -16,6 +16,7 @@ from visakit.files import read_text
 from vsim.debug.problems import COMMAND, part_of, problem
 from vsim.debug.session import Session
 from vsim.debug.stops import Breakpoint, Stop
+from vsim.debug.values import WIDTH
 
 Write = Callable[[str], None]
 MAXIMUM_DEPTH = 16
@@ -134,6 +135,7 @@ class Console:
 
     Attributes:
         color: whether grey stands for lanes that do not run.
+        width: columns of a table.
         complain: gets errors of commands; ``write`` if it is missing.
         displays: expressions that each stop shows, by number, with their formats.
         failed: whether a command was wrong.
@@ -146,6 +148,7 @@ class Console:
 
         assert choosing and looking and running  # They enter their commands into the table.
         self.session, self.write, self.color, self.complain = session, write, color, complain or write
+        self.width = WIDTH
         self.displays: dict[int, tuple[str, str]] = {}
         self.failed = self.has_ended = False
         self.last = ""

@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import BinaryIO
 
 from visakit.diagnostics import VisaError
+from vsim.debug import dap_messages as messages
 from vsim.debug.console import Console
-from vsim.debug.dap_messages import BreakpointInfo, Request, read_message, write_message
+from vsim.debug.dap_streams import Request, read_message, write_message
 from vsim.debug.dap_views import Arguments, Body, Views, focus_of, number_of, reference, spot_of, text_of, thread_id
 from vsim.debug.places import Spot
 from vsim.debug.problems import COMMAND, problem
@@ -127,7 +128,9 @@ class Server:
             found = run(arguments)
             body, after = found if isinstance(found, tuple) else (found, None)
         except VisaError as error:
-            self._send("response", success=False, message=error.diagnostics[0].message, **head)
+            text = error.diagnostics[0].message
+            shown = {"id": 1, "format": "{text}", "variables": {"text": text}, "showUser": True}
+            self._send("response", success=False, message=text, body={"error": shown}, **head)
             return
         self._send("response", success=True, body=body or {}, **head)
         if after is not None:
@@ -197,20 +200,22 @@ class Server:
             self.event("terminated")
             return
         text = "\n".join(stop.lines)
-        self.event(
-            "stopped", reason=REASONS.get(stop.reason, stop.reason), threadId=thread_id(session, session.focus),
-            description=text.partition("\n")[0], text=text, allThreadsStopped=True, hitBreakpointIds=list(stop.numbers),
-        )  # fmt: skip
+        body: messages.StoppedEventBody = {
+            "reason": REASONS.get(stop.reason, stop.reason), "threadId": thread_id(session, session.focus),
+            "description": text.partition("\n")[0], "text": text, "allThreadsStopped": True,
+            "hitBreakpointIds": list(stop.numbers),
+        }  # fmt: skip
+        self.event("stopped", **body)
 
     # -- breakpoints ---------------------------------------------------------------------------------------
 
-    def _replace(self, key: str, items: object, add: Callable[[Arguments], int]) -> Body:
+    def _replace(self, key: str, items: object, add: Callable[[Arguments], int]) -> messages.SetBreakpointsResponseBody:
         """Set the breakpoints of a request in place of its earlier ones."""
         session = self.session
         for number in self.numbers.pop(key, []):
             if number in session.breakpoints:
                 session.delete(number)
-        found: list[BreakpointInfo] = []
+        found: list[messages.Breakpoint] = []
         numbers = self.numbers.setdefault(key, [])
         for item in items if isinstance(items, Sequence) else ():
             try:
@@ -224,7 +229,7 @@ class Server:
             own = session.breakpoints[number]
             hits = str(item.get("hitCondition") or "")
             own.ignore = int(hits) - 1 if hits.isdecimal() and int(hits) else 0
-            info: BreakpointInfo = {"id": number, "verified": True}
+            info: messages.Breakpoint = {"id": number, "verified": True}
             if own.spots:
                 info["line"] = session.places.span(own.spots[0]).line
                 info["instructionReference"] = reference(session.places.functions, own.spots[0])
@@ -235,7 +240,7 @@ class Server:
         log, condition = str(item.get("logMessage") or ""), str(item.get("condition") or "")
         return self.session.add_breakpoint(place, condition, log=log).number
 
-    def on_setBreakpoints(self, arguments: Arguments) -> Body:
+    def on_setBreakpoints(self, arguments: Arguments) -> messages.SetBreakpointsResponseBody:
         source = arguments.get("source")
         path = str(source.get("path") or source.get("name") or "") if isinstance(source, Mapping) else ""
         items = arguments.get("breakpoints") or ()
@@ -247,23 +252,23 @@ class Server:
         exact = path in names
         return path if exact else next((n for n in names if os.path.basename(n) == os.path.basename(path)), path)
 
-    def on_setFunctionBreakpoints(self, arguments: Arguments) -> Body:
+    def on_setFunctionBreakpoints(self, arguments: Arguments) -> messages.SetFunctionBreakpointsResponseBody:
         return self._replace("functions", arguments.get("breakpoints"), lambda i: self._add_at(text_of(i, "name"), i))
 
-    def on_setInstructionBreakpoints(self, arguments: Arguments) -> Body:
+    def on_setInstructionBreakpoints(self, arguments: Arguments) -> messages.SetInstructionBreakpointsResponseBody:
         def add(item: Arguments) -> int:
             spot = spot_of(self.session, text_of(item, "instructionReference"), number_of(item, "offset"))
             return self._add_at(f"*{spot.function.name}+{spot.number}", item)
 
         return self._replace("instructions", arguments.get("breakpoints"), add)
 
-    def on_dataBreakpointInfo(self, arguments: Arguments) -> Body:
+    def on_dataBreakpointInfo(self, arguments: Arguments) -> messages.DataBreakpointInfoResponseBody:
         name = str(arguments.get("name") or "")
         if self.session.evaluate(name).location is None:
             return {"dataId": None, "description": f"'{name}' is a result"}
         return {"dataId": name, "description": name, "accessTypes": ["read", "write", "readWrite"]}
 
-    def on_setDataBreakpoints(self, arguments: Arguments) -> Body:
+    def on_setDataBreakpoints(self, arguments: Arguments) -> messages.SetDataBreakpointsResponseBody:
         kinds = {"read": READ_WATCH, "readWrite": ACCESS_WATCH}
 
         def add(item: Arguments) -> int:
@@ -272,7 +277,7 @@ class Server:
 
         return self._replace("data", arguments.get("breakpoints"), add)
 
-    def on_setExceptionBreakpoints(self, arguments: Arguments) -> Body:
+    def on_setExceptionBreakpoints(self, arguments: Arguments) -> messages.SetBreakpointsResponseBody:
         filters = arguments.get("filters")
         items = [{"event": name} for name in filters] if isinstance(filters, Sequence) else []
         return self._replace("exceptions", items, lambda i: self.session.add_catchpoint(str(i["event"])).number)
@@ -314,7 +319,7 @@ class Server:
         self.session.execution.interrupt = False  # It has halted the launch, or nothing runs.
         return None
 
-    def on_gotoTargets(self, arguments: Arguments) -> Body:
+    def on_gotoTargets(self, arguments: Arguments) -> messages.GotoTargetsResponseBody:
         line = number_of(arguments, "line")
         spot = self.session.places.find(str(line), self.session.here)
         self.targets.append(spot)

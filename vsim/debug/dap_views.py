@@ -11,8 +11,9 @@ import numpy as np
 
 from visakit.diagnostics import VisaError
 from visakit.language.program import FIRST_VARIABLE, Function
+from vsim.debug import dap_messages as messages
 from vsim.debug.console import Console
-from vsim.debug.dap_messages import DapInstruction, DapVariable, SourceName, StackFrame
+from vsim.debug.dap_messages import DisassembledInstruction, Source, StackFrame, Variable
 from vsim.debug.footprints import MEMORY, Holder, Use
 from vsim.debug.memory_log import host_address
 from vsim.debug.places import Spot
@@ -34,7 +35,7 @@ MOST_INSTRUCTIONS = 100_000
 class ShownVariable(NamedTuple):
     """What a ``variablesReference`` means: the variables of a scope, or the elements of one value."""
 
-    list: Callable[[int, int], list[DapVariable]]
+    list: Callable[[int, int], list[Variable]]
     set: Callable[[str, str], str]
 
 
@@ -59,12 +60,12 @@ class Views:
 
     # -- threads, frames, variables ------------------------------------------------------------------------
 
-    def on_threads(self, arguments: Arguments) -> Body:
+    def on_threads(self, arguments: Arguments) -> messages.ThreadsResponseBody:
         session = self.session
         known = sorted({state[:2] for state in session.threads()}) or [session.focus[:2]]
         return {"threads": [{"id": thread_id(session, Focus(*t)), "name": f"thread {t[0]}.{t[1]}"} for t in known]}
 
-    def on_stackTrace(self, arguments: Arguments) -> Body:
+    def on_stackTrace(self, arguments: Arguments) -> messages.StackTraceResponseBody:
         session, old = self.session, self.session.focus
         found: list[StackFrame] = []
         focus = focus_of(session, number_of(arguments, "threadId"))
@@ -83,7 +84,7 @@ class Views:
         session.focus = old
         return {"stackFrames": found, "totalFrames": len(found)}
 
-    def _source(self, file: str) -> SourceName:
+    def _source(self, file: str) -> Source:
         path = os.path.join(os.path.dirname(self.session.places.image.file), file)
         if os.path.exists(path):
             return {"name": os.path.basename(file), "path": os.path.abspath(path)}
@@ -99,19 +100,22 @@ class Views:
             self.session.focus, self.session.frame_number = focus, level
         return self.session
 
-    def on_scopes(self, arguments: Arguments) -> Body:
+    def on_scopes(self, arguments: Arguments) -> messages.ScopesResponseBody:
         session = self._enter(arguments)
         function = session.here.function
         inputs = {i.index for i in function.inputs}
         declared = [v.name for n, v in enumerate(function.variables, FIRST_VARIABLE) if n not in inputs]
         known = {
+            "Source variables": session.scope().source_names(),
             "Arguments": session.execution.dispatch.signature.names_in_order, "Variables": declared,
             "Predicates": [p.name for p in function.predicates], "Registers": ["%r0", "%cr0", "%ce0", "%sr0"],
         }  # fmt: skip
         if session.execution.dispatch.slm_size:
             known["Local memory"] = ["slm"]
+        if session.execution.dispatch.scratch_size:
+            known["Scratch memory"] = ["scratch"]
         frame = session.focus, session.frame_number
-        found = []
+        found: list[messages.Scope] = []
         for name, names in known.items():
             if names:
                 reference = self._list(names, frame)
@@ -123,7 +127,7 @@ class Views:
     def _list(self, names: Sequence[str], frame: tuple[Focus, int]) -> int:
         """A reference to variables by name."""
 
-        def values(start: int, count: int) -> list[DapVariable]:
+        def values(start: int, count: int) -> list[Variable]:
             self.session.focus, self.session.frame_number = frame
             chosen = names[start : start + count] if count else names[start:]
             return [v for name in chosen if (v := self._variable(name)) is not None]
@@ -135,16 +139,16 @@ class Views:
         self.shown.append(ShownVariable(values, change))
         return len(self.shown)
 
-    def _variable(self, name: str) -> DapVariable | None:
+    def _variable(self, name: str) -> Variable | None:
         try:
             return self._shown(name, self.session.evaluate(name))
         except VisaError:
             return None
 
-    def _shown(self, name: str, value: DebugValue) -> DapVariable:
+    def _shown(self, name: str, value: DebugValue) -> Variable:
         """A value as the protocol has it; one of several elements has a reference to them."""
         text = shown_compact(value, 0, self.session.active())
-        found: DapVariable = {
+        found: Variable = {
             "name": name,
             "value": text,
             "type": value.type,
@@ -158,7 +162,7 @@ class Views:
         return found
 
     def _elements(self, name: str, value: DebugValue) -> int:
-        def values(start: int, count: int) -> list[DapVariable]:
+        def values(start: int, count: int) -> list[Variable]:
             row = value.row(0)
             end = min(row.size, start + count) if count else row.size
             active = self.session.active()
@@ -179,21 +183,26 @@ class Views:
             raise problem(COMMAND, f"there are no variables {number} at this stop")
         return self.shown[number - 1]
 
-    def on_variables(self, arguments: Arguments) -> Body:
+    def on_variables(self, arguments: Arguments) -> messages.VariablesResponseBody:
         start, count = number_of(arguments, "start"), number_of(arguments, "count")
         return {"variables": self._reference(arguments).list(start, count)}
 
-    def on_setVariable(self, arguments: Arguments) -> Body:
+    def on_setVariable(self, arguments: Arguments) -> messages.SetVariableResponseBody:
         return {"value": self._reference(arguments).set(text_of(arguments, "name"), text_of(arguments, "value"))}
 
-    def on_evaluate(self, arguments: Arguments) -> Body:
+    def on_evaluate(self, arguments: Arguments) -> messages.EvaluateResponseBody:
         session, text = self._enter(arguments), str(arguments.get("expression") or "")
         if arguments.get("context") == "repl":
             return {"result": self._command(text), "variablesReference": 0}
         shown = self._shown(text, session.evaluate(text))
-        return {k: v for k, v in shown.items() if k not in ("name", "evaluateName", "value")} | {
-            "result": shown["value"]
-        }
+        found: messages.EvaluateResponseBody = {
+            "result": shown["value"], "type": shown["type"], "variablesReference": shown["variablesReference"],
+        }  # fmt: skip
+        if "indexedVariables" in shown:
+            found["indexedVariables"] = shown["indexedVariables"]
+        if "memoryReference" in shown:
+            found["memoryReference"] = shown["memoryReference"]
+        return found
 
     def _command(self, text: str) -> str:
         """What a command of the debugger says."""
@@ -205,20 +214,20 @@ class Views:
             self.tells(self.session.stop)
         return "\n".join(lines)
 
-    def on_completions(self, arguments: Arguments) -> Body:
+    def on_completions(self, arguments: Arguments) -> messages.CompletionsResponseBody:
         text = str(arguments.get("text") or "")[: max(0, number_of(arguments, "column") - 1)]
         found = self.console.complete(text)
         return {"targets": [{"label": word} for word in found]}
 
     # -- instructions, memory, sources ---------------------------------------------------------------------
 
-    def on_disassemble(self, arguments: Arguments) -> Body:
+    def on_disassemble(self, arguments: Arguments) -> messages.DisassembleResponseBody:
         session = self.session
         spot = spot_of(session, text_of(arguments, "memoryReference"), number_of(arguments, "offset"))
         first, count = spot.number + number_of(arguments, "instructionOffset"), number_of(arguments, "instructionCount")
         if count > MOST_INSTRUCTIONS:
             raise problem(COMMAND, f"{count} instructions are too many, up to {MOST_INSTRUCTIONS}")
-        found: list[DapInstruction] = []
+        found: list[DisassembledInstruction] = []
         for number in range(first, first + count):
             own = Spot(spot.function, number)
             if not 0 <= number < len(spot.function.instructions):
@@ -226,7 +235,7 @@ class Views:
                 continue
             span = session.places.span(own)
             address = reference(session.places.functions, own)
-            shown: DapInstruction = {"address": address, "instruction": session.places.text(own)}
+            shown: DisassembledInstruction = {"address": address, "instruction": session.places.text(own)}
             if span.line:
                 shown |= {"location": self._source(span.file), "line": span.line}
             found.append(shown)
@@ -239,13 +248,13 @@ class Views:
             raise problem(COMMAND, f"'{arguments['memoryReference']}' is no memory")
         return location.data, int(location.columns.reshape(-1)[0]) + number_of(arguments, "offset")
 
-    def on_readMemory(self, arguments: Arguments) -> Body:
+    def on_readMemory(self, arguments: Arguments) -> messages.ReadMemoryResponseBody:
         data, start = self._memory(arguments)
         count = number_of(arguments, "count")
         own = data[max(0, start) : max(0, start + count)].tobytes()
         return {"address": hex(start), "data": base64.b64encode(own).decode(), "unreadableBytes": count - len(own)}
 
-    def on_writeMemory(self, arguments: Arguments) -> Body:
+    def on_writeMemory(self, arguments: Arguments) -> messages.WriteMemoryResponseBody:
         data, start = self._memory(arguments)
         try:
             new = base64.b64decode(text_of(arguments, "data"), validate=True)
@@ -264,12 +273,12 @@ class Views:
         self.session.execution.edit(edit)
         return {"bytesWritten": len(new)}
 
-    def on_loadedSources(self, arguments: Arguments) -> Body:
+    def on_loadedSources(self, arguments: Arguments) -> messages.LoadedSourcesResponseBody:
         places = self.session.places
         files = dict.fromkeys(span.file for f in places.functions for span in places.spans(f) if span.line)
         return {"sources": [self._source(file) for file in files]}
 
-    def on_source(self, arguments: Arguments) -> Body:
+    def on_source(self, arguments: Arguments) -> messages.SourceResponseBody:
         number = number_of(arguments, "sourceReference")
         if not 0 < number <= len(self.texts):
             raise problem(COMMAND, f"there is no source {number}")

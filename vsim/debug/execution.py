@@ -16,15 +16,17 @@ import numpy as np
 
 from visakit.diagnostics import SimulationError
 from visakit.language.program import Function
+from vsim.checks.names import RACE, UNDEFINED
 from vsim.checks.selection import Wanted
 from vsim.checks.undefined_memory import PRIVATE_MEMORY
 from vsim.debug.footprints import EDIT, Executed, Recorder, Use
-from vsim.debug.memory_log import OldPages
+from vsim.debug.memory_log import OldPages, host_address
 from vsim.debug.watcher import Halt, Nobody, Watcher
 from vsim.engines.numpy.engine import GroupBatch, GroupPayloads, SavedBatch
 from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.memory import MessageAccess
 from vsim.engines.numpy.observers import observers_of
+from vsim.engines.numpy.observers.saving import Rewinds, SavedObserver, together
 from vsim.launch.arrays import Array, Bytes
 from vsim.launch.launch import Launch
 from vsim.launch.ndrange import Group
@@ -95,12 +97,23 @@ class _Monitor(Observer):
 class Checkpoint:
     """A position to which the launch can go back: the batch there (None before its groups begin), and the pages that
     were written from there to the next checkpoint.
+
+    Attributes:
+        watching: the state of checks there.
+        executed: instructions from there to the next checkpoint, by the identity of their function and their number;
+            None if nobody has looked.
     """
 
     position: LanePosition
     batch: GroupBatch | None = None
     saved: SavedBatch | None = None
+    watching: SavedObserver | None = None
     pages: OldPages = field(default_factory=OldPages)
+    executed: set[tuple[int, int]] | None = field(default_factory=set)
+
+
+def _both(a: set[tuple[int, int]] | None, b: set[tuple[int, int]] | None) -> set[tuple[int, int]] | None:
+    return None if a is None or b is None else a | b
 
 
 Edit = Callable[[], Iterable[Use]]
@@ -141,7 +154,8 @@ class SteppedLaunch:
         self.limit: LanePosition | None = None
         self.first_time = -1
         """The time at which the watcher is not asked, as the launch has stopped there."""
-        self.wants_checkpoint = False
+        self.wants_checkpoint = self._begins = False
+        """Whether the next instruction gets a checkpoint: soon, or as the first one of its groups."""
         self._marked_at = 0
         self.interval = INTERVAL
         """Instructions between two checkpoints."""
@@ -153,6 +167,8 @@ class SteppedLaunch:
         self.number = 0
         """Of the instruction that was told last."""
         self._batches: dict[tuple[object, ...], GroupBatch] = {}
+        self._prepared: dict[int, list[dict[str, object]]] = {}
+        """What observers have made for each batch, by the identity of the batch."""
         self.checkpoints: list[Checkpoint] = []
         self._bind()
         self.parts = list(self._parts())
@@ -208,11 +224,6 @@ class SteppedLaunch:
         """Whether all groups have run."""
         return self.part == len(self.parts)
 
-    @property
-    def goes_back_at_once(self) -> bool:
-        """Whether there are checkpoints within groups: the state of checks is not copied."""
-        return self.dispatch.findings is None
-
     # -- forward -------------------------------------------------------------------------------------------
 
     def run(self, limit: LanePosition | None = None) -> bool:
@@ -256,16 +267,20 @@ class SteppedLaunch:
         self.time, self.first_time = 0, -1
         self._clear_private_memory()
         self.batch.begin(groups)
-        self._mark()
+        self._begins = True
         return True
 
     @property
     def _can_skip(self) -> bool:
-        return not self.dispatch.overlaps_groups
+        """Whether groups may run on the fast engine: some checks compare groups, and know those of one engine alone."""
+        findings = self.dispatch.findings
+        compares = findings is not None and not findings.checks.isdisjoint((RACE, UNDEFINED))
+        return not (self.dispatch.overlaps_groups or compares)
 
     def _run_natively(self, end: int) -> None:
         """Run the parts before one without looking; a fault in them is found again on the reference engine."""
         checkpoint = self.checkpoints[-1]
+        checkpoint.executed = None
         checkpoint.pages.keep_all(self._memory())
         begin = self.part
         first, behind = self.parts[begin][0], self.parts[end - 1][-1] + 1
@@ -303,6 +318,7 @@ class SteppedLaunch:
         """Run parts one by one until one faults, which then is the current one; it runs under the watcher next."""
         while self.part < end:
             pages = self.checkpoints[-1].pages
+            self.checkpoints[-1].executed = None
             pages.keep_all(self._memory())
             number = self.parts[self.part][0]
             try:
@@ -312,6 +328,11 @@ class SteppedLaunch:
                 return
             self.part += 1
             self._mark()
+
+    def shares(self, data: Bytes) -> bool:
+        """Whether an array is memory that groups share, and no memory of a batch."""
+        start = host_address(data)
+        return any(host_address(own) <= start < host_address(own) + own.size for own in self._memory() if own.size)
 
     def _memory(self) -> list[Bytes]:
         """All memory that groups share."""
@@ -325,8 +346,20 @@ class SteppedLaunch:
         if found is None:
             watching = list(self.observers)
             payloads = GroupPayloads(self.dispatch, key[1])
+            before = [dict(vars(observer)) for observer in watching]
             found = self._batches[key] = GroupBatch(self.dispatch, groups, payloads, watching)
+            news = [
+                {name: value for name, value in vars(observer).items() if old.get(name, self) is not value}
+                for observer, old in zip(watching, before, strict=True)
+            ]
+            self._prepared[id(found)] = news
+        self._attend(found)
         return found
+
+    def _attend(self, batch: GroupBatch) -> None:
+        """Let observers have what they have made for a batch."""
+        for observer, news in zip(self.observers, self._prepared[id(batch)], strict=True):
+            vars(observer).update(news)
 
     def _private_address(self, groups: list[Group]) -> int:
         if not self.dispatch.has_private_memory:
@@ -348,9 +381,7 @@ class SteppedLaunch:
 
     def _stop_at_fault(self, error: SimulationError) -> None:
         """Go back in front of the instruction that has ended the launch: its registers are as it found them."""
-        position = self.position
-        if self.goes_back_at_once:
-            self.go_to(position, anew=True)
+        self.go_to(self.position, anew=True)
         self.fault = error
 
     def _leave(self) -> None:
@@ -372,20 +403,26 @@ class SteppedLaunch:
         """
         self.number = event.number
         due = self.time - self._marked_at
-        if due >= self.interval or (self.wants_checkpoint and due >= LEAST_INTERVAL):
+        if due >= self.interval or self._begins or (self.wants_checkpoint and due >= LEAST_INTERVAL):
             assert self.batch is not None
             self.batch.execution.running.activation.pc = event.number
             self._mark()
-        self._happen()
+        if self.edits:
+            self._happen()
         if self.limit is not None and self.limit == (self.part, self.time):
             raise Halt
         if self.interrupt:
             self.interrupt = False
             raise KeyboardInterrupt
+        executed = self.checkpoints[-1].executed
+        if executed is not None:
+            executed.add((id(event.function), event.number))
         if self.time != self.first_time:
             self.watcher.before(event)
-        assert self.batch is not None
-        self.recorder.begin(event, self.time, self.batch.execution.running)
+        else:
+            self.watcher.goes_on(event)
+        if self.recorder.steps is not None and self.batch is not None:
+            self.recorder.begin(event, self.time, self.batch.execution.running)
 
     def _happen(self) -> None:
         """Make the changes that the user has made here, unless they have happened since the launch came here."""
@@ -412,15 +449,13 @@ class SteppedLaunch:
 
     def _mark(self) -> None:
         """Make a checkpoint."""
-        self.wants_checkpoint, self._marked_at = False, self.time
-        has_state = self.batch is not None and self.goes_back_at_once
-        if self.batch is not None and not has_state:
-            return
+        self.wants_checkpoint, self._marked_at, self._begins = False, self.time, False
         saved = self.batch.saved() if self.batch is not None else None
-        room = MOST_BYTES // max(1, saved.size) if saved is not None else MOST_CHECKPOINTS
+        watching = together(*(o.saved() for o in self.observers if isinstance(o, Rewinds)))
+        room = MOST_BYTES // max(1, watching.size + (saved.size if saved is not None else 0))
         if len(self.checkpoints) >= max(FEWEST_CHECKPOINTS, min(room, MOST_CHECKPOINTS)):
             self._thin()
-        self.checkpoints.append(Checkpoint(self.position, self.batch, saved))
+        self.checkpoints.append(Checkpoint(self.position, self.batch, saved, watching))
 
     def _thin(self) -> None:
         """Forget every other of the older half of the checkpoints, but for the first."""
@@ -428,6 +463,7 @@ class SteppedLaunch:
         for n, checkpoint in enumerate(self.checkpoints):
             if n % 2 and n < len(self.checkpoints) // 2:
                 kept[-1].pages.absorb(checkpoint.pages)
+                kept[-1].executed = _both(kept[-1].executed, checkpoint.executed)
             else:
                 kept.append(checkpoint)
         self.checkpoints = kept
@@ -436,20 +472,28 @@ class SteppedLaunch:
         """The last checkpoint at a position or before it."""
         return next(c for c in reversed(self.checkpoints) if c.position <= position)
 
+    def end_of_last(self, end: LanePosition, wanted: Callable[[Checkpoint], bool]) -> LanePosition:
+        """Where the last stretch between checkpoints ends, before a position or with it, that is wanted; the beginning
+        of the launch if none is.
+        """
+        for n in range(len(self.checkpoints) - 1, -1, -1):
+            if self.checkpoints[n].position < end and wanted(self.checkpoints[n]):
+                return min([end, *(c.position for c in self.checkpoints[n + 1 : n + 2])])
+        return START
+
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go back to a checkpoint; those behind it are forgotten."""
-        if not self.goes_back_at_once:
-            checkpoint = self.checkpoints[0]
         while self.checkpoints[-1] is not checkpoint:
             self.checkpoints.pop().pages.restore()
         checkpoint.pages.restore()
         self.part, self.time = checkpoint.position
-        self._marked_at, self._edited = self.time, None
+        self._marked_at, self._edited, self._begins = self.time, None, False
         self.batch, self.fault, self.first_time = checkpoint.batch, None, -1
         if checkpoint.batch is not None and checkpoint.saved is not None:
+            self._attend(checkpoint.batch)
             checkpoint.batch.restore(checkpoint.saved)
-        if not self.goes_back_at_once:
-            self._bind()
+        if checkpoint.watching is not None:
+            checkpoint.watching.restore()
 
     def go_to(self, position: LanePosition, anew: bool = False) -> None:
         """Go to a position, forward or back, without stops on the way.
@@ -472,7 +516,7 @@ class SteppedLaunch:
     def edit(self, change: Edit) -> None:
         """Change registers or memory now, and each time that the launch is here again."""
         own = self.edits.setdefault(self.position, [])
-        if not own and self.batch is not None and self.goes_back_at_once:
+        if not own and self.batch is not None:
             self._mark()  # A checkpoint has what was before all changes at its time.
         change()
         own.append(change)

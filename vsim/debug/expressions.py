@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from vsim.debug.values import TYPES, DebugValue, type_name
 from vsim.launch.arrays import Array
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<name>[%$]?[A-Za-z_][\w$]*|\$\d*)"
+    r"\s*(?:(?P<number>0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<name>[%$]?[A-Za-z_][\w$]*(?:\.[A-Za-z_]\w*)*|\$\d*)"
     r"|(?P<op><<|>>|<=|>=|==|!=|&&|\|\||[-+*/%<>!~&|^()\[\],@:]))"
 )
 _REGION = re.compile(r"\s*<\s*(\d+)\s*(?:;\s*(\d+)\s*,\s*(\d+)\s*)?>(?!\s*[\w(])")
@@ -366,10 +366,7 @@ def _element(found: DebugValue, numbers: Array) -> DebugValue:
     if numbers.size != 1 or not 0 <= int(numbers[0, 0]) < found.count:
         raise problem(EXPRESSION, f"'{found.name}' has elements 0 to {found.count - 1}")
     n = int(numbers[0, 0])
-    location = found.location
-    if location is not None:
-        columns = location.columns[..., n : n + 1, :]
-        location = replace(location, columns=columns)
+    location = None if found.location is None else found.location.of_element(n)
     unknown = None if found.undefined is None else found.undefined[n : n + 1]
     return DebugValue(found.data[:, n : n + 1], found.type, False, f"{found.name}[{n}]", unknown, location)
 

@@ -163,19 +163,20 @@ class _RecordingMachine:
         lanes: Mask | None = None,
         values: Array | None = None,
     ) -> None:
-        if self._recorder.steps is not None:
-            where, columns = holder()
-            own = None if lanes is None or lanes is True else np.array(lanes)
-            kept = np.array(values) if isinstance(values, np.ndarray) else None
-            self._recorder.use(Use(where, writes, columns, own, kept))
+        where, columns = holder()
+        own = None if lanes is None or lanes is True else np.array(lanes)
+        kept = np.array(values) if isinstance(values, np.ndarray) else None
+        self._recorder.use(Use(where, writes, columns, own, kept))
 
     def _read(self, read: Read, holder: Callable[[], tuple[Holder, Array]] | None) -> Read:
         if holder is None:
             return read
+        recorder = self._recorder
 
         def told() -> Lanes:
             values = read()
-            self._tell(holder, False, None, values)
+            if recorder.steps is not None:
+                self._tell(holder, False, None, values)
             return values
 
         return told
@@ -183,10 +184,11 @@ class _RecordingMachine:
     def _write(self, write: Write, holder: Callable[[], tuple[Holder, Array]] | None) -> Write:
         if holder is None:
             return write
+        recorder = self._recorder
 
         def told(value: Lanes, mask: Mask) -> None:
-            threads = self._running.activation.threads
-            self._tell(holder, True, threads if mask is True else mask)
+            if recorder.steps is not None:
+                self._tell(holder, True, self._running.activation.threads if mask is True else mask)
             write(value, mask)
 
         return told

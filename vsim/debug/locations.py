@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,15 @@ class Location:
     rows: Array
     data: Bytes | None = None
     name: str = ""
+
+    @property
+    def parts(self) -> list[tuple[slice, Location]]:
+        """Elements that have one holder, and where they are: all of them."""
+        return [(slice(None), self)]
+
+    def of_element(self, n: int) -> Location:
+        """Where one element is."""
+        return replace(self, columns=self.columns[..., n : n + 1, :])
 
     @property
     def is_memory(self) -> bool:
@@ -69,6 +78,32 @@ class Location:
             target[row, self.columns[:, 0]] = values
         else:
             target[row, self.columns] = np.ascontiguousarray(values).view(np.uint8).reshape(self.columns.shape)
+
+
+@dataclass(frozen=True)
+class SplitLocation(Location):
+    """Elements that several holders have: variables of the source in wide kernels. ``holder`` and ``columns`` are those
+    of the first part.
+
+    Attributes:
+        pieces: numbers of elements, and where they are.
+    """
+
+    pieces: tuple[tuple[slice, Location], ...] = ()
+
+    @property
+    def parts(self) -> list[tuple[slice, Location]]:
+        return list(self.pieces)
+
+    def of_element(self, n: int) -> Location:
+        part, own = next((part, own) for part, own in self.pieces if part.start <= n < part.stop)
+        return own.of_element(n - part.start)
+
+    def write(self, threads: HardwareThreads, values: Array) -> None:
+        count = self.pieces[-1][0].stop
+        values = np.broadcast_to(values, (len(values), count))
+        for part, own in self.pieces:
+            own.write(threads, values[:, part])
 
 
 def array_of(holder: Holder, threads: HardwareThreads) -> Array:

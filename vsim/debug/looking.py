@@ -16,10 +16,11 @@ from vsim.debug.expressions import parse, plain
 from vsim.debug.origin import lines as origin_lines
 from vsim.debug.places import Places, Spot
 from vsim.debug.problems import COMMAND, problem
+from vsim.debug.scope import SCRATCH_WORD
 from vsim.debug.session import Session
 from vsim.debug.stops import TITLES, Breakpoint
 from vsim.debug.threads import parse_threads
-from vsim.debug.values import FORMATS, DebugValue, lane_list, shown_compact, shown_element, table
+from vsim.debug.values import FORMATS, DebugValue, lane_list, shown_compact, shown_element, table, type_name
 from vsim.engines.numpy.algebra import DTYPES
 from vsim.launch.launch import BufferArgument, ImageArgument
 from vsim.memory.memory import Buffer
@@ -58,7 +59,7 @@ def value_lines(console: Console, value: DebugValue, letter: str) -> list[str]:
     """A value as lines."""
     if value.count == 1:
         return [shown_compact(value, 0, None, letter)]
-    return table(value, 0, console.session.active(), letter, console.color)
+    return table(value, 0, console.session.active(), letter, console.color, console.width)
 
 
 @command("print[/FORMAT] EXPRESSION", "p inspect", DATA, "Show a value: V34, V34(1,0)<8;8,1>, P1, x[3]@8.", _names)
@@ -233,12 +234,34 @@ def _registers(console: Console, rest: str) -> None:
     _compact(console, names, skip=not rest)
 
 
-@_info("locals", "variables of the function without inputs, one line each, of the lanes that run")
+@_info("locals", "variables of the source, where it is known, else of the function without inputs, one line each")
 def _locals(console: Console, rest: str) -> None:
+    names = console.session.scope().source_names()
+    if names:
+        _source_locals(console, names)
+        return
+    if console.session.sources.problem:
+        console.write(console.session.sources.problem)
     function = console.session.here.function
     inputs = {i.index for i in function.inputs}
     names = [v.name for n, v in enumerate(function.variables, FIRST_VARIABLE) if n not in inputs and v.alias is None]
     _compact(console, names, skip=True)
+
+
+def _source_locals(console: Console, names: list[str]) -> None:
+    """Variables of the source; those that the compiler keeps nowhere here with the reason."""
+    scope, active = console.session.scope(), console.session.active()
+    for name in names:
+        try:
+            found = scope.find(name)
+        except DebugError as error:
+            console.write(f"{name:12} <{error.diagnostics[0].message}>")
+            continue
+        if isinstance(found, DebugValue):
+            console.write(f"{name:12} {found.type:5} {shown_compact(found, 0, active)}")
+        else:
+            count = found.size // found.dtype.itemsize
+            console.write(f"{name:12} {type_name(found.dtype)}[{count}], as {name}[0]@{min(count, 8)}")
 
 
 @_info("predicates", "predicates of the function, one line each")
@@ -312,12 +335,21 @@ def breakpoint_text(places: Places, own: Breakpoint) -> str:
 
 @_info("slm", "local memory of the group as dwords")
 def _slm(console: Console, rest: str) -> None:
-    size = console.session.execution.dispatch.slm_size
-    if not size:
-        console.write("the group has no local memory")
+    _dwords(console, "slm", console.session.execution.dispatch.slm_size, "the group has no local memory")
+
+
+@_info("scratch", "scratch memory of the thread as dwords")
+def _scratch(console: Console, rest: str) -> None:
+    size = console.session.execution.dispatch.scratch_size
+    _dwords(console, SCRATCH_WORD, size, "the thread has no scratch memory")
+
+
+def _dwords(console: Console, name: str, size: int, missing: str) -> None:
+    """The first dwords of a memory."""
+    if size < 4:
+        console.write(missing)
         return
-    count = min(64, size // 4)
-    examine(console, CommandWords("slm[0]", "x slm[0]", 2, f"{count}xw"))
+    examine(console, CommandWords(f"{name}[0]", f"x {name}[0]", 2, f"{min(64, size // 4)}xw"))
 
 
 @_info("buffers", "memory of the launch, with addresses")

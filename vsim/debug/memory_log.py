@@ -56,6 +56,15 @@ class OldPages:
             if data.flags.writeable:
                 self.kept.setdefault((-1, host_address(data), data.size), (data, data.copy()))
 
+    def may_have(self, data: Bytes, columns: Array) -> bool:
+        """Whether some bytes of an array may be among the contents; those of a batch's own memory never are."""
+        places = columns + host_address(data)
+        first, last = int(places.min()), int(places.max())
+        return any(
+            start <= last and first < start + size and (page < 0 or first >> PAGE_BITS <= page <= last >> PAGE_BITS)
+            for page, start, size in self.kept
+        )
+
     def restore(self) -> None:
         """Bring the contents back: those kept last first, as the first ones are the oldest."""
         for own, contents in reversed(self.kept.values()):

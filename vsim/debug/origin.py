@@ -105,6 +105,8 @@ class OriginSearch:
         open_ = [_Wanted(roots[0], holder, wanted, row, here.time, roots)]
         end = here
         try:
+            if here.time == 0 and execution.edits.get(here):
+                open_ = self._resolve(open_, self._edits(here))
             while open_ and (end.time > 0 or end.part > 0):
                 if end.time == 0:  # Only memory has contents from before.
                     end, open_ = LanePosition(end.part - 1, _EVER), self._before_the_group(open_, here.part - end.part)
@@ -144,6 +146,14 @@ class OriginSearch:
         execution.go_to(end if end.time < _EVER else LanePosition(end.part + 1, 0))
         execution.recorder.steps = None
         return begin, steps
+
+    def _edits(self, start: LanePosition) -> list[Executed]:
+        """The changes that the user has made in front of the first instruction of groups."""
+        execution = self.execution
+        steps = execution.recorder.steps = []
+        execution.go_to(start, anew=True)
+        execution.recorder.steps = None
+        return steps
 
     def _resolve(self, open_: list[_Wanted], steps: list[Executed]) -> list[_Wanted]:
         """Find writers among instructions, the last one first; gives the places without a writer."""

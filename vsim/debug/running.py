@@ -51,6 +51,21 @@ def continue_(console: Console, words: CommandWords) -> None:
     console.show_stop(session.resume())
 
 
+@command(
+    "detach", "", RUN, "Let the launch end without stops, and leave the debugger; a program of 'visakit exec' goes on."
+)
+def detach(console: Console, words: CommandWords) -> None:
+    stop = console.session.detach()
+    if stop is not None and stop.reason == "interrupt":
+        console.show_stop(stop)
+        return
+    console.show_results()
+    for line in stop.lines if stop is not None else ():
+        console.write(line[:1].upper() + line[1:] if stop is not None and stop.reason == "end" else line)
+    console.has_ended = True
+    console.session.leave()
+
+
 @command("reverse-continue", "rc", RUN, "Run back to the last stop of a breakpoint.", None, True)
 def reverse_continue(console: Console, words: CommandWords) -> None:
     console.show_stop(console.session.reverse_continue())

@@ -15,6 +15,8 @@ from vsim.debug.execution import SteppedLaunch
 from vsim.debug.footprints import ADDRESS, MEMORY, PREDICATE, Holder, holder_of
 from vsim.debug.locations import Location, array_of, shadow_of
 from vsim.debug.problems import EXPRESSION, problem
+from vsim.debug.source_values import leaves, source_value
+from vsim.debug.source_variables import SourceVariables
 from vsim.debug.values import TYPES, DebugValue, type_name
 from vsim.engines.numpy.activation import Activation
 from vsim.engines.numpy.algebra import DTYPES
@@ -50,12 +52,18 @@ class Scope:
     Attributes:
         rows: of the threads.
         convenience: values by name that the user has set, and results by number.
+        number: the next instruction of the function.
+        sources: the variables of its source.
+        is_caller: whether the function waits for one that it has called.
     """
 
     execution: SteppedLaunch
     activation: Activation | None
     rows: Array
     convenience: dict[str, DebugValue] = field(default_factory=dict)
+    number: int = 0
+    sources: SourceVariables | None = None
+    is_caller: bool = False
 
     @property
     def function(self) -> Function:
@@ -89,20 +97,29 @@ class Scope:
         if name[0] == "$":
             return self._special(name)
         found = (self.memory(name) if self.activation is None else None) or self.variable(name)
-        found = found or self.memory(name) or self._scalar(name)
+        found = found or source_value(self, name) or self.memory(name) or self._scalar(name)
         if found is None:
             hint = did_you_mean(name, list(self.names())) or "'info locals' and 'info args' list names"
+            hint = (self.sources.problem if self.sources is not None else "") or hint
             raise problem(EXPRESSION, f"nothing is called '{name}' in '{self.function.name}'", hint)
         return found
 
     def names(self) -> Iterator[str]:
         """All names that have a meaning here."""
         function = self.function
+        yield from self.source_names()
         for declared in (function.variables, function.predicates, function.addresses):
             yield from (d.name for d in declared)
         yield from self.execution.dispatch.signature.names_in_order
         yield from (*SLM_WORDS, SCRATCH_WORD, *(name for name, _, _ in PREDEFINED_VARIABLES[1:]))
         yield from _SPECIALS
+
+    def source_names(self) -> list[str]:
+        """Names of the source's variables here, those of structures with their members."""
+        if self.sources is None or self.activation is None:
+            return []
+        found = self.sources.seen(self.function, self.number)
+        return [leaf for variable in found.values() for leaf in leaves(variable.name, variable.type)]
 
     def variable(self, name: str, as_type: DataType | None = None) -> DebugValue | None:
         """A variable, predicate or address variable of the function; None if it has none of this name."""
@@ -147,7 +164,7 @@ class Scope:
         if holder.kind > 0 and registers.bytes_of(root) is None and root >= FIRST_VARIABLE:
             raise problem(EXPRESSION, f"no instruction of '{function.name}' uses '{name}'")
         location = Location(holder, columns, DTYPES[data_type], self.rows)
-        return self._at(location, data_type.name, len(numbers) == self.simd > 1 and var >= FIRST_VARIABLE, name)
+        return self.at(location, data_type.name, len(numbers) == self.simd > 1 and var >= FIRST_VARIABLE, name)
 
     def _other(self, kind: int, of: RegisterKind, number: int, count: int, name: str) -> DebugValue:
         registers = self.registers
@@ -157,9 +174,9 @@ class Scope:
         location = Location(
             Holder(registers, kind, number), np.arange(count)[:, None], np.dtype("?" if is_bits else "u4"), self.rows
         )
-        return self._at(location, "bool" if is_bits else "ud", is_bits and count == self.simd, name)
+        return self.at(location, "bool" if is_bits else "ud", is_bits and count == self.simd, name)
 
-    def _at(self, location: Location, shown: str, by_lane: bool, name: str) -> DebugValue:
+    def at(self, location: Location, shown: str, by_lane: bool, name: str) -> DebugValue:
         """The value of registers."""
         batch = self.execution.batch
         assert batch is not None
@@ -234,6 +251,8 @@ class Scope:
         """
         size = memory.dtype.itemsize
         numbers = (index[..., None] + np.arange(count)).reshape(index.shape[0], -1)
+        if memory.starts.shape[1] > 1 and numbers.shape[1] not in (1, index.shape[1] if count == 1 else 1):
+            raise problem(EXPRESSION, f"each lane has '{memory.name}': name one element", f"as {memory.name}[0]")
         limit = memory.size // size
         if limit <= 0:
             raise problem(EXPRESSION, f"'{memory.name}' has no elements: its size is {memory.size} bytes")
@@ -245,7 +264,7 @@ class Scope:
         columns = (numbers * size + memory.starts)[..., None] + np.arange(size)
         data = np.ascontiguousarray(memory.data[columns]).view(memory.dtype)[..., 0]
         location = Location(Holder(None, MEMORY), columns, memory.dtype, self.rows, memory.data, memory.name)
-        by_lane = count == 1 and numbers.shape[1] == self.simd > 1
+        by_lane = count == 1 and columns.shape[1] == self.simd > 1
         name = f"{memory.name}[{int(numbers[0, 0])}]" if numbers.size == 1 else memory.name
         return DebugValue(data, type_name(memory.dtype), by_lane, name, None, location)
 

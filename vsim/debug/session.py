@@ -7,14 +7,13 @@ executed instructions in a group; docs/debugging.md has examples.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
 from visakit.diagnostics import DebugError, SimulationError
 from vsim.checks.report import diagnostics
 from vsim.checks.selection import Wanted
-from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, LanePosition, SteppedLaunch
+from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, START, LanePosition, SteppedLaunch
 from vsim.debug.expressions import Expression, parse
 from vsim.debug.footprints import Use
 from vsim.debug.origin import OriginSearch, ValueOrigin
@@ -39,7 +38,7 @@ class Session(StopTable):
     Args:
         launches: one after the other; their arrays are used in place.
         schedule: as of :meth:`vsim.Program.launch`.
-        check: checks that watch the launch; going back then begins the launch anew, as their state is not kept.
+        check: checks that watch the launch.
         engine: what runs the groups that nobody watches.
 
     Attributes:
@@ -124,6 +123,18 @@ class Session(StopTable):
 
     def _begins(self) -> str:
         return f"launch {self.launch_number} of '{self.execution.dispatch.kernel.name}' begins"
+
+    def detach(self) -> Stop | None:
+        """Run the launches to their end, without stops but for faults and interrupts; None if they have ended."""
+        self.breakpoints.clear()
+        self.changed()
+        stop = None
+        while not self.execution.has_ended and (stop is None or stop.reason == "launch"):
+            stop = self.resume()
+        return stop
+
+    def leave(self) -> None:
+        """The debugger is left, and the launch has ended."""
 
     def _resume_launch(self, arrives: Arrives | None) -> Stop | None:
         """Run on in the current launch; None if it has ended and another one follows."""
@@ -277,8 +288,12 @@ class Session(StopTable):
         marks: list[Mark] = []
         watching.collects, execution.interval = True, SEARCH_INTERVAL
         try:
-            while end > LanePosition(0, 0):
-                begin, found, last = self._search(end, lane)
+            while end > START:
+                if choose is None:
+                    end = execution.end_of_last(end, watching.may_hit)
+                    if end == START:
+                        break
+                begin, found, last = self._search(end, None if choose is None else lane)
                 marks = [*(m for m in found if m.position < origin), *marks]
                 step = choose(marks) if choose is not None else None
                 if last is not None and (step is None or last[0] >= step):
@@ -388,10 +403,13 @@ class Session(StopTable):
             place, batch = self.place_of(lane), self.execution.batch
             if place is None or lane is None or batch is None:
                 return []
-            activation = place[0]
+            activation, number = place
             for _ in range(frame):
-                activation = activation.back.activation if activation.back is not None else activation
-            scope = Scope(self.execution, activation, np.array([lane[0]]), self.watching.convenience)
+                back = activation.back
+                activation, number = (activation, number) if back is None else (back.activation, max(0, back.pc - 1))
+            rows = np.array([lane[0]])
+            is_caller = activation.registers is not place[0].registers
+            scope = Scope(self.execution, activation, rows, self.watching.convenience, number, self.sources, is_caller)
             try:
                 own = wanted.value(scope).location
             except DebugError as error:  # Earlier changes have led elsewhere.
@@ -401,7 +419,7 @@ class Session(StopTable):
             if own.data is not None:
                 self.execution.checkpoints[-1].pages.keep_all([own.data])
             own.write(batch.threads, data)
-            return [own.use(lane[0], len(batch.lanes))]
+            return [part.use(lane[0], len(batch.lanes)) for _, part in own.parts]
 
         self.execution.edit(edit)
         return wanted.value(self.scope())
@@ -420,7 +438,7 @@ class Session(StopTable):
         lane = lane or (0, 0)
         name, number = value.name or text, slice(None)
         if value.by_lane:
-            location = replace(location, columns=location.columns[..., lane[1] : lane[1] + 1, :])
+            location = location.of_element(lane[1])
             name, number = f"{name}[{lane[1]}]", slice(lane[1], lane[1] + 1)
         own = DebugValue(value.data[:, number], value.type)
         search = OriginSearch(self.execution, self.places)

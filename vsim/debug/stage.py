@@ -12,6 +12,7 @@ from vsim.debug.expressions import parse
 from vsim.debug.places import Places, Spot
 from vsim.debug.problems import COMMAND, problem
 from vsim.debug.scope import Scope
+from vsim.debug.source_variables import SourceVariables
 from vsim.debug.threads import Focus
 from vsim.debug.values import DebugValue
 from vsim.debug.watching import Watching
@@ -60,7 +61,8 @@ class Stage:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.places = Places(program.image)
-        self.watching = Watching(self.places)
+        self.sources = SourceVariables(self.places)
+        self.watching = Watching(self.places, self.sources)
         self.focus, self.frame_number = Focus(), 0
         self.history: list[DebugValue] = []
 
@@ -171,9 +173,11 @@ class Stage:
     def scope(self) -> Scope:
         """What names mean in the frame in focus."""
         frames, lane = self.frames(), self.lane()
-        activation = frames[min(self.frame_number, len(frames) - 1)].activation if frames else None
+        frame = frames[min(self.frame_number, len(frames) - 1)] if frames else None
         rows = np.array([lane[0] if lane is not None else 0])
-        return Scope(self.execution, activation, rows, self.watching.convenience)
+        activation, number = (None, 0) if frame is None else (frame.activation, frame.spot.number)
+        is_caller = frame is not None and frame.activation.registers is not frames[0].activation.registers
+        return Scope(self.execution, activation, rows, self.watching.convenience, number, self.sources, is_caller)
 
     def evaluate(self, text: str) -> DebugValue:
         """The value of an expression in the thread in focus: one row.

@@ -16,7 +16,7 @@ from vsim.observe.trace import shown_number, shown_values
 
 FORMATS = "xdutfcb"
 GREY, PLAIN = "\x1b[90m", "\x1b[0m"
-COLUMNS = 8
+COLUMNS, WIDTH = 8, 110
 C_TYPES = {
     "char": types.B, "uchar": types.UB, "short": types.W, "ushort": types.UW, "int": types.D, "uint": types.UD,
     "long": types.Q, "ulong": types.UQ, "half": types.HF, "float": types.F, "double": types.DF,
@@ -110,9 +110,14 @@ def _mark(value: DebugValue, element: int) -> str:
     return "?" if value.undefined is not None and bool(value.undefined[element]) else ""
 
 
-def table(value: DebugValue, row: int, active: Bools, letter: str = "", color: bool = False) -> list[str]:
+def table(
+    value: DebugValue, row: int, active: Bools, letter: str = "", color: bool = False, width: int = WIDTH
+) -> list[str]:
     """A value as lines: the numbers of lanes (or elements), and the elements below. Elements of lanes that do not run
     are grey, or in parentheses without colour; undefined ones have a question mark.
+
+    Args:
+        width: columns of a line.
     """
     elements = value.row(row)
     if value.type == "bool":
@@ -120,14 +125,14 @@ def table(value: DebugValue, row: int, active: Bools, letter: str = "", color: b
     words = [shown_element(e, letter) + _mark(value, n) for n, e in enumerate(elements)]
     is_off = [value.by_lane and n < active.size and not active[n] for n in range(len(words))]
     plain = [f"({w})" if off and not color else w for w, off in zip(words, is_off, strict=True)]
-    width = max(max(map(len, plain)), len(str(len(plain) - 1))) + 2
+    cell = max(max(map(len, plain)), len(str(len(plain) - 1))) + 2
     label = "lane" if value.by_lane else "element"
-    columns = max(1, min(COLUMNS if width > 6 else 2 * COLUMNS, (110 - len(label)) // width))
+    columns = max(1, min(COLUMNS if cell > 6 else 2 * COLUMNS, (width - len(label)) // cell))
     lines = []
     for first in range(0, len(plain), columns):
         part = range(first, min(first + columns, len(plain)))
-        lines.append(f"{label}" + "".join(f"{n:>{width}}" for n in part))
-        cells = [f"{plain[n]:>{width}}" for n in part]
+        lines.append(f"{label}" + "".join(f"{n:>{cell}}" for n in part))
+        cells = [f"{plain[n]:>{cell}}" for n in part]
         lines.append(
             " " * len(label)
             + "".join(GREY + c + PLAIN if color and is_off[n] else c for n, c in zip(part, cells, strict=True))

@@ -23,6 +23,9 @@ class Watcher(Protocol):
     def before(self, event: Event) -> None:
         """Threads execute an instruction next."""
 
+    def goes_on(self, event: Event) -> None:
+        """The launch goes on with an instruction in front of which it has halted."""
+
     def after(self, event: Event) -> None:
         """They have executed it."""
 
@@ -40,6 +43,8 @@ class Nobody:
         return False
 
     def before(self, event: Event) -> None: ...
+
+    def goes_on(self, event: Event) -> None: ...
 
     def after(self, event: Event) -> None: ...
 

@@ -11,10 +11,11 @@ import numpy as np
 from visakit.diagnostics import DebugError, SimulationError
 from visakit.isa.record import Flow
 from vsim.checks.report import diagnostics
-from vsim.debug.execution import LanePosition, SteppedLaunch
+from vsim.debug.execution import Checkpoint, LanePosition, SteppedLaunch
 from vsim.debug.expressions import Expression
 from vsim.debug.places import Places, Spot
 from vsim.debug.scope import Scope
+from vsim.debug.source_variables import SourceVariables
 from vsim.debug.stops import ACCESS_WATCH, CATCH, READ_WATCH, WATCH, Breakpoint, Hit
 from vsim.debug.values import DebugValue, shown_compact
 from vsim.debug.watcher import Halt
@@ -73,8 +74,8 @@ class Watching:
         logged: texts of log points.
     """
 
-    def __init__(self, places: Places) -> None:
-        self.places = places
+    def __init__(self, places: Places, sources: SourceVariables | None = None) -> None:
+        self.places, self.sources = places, sources
         self.execution: SteppedLaunch | None = None
         self.breakpoints: list[Breakpoint] = []
         self.arrives: Arrives | None = None
@@ -151,6 +152,21 @@ class Watching:
         scope = _GroupScope(number, group)
         return all(scope.may_hold(part) for part in (b.condition.conjuncts or (b.condition,)))
 
+    def may_hit(self, checkpoint: Checkpoint) -> bool:
+        """Whether anything that stops the launch may have happened between a checkpoint and the next one."""
+        return any(self._may_hit(b, checkpoint) for b in self.breakpoints if b.enabled)
+
+    def _may_hit(self, b: Breakpoint, checkpoint: Checkpoint) -> bool:
+        executed = checkpoint.executed
+        if executed is None:
+            return True
+        if b.spots:
+            return any((id(spot.function), spot.number) in executed for spot in b.spots)
+        data = None if b.location is None or b.kind != WATCH else b.location.data
+        if b.location is not None and data is not None and self.execution is not None and self.execution.shares(data):
+            return checkpoint.pages.may_have(data, b.location.columns)
+        return b.what not in ("launch", "fault")
+
     def _may_reach(self, b: Breakpoint) -> bool:
         """Whether the kernel may come to a breakpoint."""
         assert self.execution is not None
@@ -175,11 +191,7 @@ class Watching:
         for b in here:
             hits += self._reached(b, activation, position)
         hits += self._caught(event, activation, position)
-        for b in self._watches:
-            if b.location is None:
-                self._look(b, event, activation)
-        if execution.recorder.steps is not None:
-            execution.recorder.steps.clear()
+        self._look_at_all(event, activation)
         mark = self._mark(event, activation, position)
         if self.collects:
             self.collected.extend((hit.back, hit) for hit in hits)
@@ -238,7 +250,7 @@ class Watching:
 
     def _scope(self, activation: Activation, rows: Array) -> Scope:
         assert self.execution is not None
-        return Scope(self.execution, activation, rows, self.convenience)
+        return Scope(self.execution, activation, rows, self.convenience, self.execution.number, self.sources)
 
     def _log_text(self, b: Breakpoint, activation: Activation, lanes: Array) -> str:
         from vsim.debug.logs import log_text
@@ -264,6 +276,21 @@ class Watching:
 
     # -- watchpoints ---------------------------------------------------------------------------------------
 
+    def goes_on(self, event: Event) -> None:
+        """The launch goes on with an instruction in front of which it has halted."""
+        if self._watches:
+            assert self.execution is not None and self.execution.batch is not None
+            self._look_at_all(event, self.execution.batch.execution.running.activation)
+
+    def _look_at_all(self, event: Event, activation: Activation) -> None:
+        """Note the values of all registers that are watched, in front of an instruction."""
+        assert self.execution is not None
+        for b in self._watches:
+            if b.location is None:
+                self._look(b, event, activation)
+        if self.execution.recorder.steps is not None:
+            self.execution.recorder.steps.clear()
+
     def _look(self, b: Breakpoint, event: Event, activation: Activation) -> None:
         """Note the value of a register that is watched."""
         self._old.pop(b.number, None)
@@ -272,7 +299,10 @@ class Watching:
         lanes = self._chosen(b, activation.active)
         rows = np.flatnonzero(any_lane(lanes))
         if rows.size:
-            value = b.watched.value(self._scope(activation, rows))
+            try:
+                value = b.watched.value(self._scope(activation, rows))
+            except DebugError:
+                return  # A variable of the source that the compiler keeps nowhere here.
             self._old[b.number] = value, rows, activation
 
     def after(self, event: Event) -> None:
@@ -291,8 +321,10 @@ class Watching:
         self, b: Breakpoint, event: Event, old: DebugValue, rows: Array, activation: Activation
     ) -> None:
         assert b.watched is not None
-        scope = self._scope(activation, rows)
-        new = b.watched.value(scope)
+        try:
+            new = b.watched.value(self._scope(activation, rows))
+        except DebugError:
+            return
         changed = _bits(old.data) != _bits(new.data)
         lanes = np.zeros_like(activation.active)
         is_read = self._was_read(new, rows) if b.kind != WATCH else np.zeros(len(rows), bool)
@@ -316,8 +348,10 @@ class Watching:
         location, steps = value.location, self.execution.recorder.steps
         if location is None or not steps:
             return np.zeros(len(rows), bool)
-        uses = [u for u in steps[-1].uses if u.holder == location.holder and not u.writes]
-        return np.array([any(u.elements(row, location.wanted(row)).size for u in uses) for row in rows.tolist()])
+        reads = [
+            (own, u) for _, own in location.parts for u in steps[-1].uses if u.holder == own.holder and not u.writes
+        ]
+        return np.array([any(u.elements(row, own.wanted(row)).size for own, u in reads) for row in rows.tolist()])
 
     def access(self, event: Event, access: MessageAccess) -> None:
         """Lanes access memory next: watched memory among it is noted."""

@@ -11,12 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from vsim.engines.llvm.kernels import LEAST_INSTRUCTIONS
 from vsim.launch.arrays import Bytes
 from vsim.launch.dispatch import Dispatch
 from vsim.memory.memory import Buffer
 
-LEAST_INSTRUCTIONS = 400
-"""Kernels with fewer are compiled soon enough."""
 MAXIMUM_BYTES = 256 << 20
 """Memory beyond which putting it back costs more than it may gain."""
 THREADS_AT_ONCE = 256
@@ -60,8 +59,12 @@ def overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[
     """
     from vsim.engines.numpy.engine import run
 
-    size = sum(len(f.instructions) for f in (dispatch.kernel, *dispatch.image.module.functions))
-    if size < LEAST_INSTRUCTIONS or dispatch.needs_order or dispatch.schedule or dispatch.is_observed:
+    if (
+        dispatch.instruction_count < LEAST_INSTRUCTIONS
+        or dispatch.needs_order
+        or dispatch.schedule
+        or dispatch.is_observed
+    ):
         return False
     places = _writable(dispatch)
     if sum(p.nbytes for p in places) > MAXIMUM_BYTES:

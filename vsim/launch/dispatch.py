@@ -111,6 +111,11 @@ class Dispatch(BoundLaunch):
         return RACE_ITEMS in self.checks
 
     @property
+    def instruction_count(self) -> int:
+        """Instructions of the kernel and of all functions of its image."""
+        return sum(len(f.instructions) for f in self.image.functions_of(self.kernel))
+
+    @property
     def is_observed(self) -> bool:
         """Whether checks or other observers watch it."""
         return bool(self.observers or (self.findings is not None and self.checks))
@@ -125,9 +130,18 @@ class Dispatch(BoundLaunch):
         return bool(listeners(self.observers, Observer.ran))
 
     @property
-    def observed(self) -> tuple[frozenset[str], bool]:
-        """What compiled code must have for observers: checks, counters."""
-        return self.checks, self.tells_runs
+    def tells_lanes(self) -> bool:
+        """Whether observers want to know in how many lanes instructions took effect, and which way branches went."""
+        if not self.observers:
+            return False
+        from vsim.observe.observer import Observer, listeners
+
+        return bool(listeners(self.observers, Observer.took_effect) or listeners(self.observers, Observer.branched))
+
+    @property
+    def observed(self) -> tuple[frozenset[str], bool, bool]:
+        """What compiled code must have for observers: checks, counters of blocks, of lanes and branches."""
+        return self.checks, self.tells_runs, self.tells_lanes
 
     @property
     def is_watched(self) -> bool:

@@ -160,6 +160,20 @@ class Observer:
             threads, lanes: sums over threads, and over the times that they came here.
         """
 
+    def took_effect(self, function: Function, number: int, lanes: Lanes) -> None:
+        """An instruction whose lanes are not those of :meth:`ran` has taken effect in so many lanes, summed up: one
+        under a predicate, or the first one of its block for a part of the lanes
+        (:func:`vsim.analysis.active_lanes.counted_at`).
+        """
+
+    def branched(self, function: Function, number: int, taken: Lanes, both: Lanes) -> None:
+        """Threads have come to a branch or return that lanes may take or not.
+
+        Args:
+            taken: threads whose running lanes all took it.
+            both: threads of which some lanes took it, and some did not.
+        """
+
     # -- operands and memory -------------------------------------------------------------------------------
 
     def masked(self, event: Event, mask: Mask, execution: Execution) -> None:

@@ -57,8 +57,11 @@ def violations(launch: SymbolicLaunch, messages: list[Message], solver: Solver) 
     for message in messages:
         key = id(message.function), message.number
         for access in message.lanes:
-            if key in found and found[key].is_certain:
+            if key in found and (found[key].is_certain or solver.is_late):
                 break
+            if solver.is_late:
+                place = Place(message.function, message.number, "the time is up", "give more by --seconds")
+                return [*found.values(), Violation(place, True, False)]
             condition = outside(launch, message, access)
             if condition is False:
                 continue

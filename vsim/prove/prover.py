@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, Span
-from vsim.prove import bounds, refutation
+from vsim.prove import bounds, divergence, races, refutation, undefined
 from vsim.prove.bounds import Violation
 from vsim.prove.refutation import Shows
 from vsim.prove.subject import Subject, scope_of, symbolic_launch
@@ -19,7 +19,10 @@ from vsim.symbolic.thread import SymbolicThread, Undecided
 
 QUESTION_SECONDS = 10.0
 """How long the solver may think about one question, if there is time."""
-SHOWN_PLACES = 3
+REFUTATION_SECONDS = 10.0
+"""How long a launch is looked for at least, when the time is up."""
+MOST_TRIED = 3
+"""Possible violations for which launches are tried."""
 
 
 class Property(NamedTuple):
@@ -52,6 +55,11 @@ def _bounds(thread: SymbolicThread, solver: Solver) -> list[Violation]:
 
 PROPERTIES = {
     "bounds": Property("every access is inside its memory", _bounds, "", _nothing),
+    "undefined": Property("no undefined value reaches memory or a branch", undefined.violations, "undefined", _finding),
+    "divergence": Property(
+        "all work-items of a group come to a barrier", divergence.violations, "divergence", _finding
+    ),
+    "races": Property("no two work-items conflict between barriers", races.violations, "race,race-items", _finding),
 }
 
 
@@ -109,9 +117,13 @@ class _Proof:
     def run(self, problem: Place | None) -> None:
         """Find the verdict; ``problem`` is where the kernel could not be followed."""
         verdict = self.verdict
-        found = self.wanted.violations(self.thread, self.solver)
-        for violation in found:
-            if violation.is_certain and self._refute(violation):
+        found: list[Violation] = []
+        try:
+            found = self.wanted.violations(self.thread, self.solver)
+        except Undecided as own:
+            problem = problem or Place(own.function or self.thread.launch.kernel, own.number, own.why, own.hint)
+        for violation in [v for v in found if v.is_certain][:MOST_TRIED]:
+            if self._refute(violation):
                 break
         else:
             if not found and problem is None:
@@ -122,6 +134,7 @@ class _Proof:
     def _refute(self, violation: Violation) -> bool:
         """Try launches in which a violation may occur; whether one shows it on both engines."""
         check, shows = self.wanted.check, self.wanted.shows
+        self.solver.deadline = max(self.solver.deadline, time.monotonic() + REFUTATION_SECONDS)
         for launch in refutation.launches(self.subject, self.thread.launch, self.solver, violation.condition):
             said = refutation.run(self.subject, launch, check, shows)
             if all(said.values()):

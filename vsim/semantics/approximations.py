@@ -68,7 +68,8 @@ def exp2_of_whole(a: Algebra, x: Lanes) -> Lanes:
 def _held(a: Algebra, x: Lanes) -> Lanes:
     """The exponent of a power that is 0 or infinity beyond."""
     low, high = a.const(-160.0, F), a.const(129.0, F)
-    return a.select(x > low, a.select(x < high, x, high), low)
+    below = a.select(x < high, x, high)
+    return a.select(below > low, below, low)
 
 
 def _scaled(a: Algebra, x: Lanes, value: Lanes, whole: Lanes) -> Lanes:

@@ -83,8 +83,7 @@ def _power_of_two(a: Algebra, n: Lanes) -> Lanes:
 
 def exp2(a: Algebra, x: Lanes) -> Lanes:
     """2**x of df lanes."""
-    low, high = a.const(-1100.0, DF), a.const(1100.0, DF)
-    held = a.select(x > low, a.select(x < high, x, high), low)
+    held = _clamped(a, x, -1100.0, 1100.0, DF)
     whole = a.rint(held)
     n = a.cast(whole, Q)
     half = n >> a.const(1, Q)
@@ -145,13 +144,24 @@ def _fused_polynomial(a: Algebra, fused: Fused, x: Lanes, coefficients: list[flo
     return total
 
 
-def _exp2_for_float(a: Algebra, fused: Fused, x: Lanes) -> Lanes:
-    """2**x of df lanes, to be rounded to f or hf: beyond their ranges it is any number that rounds to 0 or infinity."""
-    low, high = a.const(-200.0, DF), a.const(200.0, DF)
-    held = a.select(x > low, a.select(x < high, x, high), low)
+def _clamped(a: Algebra, x: Lanes, low: float, high: float, t: DataType) -> Lanes:
+    """x between two numbers, in the form that hosts have an instruction for; of NaN the higher one."""
+    least, most = a.const(low, t), a.const(high, t)
+    below = a.select(x < most, x, most)
+    return a.select(below > least, below, least)
+
+
+def _exp2_for_float(a: Algebra, fused: Fused, x: Lanes, t: DataType = DF) -> Lanes:
+    """2**x of df or f lanes as df, to be rounded to f or hf; beyond their ranges it is any number that rounds to 0 or
+    infinity.
+
+    Floats are reduced as such, which is exact, and takes half as many vectors.
+    """
+    held = _clamped(a, x, -200.0, 200.0, t)
     whole = a.rint(held)
     power = a.bitcast((a.cast(a.cast(whole, D), Q) + a.const(1023, Q)) << a.const(52, Q), DF)
-    return a.select(x == x, _fused_polynomial(a, fused, held - whole, _EXP2_OF_FLOAT) * power, x)
+    rest = a.select(x == x, held - whole, x)  # NaN goes through the polynomial.
+    return _fused_polynomial(a, fused, _in_double(a, t, rest), _EXP2_OF_FLOAT) * power
 
 
 def _log2_of_float(a: Algebra, fused: Fused, x: Lanes, coefficients: list[float]) -> Lanes:
@@ -241,7 +251,7 @@ def exp(a: Algebra, t: DataType, x: Lanes) -> Lanes:
         return _from_float(a, t, approximations.exp2(a, _in_float(a, t, x)))
     if t is DF:
         return exp2(a, x)
-    return a.rounded_once(_exp2_for_float, t, a.cast(x, DF))
+    return a.rounded_once(partial(_exp2_for_float, t=F), t, _in_float(a, t, x))
 
 
 @alu(real_type, "log", rounded=True, deviation=_ONCE)

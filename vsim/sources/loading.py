@@ -71,7 +71,7 @@ def load_program(
 
         return capture, captured_program(capture, platform, build_options, max_seconds)
     if file is None:
-        raise UsageError("IMAGE is missing; see vsim --help")
+        raise UsageError("IMAGE is missing: name an image, a zebin, OpenCL C (.cl) or SPIR-V, or --replay DIR")
     data = read_bytes(file)
     if capture is None:
         return None, loaded(file, data, platform, build_options, max_seconds)

@@ -10,7 +10,7 @@ from visakit.diagnostics import Diagnostic, UsageError
 from visakit.file_kinds import source_language
 from visakit.objects.image import LinkedImage
 from visakit.usage import check_platform
-from vsim.sources.zebins import is_compiled, read_program
+from vsim.sources.zebins import is_compiled, load_what_follows, read_program
 
 
 class Loaded(NamedTuple):
@@ -34,7 +34,7 @@ def compiled_program(path: str, data: bytes, device: str | None, options: str, m
     """The program of a source; see :func:`visakit.compiler.ocloc.compile_source` for arguments and errors."""
     from visakit.compiler.ocloc import compile_source
 
-    zebin, doubts = compile_source(path, data, device, options, max_seconds)
+    zebin, doubts = compile_source(path, data, device, options, max_seconds, load_what_follows)
     language = source_language(path, data)
     source = {"kernel.cl": data + b"\0"} if language == "cl" else {"kernel.spv": data} if language == "spv" else {}
     return Loaded(zebin, path, None, doubts, source | {"DeviceBinary0.bin": zebin})

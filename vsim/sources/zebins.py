@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 from functools import cached_property
 
+from visakit import object_cache
 from visakit.objects.image import LinkedImage, read_image
 from vsim.engines.llvm.host.summaries import known
+
+_FOLLOWING = ("vlink.zebins", "visakit.objects.yaml_reader", "vsim.program", "vsim.engines.llvm.pipeline")
+_KEPT = "<program>"
+"""The name under which linked programs are kept."""
 
 
 def is_compiled(data: bytes) -> bool:
@@ -24,13 +31,22 @@ def is_compiled(data: bytes) -> bool:
 
 
 class _Texts:
-    """The vISA texts of a zebin, by the names that the linker gives them; read when a message cites one."""
+    """The vISA texts of a zebin, by the names that the linker gives them, and the zebin itself; read when a message
+    cites one, or when a launch is debugged.
+    """
 
     def __init__(self, data: bytes, name: str, platform: str | None) -> None:
         self.data, self.name, self.platform = data, name, platform
 
     def __call__(self) -> dict[str, str]:
         return self._found
+
+    def zebin(self) -> bytes:
+        """The program for the platform."""
+        from visakit.objects.zebin import find_zebin
+
+        found = find_zebin(self.data, self.name, self.platform)
+        return found[0] if found else b""
 
     @cached_property
     def _found(self) -> dict[str, str]:
@@ -56,10 +72,45 @@ def read_program(
     """
     if not is_compiled(data):
         return read_image(data, name, known)
+    key = object_cache.key("image", data, platform)
+    moved = object_cache.key(key, first_data_slot)
+    kept = object_cache.load(key) or object_cache.load(moved)
+    if kept is None:
+        image = _linked(data, name, platform, first_data_slot)
+        _rename(image, name, _KEPT)
+        # With data, the addresses are those behind other programs; without, they are the same everywhere.
+        object_cache.save(moved if image.data else key, image.to_bytes())
+    else:
+        image = read_image(kept, _KEPT, known)
+    _rename(image, _KEPT, name)
+    texts = _Texts(data, name, platform)
+    image.file, image.compiled, image.texts, image.zebin = name, True, texts, texts.zebin
+    return image
+
+
+def load_what_follows() -> None:
+    """Load the modules that link and translate a program, while a compiler makes it."""
+    with contextlib.suppress(ImportError, OSError):  # Who needs them says what is missing.
+        for name in _FOLLOWING:
+            importlib.import_module(name)
+        from visakit.text.reader import line_reader
+
+        line_reader().tokens("")
+
+
+def _linked(data: bytes, name: str, platform: str | None, first_data_slot: int) -> LinkedImage:
     from vlink.linker import Linker, LinkOptions
 
     linker = Linker(LinkOptions(platform=platform, first_data_slot=first_data_slot))
     linker.add_bytes(data, name)
     image = linker.run().image
-    image.file, image.compiled, image.texts = name, True, _Texts(data, name, platform)
+    image.code = image.module_bytes()  # The texts were read and validated, so that these bytes need not be.
     return image
+
+
+def _rename(image: LinkedImage, old: str, new: str) -> None:
+    """Give the texts of a program the name that it has in messages."""
+    image.lines = {f: (new + file.removeprefix(old), numbers) for f, (file, numbers) in image.lines.items()}
+    for function in image.module.all_functions:
+        if function.file:
+            function.file = new + function.file.removeprefix(old)

@@ -365,7 +365,7 @@ class SymbolicLaunch:
         if register == threads.R0:
             for at, n in ((4, 0), (24, 1), (28, 2)):
                 put(at, self.group_ids[n])
-            put(8, z3.ZeroExt(24, z3.Extract(7, 0, self._thread_number())))
+            put(8, z3.ZeroExt(24, z3.Extract(7, 0, self.thread_number())))
             put(20, self.slot)
         elif 0 <= axis < 3:
             put(0, self.group_ids[axis])
@@ -383,7 +383,8 @@ class SymbolicLaunch:
             return pieces_of(whole, size)
         return found
 
-    def _thread_number(self) -> Term:
+    def thread_number(self) -> Term:
+        """The number of the thread in its group."""
         return self.symbols.number(THREAD, 32)
 
     def _slot_bits(self, fields: tuple[threads.SlotBits, ...]) -> Term:
@@ -403,7 +404,7 @@ class SymbolicLaunch:
         known = self._simplified.get(key)
         if known is None:
             named = z3.substitute(term, *self._products) if self._products else term
-            found: Term = z3.simplify(named)
+            found: Term = z3.simplify(named, elim_sign_ext=False)
             if z3.is_bv_value(found):
                 found = found.as_long()
             elif z3.is_true(found) or z3.is_false(found):
@@ -438,5 +439,18 @@ def numerals(term: Term) -> set[int]:
         if z3.is_bv_value(own):
             found.add(own.as_long())
         elif z3.is_bv(own):
-            work += own.children()
+            children = own.children()
+            work += children
+            if own.decl().kind() == z3.Z3_OP_CONCAT:
+                found |= _parts(children)
+    return found
+
+
+def _parts(children: list[Term]) -> set[int]:
+    """The numbers among the parts of a term, highest first, each with zeros in the place of the parts below it."""
+    found, low = set[int](), 0
+    for part in reversed(children):
+        if z3.is_bv_value(part):
+            found.add(part.as_long() << low)
+        low += part.size()
     return found

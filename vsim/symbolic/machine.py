@@ -112,6 +112,8 @@ class SymbolicMachine(SymbolicThreadState):
             elif stretch is not None:
                 for at in places:
                     stretch.write(kind, number, at, THREAD)
+            if self.thread.write_logs:
+                self.thread.note_write(self, kind, number, places, lanes or [THREAD] * len(places))
             write(value, mask)
 
         return told
@@ -177,6 +179,8 @@ class SymbolicMachine(SymbolicThreadState):
                     self.stretch.open(VARIABLE, root, size)
                 if lanes is not None:
                     mask = self._masked(mask, [True] * count, lanes)
+            for root, size in self.layout.file_sizes.items():
+                self.thread.note_write(self, VARIABLE, root, [[n] for n in range(size)], [THREAD] * size)
             write(value, mask)
 
         return settled

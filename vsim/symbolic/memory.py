@@ -45,6 +45,8 @@ class Message(NamedTuple):
     phase: int
     values: Sequence[Sequence[Term]] = ()
     loaded: Sequence[Sequence[Term]] = ()
+    rounds: tuple[tuple[int, Term], ...] = ()
+    """The closed loops that it is in, and the symbols of their rounds."""
 
 
 class SymbolicMemory:
@@ -53,7 +55,7 @@ class SymbolicMemory:
     def __init__(self, thread: SymbolicThread) -> None:
         self.thread = thread
         self.messages: list[Message] = []
-        self._loaded: dict[tuple[object, ...], tuple[Term, Term]] = {}
+        self.loaded_values: dict[tuple[object, ...], tuple[Term, Term]] = {}
         """Symbols of loads by space, address and size, with the address."""
 
     def _log(
@@ -71,10 +73,15 @@ class SymbolicMemory:
             for (lane, guard), address in zip(guards, addresses, strict=True)
             if guard is not False
         )
+        kept = [k for k, (_, guard) in enumerate(guards) if guard is not False]
+        values, loaded = ([[column[k] for k in kept] for column in columns] for columns in (values, loaded))
         thread = self.thread
         function = thread.activation.machine.function
         self.messages.append(
-            Message(kind, space, size, lanes, function, thread.number, thread.phase, tuple(values), tuple(loaded))
+            Message(
+                *(kind, space, size, lanes, function, thread.number, thread.phase, tuple(values), tuple(loaded)),
+                tuple(thread.loops),
+            )
         )
 
     def load(
@@ -102,12 +109,12 @@ class SymbolicMemory:
         launch, symbols = self.thread.launch, self.thread.symbols
         address = launch.simplified(address)
         key = (space.kind, _key(space.surface), _key(address), offset, size)
-        if key not in self._loaded:
+        if key not in self.loaded_values:
             is_own = lane != NO_LANE and symbols.free(address)
             found = symbols.number(name, 8 * size, lane) if is_own else symbols.number(f"{name}.{number}", 8 * size)
-            self._loaded[key] = found, address
+            self.loaded_values[key] = found, address
             launch.loaded(found, space, address, offset, size)
-        return self._loaded[key][0]
+        return self.loaded_values[key][0]
 
     def store(
         self,
@@ -147,15 +154,19 @@ class SymbolicMemory:
     def forget(self, space: SymbolicSpace) -> None:
         """A store may have changed what was loaded from a kind of memory."""
         own = (SCRATCH_MEMORY, LOCAL)
-        self._loaded = {
+        self.loaded_values = {
             key: value
-            for key, value in self._loaded.items()
+            for key, value in self.loaded_values.items()
             if (key[0] != space.kind if space.kind in own else key[0] in own)
         }
 
+    def forget_all(self) -> None:
+        """Nothing is known of contents any more."""
+        self.loaded_values = {}
+
     def forget_shared(self) -> None:
         """Other threads may have written."""
-        self._loaded = {key: value for key, value in self._loaded.items() if key[0] == SCRATCH_MEMORY}
+        self.loaded_values = {key: value for key, value in self.loaded_values.items() if key[0] == SCRATCH_MEMORY}
 
 
 def _key(term: Term) -> object:

@@ -35,6 +35,8 @@ class Answer(NamedTuple):
     model: z3.ModelRef | None = None
 
 
+z3.z3.Z3_DEBUG = False  # Z3's Python checks each operand, which takes more time than the operations.
+_TRUE, _FALSE = z3.BoolVal(True), z3.BoolVal(False)
 _HARD = {
     z3.Z3_OP_BUDIV, z3.Z3_OP_BUREM, z3.Z3_OP_BSDIV, z3.Z3_OP_BSREM, z3.Z3_OP_BSMOD, z3.Z3_OP_BUDIV_I,
     z3.Z3_OP_BUREM_I, z3.Z3_OP_BSDIV_I, z3.Z3_OP_BSREM_I, z3.Z3_OP_BSMOD_I,
@@ -55,6 +57,14 @@ class Solver:
         self.asked = 0
         self._known: dict[int, tuple[Term, Answer]] = {}
         self._abstract: dict[int, tuple[Term, Term]] = {}
+        self._easy: dict[int, tuple[Term, Term]] = {}
+        """Terms with symbols for the hard ones in them, by the number of the term."""
+        self._plain: dict[int, tuple[Term, bool]] = {}
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() > self.deadline
 
     def possible(self, *conditions: Condition, named: bool = False) -> Answer:
         """Whether conditions can hold together in some launch.
@@ -66,7 +76,7 @@ class Solver:
         if whole is False:
             return Answer(Possible.NO)
         question = terms.condition(whole)
-        question = question if named else self._nameless(question)
+        question = question if named else self.nameless(question)
         key = question.get_id()
         if key not in self._known:
             self._known[key] = question, self._ask(question)
@@ -88,20 +98,24 @@ class Solver:
         return self.launch.simplified(z3.And(whole, *facts))
 
     def _with_known(self, whole: Condition) -> Condition:
-        """A condition in which the parts that must hold anyway are known to hold."""
+        """A conjunction of which each part is simplified by what the others say."""
         if isinstance(whole, bool) or not z3.is_and(whole):
             return whole
-        pairs = [(c, z3.BoolVal(True)) for c in whole.children() if _is_symbol(c)]
-        pairs += [(c.arg(0), z3.BoolVal(False)) for c in whole.children() if z3.is_not(c) and _is_symbol(c.arg(0))]
-        if not pairs:
-            return whole
-        rest = self.launch.simplified(z3.substitute(whole, *pairs))
-        known = [c for c in whole.children() if _is_symbol(c) or (z3.is_not(c) and _is_symbol(c.arg(0)))]
-        return rest if rest is False else z3.And(*known, terms.condition(rest))
+        parts = whole.children()
+        known = [(c.arg(0), _FALSE) if z3.is_not(c) else (c, _TRUE) for c in parts]
+        found = []
+        for n, part in enumerate(parts):
+            others = [pair for k, pair in enumerate(known) if k != n]
+            found.append(self.launch.simplified(z3.substitute(part, *others)))
+        if any(f is False for f in found):
+            return False
+        return self.launch.simplified(z3.And(*(terms.condition(f) for f in found)))
 
-    def _nameless(self, question: Term) -> Term:
+    def nameless(self, question: Condition | Term) -> Term:
         """A question about one lane as one about a nameless lane."""
         symbols = self.launch.symbols
+        if isinstance(question, (int, bool)):
+            return question
         own = [n for n in symbols.free(question) if n in symbols.known and symbols.known[n].lane != NO_LANE]
         if len({symbols.known[n].lane for n in own}) != 1:
             return question
@@ -124,7 +138,7 @@ class Solver:
         if left <= 0:
             return Answer(Possible.UNKNOWN)
         self.asked += 1
-        solver = z3.SolverFor("QF_BV") if _is_plain(question) else z3.Solver()
+        solver = z3.SolverFor("QF_BV") if self._is_plain(question) else z3.Solver()
         solver.set("timeout", max(1, int(left * 1000)))
         solver.add(question)
         try:
@@ -139,27 +153,40 @@ class Solver:
         """A question in which products and quotients of symbols, and functions of floats, are symbols: it can hold
         whenever the question can.
         """
-        eased: dict[int, Term] = {}
-        found, hard, done = self._eased(question, eased), list[tuple[Term, Term]](), set[int]()
-        while new := [(e, t) for e, t in self._abstract.values() if e.get_id() in eased and t.get_id() not in done]:
+        found, hard, done = self._eased(question), list[tuple[Term, Term]](), set[int]()
+        while new := [(e, t) for e, t in self._hard_in([question, *(t for _, t in hard)]) if t.get_id() not in done]:
             hard += new
             done |= {t.get_id() for _, t in new}
-        return z3.And(found, *(fact for easy, term in hard for fact in self._known_of(easy, term, eased)))
+        return z3.And(found, *(fact for easy, term in hard for fact in self._known_of(easy, term))) if hard else found
 
-    def _known_of(self, easy: Term, hard: Term, eased: dict[int, Term]) -> list[Term]:
+    def _hard_in(self, found: Sequence[Term]) -> list[tuple[Term, Term]]:
+        """The hard terms below some terms, with the symbols for them."""
+        seen, work, hard = set[int](), [c for t in found for c in ([t] if not _is_hard(t) else t.children())], []
+        while work:
+            own = work.pop()
+            if own.get_id() in seen:
+                continue
+            seen.add(own.get_id())
+            if _is_hard(own):
+                hard.append((self._symbol_for(own), own))
+            elif not self._easy[own.get_id()][1].eq(own) if own.get_id() in self._easy else True:
+                work += own.children()
+        return hard
+
+    def _known_of(self, easy: Term, hard: Term) -> list[Term]:
         """What is easily said of a quotient, which ``easy`` stands for."""
         kind = hard.decl().kind()
         if kind in (z3.Z3_OP_BUREM, z3.Z3_OP_BUREM_I):
-            divisor = self._eased(hard.arg(1), eased)
+            divisor = self._eased(hard.arg(1))
             return [z3.Implies(divisor != 0, z3.ULT(easy, divisor))]
         if kind in (z3.Z3_OP_BUDIV, z3.Z3_OP_BUDIV_I):
-            divisor, whole = self._eased(hard.arg(1), eased), self._eased(hard.arg(0), eased)
+            divisor, whole = self._eased(hard.arg(1)), self._eased(hard.arg(0))
             return [z3.Implies(divisor != 0, z3.ULE(easy, whole))]
         return []
 
-    def _eased(self, term: Term, known: dict[int, Term]) -> Term:
-        """A term with symbols for the hard ones in it; ``known`` are those of terms that were met."""
-        work = [term]
+    def _eased(self, term: Term) -> Term:
+        """A term with symbols for the hard ones in it."""
+        known, work = self._easy, [term]
         while work:
             own = work[-1]
             key = own.get_id()
@@ -167,29 +194,44 @@ class Solver:
                 work.pop()
                 continue
             if _is_hard(own):
-                known[key] = easy = self._symbol_for(own)
-                known[easy.get_id()] = easy
+                known[key] = own, self._symbol_for(own)
                 continue
             children = own.children()
             missing = [c for c in children if c.get_id() not in known]
             if missing:
                 work += missing
                 continue
-            new = [known[c.get_id()] for c in children]
-            same = all(x is y or x.eq(y) for x, y in zip(children, new, strict=True))
-            known[key] = own if same else own.decl()(*new)
+            new = [known[c.get_id()][1] for c in children]
+            same = all(x.eq(y) for x, y in zip(children, new, strict=True))
+            known[key] = own, own if same else own.decl()(*new)
             work.pop()
-        return known[term.get_id()]
+        return known[term.get_id()][1]
+
+    def _is_plain(self, term: Term) -> bool:
+        """Whether a formula is about bit-vectors alone."""
+        known, work = self._plain, [term]
+        while work:
+            own = work[-1]
+            key = own.get_id()
+            if key in known:
+                work.pop()
+                continue
+            children = own.children()
+            missing = [c for c in children if c.get_id() not in known]
+            if missing:
+                work += missing
+                continue
+            is_function = bool(children) and own.decl().kind() == z3.Z3_OP_UNINTERPRETED
+            is_own = (z3.is_bv(own) or z3.is_bool(own)) and not is_function
+            known[key] = own, is_own and all(known[c.get_id()][1] for c in children)
+            work.pop()
+        return known[term.get_id()][1]
 
     def _symbol_for(self, term: Term) -> Term:
         key = term.get_id()
         if key not in self._abstract:
             self._abstract[key] = z3.FreshConst(term.sort(), "hard"), term
         return self._abstract[key][0]
-
-
-def _is_symbol(term: Term) -> bool:
-    return bool(z3.is_const(term) and term.decl().kind() == z3.Z3_OP_UNINTERPRETED)
 
 
 def _is_hard(term: Term) -> bool:
@@ -203,22 +245,6 @@ def _is_hard(term: Term) -> bool:
     return (kind == z3.Z3_OP_UNINTERPRETED and term.num_args() > 0) or (
         z3.is_bv(term) and any(z3.is_fp(c) for c in term.children())
     )
-
-
-def _is_plain(term: Term) -> bool:
-    """Whether a formula is about bit-vectors alone."""
-    seen, work = set[int](), [term]
-    while work:
-        own = work.pop()
-        if own.get_id() in seen:
-            continue
-        seen.add(own.get_id())
-        if not (z3.is_bv(own) or z3.is_bool(own)):
-            return False
-        if own.decl().kind() == z3.Z3_OP_UNINTERPRETED and own.num_args():
-            return False
-        work += own.children()
-    return True
 
 
 def _renamed(symbol: Term, name: str) -> Term:

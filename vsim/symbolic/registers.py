@@ -91,6 +91,16 @@ class SymbolicRegisters:
         found.states = dict(self.states)
         return found
 
+    def give_back(self, to: SymbolicRegisters) -> None:
+        """Let other registers have these contents, in the lists that they have; what is new in them is forgotten."""
+        pairs = ((self._bytes, to._bytes), (self._predicates, to._predicates), (self._addresses, to._addresses))
+        for own, other in pairs:
+            for key in [key for key in other if key not in own]:
+                del other[key]
+            for key, found in own.items():
+                other.setdefault(key, [])[:] = found
+        to.states = dict(self.states)
+
     def bytes_of(self, root: int) -> list[Piece]:
         """The bytes of a root variable, to read and to change."""
         found = self._bytes.get(root)

@@ -30,6 +30,8 @@ def condition(x: Condition) -> Condition:
 
 def same_term(x: Term, y: Term) -> bool:
     """Whether two terms are one and the same."""
+    if x is y:
+        return True
     if isinstance(x, (int, bool)) or isinstance(y, (int, bool)):
         return type(x) is type(y) and bool(x == y)
     return bool(x.eq(y))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from visakit.diagnostics import SimulationError
 from visakit.language.program import FIRST_VARIABLE, Function, Instruction
@@ -23,16 +23,14 @@ from vsim.symbolic.memory import SymbolicMemory
 from vsim.symbolic.operands import cannot_execute
 from vsim.symbolic.places import NOWHERE, Part, Place, any_of, guards_of, joined, split
 from vsim.symbolic.registers import PREDICATE_BITS, Piece, SymbolicRegisters
-from vsim.symbolic.stretch import Stretch
-from vsim.symbolic.symbols import Symbols
-from vsim.symbolic.terms import Condition
+from vsim.symbolic.stretch import VARIABLE, Stretch
+from vsim.symbolic.symbols import NO_LANE, Symbols
+from vsim.symbolic.terms import Condition, Term
 
 if TYPE_CHECKING:
     from vsim.symbolic.launch import SymbolicLaunch
 
 MAXIMUM_LANES = 32
-UNROLLED = 64
-"""Rounds of a loop that run one after the other."""
 
 
 class Undecided(Exception):
@@ -80,12 +78,25 @@ class SymbolicThread:
         self.branches: list[tuple[Function, int, Condition, Condition]] = []
         """Function, number, condition of each lane or the thread, and under which it runs."""
         self._machines: dict[int, SymbolicMachine] = {}
-        self._steps: dict[int, list[Step | None]] = {}
+        self._prepared: dict[int, list[Step | None]] = {}
         self._layouts: dict[int, Layout] = {}
         self._undefined = 0
         self.shared: SymbolicRegisters | None = None
         """Registers that hold the predefined variables of the thread."""
         self.starts: tuple[Condition, ...] = ()
+        self.steps = 0
+        """Instructions that were run."""
+        self.closed: set[tuple[int, int]] = set()
+        """Loops that are closed, by function and first instruction."""
+        self.known_cells: dict[tuple[int, int], Any] = {}  # of vsim.symbolic.loops, which needs this module
+        self.write_logs: list[tuple[SymbolicMachine, dict[tuple[int, int, int, int], int]]] = []
+        """What loops that are being looked at write: lanes by kind, number, first byte and bytes."""
+        self.loop_phases: dict[str, tuple[int, int]] = {}
+        """By the name of a round's symbol, the barriers that the thread had passed before and after a round."""
+        self.barrier_loops: list[tuple[Condition, Function, int]] = []
+        """Of closed loops with barriers, the condition of another round, and where they begin."""
+        self.loops: list[tuple[int, Term]] = []
+        """The closed loops around the instruction, and their rounds."""
 
     # -- registers -----------------------------------------------------------------------------------------
 
@@ -127,7 +138,7 @@ class SymbolicThread:
         found = self._machines.get(id(function))
         if found is None:
             found = self._machines[id(function)] = SymbolicMachine(self, function)
-            self._steps[id(function)] = [None] * len(function.instructions)
+            self._prepared[id(function)] = [None] * len(function.instructions)
         return found
 
     # -- instructions --------------------------------------------------------------------------------------
@@ -195,7 +206,8 @@ class SymbolicThread:
         function = machine.function
         instruction = function.instructions[number]
         machine.instruction, machine.number, self.number = instruction, number, number
-        steps = self._steps[id(function)]
+        self.steps += 1
+        steps = self._prepared[id(function)]
         step = steps[number]
         if step is None:
             step = steps[number] = SEMANTICS[instruction.desc.semantics](cast(Machine, machine), instruction)
@@ -215,6 +227,17 @@ class SymbolicThread:
         function = self.activation.machine.function
         span, _ = self.launch.image.place(function, instruction)
         return cannot_execute(function, text, instruction, span)
+
+    def note_write(
+        self, machine: SymbolicMachine, kind: int, number: int, places: Sequence[Sequence[int]], lanes: Sequence[int]
+    ) -> None:
+        """Tell the loops around an instruction what it writes."""
+        for owner, log in self.write_logs:
+            if owner is not machine and not (kind == VARIABLE and number < FIRST_VARIABLE):
+                continue
+            for at, lane in zip(places, lanes, strict=True):
+                key = kind, number, at[0], len(at)
+                log[key] = lane if log.get(key, lane) == lane else NO_LANE
 
     # -- control flow --------------------------------------------------------------------------------------
 

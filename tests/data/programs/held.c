@@ -20,13 +20,15 @@ static cl_command_queue queue;
 static cl_mem buffer;
 static cl_program program;
 static cl_kernel number, endless;
-static cl_event user;
+static cl_event user, kept;
 static pthread_t waiting;
 
 void release_all(const char *who)
 {
     if (context == NULL)
         return;
+    if (kept != NULL)
+        printf("waited %d\n", clWaitForEvents(1, &kept));
     cl_int found = clReleaseKernel(number) | clReleaseKernel(endless) | clReleaseProgram(program);
     found |= clReleaseMemObject(buffer) | clReleaseEvent(user) | clReleaseCommandQueue(queue) | clReleaseContext(context);
     cl_int other = clGetDeviceInfo(device, CL_DEVICE_NAME, 0, NULL, NULL);
@@ -100,6 +102,10 @@ void act(const char *word)
         clEnqueueNDRangeKernel(queue, number, 1, NULL, &items, NULL, 0, NULL, NULL);
     else if (strcmp(word, "blocked") == 0)
         clEnqueueNDRangeKernel(queue, number, 1, NULL, &items, NULL, 1, &user, NULL);
+    else if (strcmp(word, "keep") == 0)
+        clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, sizeof zero, &zero, 0, NULL, &kept);
+    else if (strcmp(word, "keep-blocked") == 0)
+        clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 0, sizeof zero, &zero, 1, &user, &kept);
     else if (strcmp(word, "endless") == 0) {
         clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, sizeof zero, &zero, 0, NULL, NULL);
         clEnqueueNDRangeKernel(queue, endless, 1, NULL, &items, NULL, 0, NULL, NULL);

@@ -44,7 +44,9 @@ def awaited(count: int, events: int) -> Sequence[Signal]:
 
 
 def append_to(own: CommandList, operation: ListOperation, waits: Sequence[Signal], event: ZeEvent | None) -> None:
-    """Append a command that waits for states and signals an event."""
+    """Append a command that waits for states and signals an event. An event that counts is reset if it is taken."""
+    if not own.takes(operation):
+        return
     if event is None:
         own.append(operation._replace(waits=waits) if waits else operation)
     else:

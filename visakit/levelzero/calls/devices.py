@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.device_properties import (
+    bus_address,
     cache_properties,
     compute_properties,
     device_properties,
@@ -33,6 +34,7 @@ from visakit.levelzero.structures import (
     ze_device_p2p_properties_t,
     ze_device_properties_t,
     ze_device_vector_width_properties_ext_t,
+    ze_image_properties_t,
     ze_pci_ext_properties_t,
 )
 from visakit.runtime import host
@@ -113,7 +115,8 @@ def zeDeviceGetCacheProperties(device: int, count: int, properties: int) -> None
 @entry
 def zeDeviceGetImageProperties(device: int, properties: int) -> None:
     own = find(Device, device)
-    _answer(own, structure(ze_device_image_properties_t, properties), image_properties(own))
+    confused = ze_image_properties_t.number  # Intel's tests give it, and its driver takes it.
+    _answer(own, structure(ze_device_image_properties_t, properties, confused), image_properties(own))
 
 
 @entry
@@ -162,7 +165,7 @@ def zeDeviceSetCacheAdviceExt(device: int, pointer: int, size: int, region: int)
 def zeDevicePciGetPropertiesExt(device: int, properties: int) -> None:
     own = find(Device, device)
     target = structure(ze_pci_ext_properties_t, properties)
-    fill(target.address, {"domain": 0, "bus": 3 + own.index, "device": 0, "function": 0})
+    fill(target.address, bus_address(own))
     fill(target.maxSpeed, {"genVersion": -1, "width": -1, "maxBandwidth": -1})
 
 

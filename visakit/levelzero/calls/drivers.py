@@ -16,6 +16,7 @@ from visakit.levelzero.structures import (
 from visakit.runtime import host
 from visakit.runtime.device import Platform, platform
 from visakit.runtime.errors import require
+from visakit.runtime.models import DPAS
 
 VERSION = 1 << 16 | 14
 """The version of the interface that the driver has."""
@@ -26,8 +27,11 @@ EXTENSIONS = (
     ze.ZE_EVENT_QUERY_KERNEL_TIMESTAMPS_EXT_NAME, ze.ZE_IMMEDIATE_COMMAND_LIST_APPEND_EXP_NAME,
     ze.ZE_EVENT_POOL_COUNTER_BASED_EXP_NAME, ze.ZE_MEMORY_FREE_POLICIES_EXT_NAME, ze.ZE_IMAGE_COPY_EXT_NAME,
     ze.ZE_DEVICE_VECTOR_SIZES_EXT_NAME, ze.ZE_LINKAGE_INSPECTION_EXT_NAME,
+    ze.ZE_IMAGE_VIEW_EXT_NAME, ze.ZE_IMAGE_VIEW_EXP_NAME, ze.ZE_IMAGE_MEMORY_PROPERTIES_EXP_NAME,
+    ze.ZE_KERNEL_SCHEDULING_HINTS_EXP_NAME, ze.ZE_FLOAT_ATOMICS_EXT_NAME,
+    ze.ZE_DEVICE_USABLEMEM_SIZE_PROPERTIES_EXT_NAME, ze.ZE_IMAGE_QUERY_ALLOC_PROPERTIES_EXT_NAME,
 )  # fmt: skip
-"""The extensions that work; all are of version 1.0."""
+"""The extensions that work on all devices; all are of version 1.0."""
 _EMPTY = host.Sizes([0])
 """An empty text."""
 
@@ -87,8 +91,10 @@ def zeDriverGetIpcProperties(driver: int, properties: int) -> None:
 
 @entry
 def zeDriverGetExtensionProperties(driver: int, count: int, properties: int) -> None:
-    find(Platform, driver)
-    known: list[dict[str, int | float | bytes]] = [{"name": n.encode(), "version": 1 << 16} for n in EXTENSIONS]
+    own = find(Platform, driver)
+    has_short_floats = all(d.model.hardware.features & DPAS for d in own.devices)
+    names = (*EXTENSIONS, *([ze.ZE_BFLOAT16_CONVERSIONS_EXT_NAME] if has_short_floats else []))
+    known: list[dict[str, int | float | bytes]] = [{"name": n.encode(), "version": 1 << 16} for n in names]
     give_structures(count, properties, ze_driver_extension_properties_t, known)
 
 

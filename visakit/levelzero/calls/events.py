@@ -127,14 +127,15 @@ def zeEventHostSynchronize(event: int, timeout: int) -> None:
     wait_for(own.state, timeout, own.context.order)
 
 
-def _times(event: ZeEvent, target: int) -> None:
+def _times(event: ZeEvent, *targets: int) -> None:
     """Write the times of the command that signalled an event."""
     require(event.has_times, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the pool's events have no times")
     event.state.ask(event.context.order)
     begin, end = event.state.times
-    result = ze_kernel_timestamp_result_t.at(target)
-    for clock in ("global", "context"):
-        fill(getattr(result, clock), {"kernelStart": begin, "kernelEnd": end})
+    for target in targets:
+        result = ze_kernel_timestamp_result_t.at(target)
+        for clock in ("global", "context"):
+            fill(getattr(result, clock), {"kernelStart": begin, "kernelEnd": end})
 
 
 @entry
@@ -153,8 +154,9 @@ def zeEventQueryKernelTimestampsExt(event: int, device: int, count: int, target:
     host.write_u32(count, 1)
     if room and target:
         results = ze_event_query_kernel_timestamps_results_ext_properties_t.at(target)
-        if results.pKernelTimestampsBuffer:
-            _times(own, results.pKernelTimestampsBuffer)
+        # Times in the clock of the program are laid out as those of the device are, and both have one clock here.
+        places = results.pKernelTimestampsBuffer, results.pSynchronizedTimestampsBuffer
+        _times(own, *(place for place in places if place))
 
 
 @entry

@@ -10,11 +10,19 @@ from visakit.levelzero.image_formats import image_format, image_shape
 from visakit.levelzero.lists import CommandList, ListOperation
 from visakit.levelzero.memory import check_range, place_of
 from visakit.levelzero.parameters import extensions, fill, find, flags, need, structure
-from visakit.levelzero.structures import ze_image_desc_t, ze_image_properties_t, ze_image_region_t, ze_sampler_desc_t
+from visakit.levelzero.structures import (
+    ze_image_allocation_ext_properties_t,
+    ze_image_desc_t,
+    ze_image_memory_properties_exp_t,
+    ze_image_properties_t,
+    ze_image_region_t,
+    ze_sampler_desc_t,
+)
 from visakit.runtime import cl, host
+from visakit.runtime.context import Context
 from visakit.runtime.device import Device
 from visakit.runtime.errors import CallError, require
-from visakit.runtime.images import Image, Sampler, create_image
+from visakit.runtime.images import AXES, Image, Sampler, create_image, create_view
 from visakit.runtime.rectangles import Rectangle, copy_rectangle
 from visakit.runtime.transfers import CommandAccesses
 
@@ -57,6 +65,39 @@ def zeImageCreate(context: int, device: int, desc: int, target: int) -> None:
     host.write_size(target, image.handle)
 
 
+def _create_view(context: int, device: int, desc: int, image: int, target: int) -> None:
+    own, chosen = context_device(context, device)
+    whole = find(Image, image)
+    given = _desc(chosen, desc)
+    need(target)
+    view = create_view(own, whole, image_format(given.format), image_shape(given))
+    host.write_size(target, view.handle)
+
+
+@entry
+def zeImageViewCreateExt(context: int, device: int, desc: int, image: int, target: int) -> None:
+    _create_view(context, device, desc, image, target)
+
+
+@entry
+def zeImageViewCreateExp(context: int, device: int, desc: int, image: int, target: int) -> None:
+    _create_view(context, device, desc, image, target)
+
+
+@entry
+def zeImageGetMemoryPropertiesExp(image: int, properties: int) -> None:
+    own = find(Image, image)
+    target = structure(ze_image_memory_properties_exp_t, properties, ze.ZE_STRUCTURE_TYPE_IMAGE_MEMORY_EXP_PROPERTIES)
+    fill(target, {"size": own.size, "rowPitch": own.row_pitch, "slicePitch": own.slice_pitch or own.size})
+
+
+@entry
+def zeImageGetAllocPropertiesExt(context: int, image: int, properties: int) -> None:
+    find(Context, context)
+    own = find(Image, image)
+    fill(structure(ze_image_allocation_ext_properties_t, properties), {"id": own.number})
+
+
 @entry
 def zeImageDestroy(image: int) -> None:
     find(Image, image).release()
@@ -81,7 +122,7 @@ def zeSamplerDestroy(sampler: int) -> None:
 
 
 def _texels(image: Image, region: int) -> Texels:
-    """A part of an image; all of it without a region.
+    """A part of an image; all of it without a region. Axes that the image does not have are ignored.
 
     Raises:
         CallError: it is not in the image.
@@ -89,8 +130,9 @@ def _texels(image: Image, region: int) -> Texels:
     if not region:
         return (0, 0, 0), image.shape.region
     box = ze_image_region_t.at(region)
-    origin = box.originX, box.originY, box.originZ
-    sizes = box.width, max(box.height, 1), max(box.depth, 1)
+    has_rows, has_slices = AXES[image.kind] > 1, AXES[image.kind] > 2
+    origin = box.originX, box.originY if has_rows else 0, box.originZ if has_slices else 0
+    sizes = box.width, max(box.height, 1) if has_rows else 1, max(box.depth, 1) if has_slices else 1
     try:
         image.check_box(origin, sizes)
     except CallError as problem:

@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
+from visakit.levelzero.device_properties import HINTS
 from visakit.levelzero.kernels import ZeKernel
 from visakit.levelzero.modules import ApiModule
 from visakit.levelzero.parameters import extensions, fill, find, flags, give_bytes, need, structure, tell
@@ -26,10 +27,6 @@ _INDIRECT = (
     | ze.ZE_KERNEL_INDIRECT_ACCESS_FLAG_SHARED
 )  # fmt: skip
 _CACHES = ze.ZE_CACHE_CONFIG_FLAG_LARGE_SLM | ze.ZE_CACHE_CONFIG_FLAG_LARGE_DATA
-_HINTS = (
-    ze.ZE_SCHEDULING_HINT_EXP_FLAG_OLDEST_FIRST | ze.ZE_SCHEDULING_HINT_EXP_FLAG_ROUND_ROBIN
-    | ze.ZE_SCHEDULING_HINT_EXP_FLAG_STALL_BASED_ROUND_ROBIN
-)  # fmt: skip
 
 
 @entry
@@ -144,4 +141,4 @@ def zeKernelSetGlobalOffsetExp(kernel: int, x: int, y: int, z: int) -> None:
 def zeKernelSchedulingHintExp(kernel: int, hint: int) -> None:
     find(ZeKernel, kernel)
     given = structure(ze_scheduling_hint_exp_desc_t, hint)
-    flags(given.flags, _HINTS)
+    flags(given.flags, HINTS)

@@ -258,7 +258,7 @@ def zeCommandListAppendEventReset(command_list: int, event: int) -> None:
     def work(queue: Queue) -> None:
         told.state.change(cl.CL_QUEUED)
 
-    own.append(ListOperation(cl.CL_COMMAND_MARKER, work))
+    append_to(own, ListOperation(cl.CL_COMMAND_MARKER, work), (), None)
 
 
 @appends

@@ -100,7 +100,8 @@ def zeMemFree(context: int, pointer: int) -> None:
 @entry
 def zeMemFreeExt(context: int, desc: int, pointer: int) -> None:
     own = find(Context, context)
-    given = structure(ze_memory_free_ext_desc_t, desc)
+    confused = ze.ZE_STRUCTURE_TYPE_DRIVER_MEMORY_FREE_EXT_PROPERTIES  # Intel's tests give it, and its driver takes it.
+    given = structure(ze_memory_free_ext_desc_t, desc, confused)
     policies = ze.ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE
     policies |= ze.ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE
     if flags(given.freePolicy, policies) & ze.ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 
 import visakit
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
-from visakit.levelzero.device_properties import device_properties, uuid
+from visakit.levelzero.device_properties import bus_address, device_properties, free_memory
 from visakit.levelzero.parameters import extensions, fill, find, give_handles, need, structure
 from visakit.levelzero.structures import (
     zes_device_properties_t,
@@ -38,11 +37,6 @@ class MemoryModule(ApiObject):
 @cache
 def _memory(device: Device) -> MemoryModule:
     return MemoryModule(device)
-
-
-def _free_memory() -> int:
-    """Bytes of memory of this machine that nothing uses."""
-    return min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"), machine_memory())
 
 
 @entry
@@ -82,7 +76,7 @@ def zesDeviceGetState(device: int, state: int) -> None:
 def zesDevicePciGetProperties(device: int, properties: int) -> None:
     own = find(Device, device)
     target = structure(zes_pci_properties_t, properties)
-    fill(target.address, {"domain": 0, "bus": 3 + own.index, "device": 0, "function": 0})
+    fill(target.address, bus_address(own))
     fill(target.maxSpeed, {"gen": -1, "width": -1, "maxBandwidth": -1})
     fill(target, {"haveBandwidthCounters": 0, "havePacketCounters": 0, "haveReplayCounters": 0})
 
@@ -104,7 +98,7 @@ def zesMemoryGetProperties(memory: int, properties: int) -> None:
 def zesMemoryGetState(memory: int, state: int) -> None:
     find(MemoryModule, memory)
     target = structure(zes_mem_state_t, state)
-    fill(target, {"health": ze.ZES_MEM_HEALTH_OK, "free": _free_memory(), "size": machine_memory()})
+    fill(target, {"health": ze.ZES_MEM_HEALTH_OK, "free": free_memory(), "size": machine_memory()})
 
 
 @entry
@@ -112,7 +106,7 @@ def zesDriverGetDeviceByUuidExp(driver: int, low: int, high: int, device: int, o
     own = find(Platform, driver)
     need(device, on_part, part)
     wanted = host.pack_sizes([low, high])
-    found = next((d for d in own.devices if uuid(d) == wanted), None)
+    found = next((d for d in own.devices if d.uuid == wanted), None)
     if found is None:
         raise CallError(ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "no device has this identifier")
     host.write_size(device, found.handle)

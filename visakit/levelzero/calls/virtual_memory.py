@@ -86,17 +86,19 @@ def zeVirtualMemSetAccessAttribute(context: int, pointer: int, size: int, access
 def zeVirtualMemGetAccessAttribute(context: int, pointer: int, size: int, access: int, length: int) -> None:
     own = find(Context, context)
     need(pointer, access, length)
-    _, mapped, known = access_at(own, pointer)
+    known, size_of_it = access_at(own, pointer)
     host.write_u32(access, known)
-    host.write_size(length, mapped)
+    host.write_size(length, size_of_it)
 
 
 @entry
 def zePhysicalMemCreate(context: int, device: int, desc: int, target: int) -> None:
-    own, _ = context_device(context, device)
+    own = find(Context, context)
     given = structure(ze_physical_mem_desc_t, desc)
     extensions(desc)
-    flags(given.flags, _PLACES)
+    on_host = flags(given.flags, _PLACES) & ze.ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST
+    if device or not on_host:
+        context_device(context, device)
     need(target)
     host.write_size(target, PhysicalMemory(own, whole_pages(given.size)).handle)
 

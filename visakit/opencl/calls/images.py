@@ -83,9 +83,16 @@ def clGetImageInfo(image: int, name: int, size: int, value: int, size_ret: int) 
     info.answer(IMAGE_ANSWERS, Image.find(image), name, size, value, size_ret)
 
 
+def _sampler(context: Context, normalized: int, addressing: int, filter: int, given: bytes = b"") -> int:
+    """The handle of a new sampler."""
+    repeats = addressing in (cl.CL_ADDRESS_REPEAT, cl.CL_ADDRESS_MIRRORED_REPEAT)
+    require(normalized or not repeats, cl.CL_INVALID_VALUE, "only normalised coordinates repeat")
+    return Sampler(context, normalized, addressing, filter, given).handle
+
+
 @entry
 def clCreateSampler(context: int, normalized: int, addressing: int, filter: int, errcode_ret: int) -> int:
-    return Sampler(Context.find(context), normalized, addressing, filter).handle
+    return _sampler(Context.find(context), normalized, addressing, filter)
 
 
 @entry
@@ -102,7 +109,7 @@ def clCreateSamplerWithProperties(context: int, properties: int, errcode_ret: in
     require(known, cl.CL_INVALID_VALUE, "a property is not known, or given twice")
     normalized, addressing, filter = (values | dict(given)).values()
     array = host.pack_sizes([n for pair in given for n in pair] + [0]) if properties else b""
-    return Sampler(context_object, normalized, addressing, filter, array).handle
+    return _sampler(context_object, normalized, addressing, filter, array)
 
 
 @entry

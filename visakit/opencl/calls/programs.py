@@ -13,6 +13,18 @@ from visakit.runtime.errors import CallError, PartialSuccess, require
 from visakit.runtime.programs import Build, Program, create_with_binaries, link
 from visakit.runtime.specialisation import specialised
 
+_LARGEST_INPUT = 1 << 31
+
+
+def _given(place: int, size: int) -> bytes:
+    """Bytes of the program, as many as it says.
+
+    Raises:
+        CallError: there cannot be so many.
+    """
+    require(size < _LARGEST_INPUT, cl.CL_INVALID_VALUE, f"{size} bytes")
+    return host.read(place, size)
+
 
 @entry
 def clCreateProgramWithSource(context: int, count: int, strings: int, lengths: int, errcode_ret: int) -> int:
@@ -21,7 +33,7 @@ def clCreateProgramWithSource(context: int, count: int, strings: int, lengths: i
     places = host.read_sizes(strings, count)
     require(all(places), cl.CL_INVALID_VALUE, "a part of the source is null")
     given = host.read_sizes(lengths, count) if lengths else (0,) * count
-    parts = [host.read(p, n) if n else host.text_bytes(p) for p, n in zip(places, given, strict=True)]
+    parts = [_given(p, n) if n else host.text_bytes(p) for p, n in zip(places, given, strict=True)]
     return Program(context_object, b"".join(parts)).handle
 
 
@@ -38,7 +50,7 @@ def clCreateProgramWithBinary(
         if not place or not size:
             host.write_u32(binary_status and binary_status + 4 * number, cl.CL_INVALID_VALUE)
             raise CallError(cl.CL_INVALID_VALUE, f"binary {number} is empty")
-    contents = [host.read(place, size) for place, size in zip(places, sizes, strict=True)]
+    contents = [_given(place, size) for place, size in zip(places, sizes, strict=True)]
     program, states = create_with_binaries(context_object, devices, contents)
     for number, state in enumerate(states):
         host.write_u32(binary_status and binary_status + 4 * number, state)
@@ -87,8 +99,8 @@ def clBuildProgram(
 def clCreateProgramWithIL(context: int, il: int, length: int, errcode_ret: int) -> int:
     context_object = Context.find(context)
     require(il and length, cl.CL_INVALID_VALUE, "there is no module")
+    module = _given(il, length)
     require(compiler(), cl.CL_INVALID_OPERATION, "without a compiler there is no SPIR-V")
-    module = host.read(il, length)
     require(is_spirv(module), cl.CL_INVALID_VALUE, "it is no module of SPIR-V")
     return Program(context_object, module).handle
 
@@ -104,7 +116,7 @@ def clSetProgramSpecializationConstant(program: int, spec_id: int, spec_size: in
     require(program_object.is_intermediate, cl.CL_INVALID_PROGRAM, "the program is not of SPIR-V")
     require(spec_value, cl.CL_INVALID_VALUE, "there is no value")
     assert program_object.source is not None
-    program_object.source = specialised(program_object.source, spec_id, host.read(spec_value, spec_size))
+    program_object.source = specialised(program_object.source, spec_id, _given(spec_value, spec_size))
 
 
 @entry

@@ -17,6 +17,7 @@ from visakit.language.program import Function
 from visakit.objects.image import LinkedImage
 from vsim.engines.llvm import Overtaken, Unsupported
 from vsim.engines.llvm.host import native, summaries
+from vsim.engines.llvm.host.apart import ForkedCompilation, is_allowed
 from vsim.engines.llvm.target import is_guarded
 from vsim.engines.llvm.variant import Variant
 from vsim.launch.dispatch import LIMIT_HINT, Dispatch
@@ -25,6 +26,9 @@ GRACE_SECONDS = 0.5
 """What compiling may take before something else is tried meanwhile."""
 LEAST_SECONDS = 10.0
 """What compiling may take in any case: a limit of a tenth of a second is meant for the launch."""
+
+LEAST_INSTRUCTIONS = 400
+"""Kernels with fewer are compiled soon enough for no other engine to run meanwhile."""
 
 Meanwhile = Callable[[Callable[[], bool]], bool]
 """What to do while a kernel is compiled: it is told how to see that this is over, and says if nothing is left to do."""
@@ -47,7 +51,7 @@ class KernelCache:
     def __init__(self, image: LinkedImage) -> None:
         self.image = image
         self.found: dict[Variant, CompiledKernel | Unsupported] = {}
-        self.unfinished: dict[Variant, Compilation] = {}
+        self.unfinished: dict[Variant, Compilation | ForkedCompilation] = {}
         """Compilations without a waiting launch."""
         self.seconds = 0.0
         """How long making native code has taken so far, or finding it on disk."""
@@ -102,54 +106,80 @@ class KernelCache:
         if not self.module:
             self.module = image.module_bytes()
         guarded = is_guarded()
-        addresses = [(s.name, s.value) for s in image.symbols if s.section]
+        addresses = sorted((s.name, s.value) for s in image.symbols if s.section)
         modes = image.register_overrun, image.lenient_reads
         target = (image.platform, native.made_for(), guarded)
         key = object_cache.key(self.module, image.ze_info, variant, *target, *modes, addresses)
         functions = image.module.all_functions
+
+        def make() -> bytes:
+            found = pipeline.translate(dispatch, variant.full, variant.row, variant.transposed_row)
+            objects = pipeline.compile_objects(found)
+            packed = _packed([functions.index(f) for f in found.functions], found.transposed, objects)
+            object_cache.save(key, packed)
+            summaries.keep(image, dispatch.signature, self.module)
+            return packed
+
+        def loaded(packed: bytes) -> CompiledKernel:
+            numbers, transposed, objects = _unpacked(packed)
+            return CompiledKernel(native.Native(objects, guarded), [functions[n] for n in numbers], transposed)
+
         compilation = self.unfinished.pop(variant, None)
         stored = object_cache.load(key) if compilation is None else None
         if stored is not None:
-            numbers, transposed, objects = _unpacked(stored)
             summaries.keep(image, dispatch.signature, self.module)
-            return CompiledKernel(native.Native(objects, guarded), [functions[n] for n in numbers], transposed)
+            return loaded(stored)
         image.read_all()  # The reference engine may look at it meanwhile.
-
-        def work() -> CompiledKernel:
-            from vsim.engines.llvm import pipeline
-
-            found = pipeline.translate(dispatch, variant.full, variant.row, variant.transposed_row)
-            objects = pipeline.compile_objects(found)
-            object_cache.save(key, _packed([functions.index(f) for f in found.functions], found.transposed, objects))
-            summaries.keep(image, dispatch.signature, self.module)
-            return CompiledKernel(native.Native(objects, guarded), found.functions, found.transposed)
+        from vsim.engines.llvm import pipeline
 
         if max_seconds is None and meanwhile is None and compilation is None:
-            return work()
+            return loaded(make())
         if compilation is None:
-            compilation = Compilation(work)
-        if meanwhile is not None and not compilation.wait(GRACE_SECONDS):
-            self.unfinished[variant] = compilation
+            is_large = meanwhile is not None and dispatch.instruction_count >= LEAST_INSTRUCTIONS
+            compilation = ForkedCompilation(make) if is_large and is_allowed() else Compilation(make)
+        return loaded(self._awaited(compilation, dispatch, variant, max_seconds, meanwhile) or make())
+
+    def _awaited(
+        self,
+        compilation: Compilation | ForkedCompilation,
+        dispatch: Dispatch,
+        variant: Variant,
+        max_seconds: float | None,
+        meanwhile: Meanwhile | None,
+    ) -> bytes:
+        """The code that a compilation makes."""
+        try:
+            if meanwhile is not None and not compilation.wait(GRACE_SECONDS):
+                self.unfinished[variant] = compilation
+                if meanwhile(compilation.is_over):
+                    if not compilation.leave():
+                        del self.unfinished[variant]
+                    raise Overtaken
+                del self.unfinished[variant]
+            limit = None if max_seconds is None else max(max_seconds, LEAST_SECONDS)
+            if compilation.wait(limit):
+                return compilation.packed()
+        except Overtaken:
+            raise
+        except BaseException:
             compilation.abandon()
-            if meanwhile(compilation.is_over):
-                raise Overtaken
-            del self.unfinished[variant]
-        limit = None if max_seconds is None else max(max_seconds, LEAST_SECONDS)
-        if not compilation.wait(limit):
-            compilation.abandon()
-            message = f"kernel '{dispatch.kernel.name}' was not compiled within {limit:g} seconds"
-            raise SimulationError(Diagnostic("S040", message, None, LIMIT_HINT))
-        return compilation.kernel()
+            raise
+        compilation.abandon()
+        message = f"kernel '{dispatch.kernel.name}' was not compiled within {limit:g} seconds"
+        raise SimulationError(Diagnostic("S040", message, None, LIMIT_HINT))
 
 
 class Compilation:
     """A thread that compiles a kernel. LLVM cannot be stopped: an abandoned compilation runs on, and its result goes to
     the cache.
+
+    Args:
+        make: gives the code as bytes.
     """
 
-    def __init__(self, work: Callable[[], CompiledKernel]) -> None:
-        self.work = work
-        self.found: CompiledKernel | BaseException | None = None
+    def __init__(self, make: Callable[[], bytes]) -> None:
+        self.make = make
+        self.found: bytes | BaseException = b""
         self.over = threading.Event()
         self.started = perf_counter()
         self.thread = threading.Thread(target=self._compile, daemon=True)
@@ -157,7 +187,7 @@ class Compilation:
 
     def _compile(self) -> None:
         try:
-            self.found = self.work()
+            self.found = self.make()
         except BaseException as error:
             self.found = error
         self.over.set()
@@ -171,11 +201,10 @@ class Compilation:
         left = None if seconds is None else self.started + seconds - perf_counter()
         return self.over.wait(None if left is None else min(max(left, 0), threading.TIMEOUT_MAX))
 
-    def kernel(self) -> CompiledKernel:
-        """What was compiled; raises what went wrong."""
+    def packed(self) -> bytes:
+        """The code; raises what went wrong."""
         if isinstance(self.found, BaseException):
             raise self.found
-        assert self.found is not None
         return self.found
 
     def abandon(self) -> None:
@@ -183,6 +212,11 @@ class Compilation:
         if not _ABANDONED:
             atexit.register(_end_without_destruction)
         _ABANDONED[:] = [self.thread, *(t for t in _ABANDONED if t.is_alive() and t is not self.thread)]
+
+    def leave(self) -> bool:
+        """Let it go on as long as this process lives; true, as it does."""
+        self.abandon()
+        return True
 
 
 _ABANDONED: list[threading.Thread] = []

@@ -33,6 +33,8 @@ class Variant(NamedTuple):
     """Dimensions of local ids in the payload."""
     counts: bool
     """Executions of instructions are counted."""
+    counts_lanes: bool
+    """Active lanes and the ways of branches are counted."""
     ordered: bool
     """A schedule gives the order of groups and threads."""
     round_robin: bool
@@ -56,7 +58,7 @@ class Variant(NamedTuple):
         Raises:
             Unsupported: the launch has more surfaces than compiled code can address.
         """
-        checks, has_counts = dispatch.observed
+        checks, has_counts, counts_lanes = dispatch.observed
         return cls(
             kernel=dispatch.kernel.name,
             simd=dispatch.simd,
@@ -68,6 +70,7 @@ class Variant(NamedTuple):
             begins_transposed_rows=begins_rows(dispatch, transposed_row, True),
             local_id_rows=dispatch.local_id_rows,
             counts=has_counts,
+            counts_lanes=counts_lanes,
             ordered=dispatch.schedule is not None,
             round_robin=dispatch.is_round_robin,
             has_barrier=dispatch.has_barrier,

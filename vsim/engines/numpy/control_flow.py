@@ -8,6 +8,7 @@ import numpy as np
 
 from visakit.isa.record import Flow
 from visakit.language.program import Function, Instruction
+from vsim.analysis.active_lanes import may_divide
 from vsim.analysis.control_flow import takes_all
 from vsim.engines.numpy.activation import Activation, Running
 from vsim.engines.numpy.algebra import Mask, any_lane
@@ -72,7 +73,7 @@ class BatchControlFlow:
         """``spin_branches``: backward branches of loops that wait for writes of other threads."""
         self.prepared, self.running, self.scheduler = prepared, running, scheduler
         self.simd, self.may_narrow, self.spin_branches = simd, may_narrow, spin_branches
-        self.skips = listeners(observers, Observer.skips)
+        self.skips, self.branched = listeners(observers, Observer.skips), listeners(observers, Observer.branched)
 
     def _taken(self, lanes: Callable[[], Mask], if_any: bool = False) -> Callable[[], Bools]:
         prepared = self.prepared
@@ -82,14 +83,32 @@ class BatchControlFlow:
         for tell in self.skips:
             tell(self.running.event, end, any_lane(lanes))
 
+    def _tells_branch(self) -> Callable[[Bools, Bools], None]:
+        """What tells observers of the lanes that take the instruction which is being prepared, and of those that run:
+        threads x lanes each.
+        """
+        function, number = self.prepared.place
+        if not self.branched or not may_divide(function, self.prepared.instruction, self.simd):
+            return lambda chosen, active: None
+
+        def tell(chosen: Bools, active: Bools) -> None:
+            some, others = any_lane(chosen), any_lane(active & ~chosen)
+            ways = [int(np.count_nonzero(way)) for way in (some & ~others, some & others)]
+            for branched in self.branched:
+                branched(function, number, *ways)
+
+        return tell
+
     def goto(self, label: int, lanes: Callable[[], Mask]) -> Step:
         """These lanes go on at the label."""
         running, target, following = self.running, self.prepared.labels[label], self.prepared.following
         taken = self._taken(lanes, if_any=target < following)
         loop, spins = self._loop(target, following), self.prepared.here in self.spin_branches
+        tell_branch = self._tells_branch()
 
         def step() -> bool:
             chosen = taken()
+            tell_branch(chosen, running.activation.active)
             if not chosen.any():
                 return False
             activation = running.activation
@@ -107,13 +126,14 @@ class BatchControlFlow:
     def jump(self, label: int, taken: Callable[[], Mask] | None) -> Step:
         """All lanes of the threads for which ``taken`` holds go on at the label."""
         target, following = self.prepared.labels[label], self.prepared.following
-        spins = self.prepared.here in self.spin_branches
+        spins, tell_branch = self.prepared.here in self.spin_branches, self._tells_branch()
 
         def step() -> bool:
             activation = self.running.activation
             active = activation.active
             going = active if taken is None else active & np.asarray(taken())
             self._tell_skip(target, going)
+            tell_branch(going, active)
             if taken is None:
                 activation.split((target, active))
             else:
@@ -142,10 +162,11 @@ class BatchControlFlow:
     def leave(self, lanes: Callable[[], Mask]) -> Step:
         """These lanes return from the subroutine or function, or end in the kernel."""
         running, taken, following = self.running, self._taken(lanes), self.prepared.following
-        end = len(self.prepared.function.instructions)
+        end, tell_branch = len(self.prepared.function.instructions), self._tells_branch()
 
         def step() -> bool:
             activation, chosen = running.activation, taken()
+            tell_branch(chosen, activation.active)
             self._tell_skip(end, chosen)
             activation.split((following, activation.active & ~chosen))
             return True

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from vsim.engines.llvm.ir.values import Value
+from vsim.engines.llvm.ir.values import Mask, Value
+
+
+class Halves(NamedTuple):
+    """Two masks into which a condition parts another one: the one from before, and what holds in the first of them."""
+
+    whole: Mask
+    condition: Value
 
 
 @dataclass

@@ -19,8 +19,10 @@ from vsim.analysis.control_flow import takes_all
 from vsim.analysis.uniformity import takes_one_way
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.constant_masks import constant_mask
+from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.faults import FaultExits
+from vsim.engines.llvm.lower.masked_branches import MaskedBranches
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.recursion import Recursion
 from vsim.engines.llvm.lower.state import FunctionState
@@ -37,9 +39,10 @@ class ControlFlowLowering:
 
     def __init__(self, state: FunctionState, masks: Masks, exits: FaultExits, observers: Sequence[Observer]) -> None:
         self.state, self.masks, self.exits = state, masks, exits
-        self.skips = listeners(observers, Observer.skips)
+        self.skips, self.branched = listeners(observers, Observer.skips), listeners(observers, Observer.branched)
         self.recursion = Recursion(state, exits)
         self.suspension = Suspension(state)
+        self.masked = MaskedBranches(state)
 
     # -- blocks --------------------------------------------------------------------------------------------
 
@@ -158,18 +161,23 @@ class ControlFlowLowering:
         """These lanes go on at the label."""
         state, pc = self.state, self.state.at.pc
         instruction, target = state.function.instructions[pc], state.flow.labels[label]
+        if pc in state.flow.masked:
+            return lambda: self.masked.part(target, self._condition(instruction))
 
         def step() -> None:
             b = state.b
             predicate = instruction.args.get("pred")
             if takes_one_way(instruction, state.uniform, state.jump_lanes) and predicate is not None:
-                self._branch_uniform(pc, target, self.masks.first_bit(predicate))
+                condition = self.masks.first_bit(predicate)
+                self._tell_branch(condition)
+                self._branch_uniform(pc, target, condition)
                 return
             taken = self.taken(lanes, instruction, if_any=target <= pc)
             if taken is True:
                 self._branch_uniform(pc, target, None)
                 return
             rest = self.masks.running_vector() & ~taken
+            self._tell_ways(taken, rest)
             if target > pc:
                 self._wait(target, taken)
                 self.masks.set_running(rest)
@@ -185,6 +193,16 @@ class ControlFlowLowering:
 
         return step
 
+    def _condition(self, instruction: Instruction) -> Value | None:
+        """What must hold in a lane so that it takes a goto that is about all lanes; None for nothing."""
+        state, predicate = self.state, instruction.args["pred"]
+        if predicate is None:
+            return None
+        if takes_one_way(instruction, state.uniform, state.jump_lanes):
+            return Value(state.b, MASK, 1, self.masks.first_bit(predicate))
+        value = self.masks.predicate_bits(predicate, instruction.args["exec"])()
+        return state.b.lanes(value, list(range(state.lanes))) if value.lanes > state.lanes else value
+
     def jump(self, label: int, taken: Callable[[], Value] | None) -> Step:
         """All lanes of the thread go on at the label, if its predicate holds."""
         state, pc = self.state, self.state.at.pc
@@ -193,6 +211,8 @@ class ControlFlowLowering:
         def step() -> None:
             condition = None if predicate is None else self.masks.first_bit(predicate)
             self._tell_skip(target, condition)
+            if condition is not None:
+                self._tell_branch(condition)
             self._branch_uniform(pc, target, condition)
 
         return step
@@ -287,6 +307,7 @@ class ControlFlowLowering:
                 b.jump(following)
                 return
             rest = self.masks.running_vector() & ~taken
+            self._tell_ways(taken, rest)
             self.masks.set_running(rest)
             some = b.any(rest)
             self.leave_block()
@@ -297,6 +318,19 @@ class ControlFlowLowering:
     def _tell_skip(self, end: int, condition: str | None) -> None:
         for tell in self.skips:
             tell(self.state.event, end, condition)
+
+    def _tell_branch(self, taken: str, both: str = "false") -> None:
+        """Tell of a branch of which this thread takes all lanes, or some: each an i1."""
+        for tell in self.branched:
+            tell(self.state.function, self.state.at.pc, taken, both)
+
+    def _tell_ways(self, taken: Value, rest: Value) -> None:
+        """The same of one that some lanes take, and others do not."""
+        if self.branched:
+            b = self.state.b
+            some, others = b.any(taken), b.any(rest)
+            only = b.assign(f"xor i1 {others}, true")
+            self._tell_branch(b.assign(f"and i1 {some}, {only}"), b.assign(f"and i1 {some}, {others}"))
 
     def call(self, label: int, lanes: Lanes, instruction: Instruction) -> Step:
         """These lanes run a subroutine of the same function and come back."""

@@ -189,10 +189,12 @@ class FunctionLowering:
         for tell in self.ran:
             tell(state.function, start, end, 1, running)
         for pc in range(start, end):
+            self.flow.masked.meet(pc)
             at.pc, at.execution, at.sources = pc, state.function.instructions[pc].args.get("exec"), {}
             self._instruction(pc, keep)
             if at.left:
                 return
+        self.flow.masked.meet(end)
         state.registers.end_block(start, at.running)
         state.b.jump(self.flow.entrance(end))
 

@@ -10,7 +10,7 @@ from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.constant_masks import constant_mask
 from vsim.engines.llvm.ir.types import MASK, ir_type
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.state import FunctionState
+from vsim.engines.llvm.lower.state import FunctionState, Position
 from vsim.engines.llvm.lower.storage import PREDICATE, Key
 
 Read = Callable[[], Value]
@@ -71,8 +71,8 @@ class Masks:
 
     def running_vector(self) -> Value:
         """The lanes that run, as a value."""
-        running = self.state.at.running
-        return self.state.b.all_lanes(self.state.lanes) if running is True else running
+        b, running, lanes = self.state.b, self.state.at.running, self.state.lanes
+        return b.all_lanes(lanes) if running is True else b.broadcast(running, lanes)
 
     def mask(self, execution: Execution, predicate: PredicateControl | None) -> Callable[[], Mask]:
         """Lanes that execute an instruction: the running ones (all lanes with NoMask) for which the predicate holds."""
@@ -86,16 +86,16 @@ class Masks:
 
         return mask
 
-    def running(self, offset: int, size: int) -> Mask:
-        """The running lanes of a part of the execution mask."""
-        at, lanes = self.state.at, self.state.lanes
-        if at.running is True and offset + size <= lanes:
-            return True
+    def running(self, offset: int, size: int, place: Position | None = None) -> Mask:
+        """The running lanes of a part of the execution mask; at another place than this one."""
+        at, lanes = place or self.state.at, self.state.lanes
+        if offset + size <= lanes and (at.running is True or at.running.lanes == 1 < lanes):
+            return at.running
         if offset == 0 and size == lanes:
             return at.running
         found = at.running_parts.get((offset, size))
         if found is None:
-            found = at.running_parts[offset, size] = self._running_part(offset, size)
+            found = at.running_parts[offset, size] = self._running_part(at.running, offset, size)
             outer = at.around
             while outer is not None:
                 if (part := outer.running_parts.get((offset, size))) is not None:
@@ -105,9 +105,9 @@ class Masks:
                 outer = outer.around
         return found
 
-    def _running_part(self, offset: int, size: int) -> Value:
+    def _running_part(self, running: Mask, offset: int, size: int) -> Value:
         b, lanes = self.state.b, self.state.lanes
-        full = self.running_vector()
+        full = b.all_lanes(lanes) if running is True else b.broadcast(running, lanes)
         if offset + size <= lanes:
             return b.lanes(full, list(range(offset, offset + size)))
         if offset >= lanes:
@@ -129,11 +129,11 @@ class Masks:
         return execution.offset if execution else 0
 
     def running_of(self, count: int) -> Value | None:
-        """The lanes that run of those of the instruction of this moment, if it is one for so many lanes."""
+        """The lanes that run in this block of those of the instruction of this moment, if it is one for so many."""
         execution = self.state.at.execution
         if execution is None or execution.size != count:
             return None
-        running = self.running(execution.offset, count)
+        running = self.running(execution.offset, count, self.state.at.whole)
         return None if running is True else running
 
     # -- predicates ----------------------------------------------------------------------------------------

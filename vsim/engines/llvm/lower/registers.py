@@ -22,7 +22,7 @@ from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.affine_registers import AffineRegisters
-from vsim.engines.llvm.lower.byte_ranges import ByteRange, PredicatedWrite
+from vsim.engines.llvm.lower.byte_ranges import ByteRange, Halves, PredicatedWrite
 from vsim.engines.llvm.lower.denormal_registers import DenormalRegisters
 from vsim.engines.llvm.lower.storage import Key, Storage, is_predicate, is_variable
 from vsim.semantics.core import unsigned_of
@@ -94,6 +94,8 @@ class Registers:
         """The instructions that write each general variable, by its root."""
         self.crossed: set[Key] = set()
         """Registers of which lanes see elements of others that may not run."""
+        self.halves: dict[tuple[str, str], Halves] = {}
+        """Pairs of masks into which branches of this block parted the lanes, by their SSA names."""
 
     # -- blocks --------------------------------------------------------------------------------------------
 
@@ -101,7 +103,7 @@ class Registers:
         """Forget the values of the last block, except for values carried by a block
         that dominates this one. ``all_run``: all lanes run in this one.
         """
-        self.ranges, self.all_run = {}, all_run
+        self.ranges, self.all_run, self.halves = {}, all_run, {}
         self.use = BlockUse()
         self.needs = needs
         return self.use
@@ -285,6 +287,8 @@ class Registers:
         b, lanes = self.b, self.storage.size(key)
         ordered = sorted(ranges, key=lambda e: e.low)
         if sum(e.size for e in ordered) == lanes and len({e.size for e in ordered}) == 1:
+            if all(e.value.lanes == 1 and e.value.text == ordered[0].value.text for e in ordered):
+                return ordered[0].value  # A scalar, written to each part.
             return b.concat([b.broadcast(e.value, e.size) for e in ordered])
         self.use.exposed.add(key)
         whole = b.load(ordered[0].value.type if ordered else MASK, lanes, self.storage.pointer(key), 64)
@@ -374,17 +378,53 @@ class Registers:
             self._shape(key, low, value.type.size, first)
         elif not self.all_run:
             self.crossed.add(key)
+        value, union, first_half = self._with_other_half(key, low, count, value, mask)
+        if union is True:
+            self.write(key, low, count, value)
+            return
+        mask = union
         by_all = running is not None and mask.text == running.text
         if by_all and self.needs.dead_if_inactive(key):
             self.write(key, low, count, value)
             return
         high = low + count * value.type.size
         by_all = by_all or any(e.by_all and e.low <= low and e.high >= high for e in self._known(key))
-        old, whole, note = self._before(key, low, count, value.type, mask)
+        old, whole, note = self._before(key, low, count, value.type, mask, first_half)
         value = value if value.lanes in (1, count) else self.b.broadcast(value, count)
         self._look_into(value)
         written = self._put(key, low, count, self.b.merge(mask, value, old, note))
         written.whole, written.predicated, written.by_all = whole, PredicatedWrite(mask, value, old), by_all
+
+    def _with_other_half(
+        self, key: Key, low: int, count: int, value: Value, mask: Value
+    ) -> tuple[Value, Mask, ByteRange | None]:
+        """What is written under a mask, with what the lanes of the other half of a branch have written to the same
+        elements: value and mask for both, and the write before; without such a one the value and mask themselves.
+        """
+        b, high = self.b, low + count * value.type.size
+        touching = [e for e in self.ranges.get(key, ()) if e.low < high and e.high > low] if self.halves else []
+        write = touching[0].predicated if len(touching) == 1 else None
+        if write is None or (touching[0].low, touching[0].high) != (low, high):
+            return value, mask, None
+        halves = self._halves(mask, write.mask)
+        if halves is None or write.fresh.type.size != value.type.size:
+            return value, mask, None
+        both = b.merge(halves.condition, value, b.bitcast(write.fresh, value.type))
+        return (both.with_facts(affine=None) if both.lanes == 1 else both), halves.whole, touching[0]
+
+    def _halves(self, one: Value, other: Value) -> Halves | None:
+        """How two masks are halves of one, or the same lanes of such halves."""
+        found, b = self.halves.get((one.text, other.text)), self.b
+        if found is not None:
+            return found
+        first, second = b.mask_parts.get(one.text), b.mask_parts.get(other.text)
+        if first is None or second is None or first[1] != second[1] or one.lanes != other.lanes:
+            return None
+        found = self.halves.get((first[0], second[0]))
+        if found is None:
+            return None
+        own = list(range(first[1], first[1] + one.lanes))
+        return Halves(True if found.whole is True else b.lanes(found.whole, own), b.lanes(found.condition, own))
 
     def copy_in(self, key: Key, low: int, size: int, pointer: str) -> None:
         """Bytes of memory, straight into storage."""
@@ -400,16 +440,22 @@ class Registers:
         self.b.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr align 1 {to}, ptr align 1 {pointer}, i64 {size}, i1 false)")
 
     def _before(
-        self, key: Key, low: int, count: int, data_type: DataType, mask: Value
+        self, key: Key, low: int, count: int, data_type: DataType, mask: Value, first_half: ByteRange | None
     ) -> tuple[Value, bool, Callable[[], None] | None]:
         """Elements that are about to be overwritten under a mask, whether they are known without storage, and whom to
         tell when they are needed.
+
+        Args:
+            first_half: what the lanes of the other half of a branch have written there.
         """
         high, use = low + count * data_type.size, self.use
 
         def note() -> None:
             use.exposed.add(key)
 
+        if first_half is not None and first_half.predicated is not None:
+            before = self.b.bitcast(first_half.predicated.old, data_type)
+            return before, first_half.whole, None if first_half.whole else note
         known = self._known(key) if self.affine_registers.learns else self._take_for_granted(key, low, high)
         touching = [e for e in known if e.low < high and e.high > low]
         if not touching:

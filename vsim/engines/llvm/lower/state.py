@@ -11,7 +11,8 @@ from visakit.language import types
 from visakit.language.operands import Execution
 from visakit.language.program import Function
 from visakit.language.types import DataType
-from vsim.analysis.control_flow import control_flow, has_many_barriers
+from vsim.analysis.control_flow import ControlFlow, control_flow, has_many_barriers
+from vsim.analysis.if_conversion import masked_gotos
 from vsim.analysis.induction import induction_variables
 from vsim.analysis.read_only_loops import read_only_loops
 from vsim.analysis.reconvergence import reconvergence
@@ -30,6 +31,7 @@ from vsim.engines.llvm.lower.storage import Key, Storage
 from vsim.engines.llvm.memory.access import AccessTraits
 from vsim.engines.llvm.memory.induction import InductionVariables
 from vsim.engines.llvm.memory.stream_prefetch import StreamPrefetcher
+from vsim.engines.llvm.target import vector_bits
 from vsim.observe.observer import Event
 from vsim.semantics.registers import layout_of
 
@@ -56,6 +58,8 @@ class Position:
     """What the instruction has read of registers that faults show, by number (``fault_sources.py``)."""
     around: Position | None = None
     """The nearest block in which all lanes of this one ran when it was run last."""
+    whole: Position | None = None
+    """Where some lanes wait for others in the block: the place with all lanes that run in the block."""
 
 
 class FunctionState:
@@ -73,7 +77,7 @@ class FunctionState:
         """Whether a block ends with each barrier, so that no values but those in stack slots live across it."""
         if self.dispatch.image.register_overrun:
             self.layout.allow_overrun()
-        self.flow = control_flow(function, self.barriers_end_blocks)
+        self.flow = self._control_flow()
         self.uniform = uniform_predicates(function)
         self.reconvergence = reconvergence(self.flow, self.uniform, self.jump_lanes, self.is_kernel)
         calls = any(i.desc.flow.calls_function for i in function.instructions)
@@ -99,6 +103,14 @@ class FunctionState:
         """Blocks before this place that may enclose later ones; the nearest comes last."""
         self.cold: list[str] = []
         """Lines off the hot path, which follow all others."""
+
+    def _control_flow(self) -> ControlFlow:
+        """The control flow of the function, without the branches that become masks."""
+        found = control_flow(self.function, self.barriers_end_blocks)
+        if self.dispatch.is_observed or self.module.takes_turns:
+            return found
+        masked = masked_gotos(found, self.jump_lanes, vector_bits() // 8)
+        return control_flow(self.function, self.barriers_end_blocks, masked) if masked else found
 
     def _registers(self, shapes: Mapping[Key, Places] | None, results: Mapping[Key, DataType] | None) -> Registers:
         affine = AffineRegisters(self.b, self.storage, shapes)

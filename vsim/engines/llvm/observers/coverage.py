@@ -1,4 +1,4 @@
-"""How often the instructions of a launch executed, from the counters of compiled code for its blocks."""
+"""How often the instructions of a launch executed, in how many lanes, from the counters of compiled code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from visakit.language.program import Function
 from vsim.analysis.control_flow import control_flow
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.coverage import COUNTER_SIZE
+from vsim.engines.llvm.host.coverage import ACTIVE, BOTH, COUNTER_SIZE, LANES, TAKEN, THREADS
 from vsim.engines.llvm.host.tables import Range, address
 from vsim.engines.llvm.observers.launch import CompiledObserver
 from vsim.engines.llvm.plan import LaunchPlan
@@ -22,12 +22,14 @@ class RunCounts(CompiledObserver):
     """The counters of a launch, of which observers are told when it is over."""
 
     tables: Words
-    """Those of each worker that runs at the same time as others: workers x counters x (threads, lanes)."""
+    """Those of each worker that runs at the same time as others: workers x instructions x counters."""
     compiled: Sequence[Function]
 
     def __init__(self, dispatch: Dispatch) -> None:
         self.functions = dispatch.image.module.all_functions
-        self.tells = listeners(dispatch.observers, Observer.ran)
+        self.blocks_ran = listeners(dispatch.observers, Observer.ran)
+        self.effects = listeners(dispatch.observers, Observer.took_effect)
+        self.branches = listeners(dispatch.observers, Observer.branched)
 
     def prepare(self, engine: LaunchPlan) -> None:
         self.compiled, at_once = engine.kernel.functions, engine.jobs.size * 8 // cx.JOB_SIZE
@@ -45,7 +47,18 @@ class RunCounts(CompiledObserver):
             own = totals[first : first + len(function.instructions)]
             first += len(own)
             if own.any() and any(function is c for c in self.compiled):
-                for start, end in control_flow(function).blocks():
-                    threads, lanes = own[start].tolist()
-                    for tell in self.tells if threads else ():
-                        tell(function, start, end, threads, lanes)
+                self._tell(function, own)
+
+    def _tell(self, function: Function, own: Words) -> None:
+        """Tell observers the counters of a function: instructions x counters."""
+        for start, end in control_flow(function).blocks() if self.blocks_ran else ():
+            threads, lanes = own[start, [THREADS // 8, LANES // 8]].tolist()
+            for tell in self.blocks_ran if threads else ():
+                tell(function, start, end, threads, lanes)
+        for took_effect in self.effects:
+            for number in np.flatnonzero(own[:, ACTIVE // 8]).tolist():
+                took_effect(function, number, int(own[number, ACTIVE // 8]))
+        ways = own[:, [TAKEN // 8, BOTH // 8]]
+        for branched in self.branches:
+            for number in np.flatnonzero(ways.any(axis=1)).tolist():
+                branched(function, number, *ways[number].tolist())

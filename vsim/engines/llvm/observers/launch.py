@@ -12,7 +12,7 @@ from vsim.launch.arrays import Words
 from vsim.launch.dispatch import Dispatch
 from vsim.observe.observer import Observer, listeners
 
-_EVENTS = {"launch_begin", "launch_end", "ran"}
+_EVENTS = {"launch_begin", "launch_end", "ran", "took_effect", "branched"}
 """The events that compiled code has for the observers of a caller."""
 
 
@@ -65,7 +65,7 @@ def observe(dispatch: Dispatch, plan: LaunchPlan, slots: Words, besides: Compile
 
 def _observers(dispatch: Dispatch) -> Iterator[CompiledObserver]:
     """The observers that the options of a launch need."""
-    if dispatch.tells_runs:
+    if dispatch.tells_runs or dispatch.tells_lanes:
         from vsim.engines.llvm.observers.coverage import RunCounts
 
         yield RunCounts(dispatch)

@@ -13,6 +13,7 @@ from vsim.engines.numpy.activation import Activation, Running
 from vsim.engines.numpy.algebra import any_lane
 from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.observers.findings import BatchFindings
+from vsim.engines.numpy.observers.saving import SavedObserver, contents, together
 from vsim.launch.arrays import Bools, Bytes, Offsets
 from vsim.observe.observer import Event, Observer
 
@@ -43,6 +44,15 @@ class CallsObserver(Observer):
 
     def threads_begin(self, event: Event) -> None:
         self.blocks[:] = 0
+
+    def saved(self) -> SavedObserver:
+        kept = list(self.kept.items())
+
+        def restore() -> None:
+            self.kept = WeakKeyDictionary(kept)
+
+        blocks = [self.blocks] if hasattr(self, "blocks") else []  # There are none before a batch is prepared.
+        return together(contents(blocks), SavedObserver(0, restore))
 
     def call(self, event: Event, frame: Activation) -> None:
         """Note the registers that a function must keep."""

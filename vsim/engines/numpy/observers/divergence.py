@@ -14,6 +14,7 @@ from vsim.engines.numpy.activation import Running
 from vsim.engines.numpy.algebra import any_lane
 from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.observers.findings import BatchFindings
+from vsim.engines.numpy.observers.saving import SavedObserver, contents
 from vsim.engines.numpy.scheduler import Scheduler
 from vsim.launch.arrays import Bools, Offsets
 from vsim.observe.observer import Event, Observer
@@ -38,6 +39,9 @@ class DivergenceObserver(Observer):
 
     def threads_begin(self, event: Event) -> None:
         self.meetings[:] = 0
+
+    def saved(self) -> SavedObserver:
+        return contents([self.meetings, self.sites] if hasattr(self, "meetings") else [])
 
     def skips(self, event: Event, end: int, taken: Bools) -> None:
         waiting = self.running.activation.waiting

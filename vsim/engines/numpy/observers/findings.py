@@ -8,6 +8,7 @@ from vsim.checks.findings import Who, site_of
 from vsim.checks.kinds import Instance, finding_of
 from vsim.engines.numpy.activation import Running
 from vsim.engines.numpy.machine import BatchExecution
+from vsim.engines.numpy.observers.saving import SavedObserver
 from vsim.launch.arrays import Array, Bools, Offsets
 from vsim.launch.dispatch import Dispatch
 from vsim.observe.observer import Event, Observer
@@ -28,6 +29,10 @@ class BatchFindings(Observer):
 
     def prepare(self, engine: BatchExecution) -> None:
         self.running, self.epochs = engine.running, engine.group_barrier.departures
+
+    def saved(self) -> SavedObserver:
+        assert self.dispatch.findings is not None
+        return SavedObserver(0, self.dispatch.findings.saved())
 
     def report(
         self,

@@ -28,6 +28,7 @@ from vsim.checks.accesses import (
 from vsim.checks.queued import of_records
 from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.memory import BufferPart, FlatSpace, ImageSpace, MessageAccess, Space, SurfaceSpace
+from vsim.engines.numpy.observers.saving import SavedObserver, contents, together
 from vsim.launch.arrays import Array, Bools
 from vsim.launch.bound_launch import PRIVATE_MEMORY
 from vsim.launch.dispatch import TIMEOUT, Dispatch
@@ -64,6 +65,11 @@ class RaceObserver(Observer):
 
     def prepare(self, engine: BatchExecution) -> None:
         self.engine, self.steps = engine, np.zeros(engine.threads.count, np.uint32)
+
+    def saved(self) -> SavedObserver:
+        sequence, count = self.log.sequence, self.log.count
+        steps = contents([self.steps] if hasattr(self, "steps") else [])
+        return together(steps, SavedObserver(0, lambda: self.log.forget(sequence, count)))
 
     # -- accesses ------------------------------------------------------------------------------------------
 

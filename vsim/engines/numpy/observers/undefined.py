@@ -27,6 +27,7 @@ from vsim.engines.numpy.masks import BatchMasks
 from vsim.engines.numpy.memory import FlatSpace, PartitionedSpace, Space, SurfaceSpace
 from vsim.engines.numpy.messages import BatchMessages
 from vsim.engines.numpy.observers.findings import BatchFindings
+from vsim.engines.numpy.observers.saving import ArrayHistory, SavedObserver, together
 from vsim.engines.numpy.operands import BatchOperands, Read, Write
 from vsim.engines.numpy.prepared import PreparedFunction
 from vsim.engines.numpy.registers import RegisterFile, RegisterKind
@@ -58,7 +59,7 @@ class UndefinedObserver(Observer):
     """Those of local and scratch memory."""
 
     def __init__(self, findings: BatchFindings) -> None:
-        self.findings, self.check = findings, UndefinedCheck(findings.dispatch)
+        self.findings, self.check, self.history = findings, UndefinedCheck(findings.dispatch), ArrayHistory()
 
     @property
     def lane(self) -> int:
@@ -72,6 +73,30 @@ class UndefinedObserver(Observer):
 
     def prepare(self, engine: BatchExecution) -> None:
         self.running, self.predefined, self.spaces = engine.running, {}, {}
+        self.scheduler = engine.scheduler
+
+    def saved(self) -> SavedObserver:
+        """Memory that was not used yet begins anew."""
+        live = tuple(self.scheduler.live) if hasattr(self, "scheduler") else ()  # None before a batch is prepared.
+        files = list({id(a.registers): a.registers for a in live}.values())
+        shadows = [file.shadow for file in files]
+        arrays = [array for shadow in shadows if shadow is not None for array in shadow.arrays.values()]
+        own = [*self.predefined.values(), *self.spaces.values()] if live else []
+        memory, left = list(self.check.arrays()), dict(self.check.left)
+        known = {id(array) for array in (*own, *memory)}
+
+        def restore() -> None:
+            for number, data in self.predefined.items() if live else ():
+                data[:] = data if id(data) in known else _start_of(number)
+            for data in self.spaces.values() if live else ():
+                data[:] = data if id(data) in known else UNDEFINED_BYTE
+            for file, shadow in zip(files, shadows, strict=True):
+                file.shadow = shadow
+            self.check.left = dict(left)
+            for beside in (self.check.validity, self.check.origins):
+                beside.begin_anew(known)
+
+        return together(self.history.contents([*arrays, *own, *memory]), SavedObserver(0, restore))
 
     def machine(self, machine: Machine) -> Machine:
         inner = cast("NumpyMachine", machine)

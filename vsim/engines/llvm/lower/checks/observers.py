@@ -34,6 +34,10 @@ def observers_of(state: FunctionState, masks: Masks, exits: FaultExits, findings
         from vsim.engines.llvm.lower.checks.coverage import BlockCounters
 
         found.append(BlockCounters(state, masks))
+    if dispatch.tells_lanes:
+        from vsim.engines.llvm.lower.checks.coverage import LaneCounters
+
+        found.append(LaneCounters(state, masks))
     if dispatch.checks:
         found += _checks(state, masks, exits, findings)
     return found

@@ -1,0 +1,113 @@
+"""Counts of a profile: both engines count what a count in plain Python counts."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from support.programs import DATA, build, build_text
+from support.strategies import ENGINES, blocks, effort, initial, lines_of, program_text, seeds
+
+import vsim
+from visakit.isa.record import Flow
+from vsim.launch.launch_file import parse_launch
+from vsim.profile.counts import Counts
+
+CASES = [(path.parent.parent.name, path.parent.name) for path in sorted(DATA.glob("cases/*/*/ze_info.yaml"))]
+SELECTS = ("sel", "add3.o")
+
+
+class BruteForce(vsim.Observer):
+    """Counts thread by thread and lane by lane, from registers, by the words of the manual."""
+
+    def __init__(self):
+        self.executions, self.active, self.ways = Counter(), Counter(), {}
+
+    def before(self, event):
+        key, instruction = (event.function.name, event.number), event.instruction
+        predicate, exec_ = instruction.args.get("pred"), instruction.args.get("exec")
+        flow, bits = instruction.desc.flow, None
+        if predicate is not None:
+            name = event.function.predicates[predicate.var - 1].name
+            bits = event.variable(name)[event.rows]
+        for row, running in enumerate(event.lanes.tolist()):
+            self.executions[key] += 1
+            holds = [True] * 32 if predicate is None else self._holds(predicate, bits[row].tolist())
+            if flow is not Flow.NEXT and exec_ is not None:
+                lanes = [lane for lane in range(32) if running[lane]]
+                self._branch(key, flow, exec_, lanes, holds)
+            elif exec_ is None or not event.function.lanes:
+                lanes = [0]
+            else:
+                part = range(exec_.offset, exec_.offset + exec_.size)
+                lanes = [n for n in part if exec_.no_mask or (n < 32 and running[n])]
+                if instruction.desc.mnemonic not in SELECTS:
+                    lanes = [n for n in lanes if holds[n]]
+            self.active[key] += len(lanes)
+
+    def _branch(self, key, flow, exec_, lanes, holds):
+        if flow not in (Flow.GOTO, Flow.JUMP, Flow.RETURN):
+            return
+        scalar = exec_.size == 1
+        takes = [holds[0] if scalar and flow is not Flow.RETURN else holds[n] for n in lanes]
+        takes = [
+            t and (scalar or exec_.offset <= n < exec_.offset + exec_.size) for t, n in zip(takes, lanes, strict=True)
+        ]
+        way = 0 if all(takes) else 2 if any(takes) else 1
+        self.ways.setdefault(key, [0, 0, 0])[way] += 1
+
+    @staticmethod
+    def _holds(predicate, bits):
+        own = bits + [False] * (32 - len(bits))
+        if predicate.mode:
+            own = [(any if predicate.mode == "any" else all)(bits)] * 32
+        return [bit != predicate.inverse for bit in own]
+
+
+def compare(counts, brute):
+    """Everything that a profile counts, and the count in plain Python counts."""
+    assert counts.functions
+    for own in counts.functions:
+        for number, instruction in enumerate(own.function.instructions):
+            key = own.function.name, number
+            assert own.executions[number] == brute.executions[key], key
+            if not instruction.desc.is_directive:
+                assert own.active(number) == brute.active[key], (key, instruction)
+            if (ways := own.ways(number)) is not None and own.executions[number]:
+                assert list(ways) == brute.ways[key], (key, instruction)
+
+
+def launches_of(folder):
+    file = parse_launch(
+        (folder.parent / "launch.json").read_text(), str(folder.parent), str(folder.parent / "launch.json")
+    )
+    return range(len(file)), file
+
+
+@pytest.mark.parametrize(("case", "platform"), CASES, ids="-".join)
+def test_engines_count_what_plain_python_counts(case, platform):
+    folder = DATA / "cases" / case / platform
+    program, found = vsim.Program(build(folder, platform)), {}
+    for engine in ("brute", *ENGINES):
+        found[engine] = observer = BruteForce() if engine == "brute" else Counts()
+        numbers, file = launches_of(folder)
+        for index in numbers:
+            ran = program.run(file.launch(index), engine="numpy" if engine == "brute" else engine, observers=[observer])
+            assert ran.engine == ("numpy" if engine == "brute" else engine)
+    for engine in ENGINES:
+        compare(found[engine], found["brute"])
+
+
+@effort(8)
+@given(blocks(), seeds)
+def test_engines_count_alike_on_generated_programs(found, seed):
+    text, size = program_text(lines_of(found, itertools.count()))
+    program, brute, counts = vsim.Program(build_text(text, "xehp")), BruteForce(), {}
+    for engine in ENGINES:
+        counts[engine] = Counts()
+        observers = [counts[engine], *([brute] if engine == "numpy" else [])]
+        args = [initial(seed, size), np.zeros(size, np.uint8)]
+        program.launch("k", 24, 24, args, engine=engine, observers=observers)
+    for own in counts.values():
+        compare(own, brute)

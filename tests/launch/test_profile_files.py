@@ -1,0 +1,102 @@
+"""Files of a profile: every format says the same counts, of a kernel that calls, branches and waits."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from support.programs import DATA, build
+from support.strategies import ENGINES
+
+import vsim
+from vsim.launch.launch_file import parse_launch
+from vsim.profile.profiler import FORMATS, Profiler
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+def profiler_of(case, platform, engine="llvm"):
+    folder, profiler = DATA / "cases" / case / platform, Profiler()
+    program, path = vsim.Program(build(folder, platform)), folder.parent / "launch.json"
+    file = parse_launch(path.read_text(), str(folder.parent), str(path))
+    for index in range(len(file)):
+        watching = profiler.watching()
+        profiler.ended(watching, program.run(file.launch(index), engine=engine, observers=watching.observers))
+    return profiler
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def profiler(request):
+    return profiler_of("call_subroutine_diverge", "pvc", request.param)
+
+
+def total(profiler):
+    return sum(profile.executions for profile in profiler.profiles)
+
+
+def test_json_has_what_the_lines_and_pipes_add_up_to(profiler):
+    for kernel in json.loads(FORMATS[".json"](profiler.profiles))["kernels"]:
+        parts = [kernel["pipes"], kernel["lines"], kernel["instructions"]]
+        assert [sum(row["executions"] for row in rows) for rows in parts] == [kernel["executions"]] * 3
+
+
+def test_csv_and_stacks_add_up_to_the_same(profiler):
+    rows = FORMATS[".csv"](profiler.profiles).splitlines()
+    at = rows[0].split(",").index("executions")
+    assert sum(int(row.split(",")[at]) for row in rows[1:]) == total(profiler)
+    folded = FORMATS[".folded"](profiler.profiles).splitlines()
+    assert sum(int(line.rpartition(" ")[2]) for line in folded) == total(profiler)
+    for profile in json.loads(FORMATS[".speedscope.json"](profiler.profiles))["profiles"]:
+        assert sum(profile["weights"]) == profile["endValue"] and len(profile["weights"]) == len(profile["samples"])
+
+
+def test_lcov_counts_lines_and_branches(profiler):
+    text = FORMATS[".lcov"](profiler.profiles)
+    for record in text.split("end_of_record\n")[:-1]:
+        lines = dict(re.findall(r"^DA:(\d+),(\d+)$", record, re.MULTILINE))
+        assert int(re.search(r"^LF:(\d+)$", record, re.MULTILINE)[1]) == len(lines)
+        assert int(re.search(r"^LH:(\d+)$", record, re.MULTILINE)[1]) == sum(n != "0" for n in lines.values())
+        assert record.count("BRDA:") == int(re.search(r"^BRF:(\d+)$", record, re.MULTILINE)[1])
+
+
+class Nesting(HTMLParser):
+    """Sees that every element ends."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.links = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.links += [value for name, value in attrs if name in ("src", "href")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_html_is_whole_and_loads_nothing(profiler):
+    text, page = FORMATS[".html"](profiler.profiles), Nesting()
+    page.feed(text)
+    assert not page.open and not page.links and "$body" not in text
+    for profile in profiler.profiles:
+        assert f"{profile.executions:,} instructions executed" in text
+
+
+def test_texts_of_others_are_escaped():
+    profiler = profiler_of("call_subroutine_diverge", "pvc")
+    profiler.profiles[0].kernel = "<script>alert(1)</script>"
+    assert "<script>alert" not in FORMATS[".html"](profiler.profiles)
+
+
+def test_launches_add_up():
+    once, twice = profiler_of("wg_scan_slm", "bmg"), profiler_of("wg_scan_slm", "bmg")
+    before = total(twice)
+    for profile in once.profiles:
+        own = next(p for p in twice.profiles if p.kernel == profile.kernel)
+        for mine, other in zip(own.counts.functions, profile.counts.functions, strict=True):
+            mine.add(other)
+            assert np.array_equal(mine.executions, 2 * other.executions)
+        del own.rows
+    assert total(twice) == 2 * before

@@ -1,0 +1,114 @@
+"""Timelines of threads: clocks of instructions, waits at barriers, calls."""
+
+import json
+
+import numpy as np
+import pytest
+from support.programs import DATA, build, build_text
+
+import vsim
+from vsim.launch.launch_file import parse_launch
+from vsim.profile.counts import Counts
+from vsim.profile.perfetto import profile_perfetto
+from vsim.profile.profiler import Profiler
+from vsim.profile.tables import profile_folded
+from vsim.profile.timeline import Slice, TimelineObserver, Waits
+
+UNEVEN = """.version 4.1
+.kernel "k"
+.decl N v_type=G type=d num_elts=1
+.decl AT v_type=G type=uq num_elts=1
+.decl P1 v_type=P num_elts=8
+.input AT offset=64 size=8
+.kernel_attr SimdSize=8
+mov (M1_NM, 1) N(0,0)<1> %thread_x(0,0)<0;1,0>
+again:
+add (M1_NM, 1) N(0,0)<1> N(0,0)<0;1,0> -1:d
+cmp.ge (M1_NM, 8) P1 N(0,0)<0;1,0> 0:d
+(P1) goto (M1, 8) again
+SIGNAL
+ret (M1, 1)
+"""
+"""Thread n of the launch goes n + 1 times through a loop of three instructions."""
+
+
+def timeline_of(text, size=32, local=16):
+    program, seen = vsim.Program(build_text(text, "pvc")), TimelineObserver()
+    program.launch("k", size, local, [np.zeros(8, np.uint32)], engine="numpy", observers=[seen])
+    return seen.timeline
+
+
+def test_threads_wait_for_the_slowest_one_of_their_group():
+    found = timeline_of(UNEVEN.replace("SIGNAL", "barrier"), 48, 24)
+    ends = [1 + 3 * rounds + 2 for rounds in (3, 6)]
+    assert [[found.lengths[group, thread] for thread in range(3)] for group in (0, 1)] == [[end] * 3 for end in ends]
+    (waits,) = found.waits.values()
+    assert waits == Waits(threads=6, waited=2 * (6 + 3), longest=6)
+    assert Slice(0, 0, "barrier", 5, 11) in found.slices and Slice(1, 2, "k", 0, ends[1]) in found.slices
+
+
+def test_the_second_half_of_a_split_barrier_waits_for_the_last_arrival():
+    found = timeline_of(UNEVEN.replace("SIGNAL", "sbarrier.signal\nsbarrier.wait"), 24, 24)
+    assert [found.lengths[0, thread] for thread in range(3)] == [12, 12, 13]
+    assert list(found.waits.values()) == [Waits(threads=3, waited=5 + 2, longest=5)]
+
+
+def test_a_thread_alone_does_not_wait():
+    found = timeline_of(UNEVEN.replace("SIGNAL", "barrier"), 8, 8)
+    assert all(waits.waited == 0 for waits in found.waits.values())
+
+
+def profiler_of(case, platform):
+    folder, profiler = DATA / "cases" / case / platform, Profiler(detail=True)
+    program, path = vsim.Program(build(folder, platform)), folder.parent / "launch.json"
+    file = parse_launch(path.read_text(), str(folder.parent), str(path))
+    for index in range(len(file)):
+        watching = profiler.watching()
+        profiler.ended(watching, program.run(file.launch(index), engine="numpy", observers=watching.observers))
+    return profiler
+
+
+@pytest.mark.parametrize(
+    ("case", "platform"),
+    [("call_subroutine_diverge", "pvc"), ("call_shared_functions", "bmg"), ("call_stack_recursion", "dg2"),
+     ("wg_scan_slm", "bmg")],
+)  # fmt: skip
+def test_stacks_and_clocks_add_up_to_the_executions(case, platform):
+    if not (DATA / "cases" / case / platform).exists():
+        platform = next(p.name for p in sorted((DATA / "cases" / case).iterdir()) if p.is_dir())
+    profiler = profiler_of(case, platform)
+    for profile in profiler.profiles:
+        folded = profile_folded([profile]).splitlines()
+        assert sum(int(line.rpartition(" ")[2]) for line in folded) == profile.executions
+        waited = sum(waits.waited for timeline in profile.timelines for waits in timeline.waits.values())
+        clocks = sum(sum(timeline.lengths.values()) for timeline in profile.timelines)
+        assert clocks == profile.executions + waited
+        for timeline in profile.timelines:
+            assert all(0 <= s.begin <= s.end <= timeline.lengths[s.group, s.thread] for s in timeline.slices)
+
+
+def test_traces_have_slices_that_nest():
+    profiler = profiler_of("call_subroutine_diverge", "pvc")
+    events = json.loads(profile_perfetto(profiler.profiles))["traceEvents"]
+    slices = [e for e in events if e["ph"] == "X"]
+    assert {e["name"] for e in slices} >= {profiler.profiles[0].kernel}
+    for tid in {e["tid"] for e in slices}:
+        open_ends = []
+        for e in sorted((e for e in slices if e["tid"] == tid), key=lambda e: (e["ts"], -e["dur"])):
+            while open_ends and open_ends[-1] <= e["ts"]:
+                open_ends.pop()
+            assert not open_ends or e["ts"] + e["dur"] <= open_ends[-1]
+            open_ends.append(e["ts"] + e["dur"])
+
+
+def test_counts_do_not_depend_on_the_detail():
+    plain, detailed = Profiler(), profiler_of("wg_scan_slm", "bmg")
+    folder = DATA / "cases" / "wg_scan_slm" / "bmg"
+    program, path = vsim.Program(build(folder, "bmg")), folder.parent / "launch.json"
+    file = parse_launch(path.read_text(), str(folder.parent), str(path))
+    for index in range(len(file)):
+        watching = plain.watching()
+        assert isinstance(watching.counts, Counts) and watching.memory is None
+        plain.ended(watching, program.run(file.launch(index), engine="llvm", observers=watching.observers))
+    for one, other in zip(plain.profiles, detailed.profiles, strict=True):
+        assert [r.executions for r in one.rows] == [r.executions for r in other.rows]

@@ -1,0 +1,188 @@
+"""If-conversion: branches over a few instructions that become masks, so that the code around them is one block.
+
+Compilers write a select, a guard or ``continue`` as a branch of lanes over some instructions::
+
+    (P1) goto (M1, 16) ELSE        lanes wait at ELSE
+    add (M1, 16) X X Y
+    goto (M1, 1) DONE
+    ELSE: mov (M1, 16) X Z
+    DONE: ...
+
+The lanes that such a branch takes leave the mask of the instructions that follow, and come back at its target, in the
+same order as if they waited there. So a goto can become a mask if control goes from it to its target in no other way
+than instruction by instruction: between the two there are only other gotos of that kind, and no place to which another
+branch leads. That holds for nests of them as compilers make of ``||``, ``&&`` and ``?:``, too.
+
+An instruction in between runs even if it has no lanes. It does nothing then, unless it ignores the mask: such a one is
+admitted if it writes a register that each block writes before it reads it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from visakit.isa.record import Access, Flow, MemoryKind
+from visakit.language.operands import SURFACE, General, Raw, State
+from visakit.language.program import FIRST_VARIABLE, Instruction
+from vsim.analysis.control_flow import ControlFlow, covers_all, takes_all
+from vsim.semantics.refused import RAW_MESSAGES
+
+LARGEST_COST = 24
+"""Vectors of the processor that the instructions of a branch fill, up to which it becomes a mask."""
+_HEAVY, _ACCESS = 8, 6
+"""How many times as much an instruction costs that divides, or computes a root, a power or a sine; and a load."""
+
+
+def masked_gotos(flow: ControlFlow, lanes: int, vector_bytes: int) -> frozenset[int]:
+    """The gotos of a function that become masks.
+
+    Args:
+        flow: the control flow with all branches.
+        lanes: of a thread.
+        vector_bytes: of the processor's vectors.
+    """
+    if flow.function.is_cm:
+        return frozenset()
+    return _Candidates(flow, lanes, vector_bytes).found()
+
+
+class _Candidates:
+    """The gotos of one function that may become masks."""
+
+    def __init__(self, flow: ControlFlow, lanes: int, vector_bytes: int) -> None:
+        self.flow, self.lanes, self.vector_bytes = flow, lanes, vector_bytes
+        self.instructions = flow.function.instructions
+        self.temporaries = _Temporaries(flow)
+
+    def found(self) -> frozenset[int]:
+        """The greatest set in which no goto has another branch, or the target of one, before its own target."""
+        found = {n: target for n, target in self._short()}
+        while True:
+            ends = sorted(n for n in self._terminators() if n not in found)
+            targets = sorted({t for n in ends for t in self.flow.targets(self.instructions[n])} | self._entrances())
+            kept = {
+                n: target
+                for n, target in found.items()
+                if not _any_between(ends, n, target) and not _any_between(targets, n, target)
+            }
+            if len(kept) == len(found):
+                return frozenset(found)
+            found = kept
+
+    def _terminators(self) -> Iterator[int]:
+        return (n for n, i in enumerate(self.instructions) if i.desc.flow.is_terminator)
+
+    def _entrances(self) -> set[int]:
+        """Where blocks begin that no branch leads to."""
+        return {*self.flow.subroutines, *(after for sites in self.flow.return_sites.values() for after in sites)}
+
+    def _short(self) -> Iterator[tuple[int, int]]:
+        """Gotos over few instructions, with their targets."""
+        for n, i in enumerate(self.instructions):
+            if i.desc.flow is not Flow.GOTO or (i.args["exec"].size == 1 and i.args["pred"] is not None):
+                continue
+            predicate = i.args["pred"]
+            if predicate is None and not takes_all(i, self.lanes):
+                continue
+            (target,) = self.flow.targets(i)
+            lanes_alone = covers_all(i, self.lanes) and (predicate is None or not predicate.mode)
+            if target > n and lanes_alone and self._is_cheap(n, target):
+                yield n, target
+
+    def _is_cheap(self, branch: int, target: int) -> bool:
+        total = 0
+        for n in range(branch + 1, target):
+            cost = self._cost(n)
+            if cost is None or (total := total + cost) > LARGEST_COST:
+                return False
+        return True
+
+    def _cost(self, n: int) -> int | None:
+        """Vectors that an instruction fills; None for one that must not run without lanes."""
+        i = self.instructions[n]
+        desc, execution = i.desc, i.args.get("exec")
+        if desc.flow in (Flow.LABEL, Flow.GOTO):
+            return 0
+        if desc.semantics in _MARKS:
+            return 0
+        if desc.flow is not Flow.NEXT or desc.semantics in RAW_MESSAGES or execution is None:
+            return None
+        memory = desc.access is not Access.NONE or desc.memory is not MemoryKind.NONE
+        if memory and (desc.access is not Access.LOAD or desc.category not in ("memory", "lsc")):
+            return None
+        if execution.no_mask and (memory or not self.temporaries.has(n)):
+            return None
+        vectors: int = max(1, execution.size * 4 // self.vector_bytes)
+        return vectors * (_ACCESS if memory else _HEAVY if desc.semantics in _HEAVY_OPERATIONS else 1)
+
+
+_MARKS = frozenset((".file", ".loc", "lifetime"))
+_HEAVY_OPERATIONS = frozenset(
+    ("exp", "log", "pow", "sin", "cos", "div", "mod", "divm", "inv", "invm", "sqrt", "sqrtm", "rsqrt", "rsqtm")
+)
+
+
+def _any_between(places: list[int], low: int, high: int) -> bool:
+    """Whether one of some ascending places lies strictly between two."""
+    at = bisect_right(places, low)
+    return at < len(places) and places[at] < high
+
+
+class _Temporaries:
+    """Scalar registers that every block which names them writes first, without regard to the mask."""
+
+    def __init__(self, flow: ControlFlow) -> None:
+        function = flow.function
+        self.instructions = function.instructions
+        self.others: set[_Register] = set()
+        """Registers that some block reads before it writes them, or reads in another place."""
+        aliases = ((n, v.alias) for n, v in enumerate(function.variables, FIRST_VARIABLE) if v.alias is not None)
+        self.others |= {("V", var) for n, alias in aliases for var in (n, alias[0])}
+        for start, end in flow.blocks():
+            written: dict[_Register, object] = {}
+            for i in self.instructions[start:end]:
+                self._note(i, written)
+
+    def _note(self, i: Instruction, written: dict[_Register, object]) -> None:
+        for name, value in i.args.items():
+            if name == "surface" and isinstance(value, int) and (SURFACE, value) not in written:
+                self.others.add((SURFACE, value))
+            register = _register(value)
+            if register is None or (name == "dst" and _is_scalar_write(i)):
+                continue
+            if written.get(register) != _place(value):
+                self.others.add(register)
+        dst = i.args.get("dst")
+        register = _register(dst)
+        if register is not None and _is_scalar_write(i) and written.setdefault(register, _place(dst)) != _place(dst):
+            self.others.add(register)
+
+    def has(self, n: int) -> bool:
+        """Whether an instruction writes one, and does nothing else."""
+        register = _register(self.instructions[n].args.get("dst"))
+        return register is not None and _is_scalar_write(self.instructions[n]) and register not in self.others
+
+
+_Register = tuple[object, int]
+
+
+def _register(value: object) -> _Register | None:
+    if isinstance(value, State):
+        return value.kind, value.var
+    return ("V", value.var) if isinstance(value, (General, Raw)) else None
+
+
+def _place(value: object) -> tuple[int, int] | None:
+    """Where an operand begins in its variable; None for a message's, which may reach further."""
+    if isinstance(value, State):
+        return value.offset, 0
+    return (value.row, value.col) if isinstance(value, General) else None
+
+
+def _is_scalar_write(i: Instruction) -> bool:
+    """Whether an instruction writes one element whatever lanes run, and nothing else."""
+    dst, execution = i.args.get("dst"), i.args.get("exec")
+    if execution is None or not execution.no_mask or execution.size != 1 or i.args.get("pred") is not None:
+        return False
+    return isinstance(dst, State) or (isinstance(dst, General) and dst.var >= FIRST_VARIABLE)

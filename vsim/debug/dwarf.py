@@ -1,0 +1,232 @@
+"""Variables of the source, as the compiler's DWARF describes them: names, types, scopes, and expressions that say where
+they are.
+
+The parts of DWARF are read by pyelftools, of the extra ``debug``. Native offsets are those of the code of a kernel.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+_LISTS = ("DW_FORM_sec_offset", "DW_FORM_data4")
+_SCOPES = ("DW_TAG_lexical_block", "DW_TAG_inlined_subroutine", "DW_TAG_subprogram")
+_VARIABLES = ("DW_TAG_variable", "DW_TAG_formal_parameter")
+_STRIPPED = (
+    "DW_TAG_typedef",
+    "DW_TAG_const_type",
+    "DW_TAG_volatile_type",
+    "DW_TAG_restrict_type",
+    "DW_TAG_atomic_type",
+)
+_SIGNED, _UNSIGNED = {1: "b", 2: "w", 4: "d", 8: "q"}, {1: "ub", 2: "uw", 4: "ud", 8: "uq"}
+_FLOATS = {2: "hf", 4: "f", 8: "df"}
+MOST_PARTS = 64
+"""Members of a structure that are shown."""
+
+Ranges = Sequence[tuple[int, int]]
+
+
+class SourceType(NamedTuple):
+    """A type of the source.
+
+    Attributes:
+        name: as the source has it.
+        size: in bytes.
+        element: the vISA type of a number; empty for others.
+        members: of a structure or vector: names, offsets in bytes, types.
+        items: of an array: the type of an element.
+    """
+
+    name: str
+    size: int
+    element: str = ""
+    members: tuple[tuple[str, int, SourceType], ...] = ()
+    items: SourceType | None = None
+
+
+class Placed(NamedTuple):
+    """An expression that says where a variable is, for native offsets from ``begin`` to before ``end``."""
+
+    begin: int
+    end: int
+    expression: bytes
+
+
+@dataclass(frozen=True)
+class SourceVariable:
+    """A variable of the source.
+
+    Attributes:
+        function: the kernel or function of the source that has it.
+        begin: the native offset of this function.
+        depth: of its scope; that of inner ones is larger.
+        scope: native offsets in which its name means it; empty for the whole function.
+        is_parameter: whether it is a parameter of a function.
+    """
+
+    name: str
+    function: str
+    begin: int
+    type: SourceType
+    depth: int
+    scope: Ranges
+    places: Sequence[Placed]
+    is_parameter: bool = False
+
+    def is_seen_at(self, offset: int) -> bool:
+        """Whether its name means it at a native offset."""
+        return not self.scope or any(begin <= offset < end for begin, end in self.scope)
+
+    def place(self, offset: int) -> Placed | None:
+        """Where it is at a native offset; None where the compiler keeps it nowhere."""
+        return next((p for p in self.places if p.begin <= offset < p.end), None)
+
+
+def read_variables(data: bytes) -> list[SourceVariable]:
+    """The variables of all functions in an ELF file.
+
+    Raises:
+        ImportError: pyelftools is not installed.
+        ValueError: the data is damaged.
+    """
+    from elftools.common.exceptions import DWARFError, ELFError
+    from elftools.construct import ConstructError
+
+    try:
+        return list(_Dwarf(data).variables())
+    except (ELFError, DWARFError, ConstructError, KeyError, AttributeError, IndexError, AssertionError) as error:
+        raise ValueError(f"the compiler's DWARF cannot be read: {error}") from None
+
+
+class _Dwarf:
+    """Reads the entries of one program. Objects of pyelftools have no types."""
+
+    def __init__(self, data: bytes) -> None:
+        from elftools.elf.elffile import ELFFile
+
+        self.info = ELFFile(io.BytesIO(data)).get_dwarf_info()
+        # Entries of lists are of several classes, which `hasattr` tells apart.
+        self.lists: Any = self.info.location_lists()
+        self.ranges: Any = self.info.range_lists()
+        self.types: dict[int, SourceType] = {}
+
+    def variables(self) -> Iterator[SourceVariable]:
+        for unit in self.info.iter_CUs():
+            for die in unit.get_top_DIE().iter_children():
+                if die.tag == "DW_TAG_subprogram" and "DW_AT_low_pc" in die.attributes:
+                    yield from self.inside(die, die, 0, self.scope(die))
+
+    def inside(self, die: Any, function: Any, depth: int, scope: Ranges) -> Iterator[SourceVariable]:
+        """The variables of a scope, and of those in it."""
+        for child in die.iter_children():
+            if child.tag in _SCOPES:
+                yield from self.inside(child, function, depth + 1, self.scope(child) or scope)
+            elif child.tag in _VARIABLES and (name := self.name(child)):
+                is_parameter = child.tag == "DW_TAG_formal_parameter" and depth == 0
+                own = self.type_of(child)
+                if own is not None:
+                    begin, places = function.attributes["DW_AT_low_pc"].value, list(self.places(child))
+                    yield SourceVariable(name, self.name(function), begin, own, depth, scope, places, is_parameter)
+
+    def attribute(self, die: Any, name: str) -> Any:
+        """An attribute of an entry, or of the one that it is an instance of."""
+        while name not in die.attributes:
+            if "DW_AT_abstract_origin" not in die.attributes:
+                return None
+            die = die.get_DIE_from_attribute("DW_AT_abstract_origin")
+        return die.attributes[name]
+
+    def name(self, die: Any) -> str:
+        found = self.attribute(die, "DW_AT_name")
+        return "" if found is None else found.value.decode("utf-8", "replace")
+
+    def scope(self, die: Any) -> Ranges:
+        """Native offsets of a scope; empty where it has none of its own."""
+        if "DW_AT_ranges" in die.attributes:
+            entries = self.ranges.get_range_list_at_offset(die.attributes["DW_AT_ranges"].value)
+            return [(e.begin_offset, e.end_offset) for e in entries if hasattr(e, "begin_offset")]
+        if "DW_AT_low_pc" not in die.attributes:
+            return ()
+        begin, end = die.attributes["DW_AT_low_pc"].value, die.attributes["DW_AT_high_pc"]
+        return [(begin, end.value if end.form == "DW_FORM_addr" else begin + end.value)]
+
+    def places(self, die: Any) -> Iterator[Placed]:
+        where, constant = die.attributes.get("DW_AT_location"), die.attributes.get("DW_AT_const_value")
+        if constant is not None:
+            value = constant.value
+            data = value % (1 << 64) if isinstance(value, int) else int.from_bytes(bytes(value), "little")
+            yield Placed(0, 1 << 62, b"\x9e\x08" + data.to_bytes(8, "little"))
+        elif where is not None and where.form in _LISTS:
+            for entry in self.lists.get_location_list_at_offset(where.value, die):
+                if hasattr(entry, "loc_expr"):
+                    yield Placed(entry.begin_offset, entry.end_offset, bytes(entry.loc_expr))
+        elif where is not None:
+            yield Placed(0, 1 << 62, bytes(where.value))
+
+    # -- types ---------------------------------------------------------------------------------------------
+
+    def type_of(self, die: Any) -> SourceType | None:
+        if self.attribute(die, "DW_AT_type") is None:
+            return None
+        while "DW_AT_type" not in die.attributes:
+            die = die.get_DIE_from_attribute("DW_AT_abstract_origin")
+        return self.type(die.get_DIE_from_attribute("DW_AT_type"))
+
+    def type(self, die: Any) -> SourceType:
+        known = self.types.get(die.offset)
+        if known is None:
+            self.types[die.offset] = SourceType(self.name(die), 0)  # Types may have themselves behind a pointer.
+            known = self.types[die.offset] = self.new_type(die)
+        return known
+
+    def new_type(self, die: Any) -> SourceType:
+        if die.tag in _STRIPPED:
+            own = self.type_of(die) or SourceType("void", 0)
+            return own._replace(name=self.name(die) or own.name)
+        size = self.attribute(die, "DW_AT_byte_size")
+        count = 0 if size is None else int(size.value)
+        if die.tag == "DW_TAG_pointer_type":
+            target = self.type_of(die)
+            return SourceType(f"{target.name if target else 'void'}*", 8, "uq")
+        if die.tag == "DW_TAG_enumeration_type":
+            return SourceType(self.name(die) or "enum", count, _SIGNED.get(count, ""))
+        if die.tag == "DW_TAG_array_type":
+            return self.array(die)
+        if die.tag in ("DW_TAG_structure_type", "DW_TAG_union_type", "DW_TAG_class_type"):
+            return SourceType(self.name(die) or "struct", count, "", tuple(self.members(die))[:MOST_PARTS])
+        encoding = die.attributes.get("DW_AT_encoding")
+        return SourceType(self.name(die), count, _element(0 if encoding is None else encoding.value, count))
+
+    def members(self, die: Any) -> Iterator[tuple[str, int, SourceType]]:
+        for child in die.iter_children():
+            own = self.type_of(child) if child.tag == "DW_TAG_member" else None
+            if own is not None:
+                offset = child.attributes.get("DW_AT_data_member_location")
+                yield self.name(child), 0 if offset is None else int(offset.value), own
+
+    def array(self, die: Any) -> SourceType:
+        items = self.type_of(die) or SourceType("void", 0)
+        counts = [self.count(child) for child in die.iter_children() if child.tag == "DW_TAG_subrange_type"]
+        if "DW_AT_GNU_vector" in die.attributes and counts:
+            words = "xyzw" if counts[0] <= 4 else [f"s{n:x}" for n in range(counts[0])]
+            members = tuple((words[n], n * items.size, items) for n in range(counts[0]))
+            padded = 4 if counts[0] == 3 else counts[0]
+            return SourceType(f"{items.name}{counts[0]}", items.size * padded, "", members)
+        for count in reversed(counts):
+            items = SourceType(f"{items.name}[{count}]", items.size * count, "", (), items)
+        return items
+
+    def count(self, die: Any) -> int:
+        found = die.attributes.get("DW_AT_count")
+        last = die.attributes.get("DW_AT_upper_bound")
+        return int(found.value) if found is not None else int(last.value) + 1 if last is not None else 0
+
+
+def _element(encoding: int, size: int) -> str:
+    """The vISA type of a base type: encodings 4 to 6 are floats and signed numbers, others have no sign."""
+    if encoding == 4:
+        return _FLOATS.get(size, "")
+    return (_SIGNED if encoding in (5, 6) else _UNSIGNED).get(size, "")

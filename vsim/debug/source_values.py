@@ -1,0 +1,221 @@
+"""Values of the source's variables: lane by lane, in registers of vISA, in memory, or known to the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from visakit.language import types
+from vsim.debug.dwarf import Placed, SourceType, SourceVariable
+from vsim.debug.dwarf_places import FIRST_REGISTER, PlaceMachine, RegisterBits, Unknown, ValuePart
+from vsim.debug.footprints import Holder, holder_of
+from vsim.debug.locations import Location, SplitLocation
+from vsim.debug.problems import EXPRESSION, problem
+from vsim.debug.source_variables import STACK
+from vsim.debug.values import DebugValue
+from vsim.engines.numpy.algebra import DTYPES
+from vsim.launch.arrays import Array, DType
+from vsim.memory.memory import Buffer
+
+if TYPE_CHECKING:
+    from vsim.debug.scope import Scope, ScopeMemory
+
+_OLD_LOCAL, _LOCAL = 0x0A, 1 << 28
+"""How addresses of local memory are marked: older compilers write their space into the highest byte."""
+
+
+class _Seat(NamedTuple):
+    """Where a number is: in a variable of vISA, in memory, or the bytes of a constant."""
+
+    variable: int = -1
+    byte: int = 0
+    address: int = -1
+    constant: bytes = b""
+
+
+def source_value(scope: Scope, name: str) -> DebugValue | ScopeMemory | None:
+    """The value of a variable of the source, or of a member of one; None if the source has none of this name here.
+
+    Raises:
+        DebugError: D002, the compiler does not keep it here, or it cannot be shown.
+    """
+    base, *path = name.split(".")
+    sources, dispatch = scope.sources, scope.execution.dispatch
+    if sources is None or scope.activation is None:
+        return None
+    variable = sources.seen(scope.function, scope.number).get(base)
+    if variable is None:
+        return None
+    is_argument = variable.is_parameter and variable.function == dispatch.kernel.name
+    place = sources.place(variable, scope.function, scope.number)
+    if is_argument and (place is None or variable.type.name.endswith("*")):
+        return None
+    if place is None:
+        raise problem(EXPRESSION, f"'{base}' has no value here: the compiler keeps it nowhere", "step on, or back")
+    kind, offset = _member(name, variable, path)
+    try:
+        return _Reading(scope, name, kind, offset, place).value()
+    except Unknown as reason:
+        raise problem(EXPRESSION, f"'{name}' cannot be shown: {reason}") from None
+
+
+def _member(name: str, variable: SourceVariable, path: Sequence[str]) -> tuple[SourceType, int]:
+    """The type of a member, and its offset in the variable."""
+    own, offset = variable.type, 0
+    for word in path:
+        found = next((m for m in own.members if m[0] == word), None)
+        if found is None:
+            known = ", ".join(m[0] for m in own.members)
+            raise problem(EXPRESSION, f"'{own.name}' has no member '{word}'", f"it has {known}" if known else "")
+        offset, own = offset + found[1], found[2]
+    if own.members:
+        word = own.members[0][0]
+        raise problem(EXPRESSION, f"'{name}' has members: {', '.join(m[0] for m in own.members)}", f"as {name}.{word}")
+    return own, offset
+
+
+def leaves(name: str, own: SourceType) -> list[str]:
+    """The name of a variable, or the names of its members that have no members."""
+    return [leaf for word, _, kind in own.members for leaf in leaves(f"{name}.{word}", kind)] or [name]
+
+
+class _Reading:
+    """Reads a number, or finds an array, in all lanes of the threads of a scope."""
+
+    def __init__(self, scope: Scope, name: str, kind: SourceType, offset: int, place: Placed) -> None:
+        self.scope, self.name, self.kind, self.offset, self.place = scope, name, kind, offset, place
+        self.uses_lane = False
+        element = kind
+        while element.items is not None:
+            element = element.items
+        if element.element not in types.BY_NAME:
+            raise problem(EXPRESSION, f"'{name}' is of type '{kind.name}', which has no elements to show")
+        self.dtype: DType = DTYPES[types.BY_NAME[element.element]]
+
+    def value(self) -> DebugValue | ScopeMemory:
+        scope = self.scope
+        first = [self.seat(row, 0) for row in range(len(scope.rows))]
+        lanes = scope.simd if self.uses_lane else 1
+        seats = [[own, *(self.seat(row, lane) for lane in range(1, lanes))] for row, own in enumerate(first)]
+        flat = [seat for row in seats for seat in row]
+        if all(seat.address >= 0 for seat in flat):
+            return self.in_memory(np.array([[seat.address for seat in row] for row in seats], np.uint64))
+        if self.kind.items is not None:
+            raise problem(EXPRESSION, f"'{self.name}' is an array that is not in memory here")
+        if all(seat.constant for seat in flat):
+            data = np.array([[np.frombuffer(seat.constant, self.dtype)[0] for seat in row] for row in seats])
+            return DebugValue(data, self.kind.name, len(seats[0]) == scope.simd > 1, self.name)
+        if any(seat.variable < 0 for seat in flat) or any(row != seats[0] for row in seats):
+            raise problem(EXPRESSION, f"'{self.name}' is not at one place here")
+        return self.in_registers(seats[0])
+
+    # -- places --------------------------------------------------------------------------------------------
+
+    def seat(self, row: int, lane: int) -> _Seat:
+        """Where it is in a lane of the thread of a row."""
+        machine = PlaceMachine(lane, lambda bits: self.bits(row, bits), self.load)
+        parts = machine.run(self.place.expression)
+        self.uses_lane |= machine.uses_lane
+        where, offset = _part_at(parts, self.offset)
+        if isinstance(where, int):
+            return _Seat(address=where + offset)
+        if isinstance(where, bytes):
+            return _Seat(constant=(where + bytes(offset + 8))[offset : offset + self.dtype.itemsize])
+        if where is None:
+            raise Unknown("the compiler does not keep it here")
+        own = where._replace(bit=where.bit + 8 * offset)
+        return _Seat(*self.variable(own))
+
+    def variable(self, bits: RegisterBits) -> tuple[int, int]:
+        """The variable of vISA that has bits of a hardware register, and the byte in it."""
+        scope, grf = self.scope, self.scope.execution.dispatch.grf_size
+        byte = (bits.register - FIRST_REGISTER) * grf + bits.bit // 8
+        assert scope.sources is not None
+        found = scope.sources.at_register(scope.function, scope.number, self.place, byte, grf)
+        if found is not None and found.variable in STACK and scope.is_caller:
+            raise Unknown("it is on the stack of a function that waits for another; 'finish' gets there")
+        if found is None:
+            raise Unknown(
+                f"it is in r{byte // grf}.{byte % grf} of the hardware, and no variable of vISA is there alone"
+            )
+        return found
+
+    def bits(self, row: int, bits: RegisterBits) -> int:
+        """The number in bits of a register."""
+        size = max(8, bits.size) // 8
+        location = self.location(self.variable(bits), np.dtype(f"u{size}"), np.arange(1))
+        return int(self.scope.at(location, "uq", False, "").data[row, 0])
+
+    def load(self, address: int, size: int) -> int:
+        return int(self.scope.at_address(address, np.dtype(f"u{size}"), 1).data[0, 0])
+
+    # -- values --------------------------------------------------------------------------------------------
+
+    def location(self, where: tuple[int, int], dtype: DType, starts: Array) -> Location:
+        """Elements of a variable, from some bytes of it on."""
+        scope, (variable, byte) = self.scope, where
+        registers = scope.registers
+        root, start = registers.layout.root(variable)
+        holder: Holder
+        holder, at = holder_of(registers.layout, registers, root)
+        if holder.kind > 0 and registers.bytes_of(root) is None and holder.owner is not None:
+            raise Unknown(f"no instruction uses '{scope.function.variable_name(variable)}'")
+        columns = (starts + (start + at + byte))[:, None] + np.arange(dtype.itemsize)
+        return Location(holder, columns, dtype, scope.rows)
+
+    def in_registers(self, seats: list[_Seat]) -> DebugValue:
+        """The value in variables of vISA: lanes of wide kernels are in several."""
+        pieces: list[tuple[slice, Location]] = []
+        first = 0
+        while first < len(seats):
+            end = next((n for n in range(first, len(seats)) if seats[n].variable != seats[first].variable), len(seats))
+            starts = np.array([seat.byte for seat in seats[first:end]])
+            own = self.location((seats[first].variable, 0), self.dtype, starts)
+            pieces.append((slice(first, end), own))
+            first = end
+        by_lane = len(seats) == self.scope.simd > 1
+        values = [self.scope.at(own, self.kind.name, by_lane, self.name) for _, own in pieces]
+        if len(pieces) == 1:
+            return values[0]
+        head = pieces[0][1]
+        where = SplitLocation(head.holder, head.columns, self.dtype, head.rows, pieces=tuple(pieces))
+        unknown = [v.undefined for v in values if v.undefined is not None]
+        return DebugValue(
+            np.concatenate([v.data for v in values], axis=1), self.kind.name, by_lane, self.name,
+            np.concatenate(unknown) if len(unknown) == len(values) else None, where,
+        )  # fmt: skip
+
+    def in_memory(self, addresses: Array) -> DebugValue | ScopeMemory:
+        """The value in memory, or the memory of an array."""
+        from vsim.debug.scope import ScopeMemory
+
+        scope, size = self.scope, self.kind.size or self.dtype.itemsize
+        space = int(addresses[0, 0])
+        if space >> 56 == _OLD_LOCAL or 0 <= space - _LOCAL < _LOCAL:
+            batch = scope.execution.batch
+            assert batch is not None
+            slm = batch.threads.slm
+            starts = (addresses & np.uint64(_LOCAL - 1)).astype(np.int64) + slm.base[scope.rows].reshape(-1, 1)
+            memory = ScopeMemory(self.name, slm.data, self.dtype, starts, size)
+        else:
+            buffer = scope.execution.program.memory.slots.get(space >> 32)
+            offsets = addresses.astype(np.int64) - (buffer.address if isinstance(buffer, Buffer) else 0)
+            if not isinstance(buffer, Buffer) or offsets.min() < 0 or offsets.max() + size > buffer.size:
+                raise Unknown(f"there is no memory at {space:#x}")
+            memory = ScopeMemory(self.name, buffer.data, self.dtype, offsets, size)
+        if self.kind.items is not None:
+            return memory
+        found = scope.elements(memory, np.zeros((1, 1), np.int64))
+        found.name, found.type = self.name, self.kind.name
+        return found
+
+
+def _part_at(parts: Sequence[ValuePart], offset: int) -> tuple[RegisterBits | int | bytes | None, int]:
+    """The part of a value that has a byte, and how far behind its begin the byte is."""
+    for part in parts:
+        if not part.size or offset < part.size // 8:
+            return part.where, offset
+        offset -= part.size // 8
+    raise Unknown("the compiler does not keep this part of it")

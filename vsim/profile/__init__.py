@@ -1,0 +1,1 @@
+"""Profiles of launches: exact counts of what instructions did, and files and reports of them (docs/profile.md)."""

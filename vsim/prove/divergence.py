@@ -1,0 +1,13 @@
+"""The property ``divergence``: all work-items of a group come to a barrier equally often."""
+
+from __future__ import annotations
+
+from vsim.prove.bounds import Violation
+from vsim.prove.races import diverging
+from vsim.symbolic.queries import Solver
+from vsim.symbolic.thread import SymbolicThread
+
+
+def violations(thread: SymbolicThread, solver: Solver) -> list[Violation]:
+    """The barriers that some work-items of a group may not reach."""
+    return [Violation(place, condition, condition is not True) for place, condition in diverging(thread, solver)]

@@ -1,0 +1,87 @@
+"""The property ``undefined``: no undefined register reaches memory, an address or a branch.
+
+A value depends on an undefined register if it can differ while nothing else does: it is asked for with the registers'
+symbols, and with others. Arguments, and what arrays hold when the launch begins, are defined. What local and private
+memory hold, and what a closed loop leaves in registers, is not followed: values that depend on it are unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import z3
+
+from visakit.language.program import Function
+from vsim.prove.bounds import Violation
+from vsim.prove.verdict import Place
+from vsim.symbolic import terms
+from vsim.symbolic.launch import SymbolicLaunch
+from vsim.symbolic.machine import FLAT, HANDLES, TABLE
+from vsim.symbolic.queries import Possible, Solver
+from vsim.symbolic.terms import Condition, Term
+from vsim.symbolic.thread import SymbolicThread
+
+_NOT_FOLLOWED = ("any!", "after!", "other!", "state!")
+"""Beginnings of the names of symbols for what loops leave in registers."""
+
+
+def violations(thread: SymbolicThread, solver: Solver) -> list[Violation]:
+    """The instructions that an undefined value may reach, each once."""
+    launch, found = thread.launch, dict[tuple[int, int], Violation]()
+    perhaps = _not_followed(launch)
+    for function, number, what, term, guard in _uses(thread):
+        key = id(function), number
+        if key in found and found[key].is_certain:
+            continue
+        if solver.is_late:
+            place = Place(function, number, "the time is up", "give more by --seconds")
+            return [*found.values(), Violation(place, True, False)]
+        names = launch.symbols.free(term)
+        undefined = {n for n in names if n in launch.symbols.known and launch.symbols.known[n].is_undefined}
+        for own, is_certain in ((undefined, True), (undefined | (names & perhaps), False)):
+            condition = _differs(launch, term, guard, own) if own else False
+            if condition is False:
+                continue
+            answer = solver.possible(condition)
+            if answer.possible is Possible.NO:
+                continue
+            certain = is_certain and answer.possible is Possible.YES
+            why = f"{what} {'may be' if certain else 'is not shown not to be'} undefined"
+            found[key] = Violation(Place(function, number, why), condition, certain)
+            break
+    return sorted(found.values(), key=lambda v: not v.is_certain)
+
+
+def _uses(thread: SymbolicThread) -> Iterator[tuple[Function, int, str, Term, Condition]]:
+    """Function, number, what it is, the term, and the condition under which it counts."""
+    for message in thread.memory.messages:
+        place = message.function, message.number
+        for access in message.lanes:
+            yield *place, "whether a lane accesses memory", access.guard, True
+            yield *place, "an address", access.address, access.guard
+        guards = [access.guard for access in message.lanes]
+        for column in message.values:
+            for value, guard in zip(column, guards, strict=True):
+                yield *place, "a value that is left in memory", value, guard
+    for function, number, condition, guard in thread.branches:
+        yield function, number, "the condition of a branch", condition, guard
+
+
+def _not_followed(launch: SymbolicLaunch) -> frozenset[str]:
+    """The names of symbols that may stand for undefined values."""
+    found = {n for n in launch.symbols.known if n.startswith(_NOT_FOLLOWED)}
+    for value in launch.loads:
+        own = launch.candidates(value.space, value.address)
+        is_array = value.space.kind in (FLAT, TABLE, HANDLES) and all(b.name != "private memory" for b in own)
+        if not is_array or not own:
+            found.add(value.symbol.decl().name())
+    return frozenset(found)
+
+
+def _differs(launch: SymbolicLaunch, term: Term, guard: Condition, names: set[str]) -> Condition:
+    """The condition under which a term depends on symbols."""
+    symbols = launch.symbols.expressions
+    pairs = [(symbols[n], z3.Const(f"{n}'", symbols[n].sort())) for n in sorted(names)]
+    if isinstance(term, (int, bool)):
+        return False
+    return launch.simplified(terms.conjunction(guard, term != z3.substitute(term, *pairs)))
