@@ -40,6 +40,7 @@ SECONDS = 60
         ("visakit prove image.bin --assume 'n <= size(x) / 4'", "that every access is inside, for all launches"),
         ("visakit prove kernels.cl --kernel scale --local-size 64", "of groups of 64 work-items"),
         ("visakit prove image.bin --assume 'each(col) < n' --out found", "launches that refute go to a folder"),
+        ("visakit prove --peephole 'mul; add' mad", "for which types a compiler may fuse a product and a sum"),
     ),
     completion=False,
 )
@@ -72,6 +73,10 @@ def prove_app(
     properties: Annotated[
         str | None, option("--property", "LIST", "What is proved, with commas; all if missing.", PROOF)
     ] = None,
+    peephole: Annotated[
+        tuple[str, str] | None,
+        option("--peephole", "LEFT RIGHT", "Prove that two sequences of instructions compute the same.", PROOF),
+    ] = None,
     seconds: Annotated[int, option("--seconds", "N", "Time for each property.", PROOF, parser=positive)] = SECONDS,
     out: Annotated[str | None, option("--out", "DIR", "Where launches that refute are written.", PROOF)] = None,
     error_format: ErrorFormat = "human",
@@ -82,6 +87,8 @@ def prove_app(
     """Prove properties of kernels for all launches, or refute them with one."""
     if importlib.util.find_spec("z3") is None:
         raise LaunchError(Diagnostic("P003", "proofs need the solver Z3", None, "pip install 'visakit[prove]'"))
+    if peephole is not None:
+        return _rule(peephole, platform, seconds, image)
     from vsim.command.command_arguments import sizes
     from vsim.program import Program
     from vsim.prove.assumptions import Assumption
@@ -102,9 +109,22 @@ def prove_app(
     group = sizes(local_size, "--local-size") if local_size else ()
     subjects = [Subject(program, name, assumed, group, dimensions or 0) for name in names]
     verdicts = [verdict for subject in subjects for verdict in _proved(subject, wanted, seconds, out, image or "")]
-    if any(v.outcome == "refuted" for v in verdicts):
+    return _exit_code([v.outcome for v in verdicts])
+
+
+def _exit_code(outcomes: list[str]) -> int:
+    if "refuted" in outcomes:
         return REFUTED
-    return PROVED if all(v.outcome == "proved" for v in verdicts) else UNKNOWN
+    return PROVED if all(outcome == "proved" for outcome in outcomes) else UNKNOWN
+
+
+def _rule(peephole: tuple[str, str], platform: str | None, seconds: int, image: str | None) -> int:
+    """Prove a rule of compilers; the exit code."""
+    from visakit.prove_rules import prove_rule
+
+    if image is not None:
+        raise UsageError(f"--peephole is about instructions, and '{image}' is an image")
+    return _exit_code([v.outcome for v in prove_rule(*peephole, platform, seconds)])
 
 
 def _proved(subject: Subject, wanted: list[str], seconds: int, out: str | None, image: str) -> list[Verdict]:

@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 import z3
 
-from visakit.language.types import DF, HF, DataType, F
+from visakit.language.types import BF, DF, HF, DataType, F
 from vsim.symbolic.terms import (
     Condition,
     Term,
@@ -38,7 +38,7 @@ from vsim.symbolic.terms import (
     shift_left,
 )
 
-FRACTION = {HF: 10, F: 23, DF: 52}
+FRACTION = {HF: 10, BF: 7, F: 23, DF: 52}
 """Bits of the fraction."""
 _SORTS = {HF: z3.Float16(), F: z3.Float32(), DF: z3.Float64()}
 _NUMPY = {HF: "f2", F: "f4", DF: "f8"}
