@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import shutil
 import subprocess
 import sys
 
@@ -19,6 +20,7 @@ from visakit.ctm.printer import instruction_text, print_module
 from visakit.ctm.program import read_module
 from visakit.ctm.simulator import GridSession
 from visakit.ctm.syntax import EndStatement, SourceLine
+from visakit.text import tables
 
 SAMPLES = sorted((ROOT / "samples" / "ctm").glob("*/*.ctm"))
 HEAD = ".int i0 3 0 0\n"
@@ -154,6 +156,10 @@ def test_errors_do_not_depend_on_caches():
 
 def test_tables_of_the_grammar_are_kept_and_made_anew_when_damaged(tmp_path, monkeypatch):
     monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path))
+    package = tmp_path / "package"  # as built without tables
+    package.mkdir()
+    shutil.copy(tables.FOLDER / "ctm.lark", package)
+    monkeypatch.setattr(tables, "FOLDER", package)
     kept = tmp_path / "grammar" / "ctm.tables"
     read = [LineGrammar(cached=False).statement("end")]
     whole = kept.read_bytes()

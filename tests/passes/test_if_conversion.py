@@ -88,7 +88,7 @@ def probe_of(lines, values, bits, running=None):
 def masked_in(lines):
     """The gotos of the lines that become masks, and how many blocks the lines are then."""
     probe = probe_of(lines, [[0] * LANES] * 2, dict.fromkeys("abc", 1))
-    probe.declarations.append(".decl T v_type=G type=ud num_elts=16 align=GRF")
+    probe.declarations += [".decl T v_type=G type=ud num_elts=16 align=GRF", ".decl I v_type=A num_elts=1"]
     function = Program(build_text(probe._text(), probe.platform)).image.module.kernels[0]
     masked = masked_gotos(control_flow(function), LANES, 32)
     return masked, len(control_flow(function, masked=masked).starts)
@@ -131,8 +131,9 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
         (["add (M1_NM, 1) T(0,0)<1> T(0,0)<0;1,0> 3:ud"], [], False),
         (["add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> 1:ud"] * 100, [], False),
         (["barrier"], [], False),
+        (["addr_add (M1_NM, 1) I(0)<1> &x 0x4:uw", "mov (M1_NM, 1) T(0,0)<1> r[I(0),0]<0;1,0>:ud"], [], False),
     ],
-    ids=["a temporary", "a register that is read behind", "a sum", "much", "a barrier"],
+    ids=["a temporary", "a register that is read behind", "a sum", "much", "a barrier", "a register by its address"],
 )
 def test_what_may_run_without_lanes(inside, behind, is_masked):
     masked, _ = masked_in(["(a) goto (M1, 16) L", *inside, "L:", *behind])

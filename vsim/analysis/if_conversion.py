@@ -22,8 +22,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from visakit.isa.record import Access, Flow, MemoryKind
-from visakit.language.operands import SURFACE, General, Raw, State
+from visakit.isa.record import Access, Flow, MemoryKind, Pipe
+from visakit.language.operands import SURFACE, General, Indirect, Raw, State
 from visakit.language.program import FIRST_VARIABLE, Instruction
 from vsim.analysis.control_flow import ControlFlow, covers_all, takes_all
 from vsim.semantics.refused import RAW_MESSAGES
@@ -104,7 +104,7 @@ class _Candidates:
         desc, execution = i.desc, i.args.get("exec")
         if desc.flow in (Flow.LABEL, Flow.GOTO):
             return 0
-        if desc.semantics in _MARKS:
+        if desc.pipe is Pipe.NOTHING and execution is None:
             return 0
         if desc.flow is not Flow.NEXT or desc.semantics in RAW_MESSAGES or execution is None:
             return None
@@ -112,14 +112,10 @@ class _Candidates:
             return None  # Where no lane wants them, accesses cost more than branches.
         if execution.no_mask and not self.temporaries.has(n):
             return None
+        if any(isinstance(operand, Indirect) for operand in i.args.values()):
+            return None  # An address that no lane wants may lie outside of its registers.
         vectors: int = max(1, execution.size * 4 // self.vector_bytes)
-        return vectors * (_HEAVY if desc.semantics in _HEAVY_OPERATIONS else 1)
-
-
-_MARKS = frozenset((".file", ".loc", "lifetime"))
-_HEAVY_OPERATIONS = frozenset(
-    ("exp", "log", "pow", "sin", "cos", "div", "mod", "divm", "inv", "invm", "sqrt", "sqrtm", "rsqrt", "rsqtm")
-)
+        return vectors * (_HEAVY if desc.pipe is Pipe.EM else 1)
 
 
 def _any_between(places: list[int], low: int, high: int) -> bool:

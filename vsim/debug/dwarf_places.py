@@ -14,7 +14,7 @@ FIRST_REGISTER = 16
 """DWARF's number of the register r0."""
 _LANE, _REGISTERS, _OLD_BITS, _BITS = 0xED, 0xEB, 0xEC, 0xFE
 _ADDRESS, _BRANCH, _SKIP, _IMPLICIT, _STACK_VALUE = 0x03, 0x28, 0x2F, 0x9E, 0x9F
-_PLUS_CONSTANT, _PIECE, _BIT_PIECE, _AND = 0x23, 0x93, 0x9D, 0x1A
+_PLUS_CONSTANT, _PIECE, _BIT_PIECE, _AND, _EQUAL = 0x23, 0x93, 0x9D, 0x1A, 0x29
 _CONSTANTS = {0x08: "B", 0x09: "b", 0x0A: "H", 0x0B: "h", 0x0C: "I", 0x0D: "i", 0x0E: "Q", 0x0F: "q"}
 _WORD = 1 << 64
 MOST_STEPS = 1000
@@ -206,7 +206,7 @@ _ALONE: dict[int, Callable[[PlaceMachine], object]] = {
 _BINARY: dict[int, Callable[[int, int], int]] = {
     _AND: lambda a, b: a & b, 0x1C: lambda a, b: a - b, 0x1E: lambda a, b: a * b, 0x21: lambda a, b: a | b,
     0x22: lambda a, b: a + b, 0x24: lambda a, b: a << min(b, 64), 0x25: lambda a, b: a >> min(b, 64),
-    0x26: lambda a, b: _signed(a) >> min(b, 64), 0x27: lambda a, b: a ^ b, 0x29: lambda a, b: a == b,
+    0x26: lambda a, b: _signed(a) >> min(b, 64), 0x27: lambda a, b: a ^ b, _EQUAL: lambda a, b: a == b,
     0x2A: lambda a, b: _signed(a) >= _signed(b), 0x2B: lambda a, b: _signed(a) > _signed(b),
     0x2C: lambda a, b: _signed(a) <= _signed(b), 0x2D: lambda a, b: _signed(a) < _signed(b),
     0x2E: lambda a, b: a != b,

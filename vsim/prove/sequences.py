@@ -57,7 +57,7 @@ class TemplateLine:
     @property
     def saturates(self) -> bool:
         """Whether the rule itself asks for saturation."""
-        return self.mnemonic.endswith(".sat")
+        return "sat" in self.mnemonic.split(".")
 
 
 @dataclass(frozen=True)

@@ -247,8 +247,12 @@ class FunctionLowering:
             tell(self.state.event)
 
     def _refuse(self) -> None:
-        """Emit the fault that an instruction is which no engine can execute."""
-        self.exits.leave_if("true", cx.REFUSED, "0", "0", lambda: ("0", 0, 0, "0"))
+        """Emit the fault of an instruction that no engine can execute; a block runs in some lane, but each side of a
+        branch that became a mask may not.
+        """
+        at = self.state.at
+        some = "true" if at.whole is None or at.running is True else self.state.b.any(at.running)
+        self.exits.leave_if(some, cx.REFUSED, "0", "0", lambda: ("0", 0, 0, "0"))
 
     # -- beginning and end ---------------------------------------------------------------------------------
 
