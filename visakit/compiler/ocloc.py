@@ -93,10 +93,13 @@ def compile_source(
         kept = object_cache.load(name)
         if kept is not None:
             return Compiled(kept, [])
-    if meanwhile is not None:
-        threading.Thread(target=meanwhile, daemon=True).start()
+    loading = threading.Thread(target=meanwhile, daemon=True) if meanwhile is not None else None
+    if loading is not None:
+        loading.start()
     with waiting(f"compiling {path} for {device}"):
         compiled = _run(driver, path, data, device, options, max_seconds)
+    if loading is not None:
+        loading.join()  # It holds locks of modules, which a fork would keep for ever.
     if name and not compiled.warnings:
         object_cache.save(name, compiled.zebin)
     return compiled

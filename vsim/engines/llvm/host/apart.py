@@ -28,6 +28,8 @@ except ImportError:  # no fork either
 
 BUDGET_SECONDS = 60
 """Processor time that a compilation may take."""
+LIFE_SECONDS = 600
+"""Time after which its process ends, whatever it waits for."""
 LOCK = "behind"
 """File beside the objects of the cache: the compilation that goes on behind the end of its command has a lock on it."""
 _LOCK: list[int] = []
@@ -121,6 +123,8 @@ def _compile(make: Callable[[], bytes], writer: int) -> NoReturn:
             os.closerange(first, kept)
             first = kept + 1
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(LIFE_SECONDS)
         resource.setrlimit(resource.RLIMIT_CPU, (BUDGET_SECONDS, BUDGET_SECONDS))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         code = make()
