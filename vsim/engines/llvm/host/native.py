@@ -156,7 +156,7 @@ def compile_object(text: str, quick: bool = False) -> bytes:
 
     huge = quick or _is_huge(text)
     machine = target_machine(0 if huge else 1)
-    module = _verified(text)
+    module = _verified(text, machine)
     if huge:
         _run_pipeline(module, machine, 0)
         return bytes(machine.emit_object(module))
@@ -168,12 +168,12 @@ def compile_object(text: str, quick: bool = False) -> bytes:
         _run_pipeline(module, machine, 0)
         _run_passes(module, machine, (*(before if late else ()), *_AFTER_SPLIT))
     if not _is_valid(module):
-        module = _verified(text)
+        module = _verified(text, machine)
         _run_pipeline(module, machine, 0)
-    return bytes(machine.emit_object(_worked_around(text, module)))
+    return bytes(machine.emit_object(_worked_around(text, module, machine)))
 
 
-def _worked_around(text: str, module: llvm.ModuleRef) -> llvm.ModuleRef:
+def _worked_around(text: str, module: llvm.ModuleRef, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     """A module, made from a text by the passes, as LLVM's code generator is right about it."""
     from vsim.engines.llvm.host.workarounds import (
         with_loads_in_order,
@@ -198,21 +198,32 @@ def _worked_around(text: str, module: llvm.ModuleRef) -> llvm.ModuleRef:
         passed = kept = str(module)
         for work_around in needed:
             kept = work_around(kept)
-        return module if kept == passed else _verified(kept)
+        return module if kept == passed else _verified(kept, machine)
     return module
 
 
-def _verified(text: str) -> llvm.ModuleRef:
+def _verified(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     """A module that LLVM's verifier has no objection to.
 
     Raises:
         InvalidCode: the text is no valid IR.
     """
     try:
-        module = llvm.parse_assembly(text)
+        module = _parsed(text, machine)
         module.verify()
     except RuntimeError as error:
         raise InvalidCode(" ".join(str(error).split()), text) from error
+    return module
+
+
+def _parsed(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    """A module with the machine's data layout, which passes need as well as the code generator does.
+
+    LLVM's default layout aligns 64-bit integers to 4 bytes. Coroutine frames that a pass lays out so are smaller than
+    those of the code generator, and the end of one frame is the beginning of the next thread's.
+    """
+    module = llvm.parse_assembly(text)
+    module.data_layout = str(machine.target_data)
     return module
 
 
@@ -229,7 +240,7 @@ def _is_valid(module: llvm.ModuleRef) -> bool:
 def compile_support(text: str) -> bytes:
     """Native object code of functions that need no optimisation."""
     machine = target_machine(1)  # At level 0, functions that preserve all registers lose their result.
-    module = llvm.parse_assembly(text)
+    module = _parsed(text, machine)
     if "@llvm.coro" in text:
         _run_pipeline(module, machine, 0)
     return bytes(machine.emit_object(module))
