@@ -48,7 +48,7 @@ from visakit.runtime.settings import (
     THREADS_SETTING,
     TRACE_SETTING,
     DebugRequest,
-    sycl_libraries,
+    sycl_settings,
 )
 from visakit.usage import whole_number
 from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
@@ -184,7 +184,7 @@ def exec_app(
     chosen |= _checks(CheckOptions(check, guard, check_limit, suppressions))
     chosen |= _debugger(debug, scripts or [], commands or [], batch)
     settings |= {name: str(value) for name, value in chosen.items() if value is not None}
-    settings |= sycl_libraries(program)
+    settings |= sycl_settings(program)
     _replace_process([program, *(arguments or [])], os.environ | settings)
     return 0
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from visakit import cache
-from visakit.runtime.settings import sycl_runtime
+from visakit.runtime.settings import level_zero_suits_sycl, sycl_runtime
 
 
 class Component(NamedTuple):
@@ -72,11 +72,7 @@ _NEWER_LOADER = "a loader with zeInitDrivers (libze1 1.19 or newer); SYCL finds 
 
 def _level_zero_for_sycl() -> str:
     """The loader of Level Zero, if it is new enough for SYCL's adapters; empty if it is not."""
-    name = loader("ze_loader")
-    try:
-        return name if name and hasattr(ctypes.CDLL(name), "zeInitDrivers") else ""
-    except OSError:
-        return ""
+    return loader("ze_loader") if level_zero_suits_sycl(os.environ.get("LD_LIBRARY_PATH", "")) else ""
 
 
 def _sycl_runtime() -> str:

@@ -321,12 +321,40 @@ def test_python_programs_find_the_libraries_of_sycl_in_their_environment(given, 
     program = tmp_path / "bin" / "python"
     shutil.copy(shutil.which("true"), program)
     monkeypatch.setenv("LD_LIBRARY_PATH", given)
-    assert settings.sycl_libraries(str(program)) == settings.sycl_libraries("nothing") == {}
+    monkeypatch.setenv("ONEAPI_DEVICE_SELECTOR", "*:gpu")
+    assert settings.sycl_settings(str(program)) == settings.sycl_settings("nothing") == {}
     (tmp_path / "lib" / "libsycl.so.9").touch()
     wanted = {"LD_LIBRARY_PATH": ":".join(filter(None, [given, str(tmp_path / "lib")]))}
-    assert settings.sycl_libraries(str(program)) == wanted
+    assert settings.sycl_settings(str(program)) == wanted
     monkeypatch.setenv("PATH", str(program.parent))
-    assert settings.sycl_libraries("python") == wanted
+    assert settings.sycl_settings("python") == wanted
+
+
+@pytest.mark.parametrize("functions", [["zeInit"], ["zeInit", "zeInitDrivers"], None])
+@pytest.mark.parametrize("place", ["given", "environment"])
+def test_sycl_programs_have_opencl_alone_where_the_loader_of_level_zero_is_too_old(
+    functions, place, monkeypatch, tmp_path
+):
+    for name in ("bin", "lib", "given"):
+        (tmp_path / name).mkdir()
+    program = tmp_path / "bin" / "python"
+    shutil.copy(shutil.which("true"), program)
+    (tmp_path / "lib" / "libsycl.so.9").touch()
+    loader = tmp_path / {"given": "given", "environment": "lib"}[place] / "libze_loader.so.1"
+    if functions is None:
+        loader.write_text("not a library")
+    elif shutil.which("gcc") is None:
+        pytest.skip("there is no gcc")
+    else:
+        source = "".join(f"int {name}(void) {{ return 0; }}\n" for name in functions)
+        subprocess.run(["gcc", "-shared", "-xc", "-", "-o", loader], input=source, text=True, check=True)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path / "given"))
+    monkeypatch.delenv("ONEAPI_DEVICE_SELECTOR", raising=False)
+    assert settings.sycl_settings(str(program)).get("ONEAPI_DEVICE_SELECTOR") == (
+        "opencl:*" if functions == ["zeInit"] else None
+    )
+    monkeypatch.setenv("ONEAPI_DEVICE_SELECTOR", "level_zero:*")
+    assert "ONEAPI_DEVICE_SELECTOR" not in settings.sycl_settings(str(program))
 
 
 def test_the_library_is_another_one_for_another_table(monkeypatch, tmp_path):

@@ -155,7 +155,23 @@ def sycl_runtime(folder: Path) -> Path | None:
     return next(iter(sorted(folder.glob("libsycl.so.*"))), None)
 
 
-def sycl_libraries(program: str) -> dict[str, str]:
+def sycl_settings(program: str) -> dict[str, str]:
+    """The variables by which SYCL's runtime in a program finds its libraries and a device.
+
+    Where the loader of Level Zero is too old, programs find the device of OpenCL alone, unless the user chooses: SYCL
+    looks at all devices first, and its adapter of Level Zero ends with a segmentation fault there.
+    """
+    settings = _sycl_libraries(program)
+    folders = (os.environ | settings).get("LD_LIBRARY_PATH", "")
+    if _SYCL_DEVICES not in os.environ and level_zero_suits_sycl(folders) is False:
+        settings[_SYCL_DEVICES] = "opencl:*"
+    return settings
+
+
+_SYCL_DEVICES = "ONEAPI_DEVICE_SELECTOR"
+
+
+def _sycl_libraries(program: str) -> dict[str, str]:
     """The variable by which a Python program finds the libraries of SYCL's runtime in its own environment, where pip
     puts them: the runtime finds its adapters there, but not the libraries that these need.
     """
@@ -165,3 +181,22 @@ def sycl_libraries(program: str) -> dict[str, str]:
         return {}
     given = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     return {"LD_LIBRARY_PATH": ":".join(filter(None, [*given, str(folder)]))}
+
+
+def level_zero_suits_sycl(folders: str) -> bool | None:
+    """Whether the loader of Level Zero is new enough for SYCL's adapters; None if there is none.
+
+    The adapters initialise the loader several times. One without ``zeInitDrivers``, such as 1.8, adds the drivers to
+    its list again each time, which moves the list; handles of devices then lead it to the freed memory of the old one.
+
+    Args:
+        folders: the program's ``LD_LIBRARY_PATH``.
+    """
+    import ctypes  # The driver, which reads this module too, does without.
+
+    name = "libze_loader.so.1"
+    paths = (Path(folder, name) for folder in folders.split(":") if folder)
+    try:
+        return hasattr(ctypes.CDLL(str(next(filter(Path.exists, paths), name))), "zeInitDrivers")
+    except OSError:
+        return None
