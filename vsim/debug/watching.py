@@ -15,7 +15,7 @@ from vsim.debug.execution import Checkpoint, LanePosition, SteppedLaunch
 from vsim.debug.expressions import Expression
 from vsim.debug.places import Places, Spot
 from vsim.debug.scope import Scope
-from vsim.debug.source_variables import SourceVariables
+from vsim.debug.source.variables import SourceVariables
 from vsim.debug.stops import ACCESS_WATCH, CATCH, READ_WATCH, WATCH, Breakpoint, Hit
 from vsim.debug.values import DebugValue, shown_compact
 from vsim.debug.watcher import Halt

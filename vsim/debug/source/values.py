@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from visakit.language import types
-from vsim.debug.dwarf import Placed, SourceType, SourceVariable
-from vsim.debug.dwarf_places import FIRST_REGISTER, PlaceMachine, RegisterBits, Unknown, ValuePart
 from vsim.debug.footprints import Holder, holder_of
 from vsim.debug.locations import Location, SplitLocation
 from vsim.debug.problems import EXPRESSION, problem
-from vsim.debug.source_variables import STACK
+from vsim.debug.source.dwarf import Placed, SourceType, SourceVariable
+from vsim.debug.source.dwarf_places import FIRST_REGISTER, PlaceMachine, RegisterBits, Unknown, ValuePart
+from vsim.debug.source.variables import STACK
 from vsim.debug.values import DebugValue
 from vsim.engines.numpy.algebra import DTYPES
 from vsim.launch.arrays import Array, DType
@@ -95,10 +95,7 @@ class _Reading:
         self.dtype: DType = DTYPES[types.BY_NAME[element.element]]
 
     def value(self) -> DebugValue | ScopeMemory:
-        scope = self.scope
-        first = [self.seat(row, 0) for row in range(len(scope.rows))]
-        lanes = scope.simd if self.uses_lane else 1
-        seats = [[own, *(self.seat(row, lane) for lane in range(1, lanes))] for row, own in enumerate(first)]
+        scope, seats = self.scope, self.seats()
         flat = [seat for row in seats for seat in row]
         if all(seat.address >= 0 for seat in flat):
             return self.in_memory(np.array([[seat.address for seat in row] for row in seats], np.uint64))
@@ -110,6 +107,12 @@ class _Reading:
         if any(seat.variable < 0 for seat in flat) or any(row != seats[0] for row in seats):
             raise problem(EXPRESSION, f"'{self.name}' is not at one place here")
         return self.in_registers(seats[0])
+
+    def seats(self) -> list[list[_Seat]]:
+        """Where it is in each thread: in each lane, or once for all of them."""
+        first = [self.seat(row, 0) for row in range(len(self.scope.rows))]
+        lanes = self.scope.simd if self.uses_lane else 1
+        return [[own, *(self.seat(row, lane) for lane in range(1, lanes))] for row, own in enumerate(first)]
 
     # -- places --------------------------------------------------------------------------------------------
 

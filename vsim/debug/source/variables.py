@@ -13,8 +13,8 @@ from visakit.diagnostics import VisaError
 from visakit.language.program import FIRST_VARIABLE, Function
 from visakit.objects.allocation import ALLOCATION, DWARF, Allocation, read_allocations
 from visakit.objects.elf import read_elf
-from vsim.debug.dwarf import Placed, SourceVariable, read_variables
 from vsim.debug.places import Places
+from vsim.debug.source.dwarf import Placed, SourceVariable, read_variables
 
 STACK = _STACK_POINTER, _FRAME_POINTER = 10, 11
 """Predefined variables of vISA. The finalizer keeps them in the second half of one of the last registers."""
