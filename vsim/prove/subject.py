@@ -17,7 +17,7 @@ from vsim.program import Program
 from vsim.prove.assumptions import Assumption, Assumptions
 from vsim.semantics.memory import execution_of
 from vsim.semantics.registers import layout_of
-from vsim.symbolic.launch import AXES, MAXIMUM_GLOBAL, Geometry, SymbolicLaunch
+from vsim.symbolic.launch import AXES, MAXIMUM_GLOBAL, NdRangeShape, SymbolicLaunch
 
 _GROUP_ID_AT = {1: 24, 2: 28}
 """Bytes of %r0 with the group's id along y and z."""
@@ -54,7 +54,7 @@ def symbolic_launch(subject: Subject) -> SymbolicLaunch:
     dimensions = subject.dimensions or max(len([n for n in sizes if n > 1]) or 1, looked_at(signature))
     x, y, z = (*sizes, 1, 1, 1)[:3] if sizes else (None, None, None)
     dispatch = template(subject, dimensions)
-    launch = SymbolicLaunch(dispatch, Geometry(dimensions, (x, y, z)))
+    launch = SymbolicLaunch(dispatch, NdRangeShape(dimensions, (x, y, z)))
     own = Assumptions(launch)
     for assumption in subject.assumptions:
         own.add(assumption)

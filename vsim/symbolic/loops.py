@@ -22,11 +22,11 @@ from vsim.symbolic import terms
 from vsim.symbolic.places import NOWHERE, Part, Place, any_of, guards_of, joined, split
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.registers import SymbolicRegisters, pieces_of
-from vsim.symbolic.snapshot import Snapshot
+from vsim.symbolic.snapshot import ThreadSnapshot
 from vsim.symbolic.stretch import ADDRESS, PREDICATE, VARIABLE
 from vsim.symbolic.symbols import NO_LANE
 from vsim.symbolic.terms import Condition, Term
-from vsim.symbolic.thread import Activation, SymbolicThread, Undecided
+from vsim.symbolic.thread import SymbolicActivation, SymbolicThread, Undecided
 
 MOST_STEPS = 1500
 """Instructions that rounds of a loop run before it is closed."""
@@ -50,7 +50,7 @@ class Cell(NamedTuple):
         return {VARIABLE: 8 * self.size, ADDRESS: 32}.get(self.kind, 1)
 
 
-def run_loop(thread: SymbolicThread, activation: Activation, loop: range, place: Place) -> None:
+def run_loop(thread: SymbolicThread, activation: SymbolicActivation, loop: range, place: Place) -> None:
     """Run lanes that come to the first instruction of a loop until they have left it.
 
     Raises:
@@ -65,7 +65,7 @@ def run_loop(thread: SymbolicThread, activation: Activation, loop: range, place:
     activation.open_loops.remove(loop.start)
 
 
-def _check(activation: Activation, loop: range) -> None:
+def _check(activation: SymbolicActivation, loop: range) -> None:
     function = activation.machine.function
     flow = control_flow(function)
     for pc, instruction in enumerate(function.instructions):
@@ -77,9 +77,9 @@ def _check(activation: Activation, loop: range) -> None:
                 raise Undecided("a loop has several entries or leaves to places before it", function, pc)
 
 
-def _unrolled(thread: SymbolicThread, activation: Activation, loop: range, place: Place) -> bool:
+def _unrolled(thread: SymbolicThread, activation: SymbolicActivation, loop: range, place: Place) -> bool:
     """Run the rounds of a loop one after the other; whether their number is known. Else nothing has happened."""
-    before, steps = Snapshot(thread, activation), thread.steps
+    before, steps = ThreadSnapshot(thread, activation), thread.steps
     current = place
     while thread.steps - steps < MOST_STEPS:
         thread.run_stretch(activation, loop.start, current)
@@ -106,12 +106,12 @@ class _Round(NamedTuple):
 class _Closing:
     """Closes one loop."""
 
-    def __init__(self, thread: SymbolicThread, activation: Activation, loop: range, place: Place) -> None:
+    def __init__(self, thread: SymbolicThread, activation: SymbolicActivation, loop: range, place: Place) -> None:
         self.thread, self.activation, self.loop, self.place = thread, activation, loop, place
         self.launch, self.symbols = thread.launch, thread.symbols
         self.machine = activation.machine
         self.registers: SymbolicRegisters = self.machine.registers
-        self.before = Snapshot(thread, activation)
+        self.before = ThreadSnapshot(thread, activation)
         self.start = self.registers.copy()
         self.guards = guards_of(place, self.launch.lanes)
         self.any = any_of(self.guards)

@@ -43,7 +43,7 @@ class SourceType(NamedTuple):
     items: SourceType | None = None
 
 
-class Placed(NamedTuple):
+class LocationEntry(NamedTuple):
     """An expression that says where a variable is, for native offsets from ``begin`` to before ``end``."""
 
     begin: int
@@ -69,14 +69,14 @@ class SourceVariable:
     type: SourceType
     depth: int
     scope: Ranges
-    places: Sequence[Placed]
+    places: Sequence[LocationEntry]
     is_parameter: bool = False
 
     def is_seen_at(self, offset: int) -> bool:
         """Whether its name means it at a native offset."""
         return not self.scope or any(begin <= offset < end for begin, end in self.scope)
 
-    def place(self, offset: int) -> Placed | None:
+    def place(self, offset: int) -> LocationEntry | None:
         """Where it is at a native offset; None where the compiler keeps it nowhere."""
         return next((p for p in self.places if p.begin <= offset < p.end), None)
 
@@ -149,18 +149,18 @@ class _Dwarf:
         begin, end = die.attributes["DW_AT_low_pc"].value, die.attributes["DW_AT_high_pc"]
         return [(begin, end.value if end.form == "DW_FORM_addr" else begin + end.value)]
 
-    def places(self, die: Any) -> Iterator[Placed]:
+    def places(self, die: Any) -> Iterator[LocationEntry]:
         where, constant = die.attributes.get("DW_AT_location"), die.attributes.get("DW_AT_const_value")
         if constant is not None:
             value = constant.value
             data = value % (1 << 64) if isinstance(value, int) else int.from_bytes(bytes(value), "little")
-            yield Placed(0, 1 << 62, b"\x9e\x08" + data.to_bytes(8, "little"))
+            yield LocationEntry(0, 1 << 62, b"\x9e\x08" + data.to_bytes(8, "little"))
         elif where is not None and where.form in _LISTS:
             for entry in self.lists.get_location_list_at_offset(where.value, die):
                 if hasattr(entry, "loc_expr"):
-                    yield Placed(entry.begin_offset, entry.end_offset, bytes(entry.loc_expr))
+                    yield LocationEntry(entry.begin_offset, entry.end_offset, bytes(entry.loc_expr))
         elif where is not None:
-            yield Placed(0, 1 << 62, bytes(where.value))
+            yield LocationEntry(0, 1 << 62, bytes(where.value))
 
     # -- types ---------------------------------------------------------------------------------------------
 
