@@ -102,9 +102,8 @@ def prove_app(
     group = sizes(local_size, "--local-size") if local_size else ()
     subjects = [Subject(program, name, assumed, group, dimensions or 0) for name in names]
     verdicts = [verdict for subject in subjects for verdict in _proved(subject, wanted, seconds, out, image or "")]
-    if any(v.outcome == "refuted" for v in verdicts):
-        return REFUTED
-    return PROVED if all(v.outcome == "proved" for v in verdicts) else UNKNOWN
+    outcomes = {v.outcome for v in verdicts}
+    return REFUTED if "refuted" in outcomes else UNKNOWN if outcomes - {"proved"} else PROVED
 
 
 def _proved(subject: Subject, wanted: list[str], seconds: int, out: str | None, image: str) -> list[Verdict]:

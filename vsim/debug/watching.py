@@ -11,7 +11,8 @@ import numpy as np
 from visakit.diagnostics import DebugError, SimulationError
 from visakit.isa.record import Flow
 from vsim.checks.report import diagnostics
-from vsim.debug.execution import Checkpoint, LanePosition, SteppedLaunch
+from vsim.debug.checkpoints import Checkpoint, LanePosition
+from vsim.debug.execution import SteppedLaunch
 from vsim.debug.expressions import Expression
 from vsim.debug.places import Places, Spot
 from vsim.debug.scope import Scope

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from visakit.language.operands import General, region_elements
@@ -112,14 +112,18 @@ def _dimensions_of(function: Function, signature: KernelSignature) -> int:
             size = function.variable_type(op.var).size
             begin = start + op.row * grf + op.col * size
             elements = region_elements(op.region, execution.size if execution else 1)
-            places = {begin + n * size for n in elements}
-            for axis, at in _GROUP_ID_AT.items():
-                if root == threads.R0 and len(elements) == 1 and at in places:
-                    found = max(found, axis + 1)
-            for (own, low, high), axis in ids.items():
-                if own == root and any(low <= at < high for at in places):
-                    found = max(found, axis + 1)
+            places = [begin + n * size for n in elements]
+            found = max([found, *(axis + 1 for axis in _axes_at(root, places, ids))])
     return found
+
+
+def _axes_at(root: int, places: Sequence[int], ids: dict[tuple[int, int, int], int]) -> Iterator[int]:
+    """The dimensions of ids that are at places of a variable."""
+    if root == threads.R0 and len(places) == 1:
+        yield from (axis for axis, at in _GROUP_ID_AT.items() if at in places)
+    for (own, low, high), axis in ids.items():
+        if own == root and any(low <= at < high for at in places):
+            yield axis
 
 
 def _id_bytes(signature: KernelSignature) -> dict[tuple[int, int, int], int]:
