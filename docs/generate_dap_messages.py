@@ -12,9 +12,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "tests" / "data" / "dap" / "protocol.json"
-OUTPUT = ROOT / "vsim" / "debug" / "dap_messages.py"
+OUTPUT = ROOT / "vsim" / "debug" / "dap" / "messages.py"
 HEAD = '''"""Bodies of messages of the Debug Adapter Protocol that the server writes; ``docs/generate_dap_messages.py`` writes
-them out of the published schema.
+them out of the published schema. Names of its own types begin with ``Dap``.
 """
 
 from __future__ import annotations
@@ -53,10 +53,11 @@ class Messages:
     def __init__(self, definitions: dict[str, Schema]) -> None:
         self.definitions, self.classes = definitions, dict[str, str]()
 
-    def add(self, name: str, schema: Schema) -> None:
-        """Enter the class of an object."""
+    def add(self, name: str, schema: Schema, prefix: str = "") -> str:
+        """Enter the class of an object; gives its name, which ``prefix`` begins."""
+        original, name = name, prefix + name
         if name in self.classes:
-            return
+            return name
         self.classes[name] = ""
         properties, required = self.parts(schema)
         fields = []
@@ -64,8 +65,9 @@ class Messages:
             text = self.type(kind)
             line = f"{own}: {text if own in required else f'NotRequired[{text}]'}"
             fields.append(textwrap.fill(line, 112, initial_indent="    ", subsequent_indent=8 * " "))
-        lines = [f"class {name}(TypedDict):", f'    """``{name}`` of the protocol."""', "", *fields]
+        lines = [f"class {name}(TypedDict):", f'    """``{original}`` of the protocol."""', "", *fields]
         self.classes[name] = "\n".join(lines)
+        return name
 
     def parts(self, schema: Schema) -> tuple[dict[str, Schema], set[str]]:
         """The properties of an object, with those of its bases, and the ones that it must have."""
@@ -82,8 +84,7 @@ class Messages:
             name = schema["$ref"].split("/")[-1]
             target = self.definitions[name]
             if target.get("type") == "object" or "allOf" in target:
-                self.add(name, target)
-                return name
+                return self.add(name, target, "Dap")
             return self.type(target)
         if "enum" in schema:
             return f"Literal[{', '.join(json.dumps(word) for word in schema['enum'])}]"
@@ -102,7 +103,7 @@ def capital(name: str) -> str:
 
 def bodies(definitions: dict[str, Schema]) -> Iterator[tuple[str, Schema]]:
     """Bodies of the responses and events that the server writes."""
-    server = "".join((OUTPUT.parent / name).read_text() for name in ("dap.py", "dap_views.py"))
+    server = "".join((OUTPUT.parent / name).read_text() for name in ("server.py", "views.py"))
     commands = sorted(set(re.findall(r"def on_(\w+)", server)))
     events = sorted(set(re.findall(r'\bevent\(\s*"(\w+)"', server)))
     for name in [*(f"{capital(c)}Response" for c in commands), *(f"{capital(e)}Event" for e in events)]:

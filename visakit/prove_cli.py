@@ -109,13 +109,11 @@ def prove_app(
     group = sizes(local_size, "--local-size") if local_size else ()
     subjects = [Subject(program, name, assumed, group, dimensions or 0) for name in names]
     verdicts = [verdict for subject in subjects for verdict in _proved(subject, wanted, seconds, out, image or "")]
-    return _exit_code([v.outcome for v in verdicts])
+    return _exit_code({v.outcome for v in verdicts})
 
 
-def _exit_code(outcomes: list[str]) -> int:
-    if "refuted" in outcomes:
-        return REFUTED
-    return PROVED if all(outcome == "proved" for outcome in outcomes) else UNKNOWN
+def _exit_code(outcomes: set[str]) -> int:
+    return REFUTED if "refuted" in outcomes else UNKNOWN if outcomes - {"proved"} else PROVED
 
 
 def _rule(peephole: tuple[str, str], platform: str | None, seconds: int, image: str | None) -> int:
@@ -124,7 +122,7 @@ def _rule(peephole: tuple[str, str], platform: str | None, seconds: int, image: 
 
     if image is not None:
         raise UsageError(f"--peephole is about instructions, and '{image}' is an image")
-    return _exit_code([v.outcome for v in prove_rule(*peephole, platform, seconds)])
+    return _exit_code({v.outcome for v in prove_rule(*peephole, platform, seconds)})
 
 
 def _proved(subject: Subject, wanted: list[str], seconds: int, out: str | None, image: str) -> list[Verdict]:

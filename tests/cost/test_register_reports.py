@@ -9,7 +9,7 @@ import pytest
 
 from visakit.language.platforms import find
 from visakit.text.parser import parse_module
-from vsim.cost.programs import Subject
+from vsim.cost.programs import CostedFunction
 from vsim.cost.registers import register_use
 
 TILE, OTHER = "T", "U"
@@ -42,7 +42,7 @@ class Kernel:
         text = "\n".join([*head, f".kernel_attr SimdSize={self.lanes}", *self.lines, f"ret (M1, {self.lanes})", ""])
         known = find(platform)
         (kernel,) = parse_module(text, "<text>", known.name).kernels
-        return register_use(Subject(kernel, known, "<text>"), registers)
+        return register_use(CostedFunction(kernel, known, "<text>"), registers)
 
 
 def accumulators(count, lanes=16, element="f"):

@@ -16,7 +16,7 @@ from support.programs import ROOT
 import vasm
 import vlink
 from vsim.command.dap import open_session
-from vsim.debug.dap import Server
+from vsim.debug.dap.server import Server
 
 SCHEMA = json.loads((ROOT / "tests" / "data" / "dap" / "protocol.json").read_text())
 

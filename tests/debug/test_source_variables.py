@@ -14,8 +14,8 @@ from visakit.compiler.ocloc import compile_source
 from visakit.objects.allocation import DWARF, MAGIC, read_allocations
 from visakit.objects.elf import Section, read_elf, with_sections
 from vsim.debug import Session
-from vsim.debug.dwarf import read_variables
-from vsim.debug.dwarf_places import PlaceMachine, RegisterBits, Unknown, ValuePart
+from vsim.debug.source.dwarf import read_variables
+from vsim.debug.source.dwarf_places import PlaceMachine, RegisterBits, UnknownLocation, ValuePart
 from vsim.launch.launch import Launch
 from vsim.program import Program
 from vsim.sources.zebins import read_program
@@ -198,7 +198,7 @@ def test_expressions(text, lane, expected):
 
 @pytest.mark.parametrize("text", ["ff00", "22", "0a01", "2ffdff", "3031", "65ec"])
 def test_expressions_without_a_meaning(text):
-    with pytest.raises(Unknown):
+    with pytest.raises(UnknownLocation):
         where(text)
 
 

@@ -20,7 +20,7 @@ from visakit.runtime.settings import profile_folder, profiles_detail
 
 if TYPE_CHECKING:
     from vsim.profile.profile import KernelProfile
-    from vsim.profile.profiler import Profiler, Watching
+    from vsim.profile.profiler import LaunchObservers, Profiler
     from vsim.result import LaunchResult
 
 SUFFIXES = (".html", ".json")
@@ -42,7 +42,7 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
-def watching() -> Watching | None:
+def watching() -> LaunchObservers | None:
     """The observers of the next launch; None where nothing is profiled."""
     if not profile_folder():
         return None
@@ -54,7 +54,7 @@ def watching() -> Watching | None:
         return _Profiles.profiler.watching()
 
 
-def ended(watched: Watching | None, result: LaunchResult) -> None:
+def ended(watched: LaunchObservers | None, result: LaunchResult) -> None:
     """Take the counts of a launch that has ended well."""
     with _LOCK:
         if watched is not None and _Profiles.profiler is not None:

@@ -11,8 +11,8 @@ from vsim.analysis.origins import LOCAL, Origin, undefined_origins
 from vsim.checks.findings import MAPPED, Finding, OtherSide, Site, Who
 from vsim.checks.kinds import BY_ORDER
 from vsim.checks.names import UNDEFINED
+from vsim.checks.shadow_machine import STORED
 from vsim.checks.suppressions import Described
-from vsim.checks.undefined import STORED
 from vsim.launch import threads
 from vsim.launch.bound_launch import BoundLaunch
 from vsim.launch.dispatch import Dispatch

@@ -9,7 +9,7 @@ import numpy as np
 
 from vsim.checks.findings import Finding, Site, Who
 from vsim.checks.kinds import KINDS
-from vsim.checks.undefined import STORED
+from vsim.checks.shadow_machine import STORED
 from vsim.launch.arrays import Array, Bytes
 from vsim.launch.dispatch import Dispatch
 from vsim.memory.images import SurfaceImage

@@ -53,7 +53,7 @@ Ranges = Sequence[tuple[int, int] | None]
 
 
 @dataclass
-class Part:
+class PartialResult:
     """The result of some work-groups: changes by argument, then by writable data section, and printed text."""
 
     changes: list[Changes]
@@ -69,7 +69,7 @@ class PartFuture(Protocol):
 
     status: str
 
-    def result(self, timeout: float) -> Part:
+    def result(self, timeout: float) -> PartialResult:
         """Wait for it; TimeoutError if it takes longer."""
 
 
@@ -82,7 +82,7 @@ def _memories(program: Program, launch: Launch) -> list[Bytes]:
 
 def run_part(
     data: bytes, name: str, launch: Launch, own: list[Bytes], groups: tuple[int, int] | None, options: LaunchOptions
-) -> Part:
+) -> PartialResult:
     """Run some groups of a launch in this process. ``own`` are the present contents of the program's writable data."""
     digest = hashlib.sha256(data).digest()
     program = _PROGRAMS.get(digest)
@@ -103,7 +103,9 @@ def run_part(
     try:
         result = program.run(mine, groups=groups, **options)
         changes = [changes_between(old, new) for old, new in zip(before, memories, strict=True)]
-        return Part(changes, result.printf, result.engine, result.seconds, result.compile_seconds, result.engine_reason)
+        return PartialResult(
+            changes, result.printf, result.engine, result.seconds, result.compile_seconds, result.engine_reason
+        )
     finally:
         for a in copies:
             if isinstance(a, BufferArgument):
@@ -123,7 +125,7 @@ def check_independent(image: LinkedImage, kernel: Function) -> None:
             raise LaunchError(Diagnostic("S050", message, image.span(function, i.line), "run it without --workers"))
 
 
-def merge(program: Program, launch: Launch, parts: Sequence[Part]) -> None:
+def merge(program: Program, launch: Launch, parts: Sequence[PartialResult]) -> None:
     """Write the changes of the parts into the launch's arrays and the program's data.
 
     Raises:
@@ -236,7 +238,7 @@ class Cluster:
             for r in ranges
         ]
 
-    def _parts(self, kernels: str, work: Sequence[tuple[Launch, Ranges]]) -> list[Part]:
+    def _parts(self, kernels: str, work: Sequence[tuple[Launch, Ranges]]) -> list[PartialResult]:
         """Run ranges of groups of launches, and wait for all of them.
 
         Raises:
@@ -244,7 +246,7 @@ class Cluster:
         """
         futures: list[PartFuture] = []
         wanted = sum(len(ranges) for _, ranges in work)
-        parts: list[Part] = []
+        parts: list[PartialResult] = []
         waiting = ThreadPoolExecutor(min(wanted, RESULTS_AT_ONCE))
         try:
             for launch, ranges in work:
@@ -263,7 +265,7 @@ class Cluster:
             self._cancel(futures)
             waiting.shutdown(wait=False, cancel_futures=True)
 
-    def _wait(self, future: PartFuture) -> Part:
+    def _wait(self, future: PartFuture) -> PartialResult:
         """Wait for a part as long as there are workers."""
         missing_since: float | None = None
         while True:

@@ -14,7 +14,7 @@ from visakit.diagnostics import UsageError
 from visakit.file_kinds import source_language
 from vsim.command.debugger import debugged, interrupts
 from vsim.command.driver import CommandLine
-from vsim.debug.dap import Server
+from vsim.debug.dap.server import Server
 from vsim.debug.session import Session
 from vsim.sources.loading import load_program
 

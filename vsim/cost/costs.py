@@ -14,7 +14,7 @@ from vsim.cost.constants import constant, of_platform
 from vsim.cost.estimate import KernelCost, critical_path, exact_trips, has_barrier, kernel_cost
 from vsim.cost.floor import Floor, counted, floor
 from vsim.cost.occupancy import GroupNeeds, Occupancy, occupancy
-from vsim.cost.programs import Subject
+from vsim.cost.programs import CostedFunction
 from vsim.cost.registers import KernelRegisters, register_use
 from vsim.profile.pipes import FPU, pipe_of
 from vsim.profile.profile import KernelProfile
@@ -104,7 +104,7 @@ class Costs:
             raise CostError(Diagnostic("Q004", f"{message} {platform.grf_size}", Span(image.file, 0), hint))
         (kernel,) = (k for k in image.module.kernels if k.name == profile.kernel)
         tree = image.ze_info_tree()
-        subject = Subject(kernel, platform, image.file, of_ze_info(tree, kernel.name))
+        subject = CostedFunction(kernel, platform, image.file, of_ze_info(tree, kernel.name))
         registers = register_use(subject)
         group = self._groups[id(image), profile.kernel]
         threads = sum(note.threads for note in profile.launches)

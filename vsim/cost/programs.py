@@ -29,7 +29,7 @@ _VOID_PROGRAM = "Intel_Symbol_Table_Void_Program"
 """The kernel without code that the compiler adds to programs with exported symbols."""
 
 
-class Subject(NamedTuple):
+class CostedFunction(NamedTuple):
     """A kernel or function of a program."""
 
     function: Function
@@ -40,7 +40,7 @@ class Subject(NamedTuple):
 
 def subjects(
     paths: Sequence[str], platform: str | None, build_options: str = "", problems: list[Diagnostic] | None = None
-) -> list[Subject]:
+) -> list[CostedFunction]:
     """The kernels and functions of some files and folders.
 
     Args:
@@ -52,7 +52,7 @@ def subjects(
         FormatError, AssemblyError, LinkError: a file has another format, is damaged, or has errors.
         CostError: Q002, no platform is known; Q003, there is nothing in a folder.
     """
-    found: list[Subject] = []
+    found: list[CostedFunction] = []
     own: list[Diagnostic] = [] if problems is None else problems
     for path in paths:
         if not os.path.isdir(path):
@@ -68,7 +68,7 @@ def subjects(
     return found
 
 
-def _without_copies(found: Sequence[Subject]) -> list[Subject]:
+def _without_copies(found: Sequence[CostedFunction]) -> list[CostedFunction]:
     """Subjects without those of program binaries whose text is a dump of the same folder."""
     dumped = {(os.path.dirname(s.file), s.function.name) for s in found if s.file.endswith(".visaasm")}
     return [s for s in found if s.file.endswith(".visaasm") or (os.path.dirname(s.file), s.function.name) not in dumped]
@@ -80,7 +80,7 @@ def _files(folder: str) -> Iterator[str]:
         yield from (os.path.join(here, name) for name in sorted(names))
 
 
-def _in_folder(path: str, platform: str | None, problems: list[Diagnostic]) -> list[Subject]:
+def _in_folder(path: str, platform: str | None, problems: list[Diagnostic]) -> list[CostedFunction]:
     """The subjects of a file of a folder; none of files of other kinds, which folders of dumps have, and of texts with
     errors, which go to ``problems``.
     """
@@ -103,7 +103,7 @@ def _is_binary(data: bytes) -> bool:
     return data[:4] in (b"\x7fELF", b"CISA") or data[:8] == b"!<arch>\n"
 
 
-def _in_file(path: str, data: bytes, platform: str | None, build_options: str) -> list[Subject]:
+def _in_file(path: str, data: bytes, platform: str | None, build_options: str) -> list[CostedFunction]:
     if source_language(path, data):
         from vsim.sources.programs import loaded
 
@@ -111,7 +111,7 @@ def _in_file(path: str, data: bytes, platform: str | None, build_options: str) -
     return of_program(path, data, platform)
 
 
-def of_program(path: str, data: bytes, platform: str | None) -> list[Subject]:
+def of_program(path: str, data: bytes, platform: str | None) -> list[CostedFunction]:
     """The kernels and functions of a program that is no source.
 
     Raises:
@@ -129,7 +129,7 @@ def of_program(path: str, data: bytes, platform: str | None) -> list[Subject]:
     return _in_zebin(data, path, platform) if is_compiled(data) else _in_container(data, path, platform)
 
 
-def _in_text(path: str, text: str, platform: str | None, compiled: CompilerNumbers | None) -> list[Subject]:
+def _in_text(path: str, text: str, platform: str | None, compiled: CompilerNumbers | None) -> list[CostedFunction]:
     from visakit.text.parser import parse_module
 
     said = _said(text) or (compiled.platform if compiled else "")
@@ -148,7 +148,7 @@ def _said(text: str) -> str:
     return text[at + len(_PLATFORM_WORD) :].split("\n")[0].strip() if at >= 0 else ""
 
 
-def _in_zebin(data: bytes, path: str, platform: str | None) -> list[Subject]:
+def _in_zebin(data: bytes, path: str, platform: str | None) -> list[CostedFunction]:
     from visakit.objects.image import parse_ze_info
     from visakit.objects.zebin import find_zebin, read_zebin, text_name
 
@@ -156,14 +156,14 @@ def _in_zebin(data: bytes, path: str, platform: str | None) -> list[Subject]:
     found = find_zebin(data, path, wanted.name if wanted else None)
     zebin = read_zebin(*(found or (data, path)))
     tree = parse_ze_info(zebin.ze_info, zebin.name)
-    rows: list[Subject] = []
+    rows: list[CostedFunction] = []
     for text in zebin.texts:
         compiled = of_ze_info(tree, text.name) if text.is_kernel else None
         rows += _in_text(text_name(zebin.name, text), text.text, zebin.platform or platform, compiled)
     return rows
 
 
-def _in_container(data: bytes, path: str, platform: str | None) -> list[Subject]:
+def _in_container(data: bytes, path: str, platform: str | None) -> list[CostedFunction]:
     """The functions of an object or image."""
     from visakit.binary import read_module
     from visakit.objects.container import LINES, VISA, not_taken, read_container
@@ -182,9 +182,11 @@ def _in_container(data: bytes, path: str, platform: str | None) -> list[Subject]
     return _of_module(module, path, own or _known(platform, path))
 
 
-def _of_module(module: Module, path: str, platform: Platform, compiled: CompilerNumbers | None = None) -> list[Subject]:
+def _of_module(
+    module: Module, path: str, platform: Platform, compiled: CompilerNumbers | None = None
+) -> list[CostedFunction]:
     return [
-        Subject(function, platform, path, compiled)
+        CostedFunction(function, platform, path, compiled)
         for function in module.all_functions
         if function.name != _VOID_PROGRAM
     ]
@@ -203,7 +205,7 @@ def _known(platform: str | None, path: str) -> Platform:
     return found
 
 
-def chosen(found: Sequence[Subject], names: Sequence[str]) -> list[Subject]:
+def chosen(found: Sequence[CostedFunction], names: Sequence[str]) -> list[CostedFunction]:
     """The subjects of some names; all without names.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from visakit.diagnostics import CostError, Diagnostic
 from vsim.cost.constants import Mode, modes
 from vsim.cost.pressure import Pressure, pressure
-from vsim.cost.programs import Subject
+from vsim.cost.programs import CostedFunction
 from vsim.cost.spills import Spills, room, spills
 
 DEFAULT_REGISTERS = 128
@@ -40,7 +40,7 @@ class KernelRegisters(NamedTuple):
         spills: what is predicted to go to memory in that mode.
     """
 
-    subject: Subject
+    subject: CostedFunction
     pressure: Pressure
     mode: ModeUse
     modes: tuple[ModeUse, ...]
@@ -53,7 +53,7 @@ class KernelRegisters(NamedTuple):
         return min(more, key=lambda m: (m.over, -m.threads), default=None)
 
 
-def register_use(subject: Subject, registers: int | None = None) -> KernelRegisters:
+def register_use(subject: CostedFunction, registers: int | None = None) -> KernelRegisters:
     """The registers of a kernel or function.
 
     Args:

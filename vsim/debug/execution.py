@@ -9,8 +9,7 @@ fast engine, all that follow each other as one launch.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,14 +18,15 @@ from visakit.language.program import Function
 from vsim.checks.names import RACE, UNDEFINED
 from vsim.checks.selection import Wanted
 from vsim.checks.undefined_memory import PRIVATE_MEMORY
+from vsim.debug.checkpoints import Checkpoint, Checkpoints, LanePosition
 from vsim.debug.footprints import EDIT, Executed, Recorder, Use
-from vsim.debug.memory_log import OldPages, host_address
+from vsim.debug.memory_log import host_address
 from vsim.debug.watcher import Halt, Nobody, Watcher
-from vsim.engines.numpy.engine import GroupBatch, GroupPayloads, SavedBatch
+from vsim.engines.numpy.engine import GroupBatch, GroupPayloads
 from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.memory import MessageAccess
 from vsim.engines.numpy.observers import observers_of
-from vsim.engines.numpy.observers.saving import Rewinds, SavedObserver, together
+from vsim.engines.numpy.observers.saving import Rewinds, together
 from vsim.launch.arrays import Array, Bytes
 from vsim.launch.launch import Launch
 from vsim.launch.ndrange import Group
@@ -41,18 +41,6 @@ INTERVAL, LEAST_INTERVAL = 1000, 250
 """Instructions between two checkpoints; at least so many where a barrier asks for one."""
 SEARCH_INTERVAL = 100
 """Instructions between two checkpoints while a launch is searched backwards: the next step is near."""
-MOST_BYTES, MOST_CHECKPOINTS, FEWEST_CHECKPOINTS = 256 << 20, 2048, 64
-"""Of checkpoints: memory that they may take, if it is enough for some."""
-
-
-class LanePosition(NamedTuple):
-    """A time of a launch: its part (groups that run together, mostly one), and executed instructions there."""
-
-    part: int
-    time: int
-
-
-START = LanePosition(0, 0)
 
 
 class _Monitor(Observer):
@@ -91,29 +79,6 @@ class _Monitor(Observer):
         if not frame.is_subroutine:
             frame.registers.birth = self.execution.time
         self.execution.watcher.called(event, frame)
-
-
-@dataclass
-class Checkpoint:
-    """A position to which the launch can go back: the batch there (None before its groups begin), and the pages that
-    were written from there to the next checkpoint.
-
-    Attributes:
-        watching: the state of checks there.
-        executed: instructions from there to the next checkpoint, by the identity of their function and their number;
-            None if nobody has looked.
-    """
-
-    position: LanePosition
-    batch: GroupBatch | None = None
-    saved: SavedBatch | None = None
-    watching: SavedObserver | None = None
-    pages: OldPages = field(default_factory=OldPages)
-    executed: set[tuple[int, int]] | None = field(default_factory=set)
-
-
-def _both(a: set[tuple[int, int]] | None, b: set[tuple[int, int]] | None) -> set[tuple[int, int]] | None:
-    return None if a is None or b is None else a | b
 
 
 Edit = Callable[[], Iterable[Use]]
@@ -169,7 +134,7 @@ class SteppedLaunch:
         self._batches: dict[tuple[object, ...], GroupBatch] = {}
         self._prepared: dict[int, list[dict[str, object]]] = {}
         """What observers have made for each batch, by the identity of the batch."""
-        self.checkpoints: list[Checkpoint] = []
+        self.checkpoints = Checkpoints()
         self._bind()
         self.parts = list(self._parts())
         self._mark()
@@ -452,34 +417,7 @@ class SteppedLaunch:
         self.wants_checkpoint, self._marked_at, self._begins = False, self.time, False
         saved = self.batch.saved() if self.batch is not None else None
         watching = together(*(o.saved() for o in self.observers if isinstance(o, Rewinds)))
-        room = MOST_BYTES // max(1, watching.size + (saved.size if saved is not None else 0))
-        if len(self.checkpoints) >= max(FEWEST_CHECKPOINTS, min(room, MOST_CHECKPOINTS)):
-            self._thin()
-        self.checkpoints.append(Checkpoint(self.position, self.batch, saved, watching))
-
-    def _thin(self) -> None:
-        """Forget every other of the older half of the checkpoints, but for the first."""
-        kept: list[Checkpoint] = []
-        for n, checkpoint in enumerate(self.checkpoints):
-            if n % 2 and n < len(self.checkpoints) // 2:
-                kept[-1].pages.absorb(checkpoint.pages)
-                kept[-1].executed = _both(kept[-1].executed, checkpoint.executed)
-            else:
-                kept.append(checkpoint)
-        self.checkpoints = kept
-
-    def checkpoint_before(self, position: LanePosition) -> Checkpoint:
-        """The last checkpoint at a position or before it."""
-        return next(c for c in reversed(self.checkpoints) if c.position <= position)
-
-    def end_of_last(self, end: LanePosition, wanted: Callable[[Checkpoint], bool]) -> LanePosition:
-        """Where the last stretch between checkpoints ends, before a position or with it, that is wanted; the beginning
-        of the launch if none is.
-        """
-        for n in range(len(self.checkpoints) - 1, -1, -1):
-            if self.checkpoints[n].position < end and wanted(self.checkpoints[n]):
-                return min([end, *(c.position for c in self.checkpoints[n + 1 : n + 2])])
-        return START
+        self.checkpoints.add(Checkpoint(self.position, self.batch, saved, watching))
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go back to a checkpoint; those behind it are forgotten."""
@@ -503,8 +441,8 @@ class SteppedLaunch:
         """
         watcher, self.watcher = self.watcher, Nobody()
         try:
-            if anew or position < self.position or self.checkpoint_before(position).position > self.position:
-                self.restore(self.checkpoint_before(position))
+            if anew or position < self.position or self.checkpoints.before(position).position > self.position:
+                self.restore(self.checkpoints.before(position))
             if position != self.position or (self.batch is None and not self.has_ended):
                 self.run(position)
             elif self.batch is not None:

@@ -22,7 +22,8 @@ from vsim.debug.values import TYPES, DebugValue, type_name
 from vsim.launch.arrays import Array
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<name>[%$]?[A-Za-z_][\w$]*(?:\.[A-Za-z_]\w*)*|\$\d*)"
+    r"\s*(?:(?P<number>0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+    r"|(?P<name>[%$]?[A-Za-z_][\w$]*(?:\.[A-Za-z_]\w*)*|\$\d*)"
     r"|(?P<op><<|>>|<=|>=|==|!=|&&|\|\||[-+*/%<>!~&|^()\[\],@:]))"
 )
 _REGION = re.compile(r"\s*<\s*(\d+)\s*(?:;\s*(\d+)\s*,\s*(\d+)\s*)?>(?!\s*[\w(])")

@@ -14,7 +14,8 @@ import numpy as np
 
 from visakit.diagnostics import Span
 from visakit.language.program import FIRST_PREDICATE, FIRST_VARIABLE, Function
-from vsim.debug.execution import LanePosition, SteppedLaunch
+from vsim.debug.checkpoints import LanePosition
+from vsim.debug.execution import SteppedLaunch
 from vsim.debug.footprints import ADDRESS, EDIT, FILE, MEMORY, PREDICATE, Executed, Holder, Use
 from vsim.debug.memory_log import host_address
 from vsim.debug.places import Places, Spot
@@ -137,7 +138,7 @@ class OriginSearch:
     def _record(self, end: LanePosition) -> tuple[LanePosition, list[Executed]]:
         """The instructions from the last checkpoint before a position up to it."""
         execution = self.execution
-        execution.restore(execution.checkpoint_before(LanePosition(end.part, end.time - 1)))
+        execution.restore(execution.checkpoints.before(LanePosition(end.part, end.time - 1)))
         if execution.part < end.part or execution.batch is None:
             execution.go_to(LanePosition(end.part, 0))
         begin = execution.position

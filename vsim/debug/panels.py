@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from visakit.diagnostics import DebugError
 from visakit.language.source_lines import SourcePlace
-from vsim.debug.execution import LanePosition
+from vsim.debug.checkpoints import LanePosition
 from vsim.debug.expressions import parse
 from vsim.debug.places import Spot
 from vsim.debug.session import Session

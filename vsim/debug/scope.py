@@ -15,8 +15,8 @@ from vsim.debug.execution import SteppedLaunch
 from vsim.debug.footprints import ADDRESS, MEMORY, PREDICATE, Holder, holder_of
 from vsim.debug.locations import Location, array_of, shadow_of
 from vsim.debug.problems import EXPRESSION, problem
-from vsim.debug.source_values import leaves, source_value
-from vsim.debug.source_variables import SourceVariables
+from vsim.debug.source.values import leaves, source_value
+from vsim.debug.source.variables import SourceVariables
 from vsim.debug.values import TYPES, DebugValue, type_name
 from vsim.engines.numpy.activation import Activation
 from vsim.engines.numpy.algebra import DTYPES

@@ -10,15 +10,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from visakit.diagnostics import DebugError, SimulationError
+from visakit.diagnostics import SimulationError
 from vsim.checks.report import diagnostics
 from vsim.checks.selection import Wanted
-from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, START, LanePosition, SteppedLaunch
+from vsim.debug.checkpoints import START, LanePosition
+from vsim.debug.edits import ValueEdit
+from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, SteppedLaunch
 from vsim.debug.expressions import Expression, parse
-from vsim.debug.footprints import Use
 from vsim.debug.origin import OriginSearch, ValueOrigin
 from vsim.debug.problems import COMMAND, problem
-from vsim.debug.scope import Scope
 from vsim.debug.steps import Choose, StepBack, last_where, step_ends
 from vsim.debug.stop_table import StopTable
 from vsim.debug.stops import CATCH, TITLES, Hit, Stop
@@ -290,7 +290,7 @@ class Session(StopTable):
         try:
             while end > START:
                 if choose is None:
-                    end = execution.end_of_last(end, watching.may_hit)
+                    end = execution.checkpoints.end_of_last(end, watching.may_hit)
                     if end == START:
                         break
                 begin, found, last = self._search(end, None if choose is None else lane)
@@ -318,7 +318,7 @@ class Session(StopTable):
         """Collect hits and the lane's instructions from the last checkpoint before a position up to it."""
         execution, watching = self.execution, self.watching
         before = LanePosition(end.part, end.time - 1) if end.time > 0 else LanePosition(end.part - 1, 1 << 60)
-        checkpoint = execution.checkpoint_before(before)
+        checkpoint = execution.checkpoints.before(before)
         execution.restore(checkpoint)
         begin = execution.position
         watching.reset()
@@ -395,33 +395,9 @@ class Session(StopTable):
             raise problem(COMMAND, f"'{target}' is a result, and cannot be changed", "name a variable or memory")
         if given.count not in (1, found.count):
             raise problem(COMMAND, f"'{target}' has {found.count} elements, the value {given.count}")
-        data = converted(given.data, found.data.dtype)
-        lane = self.lane()
-        frame = self.frame_number
-
-        def edit() -> list[Use]:
-            place, batch = self.place_of(lane), self.execution.batch
-            if place is None or lane is None or batch is None:
-                return []
-            activation, number = place
-            for _ in range(frame):
-                back = activation.back
-                activation, number = (activation, number) if back is None else (back.activation, max(0, back.pc - 1))
-            rows = np.array([lane[0]])
-            is_caller = activation.registers is not place[0].registers
-            scope = Scope(self.execution, activation, rows, self.watching.convenience, number, self.sources, is_caller)
-            try:
-                own = wanted.value(scope).location
-            except DebugError as error:  # Earlier changes have led elsewhere.
-                self.watching.note(f"'{target}' is not set again at this time: {error.diagnostics[0].message}")
-                return []
-            assert own is not None
-            if own.data is not None:
-                self.execution.checkpoints[-1].pages.keep_all([own.data])
-            own.write(batch.threads, data)
-            return [part.use(lane[0], len(batch.lanes)) for _, part in own.parts]
-
-        self.execution.edit(edit)
+        data, lane = converted(given.data, found.data.dtype), self.lane()
+        if lane is not None:
+            self.execution.edit(ValueEdit(self, target, wanted, data, lane, self.frame_number))
         return wanted.value(self.scope())
 
     def origin(self, text: str) -> list[ValueOrigin]:

@@ -12,7 +12,7 @@ from vsim.debug.expressions import parse
 from vsim.debug.places import Places, Spot
 from vsim.debug.problems import COMMAND, problem
 from vsim.debug.scope import Scope
-from vsim.debug.source_variables import SourceVariables
+from vsim.debug.source.variables import SourceVariables
 from vsim.debug.threads import Focus
 from vsim.debug.values import DebugValue
 from vsim.debug.watching import Watching

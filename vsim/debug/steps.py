@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vsim.debug.execution import LanePosition
+from vsim.debug.checkpoints import LanePosition
 from vsim.debug.watching import Arrives, CaughtCall, Mark
 
 Choose = Callable[[list[Mark]], LanePosition | None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from vsim.debug.execution import START, LanePosition
+from vsim.debug.checkpoints import START, LanePosition
 from vsim.debug.expressions import Expression
 from vsim.debug.places import Spot
 from vsim.debug.threads import Threads

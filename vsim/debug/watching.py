@@ -11,11 +11,12 @@ import numpy as np
 from visakit.diagnostics import DebugError, SimulationError
 from visakit.isa.record import Flow
 from vsim.checks.report import diagnostics
-from vsim.debug.execution import Checkpoint, LanePosition, SteppedLaunch
+from vsim.debug.checkpoints import Checkpoint, LanePosition
+from vsim.debug.execution import SteppedLaunch
 from vsim.debug.expressions import Expression
 from vsim.debug.places import Places, Spot
 from vsim.debug.scope import Scope
-from vsim.debug.source_variables import SourceVariables
+from vsim.debug.source.variables import SourceVariables
 from vsim.debug.stops import ACCESS_WATCH, CATCH, READ_WATCH, WATCH, Breakpoint, Hit
 from vsim.debug.values import DebugValue, shown_compact
 from vsim.debug.watcher import Halt

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from visakit import __version__
 from visakit.language.source_lines import SourcePlace, printable
 from visakit.notebook import escape
-from vsim.profile.profile import LINE_BYTES, InstructionRow, KernelProfile, LineRow, share
+from vsim.profile.counts import LINE_BYTES
+from vsim.profile.profile import InstructionRow, KernelProfile, LineRow, share
 from vsim.profile.summary import looks
 
 if TYPE_CHECKING:  # It needs the reference engine.

@@ -20,7 +20,7 @@ from vsim.launch.arrays import Array, Offsets
 from vsim.launch.bound_launch import BoundLaunch
 from vsim.memory.images import SurfaceImage
 from vsim.observe.observer import Event, Observer
-from vsim.profile.profile import LINE_BYTES
+from vsim.profile.counts import LINE_BYTES
 from vsim.semantics.refused import RAW_MESSAGES
 
 BANKS, BANK_BYTES = 16, 4

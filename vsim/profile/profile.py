@@ -91,8 +91,6 @@ class PipeRow(NamedTuple):
     possible: int
 
 
-LINE_BYTES = 64
-"""Of a cache line."""
 SEVERAL = "(several callers)"
 """What stands in a stack for callers that counts do not tell apart."""
 

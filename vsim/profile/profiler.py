@@ -49,7 +49,7 @@ def report_for(path: str) -> Report:
     return found
 
 
-class Watching(NamedTuple):
+class LaunchObservers(NamedTuple):
     """The observers of one launch."""
 
     counts: Counts
@@ -82,20 +82,20 @@ class Profiler:
         """The profiles so far, in the order of the kernels' first launches."""
         return list(self._profiles.values())
 
-    def watching(self) -> Watching:
+    def watching(self) -> LaunchObservers:
         """The observers for a launch."""
         if not self.detail:
-            return Watching(Counts())
+            return LaunchObservers(Counts())
         from vsim.profile.memory import MemoryObserver
         from vsim.profile.timeline import TimelineObserver
 
-        return Watching(Counts(), MemoryObserver(), TimelineObserver())
+        return LaunchObservers(Counts(), MemoryObserver(), TimelineObserver())
 
     def summary(self) -> str:
         """The summary of each kernel, for a terminal."""
         return "".join(map(summary, self.profiles))
 
-    def ended(self, watching: Watching, result: LaunchResult) -> None:
+    def ended(self, watching: LaunchObservers, result: LaunchResult) -> None:
         """Take what was counted in a launch that has ended well."""
         image, key = result.dispatch.image, (id(result.dispatch.image), result.kernel)
         profile = self._profiles.get(key)

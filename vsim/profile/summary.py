@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator
 
 from visakit.diagnostics import counted
-from vsim.profile.profile import LINE_BYTES, KernelProfile, share
+from vsim.profile.counts import LINE_BYTES
+from vsim.profile.profile import KernelProfile, share
 
 HOTTEST = 10
 """Lines that the summary shows."""

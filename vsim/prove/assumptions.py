@@ -20,7 +20,7 @@ from vsim.launch.element_types import pointed_type
 from vsim.launch.launch import SCALAR_TYPES
 from vsim.symbolic import terms
 from vsim.symbolic.launch import AXES, LoadedValue, SymbolicLaunch
-from vsim.symbolic.machine import FLAT, HANDLES, TABLE
+from vsim.symbolic.spaces import FLAT, HANDLES, TABLE
 from vsim.symbolic.terms import Condition, Term
 
 SIZES = ("global_size", "local_size", "group_count")
@@ -28,7 +28,7 @@ LONGEST = 1000
 """Characters of an assumption."""
 
 
-class Number(NamedTuple):
+class IntegerTerm(NamedTuple):
     """A whole number: with a sign, in so many bits; or a constant."""
 
     term: Term
@@ -101,7 +101,7 @@ class Assumptions:
         self.launch = launch
         self._each: list[tuple[Tree[Token], Assumption, int]] = []
         launch.on_load = self._loaded
-        self._element: Number | None = None
+        self._element: IntegerTerm | None = None
 
     def add(self, assumption: Assumption) -> None:
         """Make an assumption a fact.
@@ -113,7 +113,8 @@ class Assumptions:
         try:
             arrays = {str(t.children[1]): t.children[1] for t in tree.find_data("property") if t.children[0] == "each"}
             if len(arrays) > 1:
-                raise _Problem("an assumption is about the elements of one array", at=[*arrays.values()][1])  # type: ignore[arg-type]
+                second = [*arrays.values()][1]
+                raise _Problem("an assumption is about the elements of one array", at=second)  # type: ignore[arg-type]
             if arrays:
                 ((name, token),) = arrays.items()
                 index = self._argument(token)  # type: ignore[arg-type]
@@ -153,17 +154,17 @@ class Assumptions:
             found = terms.conjunction(found, _compare(str(word), self._number(left), self._number(right)))
         return found
 
-    def _number(self, tree: Tree[Token] | Token) -> Number:
+    def _number(self, tree: Tree[Token] | Token) -> IntegerTerm:
         assert isinstance(tree, Tree)
         leaf = _LEAVES.get(tree.data)
         if leaf is not None:
             return leaf(self, tree)
         return _OPERATIONS[tree.data](*[self._number(child) for child in tree.children])
 
-    def _constant(self, tree: Tree[Token]) -> Number:
+    def _constant(self, tree: Tree[Token]) -> IntegerTerm:
         return _constant(int(str(tree.children[0]), 0))
 
-    def _named(self, tree: Tree[Token]) -> Number:
+    def _named(self, tree: Tree[Token]) -> IntegerTerm:
         token = tree.children[0]
         assert isinstance(token, Token)
         word, _, axis = str(token).partition(".")
@@ -181,7 +182,7 @@ class Assumptions:
             raise _Problem(f"'{token}' is a float", "assumptions are about whole numbers", token)
         return _extended(value, value.size(), code[0] == "i")
 
-    def _size(self, word: str, axis: str, token: Token) -> Number:
+    def _size(self, word: str, axis: str, token: Token) -> IntegerTerm:
         """A size of the ND-range along an axis; without one, all work-items or groups."""
         launch = self.launch
         known = {"global_size": launch.global_size, "local_size": launch.local_size}
@@ -194,7 +195,7 @@ class Assumptions:
             total = _multiply(total, _constant(value) if isinstance(value, int) else _extended(value, 32, False))
         return total
 
-    def _property(self, tree: Tree[Token]) -> Number:
+    def _property(self, tree: Tree[Token]) -> IntegerTerm:
         word, token = tree.children
         assert isinstance(token, Token)
         index = self._argument(token)
@@ -228,7 +229,7 @@ class Assumptions:
         return 8 * found.itemsize, found.kind == "i"
 
 
-_LEAVES: dict[str, Callable[[Assumptions, Tree[Token]], Number]] = {
+_LEAVES: dict[str, Callable[[Assumptions, Tree[Token]], IntegerTerm]] = {
     "number": Assumptions._constant, "name": Assumptions._named, "property": Assumptions._property,
 }  # fmt: skip
 
@@ -236,76 +237,76 @@ _LEAVES: dict[str, Callable[[Assumptions, Tree[Token]], Number]] = {
 # -- arithmetic without a limit --------------------------------------------------------------------------------
 
 
-def _constant(value: int) -> Number:
-    return Number(value, value.bit_length() + 1)
+def _constant(value: int) -> IntegerTerm:
+    return IntegerTerm(value, value.bit_length() + 1)
 
 
-def _extended(term: Term, bits: int, is_signed: bool) -> Number:
+def _extended(term: Term, bits: int, is_signed: bool) -> IntegerTerm:
     if isinstance(term, int):
         return _constant(terms.signed(term, bits) if is_signed else term)
-    return Number(term, bits) if is_signed else Number(z3.ZeroExt(1, term), bits + 1)
+    return IntegerTerm(term, bits) if is_signed else IntegerTerm(z3.ZeroExt(1, term), bits + 1)
 
 
-def _wide(x: Number, bits: int) -> Term:
+def _wide(x: IntegerTerm, bits: int) -> Term:
     if isinstance(x.term, int):
         return z3.BitVecVal(x.term, bits)
     return x.term if x.bits == bits else z3.SignExt(bits - x.bits, x.term)
 
 
-def _of_constants(x: Number, y: Number, operation: Callable[[int, int], int]) -> Number | None:
+def _of_constants(x: IntegerTerm, y: IntegerTerm, operation: Callable[[int, int], int]) -> IntegerTerm | None:
     if isinstance(x.term, int) and isinstance(y.term, int):
         return _constant(operation(x.term, y.term))
     return None
 
 
-def _add(x: Number, y: Number) -> Number:
+def _add(x: IntegerTerm, y: IntegerTerm) -> IntegerTerm:
     bits = max(x.bits, y.bits) + 1
-    return _of_constants(x, y, lambda a, b: a + b) or Number(_wide(x, bits) + _wide(y, bits), bits)
+    return _of_constants(x, y, lambda a, b: a + b) or IntegerTerm(_wide(x, bits) + _wide(y, bits), bits)
 
 
-def _subtract(x: Number, y: Number) -> Number:
+def _subtract(x: IntegerTerm, y: IntegerTerm) -> IntegerTerm:
     bits = max(x.bits, y.bits) + 1
-    return _of_constants(x, y, lambda a, b: a - b) or Number(_wide(x, bits) - _wide(y, bits), bits)
+    return _of_constants(x, y, lambda a, b: a - b) or IntegerTerm(_wide(x, bits) - _wide(y, bits), bits)
 
 
-def _multiply(x: Number, y: Number) -> Number:
+def _multiply(x: IntegerTerm, y: IntegerTerm) -> IntegerTerm:
     for one, other in ((x, y), (y, x)):
         if one.term is not None and isinstance(one.term, int) and one.term == 1:
             return other
     bits = x.bits + y.bits
-    return _of_constants(x, y, lambda a, b: a * b) or Number(_wide(x, bits) * _wide(y, bits), bits)
+    return _of_constants(x, y, lambda a, b: a * b) or IntegerTerm(_wide(x, bits) * _wide(y, bits), bits)
 
 
-def _divisor(y: Number) -> int:
+def _divisor(y: IntegerTerm) -> int:
     if not isinstance(y.term, int) or y.term <= 0:
         raise _Problem("a divisor is a number from 1 on", "multiply the other side instead")
     return y.term
 
 
-def _divide(x: Number, y: Number) -> Number:
+def _divide(x: IntegerTerm, y: IntegerTerm) -> IntegerTerm:
     """The quotient, rounded down."""
     by = _divisor(y)
     if isinstance(x.term, int):
         return _constant(x.term // by)
     if not by & (by - 1):
-        return Number(x.term >> (by.bit_length() - 1), x.bits)
+        return IntegerTerm(x.term >> (by.bit_length() - 1), x.bits)
     bits = max(x.bits, y.bits) + 1
     whole, divisor = _wide(x, bits), z3.BitVecVal(by, bits)
-    return Number((whole - z3.SRem(z3.SRem(whole, divisor) + divisor, divisor)) / divisor, bits)
+    return IntegerTerm((whole - z3.SRem(z3.SRem(whole, divisor) + divisor, divisor)) / divisor, bits)
 
 
-def _remainder(x: Number, y: Number) -> Number:
+def _remainder(x: IntegerTerm, y: IntegerTerm) -> IntegerTerm:
     by = _divisor(y)
     if isinstance(x.term, int):
         return _constant(x.term % by)
     bits = max(x.bits, y.bits) + 1
     if not by & (by - 1):
-        return Number(_wide(x, bits) & (by - 1), bits)
+        return IntegerTerm(_wide(x, bits) & (by - 1), bits)
     whole, divisor = _wide(x, bits), z3.BitVecVal(by, bits)
-    return Number(z3.SRem(z3.SRem(whole, divisor) + divisor, divisor), bits)
+    return IntegerTerm(z3.SRem(z3.SRem(whole, divisor) + divisor, divisor), bits)
 
 
-def _compare(word: str, x: Number, y: Number) -> Condition:
+def _compare(word: str, x: IntegerTerm, y: IntegerTerm) -> Condition:
     bits = max(x.bits, y.bits)
     operation = _COMPARE[word]
     if isinstance(x.term, int) and isinstance(y.term, int):
@@ -317,7 +318,7 @@ _COMPARE: dict[str, Callable[[Term, Term], Condition]] = {
     "<": lambda x, y: x < y, "<=": lambda x, y: x <= y, ">": lambda x, y: x > y, ">=": lambda x, y: x >= y,
     "==": lambda x, y: x == y, "!=": lambda x, y: x != y,
 }  # fmt: skip
-_OPERATIONS: dict[str, Callable[..., Number]] = {
+_OPERATIONS: dict[str, Callable[..., IntegerTerm]] = {
     "add": _add, "subtract": _subtract, "multiply": _multiply, "divide": _divide, "remainder": _remainder,
     "negate": lambda x: _subtract(_constant(0), x),
 }  # fmt: skip

@@ -5,31 +5,31 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vsim.memory.memory import SLM_ADDRESS_MASK
-from vsim.prove.verdict import Place
+from vsim.prove.verdict import Remark
 from vsim.symbolic import terms
 from vsim.symbolic.launch import SymbolicBuffer, SymbolicLaunch
-from vsim.symbolic.machine import LOCAL, READ
-from vsim.symbolic.memory import LaneAccess, Message
+from vsim.symbolic.memory import ExecutedMessage, LaneAccess
 from vsim.symbolic.queries import Possible, Solver
+from vsim.symbolic.spaces import LOCAL, READ
 from vsim.symbolic.terms import Condition, Term
 
 
-class Violation(NamedTuple):
+class PropertyViolation(NamedTuple):
     """A condition under which a property does not hold, at an instruction; ``is_certain``: the solver said so."""
 
-    place: Place
+    place: Remark
     condition: Condition
     is_certain: bool
 
 
-def offset_in(message: Message, access: LaneAccess, buffer: SymbolicBuffer) -> Term:
+def offset_in(message: ExecutedMessage, access: LaneAccess, buffer: SymbolicBuffer) -> Term:
     """Where in a buffer an access begins, as 64 bits."""
     if message.space.kind == LOCAL:
         return terms.both_bits(access.address, SLM_ADDRESS_MASK, 64)
     return terms.less(access.address, buffer.address, 64)
 
 
-def inside(message: Message, access: LaneAccess, buffer: SymbolicBuffer) -> Condition:
+def inside(message: ExecutedMessage, access: LaneAccess, buffer: SymbolicBuffer) -> Condition:
     """Whether an access is inside a buffer and may do what it does."""
     if message.kind != READ and not buffer.is_writable:
         return False
@@ -43,7 +43,7 @@ def inside(message: Message, access: LaneAccess, buffer: SymbolicBuffer) -> Cond
     return terms.conjunction(terms.negation(terms.below(size, message.size, 64, False)), fits)
 
 
-def outside(launch: SymbolicLaunch, message: Message, access: LaneAccess) -> Condition:
+def outside(launch: SymbolicLaunch, message: ExecutedMessage, access: LaneAccess) -> Condition:
     """The condition under which an access is outside of the memory that it may be meant for."""
     within: Condition = False
     for buffer in launch.candidates(message.space, access.address):
@@ -51,17 +51,17 @@ def outside(launch: SymbolicLaunch, message: Message, access: LaneAccess) -> Con
     return launch.simplified(terms.conjunction(access.guard, terms.negation(within)))
 
 
-def violations(launch: SymbolicLaunch, messages: list[Message], solver: Solver) -> list[Violation]:
+def violations(launch: SymbolicLaunch, messages: list[ExecutedMessage], solver: Solver) -> list[PropertyViolation]:
     """The accesses that may be outside, each instruction once; those of which the solver has an example first."""
-    found: dict[tuple[int, int], Violation] = {}
+    found: dict[tuple[int, int], PropertyViolation] = {}
     for message in messages:
         key = id(message.function), message.number
         for access in message.lanes:
             if key in found and (found[key].is_certain or solver.is_late):
                 break
             if solver.is_late:
-                place = Place(message.function, message.number, "the time is up", "give more by --seconds")
-                return [*found.values(), Violation(place, True, False)]
+                place = Remark(message.function, message.number, "the time is up", "give more by --seconds")
+                return [*found.values(), PropertyViolation(place, True, False)]
             condition = outside(launch, message, access)
             if condition is False:
                 continue
@@ -69,11 +69,11 @@ def violations(launch: SymbolicLaunch, messages: list[Message], solver: Solver) 
             if answer.possible is Possible.NO:
                 continue
             is_certain = answer.possible is Possible.YES
-            found[key] = Violation(_place(launch, message, access, is_certain), condition, is_certain)
+            found[key] = PropertyViolation(_place(launch, message, access, is_certain), condition, is_certain)
     return sorted(found.values(), key=lambda v: not v.is_certain)
 
 
-def _place(launch: SymbolicLaunch, message: Message, access: LaneAccess, is_certain: bool) -> Place:
+def _place(launch: SymbolicLaunch, message: ExecutedMessage, access: LaneAccess, is_certain: bool) -> Remark:
     candidates = launch.candidates(message.space, access.address)
     names = " or ".join(f"'{b.name}'" for b in candidates)
     if not candidates:
@@ -82,7 +82,7 @@ def _place(launch: SymbolicLaunch, message: Message, access: LaneAccess, is_cert
         why = f"it may access {names} outside"
     else:
         why = f"the solver does not know whether it stays inside {names}"
-    return Place(message.function, message.number, why, _hint(launch, access, candidates))
+    return Remark(message.function, message.number, why, _hint(launch, access, candidates))
 
 
 def _hint(launch: SymbolicLaunch, access: LaneAccess, candidates: list[SymbolicBuffer]) -> str:

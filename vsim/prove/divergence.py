@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from vsim.prove.bounds import Violation
+from vsim.prove.bounds import PropertyViolation
 from vsim.prove.races import diverging
 from vsim.symbolic.queries import Solver
 from vsim.symbolic.thread import SymbolicThread
 
 
-def violations(thread: SymbolicThread, solver: Solver) -> list[Violation]:
+def violations(thread: SymbolicThread, solver: Solver) -> list[PropertyViolation]:
     """The barriers that some work-items of a group may not reach."""
-    return [Violation(place, condition, condition is not True) for place, condition in diverging(thread, solver)]
+    return [
+        PropertyViolation(place, condition, condition is not True) for place, condition in diverging(thread, solver)
+    ]

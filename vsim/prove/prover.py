@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, Span
 from vsim.prove import bounds, divergence, races, refutation, undefined
-from vsim.prove.bounds import Violation
+from vsim.prove.bounds import PropertyViolation
 from vsim.prove.refutation import Shows
 from vsim.prove.subject import Subject, scope_of, symbolic_launch
-from vsim.prove.verdict import Outcome, Place, Refutation, Verdict
+from vsim.prove.verdict import Outcome, Refutation, Remark, Verdict
 from vsim.result import LaunchResult
 from vsim.symbolic.launch import SymbolicLaunch
 from vsim.symbolic.queries import Possible, Solver
@@ -35,7 +35,7 @@ class Property(NamedTuple):
     """
 
     title: str
-    violations: Callable[[SymbolicThread, Solver], list[Violation]]
+    violations: Callable[[SymbolicThread, Solver], list[PropertyViolation]]
     check: str
     shows: Shows
 
@@ -49,7 +49,7 @@ def _finding(result: LaunchResult) -> str:
     return f"{found[0].message} [{found[0].code}]" if found else ""
 
 
-def _bounds(thread: SymbolicThread, solver: Solver) -> list[Violation]:
+def _bounds(thread: SymbolicThread, solver: Solver) -> list[PropertyViolation]:
     return bounds.violations(thread.launch, thread.memory.messages, solver)
 
 
@@ -92,17 +92,17 @@ def _check_assumptions(subject: Subject, launch: SymbolicLaunch, solver: Solver)
         raise LaunchError(Diagnostic("P002", "no launch fulfils the assumptions", span, hint))
 
 
-def _run(launch: SymbolicLaunch, deadline: float) -> tuple[SymbolicThread, Place | None]:
+def _run(launch: SymbolicLaunch, deadline: float) -> tuple[SymbolicThread, Remark | None]:
     """The kernel run on symbols, and where it could not go on, if anywhere."""
     thread = SymbolicThread(launch, deadline)
     try:
         thread.run()
     except Undecided as problem:
         function = problem.function or launch.kernel
-        return thread, Place(function, problem.number, problem.why, problem.hint)
+        return thread, Remark(function, problem.number, problem.why, problem.hint)
     except SimulationError as error:
         function = thread.activation.machine.function
-        return thread, Place(function, thread.number, error.diagnostics[0].message, error.diagnostics[0].hint)
+        return thread, Remark(function, thread.number, error.diagnostics[0].message, error.diagnostics[0].hint)
     return thread, None
 
 
@@ -114,14 +114,14 @@ class _Proof:
     ) -> None:
         self.subject, self.thread, self.wanted, self.solver, self.verdict = subject, thread, wanted, solver, verdict
 
-    def run(self, problem: Place | None) -> None:
+    def run(self, problem: Remark | None) -> None:
         """Find the verdict; ``problem`` is where the kernel could not be followed."""
         verdict = self.verdict
-        found: list[Violation] = []
+        found: list[PropertyViolation] = []
         try:
             found = self.wanted.violations(self.thread, self.solver)
         except Undecided as own:
-            problem = problem or Place(own.function or self.thread.launch.kernel, own.number, own.why, own.hint)
+            problem = problem or Remark(own.function or self.thread.launch.kernel, own.number, own.why, own.hint)
         for violation in [v for v in found if v.is_certain][:MOST_TRIED]:
             if self._refute(violation):
                 break
@@ -131,7 +131,7 @@ class _Proof:
             verdict.places = [*([problem] if problem else []), *(v.place for v in found)]
         verdict.asked = self.solver.asked
 
-    def _refute(self, violation: Violation) -> bool:
+    def _refute(self, violation: PropertyViolation) -> bool:
         """Try launches in which a violation may occur; whether one shows it on both engines."""
         check, shows = self.wanted.check, self.wanted.shows
         self.solver.deadline = max(self.solver.deadline, time.monotonic() + REFUTATION_SECONDS)

@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 import z3
 
-from vsim.prove.bounds import Violation, inside, offset_in
-from vsim.prove.verdict import Place
+from vsim.prove.bounds import PropertyViolation, inside, offset_in
+from vsim.prove.verdict import Remark
 from vsim.symbolic import terms
 from vsim.symbolic.launch import SymbolicBuffer, SymbolicLaunch
-from vsim.symbolic.machine import ATOMIC, LOCAL, READ, SCRATCH_MEMORY
-from vsim.symbolic.memory import LaneAccess, Message
+from vsim.symbolic.memory import ExecutedMessage, LaneAccess
 from vsim.symbolic.queries import Possible, Solver
-from vsim.symbolic.symbols import NO_LANE, Scope
+from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY
+from vsim.symbolic.symbols import NO_LANE, Uniformity
 from vsim.symbolic.terms import Condition, Term
 from vsim.symbolic.thread import SymbolicThread, Undecided
 
@@ -41,7 +41,7 @@ class _Access(NamedTuple):
         number: the number of its lane; None where it stands for other lanes that do the same.
     """
 
-    message: Message
+    message: ExecutedMessage
     lane: int
     buffer: SymbolicBuffer
     condition: Condition
@@ -50,7 +50,7 @@ class _Access(NamedTuple):
     number: Term | None
 
 
-def violations(thread: SymbolicThread, solver: Solver) -> list[Violation]:
+def violations(thread: SymbolicThread, solver: Solver) -> list[PropertyViolation]:
     """The pairs of accesses that may conflict, one for each pair of instructions.
 
     Raises:
@@ -59,33 +59,33 @@ def violations(thread: SymbolicThread, solver: Solver) -> list[Violation]:
     launch = thread.launch
     _check_barriers(thread, solver)
     accesses = [a for message in thread.memory.messages for a in _accesses(launch, solver, message)]
-    found: dict[tuple[int, int], Violation] = {}
+    found: dict[tuple[int, int], PropertyViolation] = {}
     for n, one in enumerate(accesses):
         for other in accesses[n:]:
             key = one.message.number, other.message.number
             if not _may_conflict(one, other) or (key in found and found[key].is_certain):
                 continue
             if solver.is_late:
-                place = Place(one.message.function, one.message.number, "the time is up", "give more by --seconds")
-                return [*found.values(), Violation(place, True, False)]
+                place = Remark(one.message.function, one.message.number, "the time is up", "give more by --seconds")
+                return [*found.values(), PropertyViolation(place, True, False)]
             for condition in _Pair(thread, one, other).conditions():
                 answer = solver.possible(condition)
                 if answer.possible is not Possible.NO:
                     is_certain = answer.possible is Possible.YES
-                    found[key] = Violation(_place(one, other, is_certain), condition, is_certain)
+                    found[key] = PropertyViolation(_place(one, other, is_certain), condition, is_certain)
                     break
     return sorted(found.values(), key=lambda v: not v.is_certain)
 
 
-def _place(one: _Access, other: _Access, is_certain: bool) -> Place:
+def _place(one: _Access, other: _Access, is_certain: bool) -> Remark:
     first, second = one.message, other.message
     what = "itself" if first.number == second.number else f"instruction {second.number}"
     may = "may conflict" if is_certain else "is not shown to be free of conflicts"
     why = f"as {first.kind} of '{one.buffer.name}' it {may} with {what} of another work-item"
-    return Place(first.function, first.number, why)
+    return Remark(first.function, first.number, why)
 
 
-def _accesses(launch: SymbolicLaunch, solver: Solver, message: Message) -> Iterator[_Access]:
+def _accesses(launch: SymbolicLaunch, solver: Solver, message: ExecutedMessage) -> Iterator[_Access]:
     """The accesses of a message to shared memory, those of lanes that do the same once.
 
     Raises:
@@ -110,7 +110,11 @@ def _accesses(launch: SymbolicLaunch, solver: Solver, message: Message) -> Itera
 
 
 def _access(
-    launch: SymbolicLaunch, message: Message, access: LaneAccess, buffer: SymbolicBuffer, stands_for_others: bool
+    launch: SymbolicLaunch,
+    message: ExecutedMessage,
+    access: LaneAccess,
+    buffer: SymbolicBuffer,
+    stands_for_others: bool,
 ) -> _Access:
     within = inside(message, access, buffer)
     condition = launch.simplified(terms.conjunction(access.guard, within))
@@ -159,7 +163,7 @@ def _check_barriers(thread: SymbolicThread, solver: Solver) -> None:
         raise Undecided(problem.why, problem.function, problem.number)
 
 
-def diverging(thread: SymbolicThread, solver: Solver) -> Iterator[tuple[Place, Condition]]:
+def diverging(thread: SymbolicThread, solver: Solver) -> Iterator[tuple[Remark, Condition]]:
     """Barriers that work-items of one group may reach differently often, and the condition under which one of them does
     not reach it; True where that is not known.
     """
@@ -171,12 +175,12 @@ def diverging(thread: SymbolicThread, solver: Solver) -> Iterator[tuple[Place, C
         for start, guard in lanes:
             missing = launch.simplified(terms.conjunction(start, terms.negation(guard)))
             if missing is not False and solver.possible(missing).possible is not Possible.NO:
-                yield Place(function, number, "not all work-items of a group may reach this barrier"), missing
+                yield Remark(function, number, "not all work-items of a group may reach this barrier"), missing
                 break
     for condition, function, number in thread.barrier_loops:
         if not _of_group(launch, condition):
             why = "work-items of a group may run different numbers of rounds with a barrier"
-            yield Place(function, number, why), True
+            yield Remark(function, number, why), True
 
 
 def _is_uniform(launch: SymbolicLaunch, lanes: Sequence[tuple[Condition, Condition]]) -> bool:
@@ -191,7 +195,7 @@ def _is_uniform(launch: SymbolicLaunch, lanes: Sequence[tuple[Condition, Conditi
 def _of_group(launch: SymbolicLaunch, condition: Condition) -> bool:
     symbols = launch.symbols
     return all(
-        symbols.known[n].scope is not Scope.THREAD or n.startswith("round!")
+        symbols.known[n].scope is not Uniformity.THREAD or n.startswith("round!")
         for n in symbols.free(condition)
         if n in symbols.known
     )
@@ -287,7 +291,9 @@ class _Pair:
                 if isinstance(guard, bool):
                     return guard
                 names = self.symbols.free(guard)
-                own = all(self.symbols.known[n].scope is not Scope.THREAD for n in names if n in self.symbols.known)
+                own = all(
+                    self.symbols.known[n].scope is not Uniformity.THREAD for n in names if n in self.symbols.known
+                )
                 return guard if own else None
         return None
 
@@ -315,7 +321,7 @@ class _Pair:
 
     def _named(self, name: str) -> Term:
         own = self.symbols.known[name]
-        if own.scope is Scope.LAUNCH:
+        if own.scope is Uniformity.LAUNCH:
             return self.symbols.expressions[name]
         if name not in self._names:
             is_its = own.lane in (NO_LANE, max(self.other.lane, 0))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from visakit.text.printer import FunctionPrinter
 from vsim.program import Program
-from vsim.prove.verdict import Outcome, Place, Verdict
+from vsim.prove.verdict import Outcome, Remark, Verdict
 
 SHOWN_PLACES = 5
 
@@ -34,7 +34,7 @@ def lines_of(program: Program, verdict: Verdict) -> Iterator[str]:
         yield f"  note: {text}"
 
 
-def _place(program: Program, place: Place) -> Iterator[str]:
+def _place(program: Program, place: Remark) -> Iterator[str]:
     span, _ = program.image.place(place.function, place.instruction)
     shown = FunctionPrinter(place.function).instruction(place.instruction)
     where = f"{span}: " if span.line else ""

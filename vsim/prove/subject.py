@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from visakit.language.operands import General, region_elements
@@ -17,7 +17,7 @@ from vsim.program import Program
 from vsim.prove.assumptions import Assumption, Assumptions
 from vsim.semantics.memory import execution_of
 from vsim.semantics.registers import layout_of
-from vsim.symbolic.launch import AXES, MAXIMUM_GLOBAL, Geometry, SymbolicLaunch
+from vsim.symbolic.launch import AXES, MAXIMUM_GLOBAL, NdRangeShape, SymbolicLaunch
 
 _GROUP_ID_AT = {1: 24, 2: 28}
 """Bytes of %r0 with the group's id along y and z."""
@@ -54,7 +54,7 @@ def symbolic_launch(subject: Subject) -> SymbolicLaunch:
     dimensions = subject.dimensions or max(len([n for n in sizes if n > 1]) or 1, looked_at(signature))
     x, y, z = (*sizes, 1, 1, 1)[:3] if sizes else (None, None, None)
     dispatch = template(subject, dimensions)
-    launch = SymbolicLaunch(dispatch, Geometry(dimensions, (x, y, z)))
+    launch = SymbolicLaunch(dispatch, NdRangeShape(dimensions, (x, y, z)))
     own = Assumptions(launch)
     for assumption in subject.assumptions:
         own.add(assumption)
@@ -112,14 +112,18 @@ def _dimensions_of(function: Function, signature: KernelSignature) -> int:
             size = function.variable_type(op.var).size
             begin = start + op.row * grf + op.col * size
             elements = region_elements(op.region, execution.size if execution else 1)
-            places = {begin + n * size for n in elements}
-            for axis, at in _GROUP_ID_AT.items():
-                if root == threads.R0 and len(elements) == 1 and at in places:
-                    found = max(found, axis + 1)
-            for (own, low, high), axis in ids.items():
-                if own == root and any(low <= at < high for at in places):
-                    found = max(found, axis + 1)
+            places = [begin + n * size for n in elements]
+            found = max([found, *(axis + 1 for axis in _axes_at(root, places, ids))])
     return found
+
+
+def _axes_at(root: int, places: Sequence[int], ids: dict[tuple[int, int, int], int]) -> Iterator[int]:
+    """The dimensions of ids that are at places of a variable."""
+    if root == threads.R0 and len(places) == 1:
+        yield from (axis for axis, at in _GROUP_ID_AT.items() if at in places)
+    for (own, low, high), axis in ids.items():
+        if own == root and any(low <= at < high for at in places):
+            yield axis
 
 
 def _id_bytes(signature: KernelSignature) -> dict[tuple[int, int, int], int]:

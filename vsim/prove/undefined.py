@@ -12,12 +12,12 @@ from collections.abc import Iterator
 import z3
 
 from visakit.language.program import Function
-from vsim.prove.bounds import Violation
-from vsim.prove.verdict import Place
+from vsim.prove.bounds import PropertyViolation
+from vsim.prove.verdict import Remark
 from vsim.symbolic import terms
 from vsim.symbolic.launch import SymbolicLaunch
-from vsim.symbolic.machine import FLAT, HANDLES, TABLE
 from vsim.symbolic.queries import Possible, Solver
+from vsim.symbolic.spaces import FLAT, HANDLES, TABLE
 from vsim.symbolic.terms import Condition, Term
 from vsim.symbolic.thread import SymbolicThread
 
@@ -25,17 +25,17 @@ _NOT_FOLLOWED = ("any!", "after!", "other!", "state!")
 """Beginnings of the names of symbols for what loops leave in registers."""
 
 
-def violations(thread: SymbolicThread, solver: Solver) -> list[Violation]:
+def violations(thread: SymbolicThread, solver: Solver) -> list[PropertyViolation]:
     """The instructions that an undefined value may reach, each once."""
-    launch, found = thread.launch, dict[tuple[int, int], Violation]()
+    launch, found = thread.launch, dict[tuple[int, int], PropertyViolation]()
     perhaps = _not_followed(launch)
     for function, number, what, term, guard in _uses(thread):
         key = id(function), number
         if key in found and found[key].is_certain:
             continue
         if solver.is_late:
-            place = Place(function, number, "the time is up", "give more by --seconds")
-            return [*found.values(), Violation(place, True, False)]
+            place = Remark(function, number, "the time is up", "give more by --seconds")
+            return [*found.values(), PropertyViolation(place, True, False)]
         names = launch.symbols.free(term)
         undefined = {n for n in names if n in launch.symbols.known and launch.symbols.known[n].is_undefined}
         for own, is_certain in ((undefined, True), (undefined | (names & perhaps), False)):
@@ -47,7 +47,7 @@ def violations(thread: SymbolicThread, solver: Solver) -> list[Violation]:
                 continue
             certain = is_certain and answer.possible is Possible.YES
             why = f"{what} {'may be' if certain else 'is not shown not to be'} undefined"
-            found[key] = Violation(Place(function, number, why), condition, certain)
+            found[key] = PropertyViolation(Remark(function, number, why), condition, certain)
             break
     return sorted(found.values(), key=lambda v: not v.is_certain)
 

@@ -19,8 +19,8 @@ class Outcome(enum.StrEnum):
     UNKNOWN = "unknown"
 
 
-class Place(NamedTuple):
-    """An instruction that a verdict is about, its number, and what is to be said of it."""
+class Remark(NamedTuple):
+    """A sentence about an instruction of a verdict, by its number in the function."""
 
     function: Function
     number: int
@@ -38,7 +38,7 @@ class Refutation:
     """A launch that shows that a property does not hold, and what the engines said of it."""
 
     launch: Launch
-    place: Place
+    place: Remark
     engines: dict[str, str]
     where: str = ""
     """The launch file, if it was written."""
@@ -60,14 +60,14 @@ class Verdict:
     outcome: Outcome
     scope: list[str] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    places: list[Remark] = field(default_factory=list)
     refutation: Refutation | None = None
     seconds: float = 0.0
     asked: int = 0
     notes: list[str] = field(default_factory=list)
 
 
-def span_of(program: object, place: Place) -> Span:
+def span_of(program: object, place: Remark) -> Span:
     """The source place of an instruction."""
     image = program.image  # type: ignore[attr-defined]
     span: Span = image.place(place.function, place.instruction)[0]

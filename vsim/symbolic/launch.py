@@ -22,9 +22,9 @@ from vsim.semantics.registers import CR0
 from vsim.symbolic import terms
 from vsim.symbolic.algebra import SymbolicAlgebra
 from vsim.symbolic.floats import UninterpretedFloats
-from vsim.symbolic.machine import FLAT, HANDLES, LOCAL, SCRATCH_MEMORY, TABLE, SymbolicSpace
 from vsim.symbolic.registers import Piece, SymbolicRegisters, pieces_of
-from vsim.symbolic.symbols import Scope, Symbols
+from vsim.symbolic.spaces import FLAT, HANDLES, LOCAL, SCRATCH_MEMORY, TABLE, SymbolicSpace
+from vsim.symbolic.symbols import Symbols, Uniformity
 from vsim.symbolic.terms import Condition, Term
 from vsim.symbolic.thread import loops_in
 
@@ -53,7 +53,7 @@ class SymbolicBuffer:
 
 
 @dataclass(frozen=True)
-class Geometry:
+class NdRangeShape:
     """What is fixed of the ND-range: the dimensions of launches, and sizes of a group where they are numbers."""
 
     dimensions: int
@@ -83,7 +83,7 @@ class SymbolicLaunch:
     """
 
     bound: BoundLaunch
-    geometry: Geometry
+    geometry: NdRangeShape
     symbols: Symbols = field(default_factory=Symbols)
     arguments: dict[int, Term] = field(default_factory=dict)
     buffers: list[SymbolicBuffer] = field(default_factory=list)
@@ -124,13 +124,13 @@ class SymbolicLaunch:
                 continue
             local: Term = self.geometry.local_size[axis]
             if local is None:
-                local = number(f"local_size.{name}", 32, scope=Scope.LAUNCH, is_input=True)
+                local = number(f"local_size.{name}", 32, scope=Uniformity.LAUNCH, is_input=True)
                 state(z3.UGE(local, 1), z3.ULE(local, MAXIMUM_GROUP))
-            size = number(f"global_size.{name}", 32, scope=Scope.LAUNCH, is_input=True)
-            group = number(f"group_id.{name}", 32, scope=Scope.GROUP, is_input=True)
+            size = number(f"global_size.{name}", 32, scope=Uniformity.LAUNCH, is_input=True)
+            group = number(f"group_id.{name}", 32, scope=Uniformity.GROUP, is_input=True)
             start, whole = terms.times(group, local, 32), terms.expression(local, 32)
             if not isinstance(local, int):
-                product, start = start, number(f"group_start.{name}", 32, scope=Scope.GROUP)
+                product, start = start, number(f"group_start.{name}", 32, scope=Uniformity.GROUP)
                 self._products += [(product, start), (whole * group, start)]
                 state(start == product)
             state(
@@ -208,7 +208,7 @@ class SymbolicLaunch:
                 continue
             size: Term = own.size
             if index is not None:
-                size = self.symbols.number(f"size({self.name_of(index)})", 64, scope=Scope.LAUNCH, is_input=True)
+                size = self.symbols.number(f"size({self.name_of(index)})", 64, scope=Uniformity.LAUNCH, is_input=True)
                 self.symbols.state(z3.UGE(size, 1), z3.ULE(size, MAXIMUM_BUFFER))
             name = own.name if index is None else self.name_of(index)
             self.buffers.append(SymbolicBuffer(name, own.address, size, own.writable, index))
@@ -298,7 +298,7 @@ class SymbolicLaunch:
             return 1
         name = f"group_count.{AXES[axis]}"
         is_new = name not in self.symbols.known
-        found = self.symbols.number(name, 32, scope=Scope.LAUNCH)
+        found = self.symbols.number(name, 32, scope=Uniformity.LAUNCH)
         if is_new:
             self.symbols.state(
                 z3.ULT(self.group_ids[axis], found),
@@ -334,7 +334,7 @@ class SymbolicLaunch:
 
     def _local_size(self, index: int) -> Term:
         """The size of an argument in local memory."""
-        size = self.symbols.number(f"size({self.name_of(index)})", 64, scope=Scope.LAUNCH, is_input=True)
+        size = self.symbols.number(f"size({self.name_of(index)})", 64, scope=Uniformity.LAUNCH, is_input=True)
         self.symbols.state(z3.UGE(size, 1), z3.ULE(size, MAXIMUM_LOCAL))
         self.local_sizes[index] = size
         return size
@@ -343,7 +343,7 @@ class SymbolicLaunch:
         """The symbol of an argument by value."""
         if index not in self.arguments:
             name = self.name_of(index)
-            self.arguments[index] = self.symbols.number(name, 8 * size, scope=Scope.LAUNCH, is_input=True)
+            self.arguments[index] = self.symbols.number(name, 8 * size, scope=Uniformity.LAUNCH, is_input=True)
         return self.arguments[index]
 
     def _private_memory(self) -> int:

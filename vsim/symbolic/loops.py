@@ -19,38 +19,36 @@ import z3
 
 from vsim.analysis.control_flow import control_flow
 from vsim.symbolic import terms
+from vsim.symbolic.loop_terms import (
+    ROUND_BITS,
+    Cell,
+    distinct_conditions,
+    equal_terms,
+    fits_32_bits,
+    grown_term,
+    guard_prefixes,
+    same_terms,
+    separate_cells,
+    term_key,
+    where_known,
+    without_guard,
+)
 from vsim.symbolic.places import NOWHERE, Part, Place, any_of, guards_of, joined, split
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.registers import SymbolicRegisters, pieces_of
-from vsim.symbolic.snapshot import Snapshot
-from vsim.symbolic.stretch import ADDRESS, PREDICATE, VARIABLE
+from vsim.symbolic.snapshot import ThreadSnapshot
+from vsim.symbolic.stretch import PREDICATE, VARIABLE
 from vsim.symbolic.symbols import NO_LANE
 from vsim.symbolic.terms import Condition, Term
-from vsim.symbolic.thread import Activation, SymbolicThread, Undecided
+from vsim.symbolic.thread import SymbolicActivation, SymbolicThread, Undecided
 
 MOST_STEPS = 1500
 """Instructions that rounds of a loop run before it is closed."""
-ROUND_BITS = 64
 MOST_ROUNDS = 1 << 62
 _QUESTION_SECONDS = 2.0
 
 
-class Cell(NamedTuple):
-    """An element that a loop writes: kind and number of the variable, first byte (bit, element), bytes, and lane."""
-
-    kind: int
-    number: int
-    start: int
-    size: int
-    lane: int
-
-    @property
-    def bits(self) -> int:
-        """Its width."""
-        return {VARIABLE: 8 * self.size, ADDRESS: 32}.get(self.kind, 1)
-
-
-def run_loop(thread: SymbolicThread, activation: Activation, loop: range, place: Place) -> None:
+def run_loop(thread: SymbolicThread, activation: SymbolicActivation, loop: range, place: Place) -> None:
     """Run lanes that come to the first instruction of a loop until they have left it.
 
     Raises:
@@ -65,7 +63,7 @@ def run_loop(thread: SymbolicThread, activation: Activation, loop: range, place:
     activation.open_loops.remove(loop.start)
 
 
-def _check(activation: Activation, loop: range) -> None:
+def _check(activation: SymbolicActivation, loop: range) -> None:
     function = activation.machine.function
     flow = control_flow(function)
     for pc, instruction in enumerate(function.instructions):
@@ -77,9 +75,9 @@ def _check(activation: Activation, loop: range) -> None:
                 raise Undecided("a loop has several entries or leaves to places before it", function, pc)
 
 
-def _unrolled(thread: SymbolicThread, activation: Activation, loop: range, place: Place) -> bool:
+def _unrolled(thread: SymbolicThread, activation: SymbolicActivation, loop: range, place: Place) -> bool:
     """Run the rounds of a loop one after the other; whether their number is known. Else nothing has happened."""
-    before, steps = Snapshot(thread, activation), thread.steps
+    before, steps = ThreadSnapshot(thread, activation), thread.steps
     current = place
     while thread.steps - steps < MOST_STEPS:
         thread.run_stretch(activation, loop.start, current)
@@ -106,12 +104,12 @@ class _Round(NamedTuple):
 class _Closing:
     """Closes one loop."""
 
-    def __init__(self, thread: SymbolicThread, activation: Activation, loop: range, place: Place) -> None:
+    def __init__(self, thread: SymbolicThread, activation: SymbolicActivation, loop: range, place: Place) -> None:
         self.thread, self.activation, self.loop, self.place = thread, activation, loop, place
         self.launch, self.symbols = thread.launch, thread.symbols
         self.machine = activation.machine
         self.registers: SymbolicRegisters = self.machine.registers
-        self.before = Snapshot(thread, activation)
+        self.before = ThreadSnapshot(thread, activation)
         self.start = self.registers.copy()
         self.guards = guards_of(place, self.launch.lanes)
         self.any = any_of(self.guards)
@@ -155,7 +153,7 @@ class _Closing:
         self.thread.loop_phases[self.round.decl().name()] = phase, self.thread.phase
         if self.thread.phase > phase:
             again = True if general.is_uniform else any_of(self.inside)
-            for condition in _distinct([again, *found.again]):
+            for condition in distinct_conditions([again, *found.again]):
                 self.thread.barrier_loops.append((condition, self.machine.function, self.loop.start))
         self._leave(found, general)
 
@@ -184,8 +182,8 @@ class _Closing:
         for guard, condition in zip(self.guards, again, strict=True):
             if guard is False:
                 continue
-            own = _without(condition, guard)
-            if own is None or (common is not None and not _same(own, common)):
+            own = without_guard(condition, guard)
+            if own is None or (common is not None and not same_terms(own, common)):
                 return False
             common = own
         return True
@@ -215,9 +213,9 @@ class _Closing:
             states, messages = dict(self.registers.states), len(self.thread.memory.messages)
             self._round(self.place)
             self.thread.write_logs.pop()
-            changed = {key for key, value in self.registers.states.items() if not _equal(states.get(key), value)}
+            changed = {key for key, value in self.registers.states.items() if not equal_terms(states.get(key), value)}
             stored = self.thread.memory.messages[messages:]
-            cells = _separate([*log.items(), *(((c.kind, c.number, c.start, c.size), c.lane) for c in self.cells)])
+            cells = separate_cells([*log.items(), *(((c.kind, c.number, c.start, c.size), c.lane) for c in self.cells)])
             done = set(cells) == set(self.cells) and changed <= self.states
             self.cells, self.states = cells, self.states | changed
             self.touches_memory = any(m.kind != "read" for m in stored) or self.thread.phase != self.before.phase
@@ -275,7 +273,7 @@ class _Closing:
         return found
 
     def _find_steps(self, general: _Round) -> None:
-        prefixes = [_prefixes(c, g) for c, g in zip(general.again, self.inside, strict=True)]
+        prefixes = [guard_prefixes(c, g) for c, g in zip(general.again, self.inside, strict=True)]
         levels = range(max(len(own) for own in prefixes))
         whole = [any_of([own[min(n, len(own) - 1)] for own in prefixes]) for n in levels]
         for cell in self.cells:
@@ -283,17 +281,17 @@ class _Closing:
                 continue
             new = self._get(self.registers, cell)
             known = whole if cell.lane == NO_LANE else [*whole, *prefixes[cell.lane]]
-            grown = self.launch.simplified(terms.less(_given(new, known), self.header[cell], cell.bits))
+            grown = self.launch.simplified(terms.less(where_known(new, known), self.header[cell], cell.bits))
             if isinstance(grown, int):
                 self.steps[cell] = grown
 
     def _in_round(self, cell: Cell, number: Term) -> Term:
         """What a cell that grows holds in a round that its lane, or the thread, runs."""
-        return _grown(self._begun(cell), self.steps[cell], number, cell.bits)
+        return grown_term(self._begun(cell), self.steps[cell], number, cell.bits)
 
     def _begun(self, cell: Cell) -> Term:
         """What a cell held when its lane, or the thread, came to the loop."""
-        return self.launch.simplified(_given(self._get(self.start, cell), self._known(cell.lane)))
+        return self.launch.simplified(where_known(self._get(self.start, cell), self._known(cell.lane)))
 
     def _known(self, lane: int) -> list[Condition]:
         return [self.any] if lane == NO_LANE else [self.any, self.guards[lane]]
@@ -320,7 +318,7 @@ class _Closing:
         """For each lane the condition of the branch back at the end of a round that it runs."""
         found = []
         for guard, condition in zip(self.inside, general.again, strict=True):
-            own = _without(condition, guard)
+            own = without_guard(condition, guard)
             found.append(condition if own is None else z3.And(*own) if own else True)
         return found
 
@@ -355,20 +353,20 @@ class _Closing:
             lane = next((k for k, g in enumerate(self.inside) if g is not False), 0) if own == NO_LANE else own
             start = self._begun(cell)
             nameless = self.solver.nameless
-            key = own == NO_LANE, step, *(_key(nameless(t)) for t in (start, again[lane], self.inside[lane]))
+            key = own == NO_LANE, step, *(term_key(nameless(t)) for t in (start, again[lane], self.inside[lane]))
             if key not in shown:
                 known = [self.inside[lane], *by_lane.get(own, [])]
                 shown[key] = self._range_kept(start, step, again[lane], known)
             signed = shown[key]
             if signed is not None:
-                fact = _fits(start, step, self.round, bool(signed))
+                fact = fits_32_bits(start, step, self.round, bool(signed))
                 by_lane.setdefault(own, []).append(terms.disjunction(terms.negation(self.inside[lane]), fact))
 
     def _range_kept(self, start: Term, step: int, again: Condition, known: Sequence[Condition]) -> int | None:
         """Whether a counter keeps within the numbers with a sign (1), or those without (0); None for neither."""
         (condition,) = self._renamed([again], self.round)
         for signed in (1, 0):
-            now, then = (_fits(start, step, number, bool(signed)) for number in (self.round, self.round + 1))
+            now, then = (fits_32_bits(start, step, number, bool(signed)) for number in (self.round, self.round + 1))
             question = [self.launch.simplified(c) for c in (*known, now, condition, terms.negation(then))]
             if self._cannot(*self._from_any(start, question)) or self._cannot(*question):
                 return signed
@@ -459,89 +457,3 @@ class _Closing:
     def _choice(self) -> list[Condition]:
         name = self.symbols.fresh("leaves")
         return [self.symbols.condition(name, k) for k in range(self.launch.lanes)]
-
-
-# -- terms -----------------------------------------------------------------------------------------------------
-
-
-def _grown(start: Term, step: int, number: Term, bits: int) -> Term:
-    """``start + step * number``, of so many bits."""
-    count = terms.extract(number, 0, bits, ROUND_BITS)
-    return terms.plus(start, terms.times(count, step, bits), bits)
-
-
-def _fits(start: Term, step: int, number: Term, signed: bool) -> Condition:
-    """Whether ``start + step * number`` is a number of 32 bits."""
-    whole = terms.expression(terms.extend(start, 32, ROUND_BITS, signed), ROUND_BITS)
-    value = whole + number * terms.signed(step, 32)
-    low, high = (-(1 << 31), (1 << 31) - 1) if signed else (0, (1 << 32) - 1)
-    return z3.And(z3.ULE(number, 1 << 32), value >= low, value <= high)
-
-
-def _key(term: Term) -> object:
-    """What equal terms have in common."""
-    return term if isinstance(term, (int, bool)) else ("term", term.get_id())
-
-
-def _given(term: Term, known: Sequence[Condition]) -> Term:
-    """A term where conditions are known to hold."""
-    pairs = [(c, z3.BoolVal(True)) for c in known if not isinstance(c, bool)]
-    return term if isinstance(term, (int, bool)) or not pairs else z3.substitute(term, *pairs)
-
-
-def _without(condition: Condition, guard: Condition) -> list[Term] | None:
-    """The other parts of a conjunction that begins with a guard; None if it does not."""
-    found: list[Term] = []
-    while not terms.same_term(condition, guard):
-        if isinstance(condition, bool):
-            return None if condition else [z3.BoolVal(False)]
-        if z3.is_and(condition) and condition.num_args() == 2:
-            found.append(condition.arg(1))
-            condition = condition.arg(0)
-        elif guard is True:
-            return [*found, condition]
-        else:
-            return None
-    return found
-
-
-def _prefixes(condition: Condition, guard: Condition) -> list[Condition]:
-    """A guard, and the conjunctions that lead from it to a condition."""
-    found = [condition]
-    while not terms.same_term(found[0], guard) and z3.is_and(found[0]) and found[0].num_args() == 2:
-        found.insert(0, found[0].arg(0))
-    return [guard, *found]
-
-
-def _same(x: Sequence[Term], y: Sequence[Term]) -> bool:
-    return len(x) == len(y) and all(terms.same_term(a, b) for a, b in zip(x, y, strict=True))
-
-
-def _equal(x: Term | None, y: Term) -> bool:
-    return x is not None and terms.same_term(x, y)
-
-
-def _distinct(conditions: Sequence[Condition]) -> list[Condition]:
-    found: list[Condition] = []
-    for c in conditions:
-        if not any(terms.same_term(c, known) for known in found):
-            found.append(c)
-    return found
-
-
-def _separate(log: Sequence[tuple[tuple[int, int, int, int], int]]) -> list[Cell]:
-    """Cells that do not overlap; elements of different sizes at one place become bytes."""
-    lanes: dict[tuple[int, int, int, int], int] = {}
-    for key, lane in log:
-        lanes[key] = lane if lanes.get(key, lane) == lane else NO_LANE
-    taken: dict[tuple[int, int], dict[int, set[tuple[int, int]]]] = {}
-    for kind, number, start, size in lanes:
-        for n in range(start, start + size):
-            taken.setdefault((kind, number), {}).setdefault(n, set()).add((start, size))
-    found: list[Cell] = []
-    for (kind, number, start, size), lane in lanes.items():
-        if all(len(taken[kind, number][n]) == 1 for n in range(start, start + size)):
-            found.append(Cell(kind, number, start, size, lane))
-        else:
-            found += [Cell(kind, number, n, 1, NO_LANE) for n in range(start, start + size)]
-    return sorted(set(found))

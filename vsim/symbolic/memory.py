@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.language.program import Function, Instruction
-from vsim.symbolic.machine import ATOMIC, LOCAL, READ, SCRATCH_MEMORY, WRITE, SymbolicSpace
+from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY, WRITE, SymbolicSpace
 from vsim.symbolic.symbols import NO_LANE
 from vsim.symbolic.terms import Condition, Term
 
@@ -26,7 +26,7 @@ class LaneAccess(NamedTuple):
     address: Term
 
 
-class Message(NamedTuple):
+class ExecutedMessage(NamedTuple):
     """One execution of a message.
 
     Attributes:
@@ -54,7 +54,7 @@ class SymbolicMemory:
 
     def __init__(self, thread: SymbolicThread) -> None:
         self.thread = thread
-        self.messages: list[Message] = []
+        self.messages: list[ExecutedMessage] = []
         self.loaded_values: dict[tuple[object, ...], tuple[Term, Term]] = {}
         """Symbols of loads by space, address and size, with the address."""
 
@@ -78,7 +78,7 @@ class SymbolicMemory:
         thread = self.thread
         function = thread.activation.machine.function
         self.messages.append(
-            Message(
+            ExecutedMessage(
                 *(kind, space, size, lanes, function, thread.number, thread.phase, tuple(values), tuple(loaded)),
                 tuple(thread.loops),
             )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vsim.symbolic.thread import Activation, SymbolicThread
+    from vsim.symbolic.thread import SymbolicActivation, SymbolicThread
 
 
-class Snapshot:
+class ThreadSnapshot:
     """Registers, waiting lanes, messages and facts of a thread."""
 
-    def __init__(self, thread: SymbolicThread, activation: Activation) -> None:
+    def __init__(self, thread: SymbolicThread, activation: SymbolicActivation) -> None:
         self.registers = activation.machine.registers.copy()
         self.predefined = {root: list(own) for root, own in thread.launch.predefined.items()}
         self.waiting = dict(activation.waiting)
@@ -20,7 +20,7 @@ class Snapshot:
         self.barriers, self.branches, self.phase = len(thread.barriers), len(thread.branches), thread.phase
         self.barrier_loops = len(thread.barrier_loops)
 
-    def restore(self, thread: SymbolicThread, activation: Activation) -> None:
+    def restore(self, thread: SymbolicThread, activation: SymbolicActivation) -> None:
         """Return to it. Registers keep their places, which other activations share."""
         self.registers.give_back(activation.machine.registers)
         predefined = thread.launch.predefined

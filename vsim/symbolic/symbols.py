@@ -18,7 +18,7 @@ from vsim.symbolic.terms import Condition, Term
 NO_LANE = -1
 
 
-class Scope(enum.Enum):
+class Uniformity(enum.Enum):
     """For which work-items a symbol has one value."""
 
     LAUNCH = enum.auto()
@@ -26,7 +26,7 @@ class Scope(enum.Enum):
     THREAD = enum.auto()
 
 
-class Symbol(NamedTuple):
+class SymbolOrigin(NamedTuple):
     """What a symbol stands for.
 
     Attributes:
@@ -38,7 +38,7 @@ class Symbol(NamedTuple):
 
     base: str
     lane: int
-    scope: Scope
+    scope: Uniformity
     is_undefined: bool = False
     is_input: bool = False
 
@@ -47,7 +47,7 @@ class Symbols:
     """The symbols of one execution, by their names, and the facts about them."""
 
     def __init__(self) -> None:
-        self.known: dict[str, Symbol] = {}
+        self.known: dict[str, SymbolOrigin] = {}
         self.expressions: dict[str, Term] = {}
         self.facts: list[Condition] = []
         self._count = 0
@@ -58,24 +58,24 @@ class Symbols:
         name: str,
         bits: int,
         lane: int = NO_LANE,
-        scope: Scope = Scope.THREAD,
+        scope: Uniformity = Uniformity.THREAD,
         is_undefined: bool = False,
         is_input: bool = False,
     ) -> Term:
         """A bit-vector; a symbol of the same name and lane is the same."""
         whole = name if lane == NO_LANE else f"{name}@{lane}"
         if whole not in self.known:
-            self.known[whole] = Symbol(name, lane, scope, is_undefined, is_input)
+            self.known[whole] = SymbolOrigin(name, lane, scope, is_undefined, is_input)
             self.expressions[whole] = z3.BitVec(whole, bits)
         return self.expressions[whole]
 
     def condition(
-        self, name: str, lane: int = NO_LANE, scope: Scope = Scope.THREAD, is_undefined: bool = False
+        self, name: str, lane: int = NO_LANE, scope: Uniformity = Uniformity.THREAD, is_undefined: bool = False
     ) -> Condition:
         """A boolean."""
         whole = name if lane == NO_LANE else f"{name}@{lane}"
         if whole not in self.known:
-            self.known[whole] = Symbol(name, lane, scope, is_undefined)
+            self.known[whole] = SymbolOrigin(name, lane, scope, is_undefined)
             self.expressions[whole] = z3.Bool(whole)
         return self.expressions[whole]
 

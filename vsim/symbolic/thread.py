@@ -42,7 +42,7 @@ class Undecided(Exception):
 
 
 @dataclass
-class Activation:
+class SymbolicActivation:
     """A function, or subroutine of it, that lanes are in; ``waiting`` are those that go on at a pc."""
 
     machine: SymbolicMachine
@@ -68,7 +68,7 @@ class SymbolicThread:
         self.launch, self.deadline = launch, deadline
         self.symbols: Symbols = launch.symbols
         self.memory = SymbolicMemory(self)
-        self.activation: Activation
+        self.activation: SymbolicActivation
         self.place: Place = NOWHERE
         self.guards: Sequence[Condition] = ()
         self.number = 0
@@ -153,11 +153,11 @@ class SymbolicThread:
         machine = self.machine(launch.kernel)
         self.starts = launch.start_guards()
         launch.fill(machine.registers)
-        activation = Activation(machine)
+        activation = SymbolicActivation(machine)
         activation.wait(0, frozenset([Part(self.starts)]))
         self.run_activation(activation)
 
-    def run_activation(self, activation: Activation, low: int = 0, high: int | None = None) -> None:
+    def run_activation(self, activation: SymbolicActivation, low: int = 0, high: int | None = None) -> None:
         """Run the lanes of an activation that are from one pc to before another, until none are left there."""
         function = activation.machine.function
         end = len(function.instructions) if high is None else high
@@ -174,7 +174,7 @@ class SymbolicThread:
             else:
                 self.run_stretch(activation, pc, place)
 
-    def run_stretch(self, activation: Activation, pc: int, place: Place) -> None:
+    def run_stretch(self, activation: SymbolicActivation, pc: int, place: Place) -> None:
         """Run lanes from a pc on until they part or meet others."""
         function = activation.machine.function
         loops, end = self.launch.loops_of(function), len(function.instructions)
@@ -283,7 +283,7 @@ class SymbolicThread:
         caller, place = self.activation, self.place
         lanes = self._callers(taken, instruction)
         if lanes:
-            self._enter(caller, Activation(machine, depth=caller.depth + 1), target, lanes, instruction)
+            self._enter(caller, SymbolicActivation(machine, depth=caller.depth + 1), target, lanes, instruction)
             self._resume(caller, place)
         return False
 
@@ -297,7 +297,7 @@ class SymbolicThread:
             machine = self.machine(callee)
             outer = machine.registers
             machine.registers = self.new_registers(callee)
-            self._enter(caller, Activation(machine, depth=caller.depth + 1), 0, lanes, instruction)
+            self._enter(caller, SymbolicActivation(machine, depth=caller.depth + 1), 0, lanes, instruction)
             machine.registers = outer
             self._resume(caller, place)
         return False
@@ -314,7 +314,12 @@ class SymbolicThread:
         return frozenset([Part([terms.conjunction(runs, c) for c in taken])])
 
     def _enter(
-        self, caller: Activation, callee: Activation, target: int, lanes: Place, instruction: Instruction
+        self,
+        caller: SymbolicActivation,
+        callee: SymbolicActivation,
+        target: int,
+        lanes: Place,
+        instruction: Instruction,
     ) -> None:
         if callee.depth > MAXIMUM_DEPTH:
             text = f"calls are nested more than {MAXIMUM_DEPTH} deep"
@@ -325,7 +330,7 @@ class SymbolicThread:
         self.run_activation(callee)
         self.number = number
 
-    def _resume(self, caller: Activation, place: Place) -> None:
+    def _resume(self, caller: SymbolicActivation, place: Place) -> None:
         self.activation, self.place = caller, place
         self.guards = guards_of(place, self.launch.lanes)
         caller.machine.instruction = caller.machine.function.instructions[self.number]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
+from visakit.language.types import DataType
+from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.values import Mask, Value
+from vsim.semantics.core import unsigned_of
 
 
 class Halves(NamedTuple):
@@ -52,3 +57,39 @@ class ByteRange:
     @property
     def size(self) -> int:
         return self.high - self.low
+
+
+def part_of(b: Builder, e: ByteRange, low: int, count: int, data_type: DataType) -> Value | None:
+    """Elements out of one byte range, perhaps under another element type; None where these do not fit."""
+    value, size = e.value, data_type.size
+    if (low - e.low) % size:
+        return None
+    if value.type.size != size:
+        if e.size % size:
+            return None
+        whole = b.broadcast(value, e.size // value.type.size)
+        value = b.regroup(whole, unsigned_of(size), e.size // size)
+    first = (low - e.low) // size
+    if value.lanes * size == e.size and count * size != e.size:
+        value = b.lanes(value, list(range(first, first + count)))
+    return b.bitcast(value, data_type) if value.type is not data_type else value
+
+
+def joined(b: Builder, touching: Sequence[ByteRange], low: int, high: int, data_type: DataType) -> Value | None:
+    """Elements in several byte ranges that together cover them, if halves, quarters and so on can be concatenated
+    together.
+    """
+    size = data_type.size
+    ordered = sorted(touching, key=lambda e: e.low)
+    gaps = ordered[0].low != low or ordered[-1].high != high or any(a.high != c.low for a, c in pairwise(ordered))
+    if gaps or any(e.size % size for e in ordered):
+        return None
+    parts: list[Value] = []
+    for e in ordered:
+        part = part_of(b, e, e.low, e.size // size, data_type)
+        if part is None:
+            return None
+        parts.append(b.broadcast(part, e.size // size))
+        while len(parts) > 1 and parts[-1].lanes == parts[-2].lanes:
+            parts[-2:] = [b.concat(parts[-2:])]
+    return parts[0] if len(parts) == 1 else None

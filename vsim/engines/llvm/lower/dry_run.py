@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from visakit.isa.record import Flow
 from vsim.analysis.dominators import Dominators, Graph
 from vsim.analysis.liveness import liveness
-from vsim.engines.llvm.lower.registers import BlockNeeds, BlockUse
+from vsim.engines.llvm.lower.block_use import BlockNeeds, BlockUse
 from vsim.engines.llvm.lower.state import ENTRY, FunctionState
 from vsim.engines.llvm.lower.storage import Key, is_predicate
 

@@ -20,6 +20,7 @@ from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.affine_registers import AffineRegisters, Places
 from vsim.engines.llvm.lower.assembly import assemble
+from vsim.engines.llvm.lower.block_use import NOTHING_NEEDED, BlockNeeds, BlockUse
 from vsim.engines.llvm.lower.calls import stack_address
 from vsim.engines.llvm.lower.checks.findings import FindingExits
 from vsim.engines.llvm.lower.checks.observers import observers_of
@@ -30,7 +31,6 @@ from vsim.engines.llvm.lower.machine import LoweringMachine
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.lower.prologue import Prologue
-from vsim.engines.llvm.lower.registers import NOTHING_NEEDED, BlockNeeds, BlockUse
 from vsim.engines.llvm.lower.state import ENTRY, FunctionState, Position
 from vsim.engines.llvm.lower.storage import VARIABLE, Key
 from vsim.engines.llvm.passes import sanitize

@@ -14,59 +14,16 @@ the merge is never emitted, as X is dead after the two::
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import pairwise
 
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.affine_registers import AffineRegisters
-from vsim.engines.llvm.lower.byte_ranges import ByteRange, Halves, PredicatedWrite
+from vsim.engines.llvm.lower.block_use import ENTRANCE, NOTHING_NEEDED, BlockNeeds, BlockUse, Keys
+from vsim.engines.llvm.lower.byte_ranges import ByteRange, Halves, PredicatedWrite, joined, part_of
 from vsim.engines.llvm.lower.denormal_registers import DenormalRegisters
 from vsim.engines.llvm.lower.storage import Key, Storage, is_predicate, is_variable
-from vsim.semantics.core import unsigned_of
-
-ENTRANCE = -1
-"""The number of the entry as an instruction, which writes the function's inputs."""
-Keys = Callable[[Key], bool]
-"""A set of registers, by a test."""
-
-
-@dataclass
-class BlockUse:
-    """What a block does to storage."""
-
-    exposed: set[Key] = field(default_factory=set)
-    """Registers that it reads before it writes them."""
-    written: set[Key] = field(default_factory=set)
-    covered: dict[Key, int] = field(default_factory=dict)
-    """Bytes that it writes in all lanes."""
-    covered_by_all: dict[Key, int] = field(default_factory=dict)
-    """Bytes that it writes in all lanes that run."""
-    merged: set[Key] = field(default_factory=set)
-    """Registers written in some lanes only, so that later readers depend on their old values."""
-
-
-@dataclass(frozen=True)
-class BlockNeeds:
-    """What the rest of the function wants of a block.
-
-    ``stores``: registers that other blocks read from storage. ``carries``: registers that no other block writes, whose
-    values serve in all blocks that this one dominates. ``sees``: whether values that another block carries serve in
-    this one. ``lies_in``: whether all lanes that run in this one ran in another block when that was run last.
-    ``dead_if_inactive``: registers that are dead in inactive lanes, so that the block may overwrite them there.
-    """
-
-    stores: Keys
-    carries: Keys
-    sees: Callable[[int], bool]
-    lies_in: Callable[[int], bool] = lambda block: False
-    dead_if_inactive: Keys = lambda key: False
-
-
-NOTHING_NEEDED = BlockNeeds(lambda key: False, lambda key: False, lambda block: True)
-"""Of a block that is all of its function, or whose function is only looked at."""
 
 
 class Registers:
@@ -243,7 +200,7 @@ class Registers:
             if running is not None and (fresh := _fresh(e, low, high, data_type.size, running)) is not None:
                 return self.b.bitcast(fresh, data_type) if fresh.type is not data_type else fresh
             if e.low <= low and e.high >= high:
-                found = self._part(e, low, count, data_type)
+                found = part_of(self.b, e, low, count, data_type)
                 if found is not None:
                     return found
         if is_predicate(key):
@@ -270,12 +227,12 @@ class Registers:
     def _read_pieces(self, key: Key, touching: list[ByteRange], low: int, count: int, data_type: DataType) -> Value:
         """Elements of which some byte ranges are known: put together from these, else by way of storage."""
         high = low + count * data_type.size
-        joined = self._joined(touching, low, high, data_type)
-        if joined is not None:
+        whole = joined(self.b, touching, low, high, data_type)
+        if whole is not None:
             apart = [e for e in self.ranges[key] if e.low >= high or e.high <= low]
             dirty, stored = any(e.dirty for e in touching), all(e.stored for e in touching)
-            self.ranges[key] = [*apart, ByteRange(low, high, joined, dirty, stored)]
-            return joined
+            self.ranges[key] = [*apart, ByteRange(low, high, whole, dirty, stored)]
+            return whole
         if any(e.dirty for e in touching):
             self.use.written.add(key)
         self._store_ranges(key, touching)
@@ -299,40 +256,6 @@ class Registers:
             wide = b.lanes(b.broadcast(e.value, e.size), [i % e.size for i in range(lanes)])
             whole = b.mixed(whole, wide, [lanes + (i - e.low) if e.low <= i < e.high else i for i in range(lanes)])
         return whole
-
-    def _part(self, e: ByteRange, low: int, count: int, data_type: DataType) -> Value | None:
-        """Elements out of one byte range, perhaps under another element type; None where these do not fit."""
-        b, value, size = self.b, e.value, data_type.size
-        if (low - e.low) % size:
-            return None
-        if value.type.size != size:
-            if e.size % size:
-                return None
-            whole = b.broadcast(value, e.size // value.type.size)
-            value = b.regroup(whole, unsigned_of(size), e.size // size)
-        first = (low - e.low) // size
-        if value.lanes * size == e.size and count * size != e.size:
-            value = b.lanes(value, list(range(first, first + count)))
-        return b.bitcast(value, data_type) if value.type is not data_type else value
-
-    def _joined(self, touching: list[ByteRange], low: int, high: int, data_type: DataType) -> Value | None:
-        """Elements in several byte ranges that together cover them, if halves, quarters and so on can be concatenated
-        together.
-        """
-        size = data_type.size
-        ordered = sorted(touching, key=lambda e: e.low)
-        gaps = ordered[0].low != low or ordered[-1].high != high or any(a.high != c.low for a, c in pairwise(ordered))
-        if gaps or any(e.size % size for e in ordered):
-            return None
-        parts: list[Value] = []
-        for e in ordered:
-            part = self._part(e, e.low, e.size // size, data_type)
-            if part is None:
-                return None
-            parts.append(self.b.broadcast(part, e.size // size))
-            while len(parts) > 1 and parts[-1].lanes == parts[-2].lanes:
-                parts[-2:] = [self.b.concat(parts[-2:])]
-        return parts[0] if len(parts) == 1 else None
 
     # -- writing -------------------------------------------------------------------------------------------
 
@@ -464,7 +387,7 @@ class Registers:
         if only and (old := _overwritten(only, low, high, data_type, mask)) is not None:
             return old, only.whole, None if only.whole else note
         if only and only.low <= low and only.high >= high:
-            found = self._part(only, low, count, data_type)
+            found = part_of(self.b, only, low, count, data_type)
             if found is not None:
                 return found, only.whole, None
         return self._read(key, low, count, data_type), True, None
@@ -487,7 +410,7 @@ class Registers:
                 self._store(key, e)
                 self.use.written.add(key)
                 return []
-            part = self._part(e, start, (end - start) // size, e.value.type)
+            part = part_of(self.b, e, start, (end - start) // size, e.value.type)
             assert part is not None
             pieces.append(ByteRange(start, end, part, e.dirty, e.stored, e.whole, by_all=e.by_all))
         return pieces

@@ -10,7 +10,7 @@ import numpy as np
 from visakit.language.program import Function
 from vsim.checks.findings import Site, Who
 from vsim.checks.kinds import KINDS, Instance, code_of, finding_of
-from vsim.checks.undefined import STORED
+from vsim.checks.shadow_machine import STORED
 from vsim.checks.undefined_memory import UndefinedCheck
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.tables import Range, address

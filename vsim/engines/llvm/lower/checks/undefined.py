@@ -15,7 +15,8 @@ from visakit.language.operands import Raw, VectorOperand
 from visakit.language.program import ARG, FIRST_VARIABLE, RETVAL, Instruction
 from visakit.language.types import DataType
 from vsim.checks.findings import site_of
-from vsim.checks.undefined import STORED, UndefinedMachine
+from vsim.checks.shadow_machine import STORED
+from vsim.checks.undefined import UndefinedMachine
 from vsim.checks.undefined_memory import number_of
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.types import MASK

@@ -40,7 +40,7 @@ class ValuePart(NamedTuple):
     where: RegisterBits | int | bytes | None
 
 
-class Unknown(Exception):
+class UnknownLocation(Exception):
     """An operation is not known, or has no meaning here."""
 
 
@@ -75,12 +75,12 @@ class PlaceMachine:
                 at = self.step(code, at)
                 steps += 1
                 if steps > MOST_STEPS:
-                    raise Unknown("the expression does not end")
+                    raise UnknownLocation("the expression does not end")
         except (IndexError, struct.error):
-            raise Unknown("the expression is damaged") from None
+            raise UnknownLocation("the expression is damaged") from None
         if not self.parts:
             if len(self.stack) > 1:
-                raise Unknown("the expression leaves several values")
+                raise UnknownLocation("the expression leaves several values")
             own = self.stack[-1] if self.stack else None
             if isinstance(own, RegisterBits) and own.size and not self.is_value:
                 self.stack[-1] = self.read(own)  # The register has the address.
@@ -150,7 +150,7 @@ class PlaceMachine:
             self.bytes = code[at : at + operand]
             at += operand
         else:
-            raise Unknown(f"the operation {op:#x} is not known")
+            raise UnknownLocation(f"the operation {op:#x} is not known")
         return at
 
     def binary(self, op: int) -> None:
@@ -171,7 +171,7 @@ class PlaceMachine:
     def old_bits(self) -> None:
         size, bit, register = self.number(), self.number(), self.stack.pop()
         if not isinstance(register, RegisterBits):
-            raise Unknown("bits of no register")
+            raise UnknownLocation("bits of no register")
         self.stack.append(register._replace(bit=bit, size=size))
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from visakit.diagnostics import VisaError
 from visakit.language.program import FIRST_VARIABLE, Function
-from vsim.debug import dap_messages as messages
 from vsim.debug.console import Console
-from vsim.debug.dap_messages import DisassembledInstruction, Source, StackFrame, Variable
+from vsim.debug.dap import messages
+from vsim.debug.dap.messages import DapDisassembledInstruction, DapSource, DapStackFrame, DapVariable
 from vsim.debug.footprints import MEMORY, Holder, Use
 from vsim.debug.memory_log import host_address
 from vsim.debug.places import Spot
@@ -35,7 +35,7 @@ MOST_INSTRUCTIONS = 100_000
 class ShownVariable(NamedTuple):
     """What a ``variablesReference`` means: the variables of a scope, or the elements of one value."""
 
-    list: Callable[[int, int], list[Variable]]
+    list: Callable[[int, int], list[DapVariable]]
     set: Callable[[str, str], str]
 
 
@@ -67,14 +67,14 @@ class Views:
 
     def on_stackTrace(self, arguments: Arguments) -> messages.StackTraceResponseBody:
         session, old = self.session, self.session.focus
-        found: list[StackFrame] = []
+        found: list[DapStackFrame] = []
         focus = focus_of(session, number_of(arguments, "threadId"))
         if focus != old:
             session.select(focus)
         for level, frame in enumerate(session.frames()):
             self.frames.append((focus, level))
             span = session.places.span(frame.spot)
-            shown: StackFrame = {
+            shown: DapStackFrame = {
                 "id": len(self.frames), "name": frame.spot.function.name, "line": span.line, "column": 1,
                 "instructionPointerReference": reference(session.places.functions, frame.spot),
             }  # fmt: skip
@@ -84,7 +84,7 @@ class Views:
         session.focus = old
         return {"stackFrames": found, "totalFrames": len(found)}
 
-    def _source(self, file: str) -> Source:
+    def _source(self, file: str) -> DapSource:
         path = os.path.join(os.path.dirname(self.session.places.image.file), file)
         if os.path.exists(path):
             return {"name": os.path.basename(file), "path": os.path.abspath(path)}
@@ -115,7 +115,7 @@ class Views:
         if session.execution.dispatch.scratch_size:
             known["Scratch memory"] = ["scratch"]
         frame = session.focus, session.frame_number
-        found: list[messages.Scope] = []
+        found: list[messages.DapScope] = []
         for name, names in known.items():
             if names:
                 reference = self._list(names, frame)
@@ -127,7 +127,7 @@ class Views:
     def _list(self, names: Sequence[str], frame: tuple[Focus, int]) -> int:
         """A reference to variables by name."""
 
-        def values(start: int, count: int) -> list[Variable]:
+        def values(start: int, count: int) -> list[DapVariable]:
             self.session.focus, self.session.frame_number = frame
             chosen = names[start : start + count] if count else names[start:]
             return [v for name in chosen if (v := self._variable(name)) is not None]
@@ -139,16 +139,16 @@ class Views:
         self.shown.append(ShownVariable(values, change))
         return len(self.shown)
 
-    def _variable(self, name: str) -> Variable | None:
+    def _variable(self, name: str) -> DapVariable | None:
         try:
             return self._shown(name, self.session.evaluate(name))
         except VisaError:
             return None
 
-    def _shown(self, name: str, value: DebugValue) -> Variable:
+    def _shown(self, name: str, value: DebugValue) -> DapVariable:
         """A value as the protocol has it; one of several elements has a reference to them."""
         text = shown_compact(value, 0, self.session.active())
-        found: Variable = {
+        found: DapVariable = {
             "name": name,
             "value": text,
             "type": value.type,
@@ -162,7 +162,7 @@ class Views:
         return found
 
     def _elements(self, name: str, value: DebugValue) -> int:
-        def values(start: int, count: int) -> list[Variable]:
+        def values(start: int, count: int) -> list[DapVariable]:
             row = value.row(0)
             end = min(row.size, start + count) if count else row.size
             active = self.session.active()
@@ -227,7 +227,7 @@ class Views:
         first, count = spot.number + number_of(arguments, "instructionOffset"), number_of(arguments, "instructionCount")
         if count > MOST_INSTRUCTIONS:
             raise problem(COMMAND, f"{count} instructions are too many, up to {MOST_INSTRUCTIONS}")
-        found: list[DisassembledInstruction] = []
+        found: list[DapDisassembledInstruction] = []
         for number in range(first, first + count):
             own = Spot(spot.function, number)
             if not 0 <= number < len(spot.function.instructions):
@@ -235,7 +235,7 @@ class Views:
                 continue
             span = session.places.span(own)
             address = reference(session.places.functions, own)
-            shown: DisassembledInstruction = {"address": address, "instruction": session.places.text(own)}
+            shown: DapDisassembledInstruction = {"address": address, "instruction": session.places.text(own)}
             if span.line:
                 shown |= {"location": self._source(span.file), "line": span.line}
             found.append(shown)

@@ -13,8 +13,8 @@ from visakit.diagnostics import VisaError
 from visakit.language.program import FIRST_VARIABLE, Function
 from visakit.objects.allocation import ALLOCATION, DWARF, Allocation, read_allocations
 from visakit.objects.elf import read_elf
-from vsim.debug.dwarf import Placed, SourceVariable, read_variables
 from vsim.debug.places import Places
+from vsim.debug.source.dwarf import LocationEntry, SourceVariable, read_variables
 
 STACK = _STACK_POINTER, _FRAME_POINTER = 10, 11
 """Predefined variables of vISA. The finalizer keeps them in the second half of one of the last registers."""
@@ -77,7 +77,7 @@ class SourceVariables:
                 found.setdefault(variable.name, variable)
         return found
 
-    def place(self, variable: SourceVariable, function: Function, number: int) -> Placed | None:
+    def place(self, variable: SourceVariable, function: Function, number: int) -> LocationEntry | None:
         """Where a variable is in front of an instruction; None where the compiler keeps it nowhere."""
         offset = self.offset(function, number)
         return None if offset is None else variable.place(offset)
@@ -89,7 +89,7 @@ class SourceVariables:
 
     # -- registers -----------------------------------------------------------------------------------------
 
-    def at_register(self, function: Function, number: int, place: Placed, byte: int, grf: int) -> Found | None:
+    def at_register(self, function: Function, number: int, place: LocationEntry, byte: int, grf: int) -> Found | None:
         """The variable of vISA that a byte of the hardware's registers belongs to; None if that is not clear.
 
         Args:

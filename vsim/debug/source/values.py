@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from visakit.language import types
-from vsim.debug.dwarf import Placed, SourceType, SourceVariable
-from vsim.debug.dwarf_places import FIRST_REGISTER, PlaceMachine, RegisterBits, Unknown, ValuePart
 from vsim.debug.footprints import Holder, holder_of
 from vsim.debug.locations import Location, SplitLocation
 from vsim.debug.problems import EXPRESSION, problem
-from vsim.debug.source_variables import STACK
+from vsim.debug.source.dwarf import LocationEntry, SourceType, SourceVariable
+from vsim.debug.source.dwarf_places import FIRST_REGISTER, PlaceMachine, RegisterBits, UnknownLocation, ValuePart
+from vsim.debug.source.variables import STACK
 from vsim.debug.values import DebugValue
 from vsim.engines.numpy.algebra import DTYPES
 from vsim.launch.arrays import Array, DType
@@ -57,7 +57,7 @@ def source_value(scope: Scope, name: str) -> DebugValue | ScopeMemory | None:
     kind, offset = _member(name, variable, path)
     try:
         return _Reading(scope, name, kind, offset, place).value()
-    except Unknown as reason:
+    except UnknownLocation as reason:
         raise problem(EXPRESSION, f"'{name}' cannot be shown: {reason}") from None
 
 
@@ -84,7 +84,7 @@ def leaves(name: str, own: SourceType) -> list[str]:
 class _Reading:
     """Reads a number, or finds an array, in all lanes of the threads of a scope."""
 
-    def __init__(self, scope: Scope, name: str, kind: SourceType, offset: int, place: Placed) -> None:
+    def __init__(self, scope: Scope, name: str, kind: SourceType, offset: int, place: LocationEntry) -> None:
         self.scope, self.name, self.kind, self.offset, self.place = scope, name, kind, offset, place
         self.uses_lane = False
         element = kind
@@ -95,10 +95,7 @@ class _Reading:
         self.dtype: DType = DTYPES[types.BY_NAME[element.element]]
 
     def value(self) -> DebugValue | ScopeMemory:
-        scope = self.scope
-        first = [self.seat(row, 0) for row in range(len(scope.rows))]
-        lanes = scope.simd if self.uses_lane else 1
-        seats = [[own, *(self.seat(row, lane) for lane in range(1, lanes))] for row, own in enumerate(first)]
+        scope, seats = self.scope, self.seats()
         flat = [seat for row in seats for seat in row]
         if all(seat.address >= 0 for seat in flat):
             return self.in_memory(np.array([[seat.address for seat in row] for row in seats], np.uint64))
@@ -110,6 +107,12 @@ class _Reading:
         if any(seat.variable < 0 for seat in flat) or any(row != seats[0] for row in seats):
             raise problem(EXPRESSION, f"'{self.name}' is not at one place here")
         return self.in_registers(seats[0])
+
+    def seats(self) -> list[list[_Seat]]:
+        """Where it is in each thread: in each lane, or once for all of them."""
+        first = [self.seat(row, 0) for row in range(len(self.scope.rows))]
+        lanes = self.scope.simd if self.uses_lane else 1
+        return [[own, *(self.seat(row, lane) for lane in range(1, lanes))] for row, own in enumerate(first)]
 
     # -- places --------------------------------------------------------------------------------------------
 
@@ -124,7 +127,7 @@ class _Reading:
         if isinstance(where, bytes):
             return _Seat(constant=(where + bytes(offset + 8))[offset : offset + self.dtype.itemsize])
         if where is None:
-            raise Unknown("the compiler does not keep it here")
+            raise UnknownLocation("the compiler does not keep it here")
         own = where._replace(bit=where.bit + 8 * offset)
         return _Seat(*self.variable(own))
 
@@ -135,9 +138,9 @@ class _Reading:
         assert scope.sources is not None
         found = scope.sources.at_register(scope.function, scope.number, self.place, byte, grf)
         if found is not None and found.variable in STACK and scope.is_caller:
-            raise Unknown("it is on the stack of a function that waits for another; 'finish' gets there")
+            raise UnknownLocation("it is on the stack of a function that waits for another; 'finish' gets there")
         if found is None:
-            raise Unknown(
+            raise UnknownLocation(
                 f"it is in r{byte // grf}.{byte % grf} of the hardware, and no variable of vISA is there alone"
             )
         return found
@@ -161,7 +164,7 @@ class _Reading:
         holder: Holder
         holder, at = holder_of(registers.layout, registers, root)
         if holder.kind > 0 and registers.bytes_of(root) is None and holder.owner is not None:
-            raise Unknown(f"no instruction uses '{scope.function.variable_name(variable)}'")
+            raise UnknownLocation(f"no instruction uses '{scope.function.variable_name(variable)}'")
         columns = (starts + (start + at + byte))[:, None] + np.arange(dtype.itemsize)
         return Location(holder, columns, dtype, scope.rows)
 
@@ -203,7 +206,7 @@ class _Reading:
             buffer = scope.execution.program.memory.slots.get(space >> 32)
             offsets = addresses.astype(np.int64) - (buffer.address if isinstance(buffer, Buffer) else 0)
             if not isinstance(buffer, Buffer) or offsets.min() < 0 or offsets.max() + size > buffer.size:
-                raise Unknown(f"there is no memory at {space:#x}")
+                raise UnknownLocation(f"there is no memory at {space:#x}")
             memory = ScopeMemory(self.name, buffer.data, self.dtype, offsets, size)
         if self.kind.items is not None:
             return memory
@@ -218,4 +221,4 @@ def _part_at(parts: Sequence[ValuePart], offset: int) -> tuple[RegisterBits | in
         if not part.size or offset < part.size // 8:
             return part.where, offset
         offset -= part.size // 8
-    raise Unknown("the compiler does not keep this part of it")
+    raise UnknownLocation("the compiler does not keep this part of it")

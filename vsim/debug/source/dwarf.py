@@ -9,7 +9,10 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+
+if TYPE_CHECKING:
+    from elftools.dwarf.die import DIE, AttributeValue
 
 _LISTS = ("DW_FORM_sec_offset", "DW_FORM_data4")
 _SCOPES = ("DW_TAG_lexical_block", "DW_TAG_inlined_subroutine", "DW_TAG_subprogram")
@@ -43,7 +46,7 @@ class SourceType(NamedTuple):
     items: SourceType | None = None
 
 
-class Placed(NamedTuple):
+class LocationEntry(NamedTuple):
     """An expression that says where a variable is, for native offsets from ``begin`` to before ``end``."""
 
     begin: int
@@ -69,14 +72,14 @@ class SourceVariable:
     type: SourceType
     depth: int
     scope: Ranges
-    places: Sequence[Placed]
+    places: Sequence[LocationEntry]
     is_parameter: bool = False
 
     def is_seen_at(self, offset: int) -> bool:
         """Whether its name means it at a native offset."""
         return not self.scope or any(begin <= offset < end for begin, end in self.scope)
 
-    def place(self, offset: int) -> Placed | None:
+    def place(self, offset: int) -> LocationEntry | None:
         """Where it is at a native offset; None where the compiler keeps it nowhere."""
         return next((p for p in self.places if p.begin <= offset < p.end), None)
 
@@ -97,16 +100,33 @@ def read_variables(data: bytes) -> list[SourceVariable]:
         raise ValueError(f"the compiler's DWARF cannot be read: {error}") from None
 
 
+class _ListEntry(Protocol):
+    """An entry of a list that has native offsets; others of pyelftools lack these attributes."""
+
+    begin_offset: int
+    end_offset: int
+    loc_expr: Sequence[int]
+
+
+class _Lists(Protocol):
+    """Lists of locations or ranges."""
+
+    def get_location_list_at_offset(self, offset: int, die: DIE) -> Sequence[_ListEntry]:
+        """Where a variable is."""
+
+    def get_range_list_at_offset(self, offset: int) -> Sequence[_ListEntry]:
+        """Where a scope is."""
+
+
 class _Dwarf:
-    """Reads the entries of one program. Objects of pyelftools have no types."""
+    """Reads the entries of one program."""
 
     def __init__(self, data: bytes) -> None:
         from elftools.elf.elffile import ELFFile
 
         self.info = ELFFile(io.BytesIO(data)).get_dwarf_info()
-        # Entries of lists are of several classes, which `hasattr` tells apart.
-        self.lists: Any = self.info.location_lists()
-        self.ranges: Any = self.info.range_lists()
+        self.lists = cast("_Lists", self.info.location_lists())
+        self.ranges = cast("_Lists", self.info.range_lists())
         self.types: dict[int, SourceType] = {}
 
     def variables(self) -> Iterator[SourceVariable]:
@@ -115,7 +135,7 @@ class _Dwarf:
                 if die.tag == "DW_TAG_subprogram" and "DW_AT_low_pc" in die.attributes:
                     yield from self.inside(die, die, 0, self.scope(die))
 
-    def inside(self, die: Any, function: Any, depth: int, scope: Ranges) -> Iterator[SourceVariable]:
+    def inside(self, die: DIE, function: DIE, depth: int, scope: Ranges) -> Iterator[SourceVariable]:
         """The variables of a scope, and of those in it."""
         for child in die.iter_children():
             if child.tag in _SCOPES:
@@ -127,19 +147,20 @@ class _Dwarf:
                     begin, places = function.attributes["DW_AT_low_pc"].value, list(self.places(child))
                     yield SourceVariable(name, self.name(function), begin, own, depth, scope, places, is_parameter)
 
-    def attribute(self, die: Any, name: str) -> Any:
+    def attribute(self, die: DIE, name: str) -> AttributeValue | None:
         """An attribute of an entry, or of the one that it is an instance of."""
         while name not in die.attributes:
             if "DW_AT_abstract_origin" not in die.attributes:
                 return None
             die = die.get_DIE_from_attribute("DW_AT_abstract_origin")
-        return die.attributes[name]
+        found: AttributeValue = die.attributes[name]
+        return found
 
-    def name(self, die: Any) -> str:
+    def name(self, die: DIE) -> str:
         found = self.attribute(die, "DW_AT_name")
         return "" if found is None else found.value.decode("utf-8", "replace")
 
-    def scope(self, die: Any) -> Ranges:
+    def scope(self, die: DIE) -> Ranges:
         """Native offsets of a scope; empty where it has none of its own."""
         if "DW_AT_ranges" in die.attributes:
             entries = self.ranges.get_range_list_at_offset(die.attributes["DW_AT_ranges"].value)
@@ -149,36 +170,36 @@ class _Dwarf:
         begin, end = die.attributes["DW_AT_low_pc"].value, die.attributes["DW_AT_high_pc"]
         return [(begin, end.value if end.form == "DW_FORM_addr" else begin + end.value)]
 
-    def places(self, die: Any) -> Iterator[Placed]:
+    def places(self, die: DIE) -> Iterator[LocationEntry]:
         where, constant = die.attributes.get("DW_AT_location"), die.attributes.get("DW_AT_const_value")
         if constant is not None:
             value = constant.value
             data = value % (1 << 64) if isinstance(value, int) else int.from_bytes(bytes(value), "little")
-            yield Placed(0, 1 << 62, b"\x9e\x08" + data.to_bytes(8, "little"))
+            yield LocationEntry(0, 1 << 62, b"\x9e\x08" + data.to_bytes(8, "little"))
         elif where is not None and where.form in _LISTS:
             for entry in self.lists.get_location_list_at_offset(where.value, die):
                 if hasattr(entry, "loc_expr"):
-                    yield Placed(entry.begin_offset, entry.end_offset, bytes(entry.loc_expr))
+                    yield LocationEntry(entry.begin_offset, entry.end_offset, bytes(entry.loc_expr))
         elif where is not None:
-            yield Placed(0, 1 << 62, bytes(where.value))
+            yield LocationEntry(0, 1 << 62, bytes(where.value))
 
     # -- types ---------------------------------------------------------------------------------------------
 
-    def type_of(self, die: Any) -> SourceType | None:
+    def type_of(self, die: DIE) -> SourceType | None:
         if self.attribute(die, "DW_AT_type") is None:
             return None
         while "DW_AT_type" not in die.attributes:
             die = die.get_DIE_from_attribute("DW_AT_abstract_origin")
         return self.type(die.get_DIE_from_attribute("DW_AT_type"))
 
-    def type(self, die: Any) -> SourceType:
+    def type(self, die: DIE) -> SourceType:
         known = self.types.get(die.offset)
         if known is None:
             self.types[die.offset] = SourceType(self.name(die), 0)  # Types may have themselves behind a pointer.
             known = self.types[die.offset] = self.new_type(die)
         return known
 
-    def new_type(self, die: Any) -> SourceType:
+    def new_type(self, die: DIE) -> SourceType:
         if die.tag in _STRIPPED:
             own = self.type_of(die) or SourceType("void", 0)
             return own._replace(name=self.name(die) or own.name)
@@ -196,14 +217,14 @@ class _Dwarf:
         encoding = die.attributes.get("DW_AT_encoding")
         return SourceType(self.name(die), count, _element(0 if encoding is None else encoding.value, count))
 
-    def members(self, die: Any) -> Iterator[tuple[str, int, SourceType]]:
+    def members(self, die: DIE) -> Iterator[tuple[str, int, SourceType]]:
         for child in die.iter_children():
             own = self.type_of(child) if child.tag == "DW_TAG_member" else None
             if own is not None:
                 offset = child.attributes.get("DW_AT_data_member_location")
                 yield self.name(child), 0 if offset is None else int(offset.value), own
 
-    def array(self, die: Any) -> SourceType:
+    def array(self, die: DIE) -> SourceType:
         items = self.type_of(die) or SourceType("void", 0)
         counts = [self.count(child) for child in die.iter_children() if child.tag == "DW_TAG_subrange_type"]
         if "DW_AT_GNU_vector" in die.attributes and counts:
@@ -215,7 +236,7 @@ class _Dwarf:
             items = SourceType(f"{items.name}[{count}]", items.size * count, "", (), items)
         return items
 
-    def count(self, die: Any) -> int:
+    def count(self, die: DIE) -> int:
         found = die.attributes.get("DW_AT_count")
         last = die.attributes.get("DW_AT_upper_bound")
         return int(found.value) if found is not None else int(last.value) + 1 if last is not None else 0

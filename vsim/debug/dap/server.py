@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import BinaryIO
 
 from visakit.diagnostics import VisaError
-from vsim.debug import dap_messages as messages
 from vsim.debug.console import Console
-from vsim.debug.dap_streams import Request, read_message, write_message
-from vsim.debug.dap_views import Arguments, Body, Views, focus_of, number_of, reference, spot_of, text_of, thread_id
+from vsim.debug.dap import messages
+from vsim.debug.dap.streams import Request, read_message, write_message
+from vsim.debug.dap.views import Arguments, Body, Views, focus_of, number_of, reference, spot_of, text_of, thread_id
 from vsim.debug.places import Spot
 from vsim.debug.problems import COMMAND, problem
 from vsim.debug.session import Session
@@ -215,7 +215,7 @@ class Server:
         for number in self.numbers.pop(key, []):
             if number in session.breakpoints:
                 session.delete(number)
-        found: list[messages.Breakpoint] = []
+        found: list[messages.DapBreakpoint] = []
         numbers = self.numbers.setdefault(key, [])
         for item in items if isinstance(items, Sequence) else ():
             try:
@@ -229,7 +229,7 @@ class Server:
             own = session.breakpoints[number]
             hits = str(item.get("hitCondition") or "")
             own.ignore = int(hits) - 1 if hits.isdecimal() and int(hits) else 0
-            info: messages.Breakpoint = {"id": number, "verified": True}
+            info: messages.DapBreakpoint = {"id": number, "verified": True}
             if own.spots:
                 info["line"] = session.places.span(own.spots[0]).line
                 info["instructionReference"] = reference(session.places.functions, own.spots[0])

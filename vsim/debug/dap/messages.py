@@ -1,5 +1,5 @@
 """Bodies of messages of the Debug Adapter Protocol that the server writes; ``docs/generate_dap_messages.py`` writes
-them out of the published schema.
+them out of the published schema. Names of its own types begin with ``Dap``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Literal, NotRequired, TypedDict
 class CompletionsResponseBody(TypedDict):
     """``CompletionsResponseBody`` of the protocol."""
 
-    targets: list[CompletionItem]
+    targets: list[DapCompletionItem]
 
 
-class CompletionItem(TypedDict):
+class DapCompletionItem(TypedDict):
     """``CompletionItem`` of the protocol."""
 
     label: str
@@ -49,17 +49,17 @@ class DataBreakpointInfoResponseBody(TypedDict):
 class DisassembleResponseBody(TypedDict):
     """``DisassembleResponseBody`` of the protocol."""
 
-    instructions: list[DisassembledInstruction]
+    instructions: list[DapDisassembledInstruction]
 
 
-class DisassembledInstruction(TypedDict):
+class DapDisassembledInstruction(TypedDict):
     """``DisassembledInstruction`` of the protocol."""
 
     address: str
     instructionBytes: NotRequired[str]
     instruction: str
     symbol: NotRequired[str]
-    location: NotRequired[Source]
+    location: NotRequired[DapSource]
     line: NotRequired[int]
     column: NotRequired[int]
     endLine: NotRequired[int]
@@ -67,7 +67,7 @@ class DisassembledInstruction(TypedDict):
     presentationHint: NotRequired[Literal["normal", "invalid"]]
 
 
-class Source(TypedDict):
+class DapSource(TypedDict):
     """``Source`` of the protocol."""
 
     name: NotRequired[str]
@@ -75,12 +75,12 @@ class Source(TypedDict):
     sourceReference: NotRequired[int]
     presentationHint: NotRequired[Literal["normal", "emphasize", "deemphasize"]]
     origin: NotRequired[str]
-    sources: NotRequired[list[Source]]
+    sources: NotRequired[list[DapSource]]
     adapterData: NotRequired[object]
-    checksums: NotRequired[list[Checksum]]
+    checksums: NotRequired[list[DapChecksum]]
 
 
-class Checksum(TypedDict):
+class DapChecksum(TypedDict):
     """``Checksum`` of the protocol."""
 
     algorithm: Literal["MD5", "SHA1", "SHA256", "timestamp"]
@@ -92,7 +92,7 @@ class EvaluateResponseBody(TypedDict):
 
     result: str
     type: NotRequired[str]
-    presentationHint: NotRequired[VariablePresentationHint]
+    presentationHint: NotRequired[DapVariablePresentationHint]
     variablesReference: int
     namedVariables: NotRequired[int]
     indexedVariables: NotRequired[int]
@@ -100,7 +100,7 @@ class EvaluateResponseBody(TypedDict):
     valueLocationReference: NotRequired[int]
 
 
-class VariablePresentationHint(TypedDict):
+class DapVariablePresentationHint(TypedDict):
     """``VariablePresentationHint`` of the protocol."""
 
     kind: NotRequired[str]
@@ -112,10 +112,10 @@ class VariablePresentationHint(TypedDict):
 class GotoTargetsResponseBody(TypedDict):
     """``GotoTargetsResponseBody`` of the protocol."""
 
-    targets: list[GotoTarget]
+    targets: list[DapGotoTarget]
 
 
-class GotoTarget(TypedDict):
+class DapGotoTarget(TypedDict):
     """``GotoTarget`` of the protocol."""
 
     id: int
@@ -135,7 +135,7 @@ class InitializeResponseBody(TypedDict):
     supportsConditionalBreakpoints: NotRequired[bool]
     supportsHitConditionalBreakpoints: NotRequired[bool]
     supportsEvaluateForHovers: NotRequired[bool]
-    exceptionBreakpointFilters: NotRequired[list[ExceptionBreakpointsFilter]]
+    exceptionBreakpointFilters: NotRequired[list[DapExceptionBreakpointsFilter]]
     supportsStepBack: NotRequired[bool]
     supportsSetVariable: NotRequired[bool]
     supportsRestartFrame: NotRequired[bool]
@@ -144,7 +144,7 @@ class InitializeResponseBody(TypedDict):
     supportsCompletionsRequest: NotRequired[bool]
     completionTriggerCharacters: NotRequired[list[str]]
     supportsModulesRequest: NotRequired[bool]
-    additionalModuleColumns: NotRequired[list[ColumnDescriptor]]
+    additionalModuleColumns: NotRequired[list[DapColumnDescriptor]]
     supportedChecksumAlgorithms: NotRequired[list[Literal["MD5", "SHA1", "SHA256", "timestamp"]]]
     supportsRestartRequest: NotRequired[bool]
     supportsExceptionOptions: NotRequired[bool]
@@ -170,11 +170,11 @@ class InitializeResponseBody(TypedDict):
     supportsExceptionFilterOptions: NotRequired[bool]
     supportsSingleThreadExecutionRequests: NotRequired[bool]
     supportsDataBreakpointBytes: NotRequired[bool]
-    breakpointModes: NotRequired[list[BreakpointMode]]
+    breakpointModes: NotRequired[list[DapBreakpointMode]]
     supportsANSIStyling: NotRequired[bool]
 
 
-class ExceptionBreakpointsFilter(TypedDict):
+class DapExceptionBreakpointsFilter(TypedDict):
     """``ExceptionBreakpointsFilter`` of the protocol."""
 
     filter: str
@@ -185,7 +185,7 @@ class ExceptionBreakpointsFilter(TypedDict):
     conditionDescription: NotRequired[str]
 
 
-class ColumnDescriptor(TypedDict):
+class DapColumnDescriptor(TypedDict):
     """``ColumnDescriptor`` of the protocol."""
 
     attributeName: str
@@ -195,7 +195,7 @@ class ColumnDescriptor(TypedDict):
     width: NotRequired[int]
 
 
-class BreakpointMode(TypedDict):
+class DapBreakpointMode(TypedDict):
     """``BreakpointMode`` of the protocol."""
 
     mode: str
@@ -207,7 +207,7 @@ class BreakpointMode(TypedDict):
 class LoadedSourcesResponseBody(TypedDict):
     """``LoadedSourcesResponseBody`` of the protocol."""
 
-    sources: list[Source]
+    sources: list[DapSource]
 
 
 class ReadMemoryResponseBody(TypedDict):
@@ -221,10 +221,10 @@ class ReadMemoryResponseBody(TypedDict):
 class ScopesResponseBody(TypedDict):
     """``ScopesResponseBody`` of the protocol."""
 
-    scopes: list[Scope]
+    scopes: list[DapScope]
 
 
-class Scope(TypedDict):
+class DapScope(TypedDict):
     """``Scope`` of the protocol."""
 
     name: str
@@ -233,7 +233,7 @@ class Scope(TypedDict):
     namedVariables: NotRequired[int]
     indexedVariables: NotRequired[int]
     expensive: bool
-    source: NotRequired[Source]
+    source: NotRequired[DapSource]
     line: NotRequired[int]
     column: NotRequired[int]
     endLine: NotRequired[int]
@@ -243,16 +243,16 @@ class Scope(TypedDict):
 class SetBreakpointsResponseBody(TypedDict):
     """``SetBreakpointsResponseBody`` of the protocol."""
 
-    breakpoints: list[Breakpoint]
+    breakpoints: list[DapBreakpoint]
 
 
-class Breakpoint(TypedDict):
+class DapBreakpoint(TypedDict):
     """``Breakpoint`` of the protocol."""
 
     id: NotRequired[int]
     verified: bool
     message: NotRequired[str]
-    source: NotRequired[Source]
+    source: NotRequired[DapSource]
     line: NotRequired[int]
     column: NotRequired[int]
     endLine: NotRequired[int]
@@ -265,25 +265,25 @@ class Breakpoint(TypedDict):
 class SetDataBreakpointsResponseBody(TypedDict):
     """``SetDataBreakpointsResponseBody`` of the protocol."""
 
-    breakpoints: list[Breakpoint]
+    breakpoints: list[DapBreakpoint]
 
 
 class SetExceptionBreakpointsResponseBody(TypedDict):
     """``SetExceptionBreakpointsResponseBody`` of the protocol."""
 
-    breakpoints: NotRequired[list[Breakpoint]]
+    breakpoints: NotRequired[list[DapBreakpoint]]
 
 
 class SetFunctionBreakpointsResponseBody(TypedDict):
     """``SetFunctionBreakpointsResponseBody`` of the protocol."""
 
-    breakpoints: list[Breakpoint]
+    breakpoints: list[DapBreakpoint]
 
 
 class SetInstructionBreakpointsResponseBody(TypedDict):
     """``SetInstructionBreakpointsResponseBody`` of the protocol."""
 
-    breakpoints: list[Breakpoint]
+    breakpoints: list[DapBreakpoint]
 
 
 class SetVariableResponseBody(TypedDict):
@@ -308,16 +308,16 @@ class SourceResponseBody(TypedDict):
 class StackTraceResponseBody(TypedDict):
     """``StackTraceResponseBody`` of the protocol."""
 
-    stackFrames: list[StackFrame]
+    stackFrames: list[DapStackFrame]
     totalFrames: NotRequired[int]
 
 
-class StackFrame(TypedDict):
+class DapStackFrame(TypedDict):
     """``StackFrame`` of the protocol."""
 
     id: int
     name: str
-    source: NotRequired[Source]
+    source: NotRequired[DapSource]
     line: int
     column: int
     endLine: NotRequired[int]
@@ -331,10 +331,10 @@ class StackFrame(TypedDict):
 class ThreadsResponseBody(TypedDict):
     """``ThreadsResponseBody`` of the protocol."""
 
-    threads: list[Thread]
+    threads: list[DapThread]
 
 
-class Thread(TypedDict):
+class DapThread(TypedDict):
     """``Thread`` of the protocol."""
 
     id: int
@@ -344,16 +344,16 @@ class Thread(TypedDict):
 class VariablesResponseBody(TypedDict):
     """``VariablesResponseBody`` of the protocol."""
 
-    variables: list[Variable]
+    variables: list[DapVariable]
 
 
-class Variable(TypedDict):
+class DapVariable(TypedDict):
     """``Variable`` of the protocol."""
 
     name: str
     value: str
     type: NotRequired[str]
-    presentationHint: NotRequired[VariablePresentationHint]
+    presentationHint: NotRequired[DapVariablePresentationHint]
     evaluateName: NotRequired[str]
     variablesReference: int
     namedVariables: NotRequired[int]
@@ -383,7 +383,7 @@ class OutputEventBody(TypedDict):
     output: str
     group: NotRequired[Literal["start", "startCollapsed", "end"]]
     variablesReference: NotRequired[int]
-    source: NotRequired[Source]
+    source: NotRequired[DapSource]
     line: NotRequired[int]
     column: NotRequired[int]
     data: NotRequired[object]

@@ -1,0 +1,1 @@
+"""Editors: the Debug Adapter Protocol over :class:`vsim.debug.session.Session`."""

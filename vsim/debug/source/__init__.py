@@ -1,0 +1,1 @@
+"""Variables of the kernel's source: the compiler's DWARF, its expressions, and their values in vISA."""
