@@ -19,8 +19,9 @@ from visakit.resources import resource
 from vsim.launch.element_types import pointed_type
 from vsim.launch.launch import SCALAR_TYPES
 from vsim.symbolic import terms
-from vsim.symbolic.launch import AXES, LoadedValue, SymbolicLaunch
+from vsim.symbolic.launch import AXES, LoadedValue, SymbolicBuffer, SymbolicLaunch
 from vsim.symbolic.spaces import FLAT, HANDLES, TABLE
+from vsim.symbolic.symbols import Uniformity
 from vsim.symbolic.terms import Condition, Term
 
 SIZES = ("global_size", "local_size", "group_count")
@@ -99,7 +100,7 @@ class Assumptions:
 
     def __init__(self, launch: SymbolicLaunch) -> None:
         self.launch = launch
-        self._each: list[tuple[Tree[Token], Assumption, int]] = []
+        self._each: list[tuple[Tree[Token], int]] = []
         launch.on_load = self._loaded
         self._element: IntegerTerm | None = None
 
@@ -117,30 +118,49 @@ class Assumptions:
                 raise _Problem("an assumption is about the elements of one array", at=second)  # type: ignore[arg-type]
             if arrays:
                 ((name, token),) = arrays.items()
-                index = self._argument(token)  # type: ignore[arg-type]
-                self._element_type(index, name, token)  # type: ignore[arg-type]
-                self._each.append((tree, assumption, index))
+                self._add_elements(tree, name, token)  # type: ignore[arg-type]
                 return
             self.launch.symbols.state(self._condition(tree.children[0]))  # type: ignore[arg-type]
         except _Problem as problem:
             raise _error(assumption, problem, 1) from None
 
-    def _loaded(self, value: LoadedValue) -> None:
-        """An element was loaded: state what is assumed of all of its array."""
-        for tree, _, index in self._each:
-            own = self._array_of(value)
-            bits, is_signed = self._element_type(index, "", None)
-            if own != index or bits != 8 * value.size:
-                continue
-            self._element = _extended(value.symbol, bits, is_signed)
-            self.launch.symbols.state(self._condition(tree.children[0]))  # type: ignore[arg-type]
-            self._element = None
+    def _add_elements(self, tree: Tree[Token], name: str, token: Token) -> None:
+        """Remember an assumption of all elements of an array, and state it of one, so that contradictions show."""
+        launch, index = self.launch, self._argument(token)
+        bits, _ = self._element_type(index, name, token)
+        if not self._has_integers(index):
+            raise _Problem(f"the elements of '{name}' are floats", "assumptions are about whole numbers", token)
+        size = next((b.size for b in launch.buffers if b.argument == index), None)
+        if size is None:
+            raise _Problem(f"'{name}' is no array of global memory", "local memory begins undefined", token)
+        self._each.append((tree, index))
+        launch.arrays_of_known_elements.add(index)
+        launch.symbols.state(z3.UGE(size, bits // 8))
+        self._state_of(tree, index, launch.symbols.number(f"each({name})", bits, scope=Uniformity.LAUNCH))
 
-    def _array_of(self, value: LoadedValue) -> int | None:
+    def _state_of(self, tree: Tree[Token], index: int, element: Term, where: Condition = True) -> None:
+        """State of one element what is assumed of all, if a condition holds."""
+        self._element = _extended(element, *self._element_type(index, "", None))
+        condition = self._condition(tree.children[0])  # type: ignore[arg-type]
+        self.launch.symbols.state(terms.disjunction(terms.negation(where), condition))
+        self._element = None
+
+    def _loaded(self, value: LoadedValue) -> None:
+        """An element was loaded: state what is assumed of all of its array. Parts of two elements are none."""
+        array = self._array_of(value)
+        for tree, index in self._each:
+            bits, _ = self._element_type(index, "", None)
+            if array is None or array.argument != index or bits != 8 * value.size:
+                continue
+            offset = terms.less(terms.plus(value.address, value.offset, 64), array.address, 64)
+            rest = terms.both_bits(offset, value.size - 1, 64)
+            self._state_of(tree, index, value.symbol, self.launch.simplified(terms.equal(rest, 0, 64)))
+
+    def _array_of(self, value: LoadedValue) -> SymbolicBuffer | None:
         if value.space.kind not in (FLAT, TABLE, HANDLES):
             return None
         found = self.launch.candidates(value.space, value.address)
-        return found[0].argument if len(found) == 1 else None
+        return found[0] if len(found) == 1 else None
 
     # -- formulas ------------------------------------------------------------------------------------------
 
@@ -219,6 +239,10 @@ class Assumptions:
         known = [*names, *SIZES]
         hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
         raise _Problem(f"the kernel has no argument '{name}'", hint, token)
+
+    def _has_integers(self, index: int) -> bool:
+        found = pointed_type(self.launch.bound.signature.argument_types.get(index, ""))
+        return found is not None and found.kind in "iu"
 
     def _element_type(self, index: int, name: str, token: Token | None) -> tuple[int, bool]:
         """Bits of the elements of an array, and whether they have a sign."""

@@ -15,6 +15,7 @@ from vsim.prove.verdict import Outcome, Refutation, Remark, Verdict
 from vsim.result import LaunchResult
 from vsim.symbolic.launch import SymbolicLaunch
 from vsim.symbolic.queries import Possible, Solver
+from vsim.symbolic.spaces import LOCAL, READ, SCRATCH_MEMORY
 from vsim.symbolic.thread import SymbolicThread, Undecided
 
 QUESTION_SECONDS = 10.0
@@ -73,6 +74,7 @@ def prove(subject: Subject, properties: Sequence[str], seconds: float) -> Iterat
     launch = symbolic_launch(subject)
     _check_assumptions(subject, launch, Solver(launch, QUESTION_SECONDS, started + seconds))
     thread, problem = _run(launch, started + seconds)
+    problem = problem or _changed_elements(thread)
     spent = time.monotonic() - started
     for name in properties:
         began = time.monotonic()
@@ -104,6 +106,24 @@ def _run(launch: SymbolicLaunch, deadline: float) -> tuple[SymbolicThread, Remar
         function = thread.activation.machine.function
         return thread, Remark(function, thread.number, error.diagnostics[0].message, error.diagnostics[0].hint)
     return thread, None
+
+
+def _changed_elements(thread: SymbolicThread) -> Remark | None:
+    """The first instruction that may write an array about whose elements something is assumed: what a thread loads
+    later need not fulfil the assumption.
+    """
+    launch = thread.launch
+    for message in thread.memory.messages if launch.arrays_of_known_elements else ():
+        if message.kind == READ or message.space.kind in (LOCAL, SCRATCH_MEMORY):
+            continue
+        for access in message.lanes:
+            found = launch.candidates(message.space, access.address)
+            known = [b for b in found if b.argument in launch.arrays_of_known_elements]
+            if known or not found:
+                name = known[0].name if known else "an array"
+                why = f"it may write elements of '{name}' about which something is assumed"
+                return Remark(message.function, message.number, why, "leave the assumption about elements out")
+    return None
 
 
 class _Proof:

@@ -81,7 +81,8 @@ def scope_of(launch: SymbolicLaunch) -> list[str]:
     groups = f"groups of {'x'.join(map(str, sizes))}" if sizes else "groups of any size"
     return [
         f"launches of {count} dimension{axes} with whole {groups}, global offset 0",
-        f"at most {MAXIMUM_GLOBAL} work-items along each dimension, each array apart from others and below 4 GiB",
+        f"at most {MAXIMUM_GLOBAL} work-items along each dimension, "
+        "each array apart from others, not NULL, below 4 GiB",
     ]
 
 

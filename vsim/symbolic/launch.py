@@ -80,6 +80,7 @@ class SymbolicLaunch:
         predefined: bytes of predefined variables that instructions have looked at.
         loads: what loads gave.
         on_load: called for each of them.
+        arrays_of_known_elements: numbers of the arguments about whose elements something is assumed.
     """
 
     bound: BoundLaunch
@@ -90,6 +91,7 @@ class SymbolicLaunch:
     predefined: dict[int, list[Piece]] = field(default_factory=dict)
     loads: list[LoadedValue] = field(default_factory=list)
     on_load: Callable[[LoadedValue], None] | None = None
+    arrays_of_known_elements: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         bound = self.bound
@@ -209,7 +211,7 @@ class SymbolicLaunch:
             size: Term = own.size
             if index is not None:
                 size = self.symbols.number(f"size({self.name_of(index)})", 64, scope=Uniformity.LAUNCH, is_input=True)
-                self.symbols.state(z3.UGE(size, 1), z3.ULE(size, MAXIMUM_BUFFER))
+                self.symbols.state(z3.ULE(size, MAXIMUM_BUFFER))
             name = own.name if index is None else self.name_of(index)
             self.buffers.append(SymbolicBuffer(name, own.address, size, own.writable, index))
 
