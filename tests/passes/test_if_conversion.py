@@ -89,6 +89,7 @@ def masked_in(lines):
     """The gotos of the lines that become masks, and how many blocks the lines are then."""
     probe = probe_of(lines, [[0] * LANES] * 2, dict.fromkeys("abc", 1))
     probe.declarations += [".decl T v_type=G type=ud num_elts=16 align=GRF", ".decl I v_type=A num_elts=1"]
+    probe.declarations += [".decl C v_type=G type=ud num_elts=16 align=GRF", ".decl S v_type=S num_elts=1"]
     function = Program(build_text(probe._text(), probe.platform)).image.module.kernels[0]
     masked = masked_gotos(control_flow(function), LANES, 32)
     return masked, len(control_flow(function, masked=masked).starts)
@@ -120,6 +121,7 @@ def test_nests_are_one_block(kind):
     assert blocks == 1
 
 
+CARRY = "addc (M1_NM, 1) T(0,0)<1> C(0,0)<1> 0xffffffff:ud 5:ud"
 TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
 
 
@@ -129,11 +131,26 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
         ([TEMPORARY, "add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> T(0,0)<0;1,0>"], [], True),
         ([TEMPORARY], ["add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> T(0,0)<0;1,0>"], False),
         (["add (M1_NM, 1) T(0,0)<1> T(0,0)<0;1,0> 3:ud"], [], False),
+        ([CARRY], [], True),
+        ([CARRY], ["add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> C(0,0)<0;1,0>"], False),
+        (["movs (M1_NM, 1) S(0) 1:ud"], [], True),
+        (["movs (M1_NM, 1) S(0) 1:ud"], ["sample_3d.RGBA (M1, 16) 0x0:uw S T6 x.0 x.0 x.0 x.0"], False),
         (["add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> 1:ud"] * 100, [], False),
         (["barrier"], [], False),
         (["addr_add (M1_NM, 1) I(0)<1> &x 0x4:uw", "mov (M1_NM, 1) T(0,0)<1> r[I(0),0]<0;1,0>:ud"], [], False),
     ],
-    ids=["a temporary", "a register that is read behind", "a sum", "much", "a barrier", "a register by its address"],
+    ids=[
+        "a temporary",
+        "a register that is read behind",
+        "a sum",
+        "a temporary carry",
+        "a carry that is read behind",
+        "a sampler",
+        "a sampler that is read behind",
+        "much",
+        "a barrier",
+        "a register by its address",
+    ],
 )
 def test_what_may_run_without_lanes(inside, behind, is_masked):
     masked, _ = masked_in(["(a) goto (M1, 16) L", *inside, "L:", *behind])

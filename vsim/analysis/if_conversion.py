@@ -23,7 +23,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from visakit.isa.record import Access, Flow, MemoryKind, Pipe
-from visakit.language.operands import SURFACE, General, Indirect, Raw, State
+from visakit.language.operands import SAMPLER, SURFACE, General, Indirect, Raw, State
 from visakit.language.program import FIRST_VARIABLE, Instruction
 from vsim.analysis.control_flow import ControlFlow, covers_all, takes_all
 from vsim.semantics.refused import RAW_MESSAGES
@@ -118,6 +118,10 @@ class _Candidates:
         return vectors * (_HEAVY if desc.pipe is Pipe.EM else 1)
 
 
+_STATES = {"surface": SURFACE, "sampler": SAMPLER}
+"""Fields of messages that name a variable of states by its number."""
+
+
 def _any_between(places: list[int], low: int, high: int) -> bool:
     """Whether one of some ascending places lies strictly between two."""
     at = bisect_right(places, low)
@@ -140,23 +144,25 @@ class _Temporaries:
                 self._note(i, written)
 
     def _note(self, i: Instruction, written: dict[_Register, object]) -> None:
+        results = _scalar_results(i)
         for name, value in i.args.items():
-            if name == "surface" and isinstance(value, int) and (SURFACE, value) not in written:
-                self.others.add((SURFACE, value))
+            kind = _STATES.get(name)
+            if kind is not None and isinstance(value, int) and (kind, value) not in written:
+                self.others.add((kind, value))
             register = _register(value)
-            if register is None or (name == "dst" and _is_scalar_write(i)):
+            if register is None or name in results:
                 continue
             if written.get(register) != _place(value):
                 self.others.add(register)
-        dst = i.args.get("dst")
-        register = _register(dst)
-        if register is not None and _is_scalar_write(i) and written.setdefault(register, _place(dst)) != _place(dst):
-            self.others.add(register)
+        for value in results.values():
+            register = _register(value)
+            if register is not None and written.setdefault(register, _place(value)) != _place(value):
+                self.others.add(register)
 
     def has(self, n: int) -> bool:
-        """Whether an instruction writes one, and does nothing else."""
-        register = _register(self.instructions[n].args.get("dst"))
-        return register is not None and _is_scalar_write(self.instructions[n]) and register not in self.others
+        """Whether an instruction writes some, and does nothing else."""
+        registers = [_register(value) for value in _scalar_results(self.instructions[n]).values()]
+        return bool(registers) and None not in registers and self.others.isdisjoint(registers)
 
 
 _Register = tuple[object, int]
@@ -175,9 +181,14 @@ def _place(value: object) -> tuple[int, int] | None:
     return (value.row, value.col) if isinstance(value, General) else None
 
 
-def _is_scalar_write(i: Instruction) -> bool:
-    """Whether an instruction writes one element whatever lanes run, and nothing else."""
-    dst, execution = i.args.get("dst"), i.args.get("exec")
+def _scalar_results(i: Instruction) -> dict[str, object]:
+    """The destinations of an instruction that writes one element of each whatever lanes run; else none."""
+    execution = i.args.get("exec")
     if execution is None or not execution.no_mask or execution.size != 1 or i.args.get("pred") is not None:
-        return False
-    return isinstance(dst, State) or (isinstance(dst, General) and dst.var >= FIRST_VARIABLE)
+        return {}
+    results = {f.name: i.args[f.name] for f in i.desc.fields if f.kind == "d"}
+    return results if all(map(_is_variable, results.values())) else {}
+
+
+def _is_variable(value: object) -> bool:
+    return isinstance(value, State) or (isinstance(value, General) and value.var >= FIRST_VARIABLE)
