@@ -94,7 +94,7 @@ class PipeRow(NamedTuple):
 LINE_BYTES = 64
 """Of a cache line."""
 SEVERAL = "(several callers)"
-"""What stands in a stack for callers that counts do not tell apart."""
+"""The name in a stack for callers that counts do not tell apart."""
 
 
 def share(part: int, whole: int) -> float:
@@ -113,7 +113,7 @@ class KernelProfile:
     Attributes:
         simd: work-items of a hardware thread.
         messages, buffers: counts of accesses, as :class:`MemoryObserver` has them; empty where they were not counted.
-        timelines: of each launch; empty where there are none.
+        timelines: of each launch; empty where they were not recorded.
     """
 
     image: LinkedImage

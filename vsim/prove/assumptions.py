@@ -125,7 +125,7 @@ class Assumptions:
             raise _error(assumption, problem, 1) from None
 
     def _loaded(self, value: LoadedValue) -> None:
-        """An element was loaded: state what is assumed of all of its array."""
+        """An element was loaded: state the assumptions about all elements of its array."""
         for tree, _, index in self._each:
             own = self._array_of(value)
             bits, is_signed = self._element_type(index, "", None)

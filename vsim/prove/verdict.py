@@ -20,7 +20,7 @@ class Outcome(enum.StrEnum):
 
 
 class Place(NamedTuple):
-    """An instruction that a verdict is about, its number, and what is to be said of it."""
+    """An instruction that a verdict is about, its number, and a remark."""
 
     function: Function
     number: int
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 @dataclass
 class Refutation:
-    """A launch that shows that a property does not hold, and what the engines said of it."""
+    """A launch that shows that a property does not hold, and the results of the engines."""
 
     launch: Launch
     place: Place
