@@ -64,7 +64,8 @@ def debug_app(
         str | None, option("--schedule", "ORDER", "Order of groups: random:SEED or reverse.", EXECUTION)
     ] = None,
     engine: Annotated[
-        Literal["auto", "llvm", "numpy"], option("--engine", None, "What runs groups that nobody watches.", EXECUTION)
+        Literal["auto", "llvm", "numpy"],
+        option("--engine", None, "The engine of unwatched groups.", EXECUTION),
     ] = "auto",
     check: CheckOption = None,
     guard: GuardOption = False,

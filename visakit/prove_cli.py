@@ -61,7 +61,7 @@ def prove_app(
         option(
             "--dimensions",
             "N",
-            "Of the launches; those that the kernel looks at if missing.",
+            "Of the launches; by default the dimensions that the kernel reads.",
             LAUNCHES,
             parser=positive,
         ),

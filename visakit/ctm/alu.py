@@ -49,7 +49,7 @@ class SourceBank:
 
 
 class UnitOperands:
-    """The operands of a unit, (channels, count), each made when somebody asks for it.
+    """The operands of a unit, (channels, count), each made at its first use.
 
     Args:
         rows: the channels of the unit that are computed, counted from its first one.
@@ -160,7 +160,7 @@ class UnitArithmetic:
         self.group, self.legacy_multiply = group, legacy_multiply
 
     def results(self) -> dict[int, Array]:
-        """The channels that somebody looks at: a value for each processor, finished."""
+        """The channels that are read: a finished value for each processor."""
         found: dict[int, Array] = {}
         rgb, alpha = self.rgb, self.alpha
         special = None

@@ -42,7 +42,7 @@ class TextAssembler:
         self.flow = FlowEncoder(self.builder)
 
     def run(self) -> ShaderModule:
-        """The module; what is wrong with it goes to the collector."""
+        """The module; its errors go to the collector."""
         for number, line in enumerate(self.lines, 1):
             self.builder.line = number
             try:

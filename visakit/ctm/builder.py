@@ -91,7 +91,7 @@ class ModuleBuilder:
         self.module.labels[name] = len(self.module.slots)
 
     def new_label(self, stem: str) -> str:
-        """A label of its own for the next slot."""
+        """A new label for the next slot."""
         self._labels += 1
         name = f".{stem}{self._labels}"
         self.module.labels[name] = len(self.module.slots)

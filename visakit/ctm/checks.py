@@ -52,7 +52,7 @@ def _flow_instructions(module: ShaderModule) -> Iterator[LineError]:
             if table.depends(fields.get("func", 0), "alu") and not fresh:
                 message = "the ALU result is read, but none was written since the last flow-control instruction"
                 yield LineError(slot.line, StatementError("T031", message, "test again, or keep it in a predicate"))
-            # What stands behind a jump of all is only reached from elsewhere.
+            # Only other jumps reach the instructions after a jump of all processors.
             fresh = fields.get("func", 0) == table.FUNC_ALWAYS and fields.get("op", 0) == table.JUMP
         elif kind != table.TEX:
             fresh = fresh or bool(writes_result.of(slot.words))

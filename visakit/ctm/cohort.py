@@ -1,4 +1,4 @@
-"""Groups of processors that stand at the same place of a program, so that one step can serve them all."""
+"""Groups of processors at the same place of a program: one step serves them all."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Waiting:
         return self._cohort(np.arange(len(self.lag)))
 
     def push(self, cohort: Cohort) -> None:
-        """Wait, and join those that wait in the same state."""
+        """Wait, and join the waiting cohorts of the same state."""
         state = cohort.state
         other = self._by_state.get(state)
         if other is None:
@@ -105,7 +105,7 @@ class Waiting:
         return cohort
 
     def meets(self, cohort: Cohort) -> bool:
-        """Whether somebody waits in the slot where a cohort is."""
+        """Whether processors wait in the slot of a cohort."""
         return self.places[cohort.pc] > 0
 
     def part(self, cohort: Cohort, chosen: Bools) -> Cohort:

@@ -84,7 +84,7 @@ def condition_fields(condition: BranchCondition | None) -> tuple[int, dict[str, 
 
 
 class FlowEncoder:
-    """Structured statements of one text; remembers what is open.
+    """Structured statements of one text; remembers the open ones.
 
     Attributes:
         calls: every call, in the order of the text.
@@ -101,7 +101,7 @@ class FlowEncoder:
         """Append the instructions of a statement.
 
         Raises:
-            StatementError: it does not go with what is open, or the machine cannot do it.
+            StatementError: it does not fit the open statements, or the machine cannot do it.
         """
         match statement:
             case IfStatement():
@@ -261,7 +261,7 @@ class FlowEncoder:
         if not all(block.uniform for block in self._blocks):
             message = "'ret' inside a loop, or an if that processors take differently, is not supported by the machine"
             raise StatementError("T015", message, "return conditionally with ret if, outside of both")
-        # A boolean constant is the same for all: nobody is switched off, so that the return adds no level.
+        # A boolean constant is the same for all: no processor is switched off, so that the return adds no level.
         differs = condition is not None and condition.boolean is None
         plain = self._function.plain
         if differs and plain:

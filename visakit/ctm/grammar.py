@@ -23,7 +23,7 @@ TITLES = {
     "COMMA": "','", "EQUAL": "'='", "PLUS": "'+'",
     "LSQB": "'['", "RSQB": "']'", "LBRACE": "'{'", "RBRACE": "'}'", "VBAR": "'|'", "MINUS": "'-'", "BANG": "'!'",
 }  # fmt: skip
-"""What messages call the grammar's terminals, but for those that are one word."""
+"""Names of the grammar's terminals in messages, but for terminals of one word."""
 
 
 class LineSyntaxError(Exception):
@@ -64,7 +64,7 @@ def line_grammar() -> LineGrammar:
 
 
 def _explained(error: Unexpected, text: str) -> LineSyntaxError:
-    """What was found and what was expected, in words."""
+    """The found and the expected tokens, in words."""
     expected = set(error.expected)
     if error.reason:
         return LineSyntaxError(error.reason, "", Extent(0, len(text)))

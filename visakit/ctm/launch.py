@@ -26,7 +26,7 @@ class GridLaunch:
     Attributes:
         inputs: arrays of shape (height, width, 4) by number, read by fetches.
         floats, integers, booleans: constants that replace those of the image.
-        outputs: what is expected of outputs, and where they go.
+        outputs: the expected outputs, and where they go.
     """
 
     width: int

@@ -36,7 +36,7 @@ class Step:
 
 
 class LoopMasks(NamedTuple):
-    """Processors of the loops at one depth: who entered, who has left, who has gone on to the next turn."""
+    """Processors of the loops at one depth: those in the loop, out of it, and in its next turn."""
 
     entered: Bools
     broken: Bools
@@ -73,8 +73,8 @@ class ProcessorGroups(Processors):
         module: the program.
         inputs: arrays of (height, width, 4) by number.
         groups: how many there are; P = groups * options.group processors.
-        code_offset: where the program lies in the machine's slots (US_CODE_OFFSET).
-        trace: is called with every step of a single group; None if nobody looks.
+        code_offset: the program's place in the machine's slots (US_CODE_OFFSET).
+        trace: is called with every step of a single group; None without a trace.
         deadline: when to give up; None for never.
     """
 
@@ -365,7 +365,7 @@ class ProcessorGroups(Processors):
         cohort.frames += (frame,)
 
     def _leave(self, cohort: Cohort) -> None:
-        """Pop a frame: everybody who has left the loop is there again."""
+        """Pop a frame: all processors that left the loop are active again."""
         masks = self.masks[len(cohort.frames) - 1]
         masks.broken[cohort.here] = False
         masks.continued[cohort.here] = False

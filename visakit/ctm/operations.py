@@ -88,7 +88,7 @@ def unit_source(operand: SourceOperand) -> UnitSource:
 
 
 def _padded(swizzle: str) -> str:
-    """All four channels: the last one stands for those that are not written."""
+    """All four channels: the last one is repeated for missing ones."""
     return (swizzle + swizzle[-1] * 3)[:4] if swizzle else _ALL
 
 
@@ -179,7 +179,7 @@ class ArithmeticEncoder:
                 values[name] = table.SWIZZLES.index(channel)
 
     def flag(self, flag: UnitFlag) -> None:
-        """What stands in braces."""
+        """The contents of braces."""
         name, value = flag.name, flag.value
         if name == "clamp":
             self.values |= {"rgb_clamp": 1, "alpha_clamp": 1}

@@ -30,7 +30,7 @@ class UnitPlan(NamedTuple):
 
     Attributes:
         code: of the operation, which is None if it does not exist.
-        channels: those that somebody looks at; red, green and blue are 0 to 2, alpha is 3.
+        channels: the channels that are read; red, green and blue are 0 to 2, alpha is 3.
         registers, outs: channels that go to a register, and to an output or the predicates.
     """
 
@@ -50,7 +50,7 @@ class UnitPlan(NamedTuple):
 
 
 class PlannedInstruction(NamedTuple):
-    """A decoded instruction; ``units`` are colour and alpha, and empty where there are none."""
+    """A decoded instruction; ``units`` are colour and alpha, and empty where absent."""
 
     kind: int
     fields: table.Values

@@ -154,7 +154,7 @@ def _test(f: table.Values) -> str:
 
 
 def _arithmetic(kind: int, f: table.Values, words: tuple[int, ...]) -> str:
-    """An ALU or OUT instruction in words that give the same bits; empty if there are none."""
+    """An ALU or OUT instruction in words that give the same bits; empty if no words do."""
     flags = ", ".join(_flags(f))
     texts = [" | ".join(_units(kind, f)) + (f" {{{flags}}}" if flags else "")]
     if f.get("result_wmask") and not f.get("result_sel"):
@@ -197,7 +197,7 @@ def print_module(module: ShaderModule) -> str:
 
 
 def _kind(module: ShaderModule, name: str) -> str:
-    """What stands behind the name of a function that keeps no branch counters."""
+    """The words after the name of a function that keeps no branch counters."""
     return " plain" if module.plain.get(name) else ""
 
 

@@ -1,6 +1,6 @@
 """The processors of a launch: their registers, and what ALU, OUT and TEX instructions do with them.
 
-Everything works on a cohort: groups that stand at the same place of the program (``visakit/ctm/cohort.py``).
+Everything works on a cohort: groups at the same place of the program (``visakit/ctm/cohort.py``).
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ class Processors:
         outputs: (4, 4, P) of float32.
         predicates: (4, P).
         result: the ALU result of each processor, where its group has one.
-        counts: the branch counters; -1 for those that are active.
-        dead: those that a texkill has stopped.
-        disabled: those that a BREAK or CONTINUE has switched off.
+        counts: the branch counters; -1 for active processors.
+        dead: processors that a texkill has stopped.
+        disabled: processors that a BREAK or CONTINUE has switched off.
         code: the program's instructions; ``end`` is the slot of its last one.
     """
 

@@ -135,7 +135,7 @@ class ShaderModule:
         return elf.write()
 
     def _notes(self) -> bytes:
-        """The notes of the executable format: what is known of their contents, indices as words."""
+        """The notes of the executable format: the known contents, indices as words."""
         decoded = [table.decode(s.words) for s in self.slots]
         inputs = {f.get("tex_id", 0) for kind, f in decoded if kind == table.TEX}
         outputs = {

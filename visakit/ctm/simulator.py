@@ -36,7 +36,7 @@ class ShaderProgram:
     """An image ready to run.
 
     Args:
-        module: what the linker gives.
+        module: the result of the linker.
         options: the open points of the machine.
     """
 
@@ -139,7 +139,7 @@ def options_from(settings: Sequence[str], group: int) -> Options:
     """Options out of ``NAME=VALUE`` settings.
 
     Raises:
-        UsageError: there is no such option, or the value is none of its values.
+        UsageError: there is no such option, or it does not have such a value.
     """
     options = Options(group=group)
     for setting in settings:
@@ -164,10 +164,10 @@ def _option_value(setting: str, name: str, old: object, text: str) -> bool | int
 
 
 def load(source: str | os.PathLike[str] | bytes | ShaderModule, options: Options | None = None) -> ShaderProgram:
-    """Load an image: a file, the bytes of one, or what the linker gave.
+    """Load an image: a file, the bytes of one, or the result of the linker.
 
     Raises:
-        FormatError: it is none, or damaged.
+        FormatError: it is not an image, or damaged.
         LaunchError: T061, it is an object.
     """
     if isinstance(source, ShaderModule):
@@ -186,7 +186,7 @@ class GridSession:
     """Runs launches of a program and remembers what came out, as :class:`vsim.command.session.Session` does.
 
     Args:
-        image: what the report calls the program.
+        image: the program's name in the report.
         out_dir: where outputs go; None for where the launch file says.
         output: where the report goes.
         traced: the groups of which a trace is.
@@ -233,7 +233,7 @@ class GridSession:
         """The launch that the linker put into the image; outputs go to ``out_dir`` or the working directory.
 
         Raises:
-            LaunchError: there is none, it is damaged, or it leads out of the directories of this run.
+            LaunchError: it does not exist, it is damaged, or it leads out of the directories of this run.
             SimulationError: the program did something undefined, or did not end.
         """
         text = self.program.module.launch

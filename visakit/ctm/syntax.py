@@ -185,7 +185,7 @@ class LoopStatement:
 
 @dataclass(frozen=True, slots=True)
 class EndLoopStatement:
-    """``endloop`` or ``endrep``, with what it ends."""
+    """``endloop`` or ``endrep``, with the statement that it ends."""
 
     word: str
     kind: str

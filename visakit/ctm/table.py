@@ -16,7 +16,7 @@ TEMPORARIES, FLOAT_CONSTANTS, INT_CONSTANTS, BOOL_CONSTANTS, OUTPUTS = 128, 256,
 ALU, OUT, FC, TEX = range(4)
 TYPE_NAMES = ("alu", "out", "fc", "tex")
 Values = Mapping[str, int]
-"""Fields of an instruction by name; those that are not there are 0."""
+"""Fields of an instruction by name; absent fields are 0."""
 
 
 @dataclass(frozen=True, slots=True)

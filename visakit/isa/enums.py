@@ -27,7 +27,7 @@ LSC_ATOMICS = {
 }  # fmt: skip
 """LSC's words for atomic operations by those of the data port; ``load`` and those of bfloat16 are LSC's alone."""
 BFLOAT_ATOMICS = {"bfadd": "fadd", "bfsub": "fsub", "bfmin": "fmin", "bfmax": "fmax", "bfcmpwr": "fcmpwr"}
-"""The operations on bfloat16, and what they are on other floats."""
+"""The operations on bfloat16, and their counterparts on other floats."""
 ATOMIC_SOURCES = {"inc": 0, "dec": 0, "load": 0, "cmpxchg": 2, "fcmpwr": 2, "bfcmpwr": 2}
 """How many sources an atomic has, if not one, by the data port's words."""
 ATOMIC_WIDTHS = {"16": 1, "64": 2}
@@ -59,7 +59,7 @@ LSC_DATA_SIZE_SPELLINGS = LSC_DATA_SIZES | {
 LSC_ELEMENTS = {1: 1, 2: 2, 3: 3, 4: 4, 8: 5, 16: 6, 32: 7, 64: 8}
 LSC_ORDERS = {"n": 1, "t": 2}
 MATRIX_OPERANDS, MATRIX_OFFSETS = 1, 2
-"""Bits of how a block message says where its matrix is: in operands of their own instead of a payload; with offsets."""
+"""Bits of how a block message says where its matrix is: in separate operands instead of a payload; with offsets."""
 OFFSETS_OF_BLOCKS = range(-(1 << 16), 1 << 16)
 """Elements and rows by which a block can be moved (docs/cisa.md says why it is not more)."""
 

@@ -54,9 +54,9 @@ class Flow(enum.Enum):
     GOTO = enum.auto()
     """The lanes that take it go on at the label."""
     JUMP = enum.auto()
-    """The whole thread goes on at the label or at the next instruction."""
+    """The whole thread continues at the label or at the next instruction."""
     SWITCH = enum.auto()
-    """The whole thread goes on at one of several labels or at the next instruction."""
+    """The whole thread continues at one of several labels or at the next instruction."""
     CALL = enum.auto()
     """A subroutine of the same function."""
     CALL_FUNCTION = enum.auto()
@@ -243,14 +243,14 @@ class InstructionDesc:
     implied: tuple[tuple[str, int], ...] = ()
     """Fields that the text leaves out, where they are not 0, with their values."""
     spelling: frozenset[str] = frozenset()
-    """What the text has of its own, in the words of the notation."""
+    """The parts of the text alone, in the words of the notation."""
     payload: Payload = Payload.UNSAID
     operation: str = ""
     """What an atomic does, in the data port's words, if no field says it."""
     written_classes: str = ""
     """Classes of vector operands that are others than usual, in the notation."""
     operand_types: TypesOf = field(default_factory=dict)
-    """The types of operands where they are not ``types``; of message operands only those that stand here."""
+    """The types of operands where they are not ``types``; message operands have only these types."""
     beyond: TypesOf = field(default_factory=dict)
     """Types that compilers write although the manual does not have them."""
     pairs: TypesOf = field(default_factory=dict)

@@ -14,7 +14,7 @@ _TAIL = "w:dst n:params r*:params"
 
 
 def _state(kind: str, name: str) -> str:
-    """A variable of its own, or since Xe3P a register with the handle of the first of several states, and a number."""
+    """A sampler variable, or since Xe3P a register with the handle of the first of several states, and a number."""
     return f"{kind}?in_registers!1:{name} s?in_registers&1:{name}_handle I?in_registers&1:{name}_index"
 
 

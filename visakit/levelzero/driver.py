@@ -56,7 +56,5 @@ def connect(define: Callable[[str, Export], None], show_states: Callable[[int, i
     trace = open_trace()
     for name, function in exports(trace).items():
         define(name, function)
-    in_c = (
-        trace is None and not watches_races()
-    )  # Traces have all calls, and races depend on what the program waits for.
+    in_c = trace is None and not watches_races()  # Traces have all calls, and races depend on the program's waits.
     show_states(cells().start, cells().stop, cells().step, in_c)

@@ -52,7 +52,7 @@ class Signal:
         times: when the last command that completed it began and ended, in nanoseconds.
         turn: the place of that command in the order of commands.
         state: what C sees of it; None if C sees another one.
-        number: of the command, among those that signal its event.
+        number: of the command, among the commands that signal its event.
         counter: counts these commands as they end; None if the program did not ask for its address.
     """
 

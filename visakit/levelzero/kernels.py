@@ -1,4 +1,4 @@
-"""Kernels: the size of their groups, and what a launch takes of them."""
+"""Kernels: the size of their groups, and their state at a launch."""
 
 from __future__ import annotations
 

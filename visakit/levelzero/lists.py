@@ -113,7 +113,7 @@ class ListQueue(ApiObject):
 
     Attributes:
         core: executes the commands, one after the other.
-        ordinal: the number of its group; 0 for the one that does everything.
+        ordinal: the number of its group; 0 for the group that does everything.
     """
 
     invalid = ze.ZE_RESULT_ERROR_INVALID_ARGUMENT

@@ -20,7 +20,7 @@ MAGIC = 0xDEADD010
 _GRF = 2
 _TAILS = (("HHH", "I"), ("H", "H"))
 """What follows the frame in this compiler and in older ones: fields up to the count of registers that a callee saves,
-and the count of those that a caller saves.
+and the count of registers that a caller saves.
 """
 
 

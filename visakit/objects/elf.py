@@ -211,7 +211,7 @@ def read_elf(data: bytes, name: str, with_symbols: bool = True) -> Elf:
 
 
 def with_sections(data: bytes, name: str, added: Mapping[str, bytes]) -> bytes:
-    """A file with some sections more, by name, behind all that it has, which stays as it is.
+    """A file with more sections, by name, after its own, which do not change.
 
     Raises:
         FormatError: it is damaged.

@@ -15,7 +15,7 @@ from vsim.memory.memory import PAGE, Buffer
 _FIXED = 0x100000
 """``MAP_FIXED_NOREPLACE``: there or not at all."""
 _REPLACE = 0x10
-"""``MAP_FIXED``: in the place of what is mapped there."""
+"""``MAP_FIXED``: replaces the mappings at the address."""
 
 
 @dataclass(frozen=True, eq=False)

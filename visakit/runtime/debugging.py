@@ -29,7 +29,7 @@ _LAUNCHES: Counter[str] = Counter()
 
 
 def begins(kernel: str) -> bool:
-    """Whether the launch of a kernel that begins now is the one that is debugged."""
+    """Whether the launch of a kernel that begins now is to be debugged."""
     wanted = debug_request()
     if wanted is None:
         return False

@@ -118,7 +118,7 @@ class Queue(CommandQueue):
             self.has_thread = self._begin()
 
     def _run_here(self) -> None:
-        """Run commands in the thread of the caller; the queue's thread runs those that wait for something."""
+        """Run commands in the thread of the caller; the queue's thread runs commands that wait for something."""
         if not (self.runs_at_once and getattr(RUNNING, "command", False)):
             self._run_what_can_run()
         with CHANGED:

@@ -369,7 +369,7 @@ class Binder:
 
 
 def unescape(literal: str) -> str:
-    """The contents of a string literal; an escape with a number is a byte of UTF-8, or one that is none."""
+    """The contents of a string literal; an escape with a number is a byte, of UTF-8 or not."""
     contents = literal[1:-1]
     if "\\" not in contents:
         return contents

@@ -129,5 +129,5 @@ class Checks:
 
 
 def _is_meant(code: str, text: str) -> bool:
-    """Whether an operand is written in the way that means what a rule warns of."""
+    """Whether an operand is written in the way that a rule warns of."""
     return (code == BITS_OF_A_FLOAT and "x" in text.lower()) or (code == ROW_OF_AN_ADDRESS and "&" not in text)

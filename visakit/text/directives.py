@@ -65,7 +65,7 @@ def _value(at: Placed) -> syntax.SettingValue:
 
 
 def _word(at: Placed) -> str:
-    """The word that is the value of a setting; what was written where it is none."""
+    """The word that is the value of a setting; the written text if it is no word."""
     value = _value(at)
     return value.name if isinstance(value, NameNode) else at.text.partition("=")[2].strip()
 
@@ -189,7 +189,7 @@ def _general(
     elements: int,
     attributes: list[Attribute],
 ) -> Variable:
-    """A general variable: type, alignment, and what it is an alias of."""
+    """A general variable: type, alignment, and the variable that it is an alias of."""
     if "type" not in settings:
         raise Problem("V009", ".decl of a general variable needs type=", "write type=d")
     type_name = _word(settings["type"])
@@ -263,7 +263,7 @@ def _variable_attributes(parser: FunctionParser, settings: Settings) -> list[Att
 
 
 def _attribute_value(parser: FunctionParser, value: syntax.SettingValue, at: Placed) -> bytes | None:
-    """The stored bytes of an attribute's value, None if there is none."""
+    """The stored bytes of an attribute's value, None without a value."""
     if value is None:
         return None
     if isinstance(value, syntax.StringNode):
@@ -392,4 +392,4 @@ Directive = Callable[[FunctionParser, Source, DirectiveStatement], None]
 FUNCTION_DIRECTIVES: dict[str, Directive] = {
     ".decl": declare, ".kernel_attr": kernel_attribute, ".input": declare_input, ".parameter": declare_input,
 }  # fmt: skip
-"""What reads the directives within a function; those that begin with ``.implicit_`` are inputs."""
+"""Reader of the directives within a function; names that begin with ``.implicit_`` are inputs."""

@@ -232,7 +232,7 @@ def _is_left_out(expected: OperandSyntax, at: Placed | None, args: Fields) -> bo
 
 
 def _complete(desc: InstructionDesc, args: Fields, saturate: bool) -> None:
-    """Fill in what the text leaves out, as the encoding has it."""
+    """Fill in what a text omits, as the encoding has it."""
     for f in desc.fields:
         if f.kind in ("r", "w"):
             args.setdefault(f.name, NULL)

@@ -191,7 +191,7 @@ def _block_offset(binder: Binder, value: syntax.Value, sign: str = "+") -> int:
 
 
 def _moved(binder: Binder, place: syntax.Node) -> tuple[int, syntax.Node]:
-    """The offset of ``x+16``, and what is left without it."""
+    """The offset of ``x+16``, and the rest without it."""
     if isinstance(place, IncreasedNode):
         return _block_offset(binder, place.offset, place.sign), place.number
     if not isinstance(place, PlaceNode) or place.offset == 0:
@@ -373,7 +373,7 @@ class AddressSyntax(OperandSyntax, forms="@address"):
         return f"{kind}{surface}[{inside}]:{size}"
 
     def _written_coordinates(self, printer: OperandPrinter, args: Fields) -> list[str]:
-        """Registers and what is added to them, without the null ones at the end."""
+        """Registers and the offsets that are added to them, without the null ones at the end."""
         found = [(args[name], args.get(f"{name}_offset", 0)) for name in self.coordinates]
         while found and found[-1] == (NULL, 0):
             found.pop()

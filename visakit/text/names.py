@@ -1,4 +1,4 @@
-"""The names of one function and what they stand for, in nested scopes."""
+"""The names of one function and their meanings, in nested scopes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Names:
         self._lines: list[dict[str, int]] = [{}]
         self._hidden: list[dict[str, Symbol | None]] = [{}]
         self.misdeclared: set[str] = set()
-        """Names whose declaration could not be read, so that their uses are not errors of their own."""
+        """Names whose declaration could not be read, so that their uses are not further errors."""
 
     @property
     def depth(self) -> int:

@@ -65,7 +65,7 @@ class OperandSyntax:
         return True
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
-        """Put what was written into the fields.
+        """Put the written values into the fields.
 
         Raises:
             Problem: it cannot stand here.
@@ -319,7 +319,7 @@ class RawSyntax(OperandSyntax, kinds="r w"):
 
 
 class SizedSyntax(OperandSyntax, forms="@sized"):
-    """``V.0/64``: a message operand and its bytes, which are a field of their own."""
+    """``V.0/64``: a message operand and its bytes, which are a separate field."""
 
     what = "a message operand and its bytes (V.offset/64)"
     maximum = 0xFFFFFFFF

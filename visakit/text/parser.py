@@ -29,7 +29,7 @@ from visakit.text.syntax import (
 )
 
 _HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-"""Surrogates but for those that stand for bytes that are no UTF-8."""
+"""Surrogates, except the ones for bytes that are no UTF-8."""
 _PLATFORM_COMMENT = re.compile(r"^//\s*Platform:\s*(\w+)", re.MULTILINE)
 MAXIMUM_COUNT = 0xFFFF
 """Kernels of a module, functions of a module, bytes of their names."""
@@ -38,7 +38,7 @@ _BEGIN = "begin with '.version 4.1'"
 
 
 class ModuleParser:
-    """Reads the statements of a text into a module; the collector gets what is wrong with them.
+    """Reads the statements of a text into a module; the collector gets their errors.
 
     Args:
         text: vISA assembly with line feeds as line ends.
@@ -64,7 +64,7 @@ class ModuleParser:
         self.function_lines: dict[str, int] = {}
 
     def run(self) -> Module:
-        """The module of the text; what it lacks is in the collector."""
+        """The module of the text; its errors are in the collector."""
         try:
             if not all(map(str.isascii, self.source.lines)):
                 self._check_characters()

@@ -187,7 +187,7 @@ class _BodyText:
         return self.out
 
     def instruction(self, i: Instruction, number: int) -> None:
-        """Write an instruction behind what it needs declared."""
+        """Write an instruction after the declarations that it needs."""
         used = references(i)
         self.advance(max((self.string_of(*u) for u in used), default=0))
         for what, index in used:

@@ -14,4 +14,4 @@ class Problem(Exception):
 
 
 class FollowUp(Problem):
-    """What is wrong only because of an error that has been reported; nobody needs to hear of it."""
+    """An error that only follows from a reported one; it is not reported."""

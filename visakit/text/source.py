@@ -1,4 +1,4 @@
-"""A text that is being read: places in it, and what is said about them."""
+"""A text that is being read: places in it, and diagnostics about them."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def _read(desc: InstructionDesc, words: tuple[str, ...]) -> dict[str, int]:
 
 
 def _suffixes_left(desc: InstructionDesc, fields: dict[str, int]) -> str:
-    """The words that an instruction could still have taken, for a hint; its form if they have places of their own."""
+    """The words that an instruction could still have taken, for a hint; its form if they have separate places."""
     left = [s for s in desc.suffixes if isinstance(s, Choice) and s.field and fields.get(s.field) == s.default]
     words = [word for suffix in left for word in suffix.values]
     words += ["sat" for s in desc.suffixes if isinstance(s, Saturate) and _SATURATES not in fields]

@@ -1,4 +1,4 @@
-"""Syntax nodes: what stands in a line, before anybody asks what the names in it mean.
+"""Syntax nodes: the contents of a line, before names are resolved.
 
 The transformer makes them, the binder (visakit/text/binder.py) turns them into operands and declarations. They hold no
 positions, so that equal texts can share one node; :class:`Placed` says where in its line a piece stands.
@@ -64,7 +64,7 @@ class NumberNode(NamedTuple):
 
 
 class RegionNode(NamedTuple):
-    """``<vertical; width, horizontal>``; None for what is not written."""
+    """``<vertical; width, horizontal>``; None for parts that are not written."""
 
     vertical: int | None
     width: int | None
@@ -261,7 +261,7 @@ class AliasNode(NamedTuple):
 
 
 class AttributesNode(NamedTuple):
-    """``{Input, Scope=3}``: names with their values, None for those that only stand there."""
+    """``{Input, Scope=3}``: names with their values, None for names without a value."""
 
     items: tuple[tuple[str, Value | StringNode | None], ...]
 

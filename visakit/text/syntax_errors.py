@@ -26,7 +26,7 @@ _EXPECTED = {
     "COLON": "':'", "EQUAL": "'='",
     "_ATTACHED": "'('", "LPAR": "'('", "LSQB": "'['", "RBRACE": "'}'", "NOT": "'!'",
 }  # fmt: skip
-"""What terminals are called in messages, but for those that make up one of the groups below."""
+"""Names of terminals in messages, except members of the groups below."""
 
 _GROUPS: tuple[tuple[frozenset[str], frozenset[str], tuple[str, ...]], ...] = (
     (
@@ -190,7 +190,7 @@ def _directives() -> list[str]:
 
 
 def _open_region(before: list[tuple[str, int]]) -> int | None:
-    """The column of a region's bracket, if what comes next stands in a region."""
+    """The column of a region's bracket, if the next token is in a region."""
     for (kind, column), (previous, _) in zip(reversed(before), reversed(before[:-1]), strict=False):
         if kind in ("MORETHAN", "RPAR", "RSQB", "COLON"):
             return None

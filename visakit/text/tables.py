@@ -28,7 +28,7 @@ MAXIMUM_KEPT = 4000
 """Derivations in a file: so many that compilers' texts are read without Lark."""
 
 Derivation = tuple[str, int, int, "list[Derivation | int | None]"]
-"""A rule, its first and last token, and its children: derivations, numbers of tokens, None for what is left out."""
+"""A rule, its first and last token, and its children: derivations, numbers of tokens, None for omitted parts."""
 
 
 def grammar_text(name: str) -> str:
@@ -82,7 +82,7 @@ def _found(name: str) -> Iterator[bytes]:
 class Scanner(NamedTuple):
     """Patterns that cut a line into tokens; for each group of the first a kind, and the kinds of exact texts.
 
-    A match is a token and what is skipped after it, blanks and comments; the group that matched is empty and marks the
+    A match is a token and the blanks and comments after it; the group that matched is empty and marks the
     token's end.
     """
 

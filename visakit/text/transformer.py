@@ -16,7 +16,7 @@ MAXIMUM_DIGITS = 1000
 
 Made = TypeVar("Made")
 Children = list[Any]
-"""What a rule of the grammar found; the grammar says what stands in which place."""
+"""The parts that a rule of the grammar found; the grammar gives their order."""
 
 _Method = Callable[["SyntaxTransformer", Children], syntax.Value]
 
@@ -278,5 +278,5 @@ class SyntaxTransformer:
         return -value if isinstance(value, (int, float)) else syntax.Operation("negate", (value,))
 
     def invert(self, children: Children) -> syntax.Operation:
-        # The exclamation mark stands in the list of children, as it does in a predicate.
+        # The exclamation mark is in the list of children, as it does in a predicate.
         return syntax.Operation("!", (children[-1],))

@@ -1,4 +1,4 @@
-"""Modules that no text assembles to, although their bytes are whole: what the disassembler refuses to show as text."""
+"""Valid modules that no text assembles to: the disassembler refuses to show them as text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _broken_rules(function: Function) -> Iterator[str]:
 
 
 def _labels(function: Function) -> Iterator[str]:
-    """Every label is there once, under a name of its own, and is what its mark says."""
+    """Every label is there once, under a unique name, and its mark is true."""
     if len({label.name for label in function.labels}) < len(function.labels):
         yield "two labels have one name"
     defined = Counter[int]()

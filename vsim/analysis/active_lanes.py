@@ -1,7 +1,7 @@
-"""In which lanes an instruction takes effect: its part of those that run, under its predicate.
+"""The lanes in which an instruction takes effect: running lanes of its mask for which its predicate holds.
 
 Both engines count blocks: threads, and lanes that run. For most instructions that is enough; :class:`LaneRule` says
-which ones need a count of their own.
+which ones need a separate count.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from vsim.semantics.registers import Layout, takes_address
 
 
 class Bank(enum.IntEnum):
-    """The register files, which have registers of their own."""
+    """The register files, each with separate registers."""
 
     GENERAL = 0
     PREDICATE = 1
@@ -171,7 +171,7 @@ class Accesses:
             yield from self._bytes(RETVAL, 0, count * grf, False, False, True)
 
     def _begins(self, i: Instruction) -> Iterator[RegisterAccess]:
-        """The mark from which on the contents of a variable count: what it held before is dead."""
+        """The mark from which on the contents of a variable count: earlier contents are dead."""
         file, number = _FILES[i.args["class"]], i.args["variable"]
         if file is Bank.GENERAL:
             yield from self._bytes(

@@ -4,10 +4,10 @@ A register is *live* for a lane if the lane may read a byte of it later that it,
 are live as a whole, since register allocators do not split variables; that they are written in parts is followed by
 bytes, so that a variable is not live before the first of the writes that together fill it.
 
-A thread holds more than what is live for the lanes that run: lanes that went another way wait for it at a
-reconvergence point, and read there what they read. So a register that is live at a point is held as long as lanes may
-wait there, from the branch on that made the first of them wait. A write under a mask ends the life of what the lanes
-that run had, and not of what waiting lanes have::
+A thread holds more registers than are live for the lanes that run: lanes that went another way wait for it at a
+reconvergence point, and read their registers there. So a register that is live at a point is held as long as lanes may
+wait there, from the branch on that made the first of them wait. A write under a mask ends the life of the old contents
+in the lanes that run, but not in waiting lanes::
 
     0 (P1) goto (M1, 16) ELSE      lanes wait at 3
     1 mov (M1, 16) A(0,0)<1> ...   writes A whole, and ...
@@ -42,7 +42,7 @@ class LiveRegisters:
     Each attribute has for each instruction a set of registers, as an integer with a bit for each of ``registers``.
 
     Attributes:
-        live: live for the lanes that run, before or behind it; what it reads and writes is among them.
+        live: live for the lanes that run, before or after it; its operands are among them.
         waiting: held for lanes that wait.
     """
 
@@ -206,7 +206,7 @@ class _Analysis:
     def _walk(
         self, start: int, end: int, live: Places, numbers: Mapping[Register, int], before: list[int], after: list[int]
     ) -> None:
-        """Go up a block from what is live at its end, noting the registers that are live."""
+        """Go up a block from the registers that are live at its end, noting the live ones."""
         is_converged = start in self.converged
         now = _bits(live, numbers)
         for pc in range(end - 1, start - 1, -1):

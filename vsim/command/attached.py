@@ -76,7 +76,7 @@ class ProgramSession(Session):
 
 class _ProgramConsole(Console):
     def show_results(self) -> None:
-        """The kernel's printf goes to the program's output when the program goes on."""
+        """The kernel's printf goes to the program's output when the program continues."""
 
 
 def debug_launch(session: ProgramSession, scripts: Scripts, title: str) -> int | None:
@@ -86,7 +86,7 @@ def debug_launch(session: ProgramSession, scripts: Scripts, title: str) -> int |
         title: of the launch, which is shown first.
 
     Returns:
-        The exit status of the program; None if it goes on.
+        The exit status of the program; None if it continues.
     """
     with ExitStack() as held:
         terminal = None if scripts.is_batch else _terminal(held)
@@ -116,7 +116,7 @@ def debug_launch(session: ProgramSession, scripts: Scripts, title: str) -> int |
 
 
 def _terminal(held: ExitStack) -> Terminal | None:
-    """The terminal of the process, whose keys send no signals to the program; None if there is none."""
+    """The terminal of the process, whose keys send no signals to the program; None without a terminal."""
     try:
         typed, shown = (held.enter_context(_open(mode)) for mode in ("r", "w"))
         held.enter_context(_without(typed.fileno(), termios.ISIG))
@@ -130,7 +130,7 @@ def _open(mode: Literal["r", "w"]) -> TextIO:
 
 
 def _prompt(console: Console, terminal: Terminal) -> None:
-    """Run what is typed, up to ``quit`` or the end of the input."""
+    """Run the typed commands, up to ``quit`` or the end of the input."""
     for text in typed_lines(console, PROMPT, terminal):
         _run(console, text, terminal)
         while not console.has_ended and terminal.ahead and "\n" in terminal.ahead[0]:

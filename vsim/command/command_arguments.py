@@ -35,7 +35,7 @@ class GivenLaunch(NamedTuple):
 
     Attributes:
         signature: what its kernel wants.
-        args: by index; those that are missing are made.
+        args: by index; missing ones are made.
         files: names of the files that arguments came from, by index.
         outs: names of the files that arguments are to be saved in, by index.
     """

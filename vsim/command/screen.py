@@ -1,6 +1,6 @@
 """The full-screen view of the debugger (``visakit debug --tui``), with Textual, of the extra ``debug``.
 
-All panels are in one window. Commands and keys run in a thread of their own, so that the window answers meanwhile.
+All panels are in one window. Commands and keys run in a separate thread, so that the window answers meanwhile.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ class LaunchSession:
             self.watch.end()
 
     def _run_profiled(self, launch: Launch) -> LaunchResult:
-        """Run a launch, and count what it does if there is a profiler."""
+        """Run a launch, and count its instructions if there is a profiler."""
         profiler = self.results.profiler
         if profiler is None:
             return self.program.run(launch, **self.options)
@@ -301,7 +301,7 @@ class LaunchSession:
         return has_failed(self.rows) or bool(self.found)
 
     def _costs(self) -> list[KernelCosts]:
-        """The costs of the kernels that were launched; none if nobody asks for them."""
+        """The costs of the kernels that were launched; empty without ``--cost``."""
         profiler, costs = self.results.profiler, self.results.costs
         return [costs.of(profile) for profile in profiler.profiles] if profiler and costs else []
 

@@ -70,7 +70,7 @@ def _assumed(costs: KernelCosts) -> Iterator[str]:
 
 
 def _unknown(costs: KernelCosts) -> Iterator[str]:
-    """What nothing is published of, and what was not counted."""
+    """Costs without published numbers, and costs that were not counted."""
     missing = sorted({one.name for p in costs.floor.pipes for one in p.constants if one.value is None})
     if missing:
         yield f"  unknown of {costs.platform.name}: {', '.join(missing)}"
@@ -82,7 +82,7 @@ def _unknown(costs: KernelCosts) -> Iterator[str]:
 
 
 def cost_row(costs: KernelCosts) -> dict[str, object]:
-    """The costs of a kernel for JSON; null stands for what is unknown."""
+    """The costs of a kernel for JSON; null is unknown."""
     found, line = costs.occupancy, costs.roofline
     constants = {one for pipe in costs.floor.pipes for one in pipe.constants}
     return {

@@ -1,4 +1,4 @@
-"""The costs of launches: occupancy, roofline, floor and the compiler's assumptions, from what a profile counted."""
+"""The costs of launches: occupancy, roofline, floor and the compiler's assumptions, from the counts of a profile."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class KernelCosts(NamedTuple):
 
 
 class Costs:
-    """Collects what a platform's costs need of launches, beside their counts.
+    """Collects the data of launches that a platform's costs need, beside their counts.
 
     Raises:
         CostError: Q001, the table has no constants of the platform.
@@ -126,7 +126,7 @@ class Costs:
 
 
 def roofline(platform: Platform, profile: KernelProfile) -> Roofline:
-    """Operations and bytes of what was counted."""
+    """Counted operations and bytes."""
     operations = moved = 0
     for row in counted(profile):
         if pipe_of(row.function, row.instruction, profile.grf_size) == FPU:

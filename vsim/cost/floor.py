@@ -1,4 +1,4 @@
-"""A floor: the fewest cycles in which a device can run what was counted, by pipe and by level of memory.
+"""A floor: the fewest cycles in which a device can execute the counted instructions, by pipe and by level of memory.
 
 Each pipe of an EU takes at least one cycle for an instruction, and one for as many active lanes as it has. The work is
 spread evenly over all EUs, all pipes work at the same time, no thread waits for another, and nothing is issued late: no
@@ -33,7 +33,7 @@ class PipeFloor(NamedTuple):
 
     Attributes:
         name: of the pipe or level.
-        work: what was counted, in ``unit``.
+        work: the count, in ``unit``.
         cycles: the fewest for it; None where a constant that it takes is unknown.
         constants: that the number follows from.
     """
@@ -120,7 +120,7 @@ def floor(platform: Platform, profile: KernelProfile) -> Floor:
 
 
 def _issue(platform: Platform, pipe: str, rows: Iterable[Counted], grf_size: int, units: Units) -> PipeFloor:
-    """The floor of a pipe by what is issued to it."""
+    """The floor of a pipe by the instructions issued to it."""
     cycles: float | None = 0.0
     work, used = 0.0, {units.known}
     for row in rows:
@@ -180,7 +180,7 @@ def _messages(platform: Platform, rows: Iterable[Counted], grf_size: int, units:
 
 
 def _memory(platform: Platform, profile: KernelProfile) -> PipeFloor:
-    """The floor of memory: the cache lines that launches touched, without those that the last cache may hold."""
+    """The floor of memory: the cache lines that launches touched, without lines that the last cache may hold."""
     touched = sum(b.footprint for b in profile.buffers.values() if b.kind in ("global", "image"))
     cache, rate = constant(platform, "bytes of the last cache"), constant(platform, "bytes a clock of memory")
     known = cache.value is not None and rate.value

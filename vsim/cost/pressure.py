@@ -72,7 +72,7 @@ class Pressure(NamedTuple):
 
     @property
     def live_peak_bytes(self) -> int:
-        """Bytes at the peak of what the lanes that run need."""
+        """Bytes at the peak of the registers that the running lanes need."""
         return max(self.live, default=0)
 
     def variables(self) -> list[LiveVariable]:

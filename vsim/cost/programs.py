@@ -1,4 +1,4 @@
-"""Functions of programs in files of all kinds, with their platforms and what the compiler says of them."""
+"""Functions of programs in files of all kinds, with their platforms and the compiler's data of them."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def _known(platform: str | None, path: str) -> Platform:
     """The platform that is asked for.
 
     Raises:
-        CostError: Q002, there is none.
+        CostError: Q002, no such platform.
     """
     found = find(platform) if platform else None
     if found is None:

@@ -11,7 +11,7 @@ from vsim.cost.programs import CostedFunction
 from vsim.cost.spills import Spills, room, spills
 
 DEFAULT_REGISTERS = 128
-"""Registers of a thread where nobody asks for others, on platforms on which the compiler does not choose."""
+"""Registers of a thread by default, on platforms on which the compiler does not choose."""
 
 
 class ModeUse(NamedTuple):
@@ -35,9 +35,9 @@ class KernelRegisters(NamedTuple):
     """The registers of a kernel or function.
 
     Attributes:
-        mode: the register mode that it has: the compiler's, or the one that is asked for, or the platform's usual one.
+        mode: the register mode that it has: the compiler's, or the requested one, or the platform's usual one.
         modes: all modes of the platform, the smallest first.
-        spills: what is predicted to go to memory in that mode.
+        spills: the predicted spills in that mode.
     """
 
     subject: CostedFunction
@@ -48,7 +48,7 @@ class KernelRegisters(NamedTuple):
 
     @property
     def next_mode(self) -> ModeUse | None:
-        """The mode with more threads that the fewest bytes stand between; None where there is none."""
+        """The mode with more threads and the fewest bytes over; None in the mode with most threads."""
         more = [m for m in self.modes if m.threads > self.mode.threads]
         return min(more, key=lambda m: (m.over, -m.threads), default=None)
 
@@ -57,7 +57,7 @@ def register_use(subject: CostedFunction, registers: int | None = None) -> Kerne
     """The registers of a kernel or function.
 
     Args:
-        registers: of a thread; None for those that the compiler chose.
+        registers: of a thread; None for the compiler's choice.
 
     Raises:
         CostError: Q001, the modes of its platform are unknown, or there is no mode with so many registers.

@@ -35,7 +35,7 @@ def _writable(dispatch: Dispatch) -> list[Bytes]:
 
 
 def must_wait(dispatch: Dispatch) -> bool:
-    """Whether a launch cannot begin anew: its order counts, or somebody watches it."""
+    """Whether a launch cannot begin anew: its order counts, or it is observed."""
     return bool(dispatch.needs_order or dispatch.schedule or dispatch.is_observed)
 
 

@@ -120,7 +120,7 @@ class PrintfRecords:
         return self.text_until(None)[0]
 
     def text_until(self, end: float | None) -> tuple[str, bool]:
-        """What they say, and whether that is all: what is too much, or takes beyond a time of the clock, is left out.
+        """What they say, and whether that is all: texts beyond a size, or beyond a time of the clock, are left out.
 
         Args:
             end: as :func:`time.perf_counter` has it.

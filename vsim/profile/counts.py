@@ -65,7 +65,7 @@ class FunctionCounts:
 
 
 class Counts(Observer):
-    """Counts what the instructions of a kernel, and of all functions that it calls, do in its launches.
+    """Counts the effects of instructions of a kernel, and of all functions that it calls, in its launches.
 
     Attributes:
         functions: the counts of functions that executed, in the order in which they were first seen.

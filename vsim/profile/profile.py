@@ -92,7 +92,7 @@ class PipeRow(NamedTuple):
 
 
 SEVERAL = "(several callers)"
-"""What stands in a stack for callers that counts do not tell apart."""
+"""The name in a stack for callers that counts do not tell apart."""
 
 
 def share(part: int, whole: int) -> float:
@@ -111,7 +111,7 @@ class KernelProfile:
     Attributes:
         simd: work-items of a hardware thread.
         messages, buffers: counts of accesses, as :class:`MemoryObserver` has them; empty where they were not counted.
-        timelines: of each launch; empty where there are none.
+        timelines: of each launch; empty where they were not recorded.
     """
 
     image: LinkedImage

@@ -1,4 +1,4 @@
-"""Watches launches and writes their profiles: what a command has of :mod:`vsim.profile`."""
+"""Watches launches and writes their profiles: the interface of :mod:`vsim.profile` for commands."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Profiler:
         return "".join(map(summary, self.profiles))
 
     def ended(self, watching: LaunchObservers, result: LaunchResult) -> None:
-        """Take what was counted in a launch that has ended well."""
+        """Take the counts of a launch that has ended well."""
         image, key = result.dispatch.image, (id(result.dispatch.image), result.kernel)
         profile = self._profiles.get(key)
         if profile is None:

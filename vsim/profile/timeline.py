@@ -1,7 +1,7 @@
 """Threads of a launch on a timeline of instructions: calls, barriers, and the time that threads wait at them.
 
 The clock of a thread counts the instructions that it executes. All groups begin at 0, as on a machine with room for all
-of them; a thread that waits at the barrier of its group goes on when the last one has arrived. No machine has these
+of them; a thread that waits at the barrier of its group continues when the last one has arrived. No machine has these
 times: they show which threads wait for which, and for how much work.
 """
 
@@ -102,7 +102,7 @@ class _Threads:
 
 
 class TimelineObserver(Observer):
-    """Keeps the clocks of the threads of a launch, and what they do meanwhile."""
+    """Keeps the clocks of the threads of a launch, and their actions."""
 
     interrupts = True  # So that rows are those of the batch: few threads do not run on without the others.
     batch: BatchExecution

@@ -30,7 +30,7 @@ def offset_in(message: ExecutedMessage, access: LaneAccess, buffer: SymbolicBuff
 
 
 def inside(message: ExecutedMessage, access: LaneAccess, buffer: SymbolicBuffer) -> Condition:
-    """Whether an access is inside a buffer and may do what it does."""
+    """Whether an access is inside a buffer and is allowed there."""
     if message.kind != READ and not buffer.is_writable:
         return False
     offset, size = offset_in(message, access, buffer), buffer.size

@@ -127,7 +127,7 @@ def prove(rule: Rule, seconds: float, chosen: Iterable[Variation] | None = None)
     Raises:
         LaunchError: P004, the rule has no meaning.
     """
-    rule.results  # noqa: B018  # raises where there are none
+    rule.results  # noqa: B018  # raises for a rule without results
     any_allowed = False
     for variation in chosen or variations(rule):
         proof = _Proof.of(rule, variation)
@@ -226,7 +226,7 @@ class _Proof:
     # -- values --------------------------------------------------------------------------------------------
 
     def _tried(self, keeps: bool) -> dict[str, int] | None:
-        """Inputs for which the sides differ, if one of those that are tried is such."""
+        """Inputs for which the sides differ, if such ones are among the tried ones."""
         random = Random(0)
         for n in range(TRIED_FLOATS if self.has_floats else TRIED):
             inputs = {name: self._number(random, name, n) for name in self.rule.inputs}
@@ -356,7 +356,7 @@ RunText = Callable[[str, str, int], bytes]
 
 
 def engine_results(rule: Rule, verdict: RuleVerdict, run: RunText) -> dict[str, bool]:
-    """Whether each engine computes what a refutation says."""
+    """Whether each engine computes the results of a refutation."""
     types, predicates = types_of(rule.sides, verdict.variation.type), rule.predicates
     text, found = program_of(rule, verdict), {}
     for engine in ("numpy", "llvm"):

@@ -1,4 +1,4 @@
-"""Proofs of properties of a kernel: run the kernel on symbols, ask the solver, try what it finds."""
+"""Proofs of properties of a kernel: run the kernel on symbols, ask the solver, try its counterexamples."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Property(NamedTuple):
     Attributes:
         violations: what may violate it, after the kernel has run on symbols.
         check: the checks that watch a launch which is to refute it.
-        shows: what the result of such a launch says against it.
+        shows: how the result of such a launch refutes it.
     """
 
     title: str

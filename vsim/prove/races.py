@@ -1,7 +1,7 @@
 """The property ``races``: no two work-items conflict, unless a barrier is between their accesses.
 
-Two work-items stand for any two: what the kernel does with one is known from its run on symbols, and again with other
-symbols for the other one. Symbols of the launch are those of both; ids, loaded values and rounds of loops are each
+Two work-items stand for any two: the kernel's run on symbols gives the accesses of one, and with other symbols those
+of the other one. Symbols of the launch are those of both; ids, loaded values and rounds of loops are each
 one's own.
 
 Accesses of work-items of one group are apart if a barrier that both execute lies between them. A barrier in a branch

@@ -1,4 +1,4 @@
-"""Launches that refute: what the solver found, as arguments and sizes, run by both engines at once."""
+"""Launches that refute: the solver's model as arguments and sizes, run by both engines at once."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _run(subject: Subject, launch: Launch, engine: str, check: str, shows: Shows
 
 
 def _fresh(argument: Argument) -> Argument:
-    """An argument with memory of its own."""
+    """An argument with its own memory."""
     if not isinstance(argument, BufferArgument):
         return argument
     return BufferArgument(argument.array.copy(), argument.contents)

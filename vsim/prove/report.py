@@ -12,7 +12,7 @@ SHOWN_PLACES = 5
 
 
 def lines_of(program: Program, verdict: Verdict) -> Iterator[str]:
-    """The lines that say a verdict: what it is, why, and for which launches."""
+    """The lines of a verdict: the result, the reason, and the launches."""
     yield f"{verdict.kernel}: {verdict.property} {verdict.outcome} ({verdict.seconds:.1f} s)"
     if verdict.refutation is not None:
         refutation = verdict.refutation

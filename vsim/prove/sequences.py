@@ -1,7 +1,7 @@
 """Sequences of instructions as compilers' rules name them: ``mul; add``, or ``mul t a b; add r t c``.
 
 A sequence is a *template*: its operands are names, each of which is one element of a type that the rule leaves open,
-numbers, or names with a type of their own (``n:ud``). Mnemonics alone get operands: the first source of an instruction
+numbers, or names with their own type (``n:ud``). Mnemonics alone get operands: the first source of an instruction
 is the result of the one before, other sources are ``a``, ``b``, ... in their order, and the last result is ``r``.
 """
 
@@ -31,7 +31,7 @@ MODIFIERS = ("(-)", "(abs)", "(-abs)", "(~)")
 
 @dataclass(frozen=True)
 class TemplateOperand:
-    """A name or a number, with a modifier and perhaps a type of its own."""
+    """A name or a number, with a modifier and perhaps its own type."""
 
     text: str
     is_number: bool = False
@@ -74,7 +74,7 @@ class Sequence:
 
     @property
     def predicates(self) -> set[str]:
-        """Names of predicates: those that instructions are predicated by, and those of type ``bool``."""
+        """Names of predicates: the predicates of instructions, and names of type ``bool``."""
         return {line.predicate for line in self.lines if line.predicate} | {
             o.text for o in self.operands if o.type == "bool"
         }
@@ -85,7 +85,7 @@ class Sequence:
         written, found = set[str](), list[str]()
         for line in self.lines:
             reads = [line.predicate, *(o.text for o in line.sources if not o.is_number)]
-            if line.predicate:  # without the predicate the results keep what they had
+            if line.predicate:  # without the predicate the results keep their old values
                 reads += [o.text for o in line.results]
             found += [n for n in dict.fromkeys(reads) if n and n not in written and n not in found]
             written |= {o.text for o in line.results}
@@ -187,7 +187,7 @@ class Variation:
 
 
 def varied(sequence: Sequence, variation: Variation) -> Sequence:
-    """A sequence with what a variation adds."""
+    """A sequence with the additions of a variation."""
     modifiers = dict(variation.modifiers)
     lines, written = list[TemplateLine](), set[str]()
     for number, line in enumerate(sequence.lines):
@@ -235,7 +235,7 @@ def lines_of(sequence: Sequence, types: Mapping[str, str], predicates: AbstractS
 
 
 def declarations(types: Mapping[str, str], predicates: AbstractSet[str], suffix: str = "") -> list[str]:
-    """The declarations of names; each has a register of its own."""
+    """The declarations of names; each has its own register."""
     return [
         f".decl {name}{suffix} v_type=P num_elts=1"
         if name in predicates

@@ -28,7 +28,7 @@ class Subject(NamedTuple):
 
     Attributes:
         local_size: fixed sizes of a group; empty for any.
-        dimensions: of the launches; 0 for those that the kernel looks at.
+        dimensions: of the launches; 0 for the dimensions that the kernel reads.
     """
 
     program: Program

@@ -1,8 +1,9 @@
 """The property ``undefined``: no undefined register reaches memory, an address or a branch.
 
 A value depends on an undefined register if it can differ while nothing else does: it is asked for with the registers'
-symbols, and with others. Arguments, and what arrays hold when the launch begins, are defined. What local and private
-memory hold, and what a closed loop leaves in registers, is not followed: values that depend on it are unknown.
+symbols, and with others. Arguments, and the contents of arrays before the launch, are defined. The contents
+of local and private memory, and registers that a closed loop wrote, are not followed: values that depend on them are
+unknown.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def violations(thread: SymbolicThread, solver: Solver) -> list[PropertyViolation
 
 
 def _uses(thread: SymbolicThread) -> Iterator[tuple[Function, int, str, Term, Condition]]:
-    """Function, number, what it is, the term, and the condition under which it counts."""
+    """Function, number, description, the term, and the condition under which it counts."""
     for message in thread.memory.messages:
         place = message.function, message.number
         for access in message.lanes:

@@ -20,7 +20,7 @@ class Outcome(enum.StrEnum):
 
 
 class Remark(NamedTuple):
-    """A sentence about an instruction of a verdict, by its number in the function."""
+    """An instruction that a verdict is about, its number, and a remark."""
 
     function: Function
     number: int
@@ -35,7 +35,7 @@ class Remark(NamedTuple):
 
 @dataclass
 class Refutation:
-    """A launch that shows that a property does not hold, and what the engines said of it."""
+    """A launch that shows that a property does not hold, and the results of the engines."""
 
     launch: Launch
     place: Remark

@@ -1,4 +1,4 @@
-"""Floats as bit-vectors: what is exact on the bits, and two models of the rest.
+"""Floats as bit-vectors: operations that are exact on the bits, and two models of the rest.
 
 Comparisons, signs and absolute values are formulas on bits, exact in both models. Sums, products, quotients, roots and
 fused sums are

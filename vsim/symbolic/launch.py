@@ -421,7 +421,7 @@ class SymbolicLaunch:
         return self._loops[id(function)]
 
     def loaded(self, symbol: Term, space: SymbolicSpace, address: Term, offset: int, size: int) -> None:
-        """Remember what a load gave."""
+        """Remember the result of a load."""
         value = LoadedValue(symbol, space, address, offset, size)
         self.loads.append(value)
         if self.on_load is not None:

@@ -1,10 +1,10 @@
 """Loops of a thread: run round by round where the number of rounds does not depend on symbols, else closed.
 
 To *close* a loop its first instruction is reached once, in the state of any round. Registers that the loop writes are
-symbols there, but for those that grow by the same term in each round: ``i`` is ``start + step * K`` in round ``K``. Of
-the round is known that it is the first, or that the condition of the branch back held at the end of the round before.
-So one run of the loop's instructions stands for all rounds. Behind the loop its registers are symbols again; those that
-grow have their value of the last round.
+symbols there, except registers that grow by the same term in each round: ``i`` is ``start + step * K`` in round ``K``.
+The round is the first, or the condition of the branch back held at the end of the round before. So one run
+of the loop's instructions stands for all rounds. After the loop its registers are symbols again, but growing registers
+have their value of the last round.
 
 Example: in the round ``K`` of ``for (i = 0; i < n; i++)``, ``i`` is ``K``, and ``K == 0 or K < n`` holds.
 """
@@ -189,7 +189,7 @@ class _Closing:
         return True
 
     def _some_lanes(self) -> Place:
-        """Some of the lanes: those that are still in the loop."""
+        """The lanes that are still in the loop."""
         if not self.some:
             name = self.symbols.fresh("in_loop")
             inside = [self.symbols.condition(name, k) for k in range(self.launch.lanes)]
@@ -197,10 +197,10 @@ class _Closing:
             self.some = frozenset([Part([terms.conjunction(g, c) for g, c in zip(self.guards, inside, strict=True)])])
         return self.some
 
-    # -- what the loop writes ------------------------------------------------------------------------------
+    # -- registers that the loop writes --------------------------------------------------------------------
 
     def _find_cells(self) -> None:
-        """Find what the loop writes: run it until it writes nothing else, with symbols for what it writes."""
+        """Find the registers that the loop writes: run it with symbols for them, until it writes no others."""
         known = self.thread.known_cells.get((id(self.machine.function), self.loop.start))
         if known is not None:
             self.cells, self.states, self.touches_memory = known
@@ -296,7 +296,7 @@ class _Closing:
     def _known(self, lane: int) -> list[Condition]:
         return [self.any] if lane == NO_LANE else [self.any, self.guards[lane]]
 
-    # -- what is known of a round --------------------------------------------------------------------------
+    # -- facts of a round ----------------------------------------------------------------------------------
 
     def _facts(self, general: _Round) -> list[Condition]:
         """What holds in any round, for lanes that run it."""
@@ -385,7 +385,7 @@ class _Closing:
     # -- behind the loop -----------------------------------------------------------------------------------
 
     def _leave(self, found: _Round, general: _Round) -> None:
-        """Lanes go on behind the loop; what it wrote is what it was in each one's last round."""
+        """Lanes leave the loop; the registers that it wrote have their values of each lane's last round."""
         last = self.symbols.fresh("last_round")
         conditions, is_uniform = self._conditions(general), general.is_uniform
         at_bottom = set(found.exits) == {self.loop.stop} and self._leaves_at_bottom()

@@ -106,7 +106,7 @@ class SymbolicMachine(StretchOperands):
         return space
 
     def _guards(self, count: int, mask: AnyMask) -> list[tuple[int, Condition]]:
-        """Lane and condition of each of the accesses of a message; :data:`THREAD` of those that belong to no lane."""
+        """Lane and condition of each of the accesses of a message; :data:`THREAD` for accesses of no lane."""
         lanes = self.own_lanes(count)
         found = spread([True] if mask is True else mask.terms, count)
         guards = None if self.stretch is None else self.stretch.guards

@@ -105,7 +105,7 @@ class SymbolicMemory:
     def _value(
         self, name: str, number: int, space: SymbolicSpace, address: Term, offset: int, size: int, lane: int
     ) -> Term:
-        """The symbol of what a lane loads, which is the ``number``-th of its message."""
+        """The symbol of the value that a lane loads, the ``number``-th of its message."""
         launch, symbols = self.thread.launch, self.thread.symbols
         address = launch.simplified(address)
         key = (space.kind, _key(space.surface), _key(address), offset, size)
@@ -149,10 +149,10 @@ class SymbolicMemory:
         self.forget(space)
         return found
 
-    # -- what is known of contents -------------------------------------------------------------------------
+    # -- facts of contents ---------------------------------------------------------------------------------
 
     def forget(self, space: SymbolicSpace) -> None:
-        """A store may have changed what was loaded from a kind of memory."""
+        """A store may have changed the loaded values of a kind of memory."""
         own = (SCRATCH_MEMORY, LOCAL)
         self.loaded_values = {
             key: value

@@ -49,7 +49,7 @@ def cannot_execute(
 class SymbolicOperands:
     """A part of :class:`vsim.semantics.algebra.Machine`: operands, predicates and masks of one function's instructions.
 
-    ``registers`` are those of the activation that runs; ``instruction`` is the one that is being prepared or executed;
+    ``registers`` are those of the activation that runs; ``instruction`` is being prepared or executed;
     ``active`` says which of the 32 lanes run, for each of them or for all.
     """
 

@@ -98,7 +98,7 @@ class Solver:
         return self.launch.simplified(z3.And(whole, *facts))
 
     def _with_known(self, whole: Condition) -> Condition:
-        """A conjunction of which each part is simplified by what the others say."""
+        """A conjunction of which each part is simplified under the others."""
         if isinstance(whole, bool) or not z3.is_and(whole):
             return whole
         parts = whole.children()

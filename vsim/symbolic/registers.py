@@ -92,7 +92,7 @@ class SymbolicRegisters:
         return found
 
     def give_back(self, to: SymbolicRegisters) -> None:
-        """Let other registers have these contents, in the lists that they have; what is new in them is forgotten."""
+        """Let other registers have these contents, in the lists that they have; new contents are forgotten."""
         pairs = ((self._bytes, to._bytes), (self._predicates, to._predicates), (self._addresses, to._addresses))
         for own, other in pairs:
             for key in [key for key in other if key not in own]:

@@ -39,7 +39,7 @@ def run_sequence(
     """Execute instructions of a function, by default all of them, on registers.
 
     Args:
-        modes: what the program does with %cr0; by default what this function does.
+        modes: how the program uses %cr0; by default, how this function does.
 
     Raises:
         SimulationError: an instruction cannot be executed; needs memory or branches, for example.

@@ -23,7 +23,7 @@ VARIABLE, PREDICATE, ADDRESS, STATE = range(4)
 
 
 class Stretch:
-    """Instructions that run under conditions, one for each lane; ``registers`` are those that they change."""
+    """Instructions that run under conditions, one for each lane; ``registers`` are the changed ones."""
 
     def __init__(self, guards: Sequence[Condition], registers: SymbolicRegisters) -> None:
         self.guards, self.registers = tuple(guards), registers
@@ -67,7 +67,7 @@ class Stretch:
         return True
 
     def open(self, kind: int, number: int, count: int) -> None:
-        """Any element of a variable may change next, under conditions of its own."""
+        """Any element of a variable may change next, each under its own conditions."""
         self.write(kind, number, range(count), THREAD)
 
     def settle(self) -> None:
@@ -112,7 +112,7 @@ class Stretch:
             position += size
 
     def end(self) -> None:
-        """Make what was written part of the registers."""
+        """Merge the writes into the registers."""
         for (kind, number), owners in self.owners.items():
             lanes: dict[int, list[int]] = {}
             for n, owner in owners.items():

@@ -1,4 +1,4 @@
-"""One hardware thread of a launch on symbols: which lanes run which instructions, and what they do to memory.
+"""One hardware thread of a launch on symbols: which lanes run which instructions, and their effects on memory.
 
 The lanes with the smallest pc run first, as on the engines. Loops run round by round while the number of rounds does
 not depend on symbols; others are closed (:mod:`vsim.symbolic.loops`).
@@ -43,7 +43,7 @@ class Undecided(Exception):
 
 @dataclass
 class SymbolicActivation:
-    """A function, or subroutine of it, that lanes are in; ``waiting`` are those that go on at a pc."""
+    """A function, or subroutine of it, that lanes are in; ``waiting`` are lanes that continue at a pc."""
 
     machine: SymbolicMachine
     waiting: dict[int, Place] = field(default_factory=dict)
@@ -231,7 +231,7 @@ class SymbolicThread:
     def note_write(
         self, machine: SymbolicMachine, kind: int, number: int, places: Sequence[Sequence[int]], lanes: Sequence[int]
     ) -> None:
-        """Tell the loops around an instruction what it writes."""
+        """Tell the loops around an instruction its writes."""
         for owner, log in self.write_logs:
             if owner is not machine and not (kind == VARIABLE and number < FIRST_VARIABLE):
                 continue
@@ -290,7 +290,7 @@ class SymbolicThread:
     def call_function(
         self, callee: Function, taken: Sequence[Condition], following: int, instruction: Instruction
     ) -> bool:
-        """Lanes run a function with registers of its own."""
+        """Lanes run a function with its own registers."""
         caller, place = self.activation, self.place
         lanes = self._callers(taken, instruction)
         if lanes:
@@ -303,7 +303,7 @@ class SymbolicThread:
         return False
 
     def _callers(self, taken: Sequence[Condition], instruction: Instruction) -> Place:
-        """The lanes that run a callee: with NoMask those that do not run in the caller, too."""
+        """The lanes that run a callee: with NoMask also lanes that do not run in the caller."""
         from vsim.semantics.flow import reach
 
         self.note_branch(taken)

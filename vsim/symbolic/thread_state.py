@@ -20,7 +20,7 @@ class SymbolicThreadState(SymbolicOperands):
     """Operands and thread state of one function; see :class:`vsim.semantics.algebra.Machine`.
 
     Args:
-        modes: what the program does with %cr0.
+        modes: how the program uses %cr0.
     """
 
     def __init__(

@@ -136,7 +136,7 @@ class Improvement:
         return self.compilation is not None and self.compilation.is_over()
 
     def packed(self, dispatch: Dispatch) -> bytes:
-        """The code, when it is there; empty if there is none."""
+        """The code, when it is there; empty if it is not made."""
         compilation = self._begin(dispatch)
         compilation.wait(None)
         try:

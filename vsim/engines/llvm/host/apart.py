@@ -1,4 +1,4 @@
-"""Compilations of large kernels in a process of their own, for a command.
+"""Compilations of large kernels in a separate process, for a command.
 
 The process is a fork. So the reference engine and the translator, which are Python both, run at once; and where the
 reference engine ends first, the command ends with the result, while the process keeps the native code for the next one
@@ -31,7 +31,7 @@ BUDGET_SECONDS = 60
 LIFE_SECONDS = 600
 """Time after which its process ends, whatever it waits for."""
 LOCK = "behind"
-"""File beside the objects of the cache: the compilation that goes on behind the end of its command has a lock on it."""
+"""File beside the objects of the cache: a compilation that continues after its command has a lock on it."""
 _LOCK: list[int] = []
 """The open file of the lock, which this process shares with all compilations that it starts."""
 
@@ -88,7 +88,7 @@ class ForkedCompilation:
             os.waitpid(self.process, 0)
 
     def leave(self) -> bool:
-        """Let it go on behind the end of this process, unless one of another process does so; whether it goes on."""
+        """Let it continue after this process, unless a compilation of another process does; whether it continues."""
         try:
             fcntl.flock(_lock_file(), fcntl.LOCK_EX | fcntl.LOCK_NB)  # The process shares the open file.
         except OSError:

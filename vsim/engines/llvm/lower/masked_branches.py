@@ -2,7 +2,7 @@
 
 Where a goto parts the lanes that run, the two halves are remembered: where they meet again, the mask is the one from
 before, under the same name, and registers that both halves write are selected by the goto's condition alone. So a
-condition that is the same in all lanes selects scalars, and what was proved of addresses holds.
+condition that is the same in all lanes selects scalars, and proofs about addresses hold.
 """
 
 from __future__ import annotations

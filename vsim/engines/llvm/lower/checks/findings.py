@@ -1,6 +1,6 @@
-"""Finding exits: where a check finds something, it is recorded, and the thread goes on.
+"""Finding exits: where a check finds something, it is recorded, and the thread continues.
 
-The branch is predicted not to be taken, and what it emits stands behind all other code, as with faults (``faults.py``).
+The branch is predicted not to be taken, and its code is placed after all other code, as with faults (``faults.py``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Observed(NamedTuple):
 
     Attributes:
         lane: of the thread; -1 where it is about the whole thread.
-        address, other: what they mean depends on the code (:mod:`vsim.checks.kinds`).
+        address, other: their meaning depends on the code (:mod:`vsim.checks.kinds`).
         times: how often it was seen here: once, or in so many lanes.
     """
 
