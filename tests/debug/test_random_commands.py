@@ -118,7 +118,13 @@ PHRASES = [
 
 @pytest.mark.parametrize("seed", range(40 if FUZZ else 3))
 def test_random_commands(seed):
-    choose = random.Random(seed)
+    session = weakref.ref(commanded(random.Random(seed)))
+    gc.collect()
+    assert session() is None  # Nothing keeps a session.
+
+
+def commanded(choose):
+    """A session that had random commands, and still answers."""
     program, array = Program(build_text(TEXT)), np.zeros(32, "i4")
     launches = [Launch("k", (size,), (16,), (0, 0, 0), program.convert("k", [array])) for size in (32, 16)]
     shown = []
@@ -132,7 +138,4 @@ def test_random_commands(seed):
     assert any("error:" in text for text in shown)
     console.run("print 1 + 1")
     assert shown[-1].endswith(" = 2")
-    session = weakref.ref(console.session)
-    del console
-    gc.collect()
-    assert session() is None  # Nothing keeps a session.
+    return console.session

@@ -328,9 +328,9 @@ def test_compiling_has_the_limit_too(image: LinkedImage, monkeypatch: pytest.Mon
     released = threading.Event()
     compile_objects = pipeline.compile_objects
 
-    def slowly(translation: pipeline.Translation) -> list[bytes]:
+    def slowly(translation: pipeline.Translation, quick: bool = False) -> list[bytes]:
         released.wait(20)
-        return compile_objects(translation)
+        return compile_objects(translation, quick)
 
     monkeypatch.setattr(pipeline, "compile_objects", slowly)
     monkeypatch.setattr(kernels, "LEAST_SECONDS", 0.0)
