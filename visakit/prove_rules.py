@@ -14,7 +14,7 @@ from visakit.diagnostics import Diagnostic, LaunchError, UsageError
 from visakit.language.platforms import find
 
 if TYPE_CHECKING:
-    from vsim.prove.peephole import Rule, RuleVerdict
+    from vsim.prove.peephole import RewriteRule, RuleVerdict
 
 NEWEST = "bmg"
 """The platform of rules that name none."""
@@ -26,13 +26,13 @@ def prove_rule(left: str, right: str, platform: str | None, seconds: int) -> lis
     Raises:
         LaunchError: P004, the rule has no meaning; P005, an engine computes something else than the solver.
     """
-    from vsim.prove.peephole import Rule, engine_results, prove
+    from vsim.prove.peephole import RewriteRule, engine_results, prove
     from vsim.prove.sequences import parse_sequence
 
     known = find(platform or NEWEST)
     if known is None:
         raise UsageError(f"there is no platform '{platform}'")
-    rule = Rule(parse_sequence(left), parse_sequence(right), known.name)
+    rule = RewriteRule(parse_sequence(left), parse_sequence(right), known.name)
     print(f"{left}  =  {right}, on {rule.platform}", flush=True)
     found: list[RuleVerdict] = []
     for data_type, of_type in itertools.groupby(prove(rule, seconds), lambda v: v.variation.type):
@@ -67,7 +67,7 @@ def run(platform: str, text: str, engine: str, size: int) -> bytes:
     return out.tobytes()
 
 
-def _lines(rule: Rule, data_type: str, verdicts: Sequence[RuleVerdict]) -> Iterator[str]:
+def _lines(rule: RewriteRule, data_type: str, verdicts: Sequence[RuleVerdict]) -> Iterator[str]:
     """The lines on a type: how many variations are proved, and the first of the others."""
     from vsim.prove.peephole import shown
 

@@ -7,7 +7,7 @@ pytest.importorskip("z3", reason="proofs need z3-solver")
 
 from visakit.compiler.ocloc import compile_source
 from visakit.diagnostics import LaunchError
-from vsim.program import Program
+from vsim import load
 from vsim.prove.assumptions import Assumption
 from vsim.prove.prover import prove
 from vsim.prove.subject import Subject
@@ -26,7 +26,7 @@ SMALL = "0 <= each(c) < 16"
 def outcome(body, *assumptions, of="bounds"):
     zebin = compile_source("k.cl", KERNEL.format(body=body).encode(), "tgllp", "", None).zebin
     assumed = [Assumption(text, "--assume") for text in assumptions]
-    (verdict,) = prove(Subject(Program(zebin), "k", assumed, (16,)), [of], 60)
+    (verdict,) = prove(Subject(load(zebin), "k", assumed, (16,)), [of], 60)
     return verdict.outcome
 
 

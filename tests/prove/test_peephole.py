@@ -9,12 +9,12 @@ pytest.importorskip("z3", reason="proofs need z3-solver")
 from visakit.diagnostics import LaunchError
 from visakit.prove_rules import prove_rule, run
 from vsim.prove import peephole
-from vsim.prove.peephole import Rule, engine_results, prove, variations
+from vsim.prove.peephole import RewriteRule, engine_results, prove, variations
 from vsim.prove.sequences import parse_sequence
 
 
 def verdicts(left, right, seconds=20):
-    rule = Rule(parse_sequence(left), parse_sequence(right), "xehp")
+    rule = RewriteRule(parse_sequence(left), parse_sequence(right), "xehp")
     return {v.outcome for v in prove(rule, seconds, [next(variations(rule))])}
 
 
@@ -38,7 +38,7 @@ def test_rules_that_hold(left, right):
 ])  # fmt: skip
 def test_rules_that_do_not_hold(left, right):
     """Both engines run what refutes them."""
-    rule = Rule(parse_sequence(left), parse_sequence(right), "xehp")
+    rule = RewriteRule(parse_sequence(left), parse_sequence(right), "xehp")
     found = list(prove(rule, 5, [next(variations(rule))]))
     assert {v.outcome for v in found} == {"refuted"}
     assert engine_results(rule, found[0], partial(run, "xehp")) == {"numpy": True, "llvm": True}
@@ -64,5 +64,5 @@ def test_a_predicate_may_choose_the_old_value():
 @pytest.mark.parametrize("side", ["", "mull", "mul a", "mul 1 a b", "svm_gather a b", "mul r a:x b", "mul r a?b c"])
 def test_a_side_without_a_meaning_is_an_error(side):
     with pytest.raises(LaunchError) as problem:
-        list(prove(Rule(parse_sequence(side), parse_sequence("add"), "xehp"), 1))
+        list(prove(RewriteRule(parse_sequence(side), parse_sequence("add"), "xehp"), 1))
     assert problem.value.diagnostics[0].code == "P004"

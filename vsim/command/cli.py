@@ -65,11 +65,11 @@ def _bytes(value: str | int) -> int:
     return int(number) << 10 * scale
 
 
-def _check_workers(workers: str | None, **wanted: bool) -> None:
+def _check_workers(workers: str | None, wanted: Mapping[str, bool]) -> None:
     """Workers get the image alone, which does not keep what addresses may reach, or how exact results are."""
     for name, is_wanted in wanted.items():
         if workers and is_wanted:
-            raise UsageError(f"--{name.replace('_', '-')} does not go with --workers")
+            raise UsageError(f"--{name} does not go with --workers")
 
 
 def _registers(loaded: "Loaded", kernel: str, as_json: bool, others: Mapping[str, object]) -> int:
@@ -401,15 +401,10 @@ def app(
     from vsim.command import driver
     from vsim.launch.options import LaunchOptions, schedule_of
 
-    _check_workers(
-        workers,
-        allow_register_overrun=register_overrun,
-        precision=precision == "manual",
-        profile=bool(profile),
-        cost=bool(cost),
-    )
-    options = LaunchOptions(engine=engine, threads=threads, max_seconds=max_seconds, profile=as_json)
-    options |= LaunchOptions(schedule=schedule_of(schedule)) | driver.wanted_checks(checks, workers)
+    kept_apart = {"allow-register-overrun": register_overrun, "precision": precision == "manual"}
+    _check_workers(workers, kept_apart | {"profile": bool(profile), "cost": bool(cost)})
+    options = driver.wanted_checks(checks, workers) | LaunchOptions(schedule=schedule_of(schedule))
+    options |= LaunchOptions(engine=engine, threads=threads, max_seconds=max_seconds, profile=as_json)
     results = driver.wanted_results(out_dir, save, show, as_json, capture and (capture, loaded, build_options))
     results = driver.with_counts(results, profile, profile_detail, engine, cost)
     session = driver.open_session(loaded, results, workers, allow_paths, options, max_memory)

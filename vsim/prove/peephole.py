@@ -48,7 +48,7 @@ _TACTICS = ("simplify", "propagate-values", "solve-eqs", "fpa2bv", "ackermannize
 
 
 @dataclass(frozen=True)
-class Rule:
+class RewriteRule:
     """Two sequences that are to compute the same results: the names that both write, for a platform."""
 
     left: Sequence
@@ -101,7 +101,7 @@ class RuleVerdict:
     seconds: float = 0.0
 
 
-def variations(rule: Rule) -> Iterator[Variation]:
+def variations(rule: RewriteRule) -> Iterator[Variation]:
     """All variations that a rule leaves open; the table may not allow them."""
     operands = [o for side in rule.sides for o in side.operands if o.text not in rule.predicates]
     typed = {o.text for o in operands if o.type and not o.is_number}
@@ -115,13 +115,13 @@ def variations(rule: Rule) -> Iterator[Variation]:
             yield Variation(data_type, saturate, modifiers)
 
 
-def _takes_modifiers(rule: Rule, name: str) -> bool:
+def _takes_modifiers(rule: RewriteRule, name: str) -> bool:
     """Whether an input has no modifier in the rule, and is a source."""
     own = [o for side in rule.sides for line in side.lines for o in line.sources if o.text == name]
     return bool(own) and not any(o.modifier for o in own)
 
 
-def prove(rule: Rule, seconds: float, chosen: Iterable[Variation] | None = None) -> Iterator[RuleVerdict]:
+def prove(rule: RewriteRule, seconds: float, chosen: Iterable[Variation] | None = None) -> Iterator[RuleVerdict]:
     """The verdicts on variations, by default on all, that the table allows, each within so many seconds.
 
     Raises:
@@ -142,13 +142,13 @@ def prove(rule: Rule, seconds: float, chosen: Iterable[Variation] | None = None)
 class _Proof:
     """One variation of a rule, as two functions with the same variables."""
 
-    rule: Rule
+    rule: RewriteRule
     variation: Variation
     types: dict[str, str]
     functions: tuple[Function, Function]
 
     @staticmethod
-    def of(rule: Rule, variation: Variation) -> _Proof | None:
+    def of(rule: RewriteRule, variation: Variation) -> _Proof | None:
         """None where the table does not allow it."""
         types = types_of(rule.sides, variation.type)
         found = []
@@ -308,7 +308,7 @@ CELL = 64
 """Bytes of the array that a result of a side goes to."""
 
 
-def program_of(rule: Rule, verdict: RuleVerdict) -> str:
+def program_of(rule: RewriteRule, verdict: RuleVerdict) -> str:
     """A kernel that computes both sides of a refutation: 64 bytes for each result, of the left side, then the right."""
     types, predicates = types_of(rule.sides, verdict.variation.type), rule.predicates
     text = [".version 4.1", '.kernel "rule"']
@@ -355,7 +355,7 @@ RunText = Callable[[str, str, int], bytes]
 """Runs the kernel of a text on an engine, on an array of so many bytes, and gives its contents."""
 
 
-def engine_results(rule: Rule, verdict: RuleVerdict, run: RunText) -> dict[str, bool]:
+def engine_results(rule: RewriteRule, verdict: RuleVerdict, run: RunText) -> dict[str, bool]:
     """Whether each engine computes the results of a refutation."""
     types, predicates = types_of(rule.sides, verdict.variation.type), rule.predicates
     text, found = program_of(rule, verdict), {}
@@ -384,7 +384,7 @@ def _agree(x: int, y: int, t: DataType | None) -> bool:
     return x == y
 
 
-def shown(rule: Rule, verdict: RuleVerdict, name: str, bits: int) -> str:
+def shown(rule: RewriteRule, verdict: RuleVerdict, name: str, bits: int) -> str:
     """The number that bits are in the type of a name, of floats with the bits."""
     if name in rule.predicates:
         return str(bits)

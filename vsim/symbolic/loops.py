@@ -37,6 +37,7 @@ from vsim.symbolic.places import NOWHERE, Part, Place, any_of, guards_of, joined
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.registers import SymbolicRegisters, pieces_of
 from vsim.symbolic.snapshot import ThreadSnapshot
+from vsim.symbolic.spaces import READ
 from vsim.symbolic.stretch import PREDICATE, VARIABLE
 from vsim.symbolic.symbols import NO_LANE
 from vsim.symbolic.terms import Condition, Term
@@ -200,11 +201,12 @@ class _Closing:
     # -- registers that the loop writes --------------------------------------------------------------------
 
     def _find_cells(self) -> None:
-        """Find the registers that the loop writes: run it with symbols for them, until it writes no others."""
-        known = self.thread.known_cells.get((id(self.machine.function), self.loop.start))
-        if known is not None:
-            self.cells, self.states, self.touches_memory = known
-            return
+        """Find the registers that the loop writes: run it with symbols for them, until it writes no others.
+
+        It begins with those of the loop's last entry, which may have left out branches of this one.
+        """
+        key = id(self.machine.function), self.loop.start
+        self.cells, self.states = self.thread.known_cells.get(key, ([], set()))
         for _ in range(4):
             self._restart()
             self._havoc()
@@ -213,19 +215,18 @@ class _Closing:
             states, messages = dict(self.registers.states), len(self.thread.memory.messages)
             self._round(self.place)
             self.thread.write_logs.pop()
-            changed = {key for key, value in self.registers.states.items() if not equal_terms(states.get(key), value)}
+            changed = {k for k, value in self.registers.states.items() if not equal_terms(states.get(k), value)}
             stored = self.thread.memory.messages[messages:]
             cells = separate_cells([*log.items(), *(((c.kind, c.number, c.start, c.size), c.lane) for c in self.cells)])
             done = set(cells) == set(self.cells) and changed <= self.states
             self.cells, self.states = cells, self.states | changed
-            self.touches_memory = any(m.kind != "read" for m in stored) or self.thread.phase != self.before.phase
+            self.touches_memory = any(m.kind != READ for m in stored) or self.thread.phase != self.before.phase
             if done:
                 break
         else:
             function = self.machine.function
             raise Undecided("what a loop writes is not clear", function, self.loop.start)
-        found = self.cells, self.states, self.touches_memory
-        self.thread.known_cells[id(self.machine.function), self.loop.start] = found
+        self.thread.known_cells[key] = self.cells, self.states
 
     def _havoc(self) -> None:
         """Let cells hold anything."""

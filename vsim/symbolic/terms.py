@@ -14,7 +14,7 @@ import z3
 # Z3 has no types; a term is an int (its bits, unsigned) or a BitVecRef, a condition a bool or a BoolRef.
 Term: TypeAlias = Any
 """A bit-vector: its unsigned number, or an expression of the solver."""
-Condition: TypeAlias = Any
+Condition: TypeAlias = Term
 """A boolean: a bool, or an expression of the solver."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from visakit.diagnostics import SimulationError
 from visakit.language.program import FIRST_VARIABLE, Function, Instruction
@@ -18,6 +18,7 @@ from vsim.semantics import SEMANTICS
 from vsim.semantics.algebra import Machine, Step
 from vsim.semantics.registers import CE0, Layout, layout_of, reads_lanes
 from vsim.symbolic import terms
+from vsim.symbolic.loop_terms import Cell
 from vsim.symbolic.machine import MAXIMUM_DEPTH, SymbolicMachine
 from vsim.symbolic.memory import SymbolicMemory
 from vsim.symbolic.operands import cannot_execute
@@ -88,7 +89,8 @@ class SymbolicThread:
         """Instructions that were run."""
         self.closed: set[tuple[int, int]] = set()
         """Loops that are closed, by function and first instruction."""
-        self.known_cells: dict[tuple[int, int], Any] = {}  # of vsim.symbolic.loops, which needs this module
+        self.known_cells: dict[tuple[int, int], tuple[list[Cell], set[tuple[int, int, int]]]] = {}
+        """Registers that loops wrote when they were entered last, by function and first instruction."""
         self.write_logs: list[tuple[SymbolicMachine, dict[tuple[int, int, int, int], int]]] = []
         """What loops that are being looked at write: lanes by kind, number, first byte and bytes."""
         self.loop_phases: dict[str, tuple[int, int]] = {}
