@@ -55,15 +55,12 @@ def _disagreement(verdict: RuleVerdict, engine: str) -> LaunchError:
 
 def run(platform: str, text: str, engine: str, size: int) -> bytes:
     """The array that the kernel of a text leaves."""
-    from vasm.assembler import assemble_text
-    from visakit.objects.image import read_image
-    from vlink.linker import Linker, LinkOptions
-    from vsim.program import Program
+    import vlink
+    import vsim
+    from vasm import assemble_text
 
-    linker = Linker(LinkOptions(platform=platform))
-    linker.add_bytes(assemble_text(text, "rule.visaasm", platform).object_bytes(debug=True), "rule.o")
-    program, out = (Program(read_image(linker.run().image.to_bytes(), "rule.bin")), np.zeros(size, np.uint8))
-    program.launch("rule", (1,), (1,), [out], engine=engine)
+    made, out = assemble_text(text, "rule.visaasm", platform).object_bytes(debug=True), np.zeros(size, np.uint8)
+    vsim.load(vlink.link([made])).launch("rule", (1,), (1,), [out], engine=engine)
     return out.tobytes()
 
 

@@ -73,6 +73,8 @@ BF = DataType("bf", 15, 2, FLOAT)
 ALL = (UD, D, UW, W, UB, B, DF, F, V, VF, BOOL_TYPE, UQ, UV, Q, HF, BF)
 BY_NAME = {t.name: t for t in ALL}
 BY_CODE = {t.code: t for t in ALL}
+UNSIGNED_BY_SIZE = {t.size: t for t in ALL if t.kind == UNSIGNED}
+SIGNED_BY_SIZE = {t.size: t for t in ALL if t.kind == SIGNED}
 
 ALIGNMENTS = ("byte", "word", "dword", "qword", "oword", "GRF", "2GRF", "hword", "32word", "64word")
 """Alignment names in the order of their binary codes."""

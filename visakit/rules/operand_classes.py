@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from visakit.diagnostics import listed
 from visakit.isa import InstructionDesc
 from visakit.language.operands import (
-    ABS,
-    NEG,
-    NEG_ABS,
+    MODIFIER_TEXT,
     NOT,
     SAT,
     Address,
@@ -29,7 +27,7 @@ _NAMES: dict[type, str] = {
     General: "a register", Indirect: "a register-indirect operand", Immediate: "a number",
     Address: "an address variable", Predicate: "a predicate", State: "a surface or sampler",
 }  # fmt: skip
-_MODIFIER_NAMES = {ABS: "(abs)", NEG: "(-)", NEG_ABS: "(-abs)", NOT: "(~)", SAT: ".sat"}
+_MODIFIER_NAMES = MODIFIER_TEXT | {SAT: ".sat"}
 _HINTS = {"signs": "it takes (-), (abs) and (-abs)", "complement": "bitwise instructions take (~)"}
 
 

@@ -8,17 +8,14 @@ from visakit.diagnostics import did_you_mean
 from visakit.isa.elsewhere import FUNCTIONS_ELSEWHERE, TYPES_ELSEWHERE
 from visakit.language import types
 from visakit.language.operands import (
-    ABS,
     ADDRESS_WIDTHS,
     HORIZONTAL_STRIDES,
     INDIRECT_OFFSETS,
-    NEG,
-    NEG_ABS,
-    NO_MODIFIER,
-    NOT,
+    MODIFIER_TEXT,
     NULL,
     REGION_WIDTHS,
     SAMPLER,
+    SAT,
     SCALAR,
     SURFACE,
     VERTICAL_STRIDES,
@@ -41,7 +38,7 @@ from visakit.text.names import KIND_NAMES, Names, Symbol
 from visakit.text.problem import FollowUp, Problem
 from visakit.text.syntax import Placed
 
-MODIFIERS = {"": NO_MODIFIER, "(abs)": ABS, "(-)": NEG, "(-abs)": NEG_ABS, "(~)": NOT}
+MODIFIERS = {text: modifier for modifier, text in MODIFIER_TEXT.items() if modifier != SAT}
 MAXIMUM_LABELS = 0xFFFF
 _NOT_HERE = "is not an allowed operand here"
 

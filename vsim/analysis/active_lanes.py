@@ -7,6 +7,7 @@ which ones need a separate count.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from visakit.isa.record import Flow, Rule
@@ -68,7 +69,12 @@ def lane_rule(function: Function, instruction: Instruction, lanes: int) -> LaneR
     return LaneRule(LanesFrom.COUNTED, execution.size, execution)
 
 
-def counted_at(function: Function, lanes: int) -> list[int | None]:
+def lane_rules(function: Function, lanes: int) -> list[LaneRule]:
+    """The rule for each instruction of a function; ``lanes``: of a thread."""
+    return [lane_rule(function, i, lanes) for i in function.instructions]
+
+
+def counted_at(function: Function, rules: Sequence[LaneRule]) -> list[int | None]:
     """For each instruction the one whose counter holds its active lanes; None where they follow from other counts.
 
     That is an earlier instruction of the block if it has the same part of the lanes, and neither has a predicate.
@@ -77,7 +83,7 @@ def counted_at(function: Function, lanes: int) -> list[int | None]:
     for start, end in control_flow(function).blocks():
         parts: dict[Execution, int] = {}
         for number in range(start, end):
-            rule = lane_rule(function, function.instructions[number], lanes)
+            rule = rules[number]
             if rule.execution is not None:
                 whole = rule.predicate is None
                 found[number] = parts.setdefault(rule.execution, number) if whole else number

@@ -19,7 +19,6 @@ from visakit.commands.command import (
     positive,
 )
 from visakit.commands.reporting import report
-from visakit.diagnostics import UsageError
 from visakit.objects.elf import is_ctm
 from visakit.usage import exclude, refuse
 from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
 LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
 CAPTURES = "Captures"
 SHARED_WITH_CTM = ("IMAGE", "--launch", "--out-dir", "--trace")
+NOT_WITH_WORKERS = "--allow-register-overrun", "--precision", "--profile", "--cost"
+"""Workers get the image alone, which does not keep what addresses may reach, or how exact results are."""
 NOT_WITH_DEBUG = ("--workers", "--trace", "--profile", "--profile-detail", "--cost", "--capture", "--json",
                   "--save", "--list", "--make-launch", "--show", "--out-dir", "--threads", "--max-memory")  # fmt: skip
 
@@ -65,11 +66,10 @@ def _bytes(value: str | int) -> int:
     return int(number) << 10 * scale
 
 
-def _check_workers(workers: str | None, wanted: Mapping[str, bool]) -> None:
-    """Workers get the image alone, which does not keep what addresses may reach, or how exact results are."""
-    for name, is_wanted in wanted.items():
-        if workers and is_wanted:
-            raise UsageError(f"--{name} does not go with --workers")
+def _exclude(option: str, is_given: bool, names: Sequence[str], given: Mapping[str, object]) -> None:
+    """Refuse options with these names beside an option, if that is given."""
+    if is_given:
+        exclude(option, {name: given[name] for name in names if name in given})
 
 
 def _registers(loaded: "Loaded", kernel: str, as_json: bool, others: Mapping[str, object]) -> int:
@@ -85,11 +85,11 @@ def _registers(loaded: "Loaded", kernel: str, as_json: bool, others: Mapping[str
     return 0
 
 
-def _check_threads(threads: int | None, **on_reference_engine: object) -> None:
-    """Refuse a number of threads for the reference engine, which has one: where one of some options is given."""
+def _check_threads(threads: int | None, on_reference_engine: Mapping[str, object]) -> None:
+    """Refuse a number of threads where one of some options asks for the reference engine, which has one thread."""
     for name, is_given in on_reference_engine.items():
         if is_given:
-            exclude(f"--{name.replace('_', '-')}", {"--threads": threads}, ": it has one thread")
+            exclude(name, {"--threads": threads}, ": it has one thread")
 
 
 def _run_ctm(
@@ -378,9 +378,8 @@ def app(
         "--schedule": schedule, "--allow-register-overrun": register_overrun, "--out-dir": out_dir, "--show": show,
         "--trace": trace, "--profile": profile, "--profile-detail": profile_detail, "--cost": cost}  # fmt: skip
     with_replay = {"--visa": visa, "--rtol": relative, "--atol": absolute}
-    if debug:
-        others = said | when_run | {"--json": as_json, "--save": save, "--max-memory": max_memory}
-        exclude("--debug", {name: value for name, value in others.items() if name in NOT_WITH_DEBUG})
+    others = said | when_run | {"--json": as_json, "--save": save, "--max-memory": max_memory}
+    _exclude("--debug", debug, NOT_WITH_DEBUG, others)
     check_together(said, with_replay, when_run | ({"--save": save} if list_kernels else {}))
     tracing = TraceOptions(
         trace, trace_groups, trace_threads, trace_lanes, trace_item, trace_lines, trace_variables, trace_instructions,
@@ -396,13 +395,11 @@ def app(
         return _run_ctm(loaded.name, launch, out_dir, settings, trace, others)
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
-    exclude("--engine numpy", {"--threads": threads if engine == "numpy" else None}, ": it has one thread")
-    _check_threads(threads, trace=trace, profile_detail=profile_detail)
+    _check_threads(threads, {"--engine numpy": engine == "numpy", "--trace": trace, "--profile-detail": profile_detail})
     from vsim.command import driver
     from vsim.launch.options import LaunchOptions, schedule_of
 
-    kept_apart = {"allow-register-overrun": register_overrun, "precision": precision == "manual"}
-    _check_workers(workers, kept_apart | {"profile": bool(profile), "cost": bool(cost)})
+    _exclude("--workers", workers is not None, NOT_WITH_WORKERS, when_run)
     options = driver.wanted_checks(checks, workers) | LaunchOptions(schedule=schedule_of(schedule))
     options |= LaunchOptions(engine=engine, threads=threads, max_seconds=max_seconds, profile=as_json)
     results = driver.wanted_results(out_dir, save, show, as_json, capture and (capture, loaded, build_options))

@@ -238,8 +238,7 @@ class Scope:
             raise problem(EXPRESSION, f"argument '{name}' is no number and no buffer")
         declared = signature.argument_types.get(number, "").partition(";")[0]
         word = "".join(c for c in declared if c.isalpha())
-        kind = TYPES.get(word) or TYPES.get({1: "ub", 2: "uw", 4: "ud", 8: "uq"}.get(len(given.data), "ub"))
-        assert kind is not None
+        kind = TYPES.get(word) or types.UNSIGNED_BY_SIZE.get(len(given.data), types.UB)
         data = np.frombuffer(given.data[: len(given.data) // kind.size * kind.size], DTYPES[kind])
         return DebugValue(data.reshape(1, -1), kind.name, False, name)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from visakit.forks import cached_property
 from visakit.language.program import Function
-from vsim.analysis.active_lanes import LaneRule, LanesFrom, counted_at, lane_rule, may_divide
+from vsim.analysis.active_lanes import LaneRule, LanesFrom, counted_at, lane_rules, may_divide
 from vsim.launch.arrays import Offsets
 from vsim.launch.bound_launch import BoundLaunch
 from vsim.observe.observer import Observer
@@ -34,12 +34,12 @@ class FunctionCounts:
     @cached_property
     def rules(self) -> list[LaneRule]:
         """The rule for the active lanes of each instruction."""
-        return [lane_rule(self.function, i, self.lanes) for i in self.function.instructions]
+        return lane_rules(self.function, self.lanes)
 
     @cached_property
     def counted_at(self) -> list[int | None]:
         """The instruction that has the count of the active lanes of each."""
-        return counted_at(self.function, self.lanes)
+        return counted_at(self.function, self.rules)
 
     def add(self, other: FunctionCounts) -> None:
         """Add the counts of other launches."""

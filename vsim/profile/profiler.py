@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.diagnostics import UsageError
-from visakit.files import make_directory, write_file
+from visakit.files import make_directory, write_text
 from vsim.observe.observer import Observer
 from vsim.profile.counts import Counts
 from vsim.profile.html import profile_html
@@ -118,8 +117,4 @@ class Profiler:
         """
         for path, report in self.reports.items():
             make_directory(os.path.dirname(os.path.abspath(path)))
-            write_file(path, partial(_write, report(self.profiles)))
-
-
-def _write(text: str, stream: BinaryIO) -> None:
-    stream.write(text.encode("utf-8", "surrogateescape"))
+            write_text(path, report(self.profiles))

@@ -19,9 +19,10 @@ import z3
 from visakit.diagnostics import SimulationError
 from visakit.language.platforms import find
 from visakit.language.program import FIRST_PREDICATE, FIRST_VARIABLE, Function
-from visakit.language.types import BF, BY_NAME, DataType, F
+from visakit.language.types import ALL, BF, BY_NAME, UNSIGNED_BY_SIZE, DataType, F
 from vsim.prove.sequences import (
     KEEP_DENORMALS,
+    MODIFIERS,
     Sequence,
     Variation,
     declarations,
@@ -40,8 +41,8 @@ from vsim.symbolic.registers import PREDICATE_BITS, Piece, SymbolicRegisters, pi
 from vsim.symbolic.sequence import run_sequence
 from vsim.symbolic.terms import Condition, Term
 
-TYPES = ("ub", "b", "uw", "w", "ud", "d", "uq", "q", "hf", "bf", "f", "df")
-SIGNS, COMPLEMENT = ("(-)", "(abs)", "(-abs)"), ("(~)",)
+TYPES = tuple(t.name for t in sorted(ALL, key=lambda t: (t.is_float, t.size, t.is_signed)) if t.is_element)
+"""Types that a rule may leave open, in the order of a report."""
 TRIED, TRIED_FLOATS = 40, 250
 """Inputs that are tried before the solver is asked, of integers alone and with floats."""
 _TACTICS = ("simplify", "propagate-values", "solve-eqs", "fpa2bv", "ackermannize_bv", "simplify", "bit-blast", "sat")
@@ -107,7 +108,7 @@ def variations(rule: RewriteRule) -> Iterator[Variation]:
     typed = {o.text for o in operands if o.type and not o.is_number}
     open_types = any(not o.type and (o.is_number or o.text not in typed) for o in operands)
     names = [n for n in rule.inputs if n not in rule.predicates and _takes_modifiers(rule, n)]
-    sets: list[tuple[tuple[str, str], ...]] = [(), *(((n, m),) for n in names for m in (*SIGNS, *COMPLEMENT))]
+    sets: list[tuple[tuple[str, str], ...]] = [(), *(((n, m),) for n in names for m in MODIFIERS)]
     sets += [tuple((n, m) for n in names) for m in ("(-)", "(abs)")] if len(names) > 1 else []
     fixed = any(line.saturates for side in rule.sides for line in side.lines[-1:])
     for data_type in TYPES if open_types else ("",):
@@ -334,8 +335,8 @@ def _constant(
     whole = f"{name}{suffix}"
     if name in predicates:
         return [], [f"setp (M1_NM, 1) {whole} {value}:ud"]
-    own = {1: "ub", 2: "uw", 4: "ud", 8: "uq"}[BY_NAME[types[name]].size]
-    size = BY_NAME[own].size
+    size = BY_NAME[types[name]].size
+    own = UNSIGNED_BY_SIZE[size].name
     declared = [f".decl {whole}__bits v_type=G type={own} num_elts={64 // size} align=GRF alias=<{whole}, 0>"]
     immediate = f"{value:#x}:{'uw' if own == 'ub' else own}"
     return declared, [f"mov (M1_NM, 1) {whole}__bits(0,0)<1> {immediate}"]

@@ -16,6 +16,7 @@ from string import ascii_lowercase
 from visakit.diagnostics import Collector, Diagnostic, LaunchError, did_you_mean
 from visakit.isa import instruction_set
 from visakit.isa.record import InstructionDesc
+from visakit.language.operands import ABS, MODIFIER_TEXT, NEG, NEG_ABS, NOT
 from visakit.language.program import Function
 from visakit.language.types import BY_NAME
 from visakit.text.parser import parse_module
@@ -23,10 +24,11 @@ from vsim.semantics.core import BY_LANE
 
 RESULT = "r"
 _INSTRUCTION = re.compile(r"(?:\((!?)([A-Za-z_]\w*)\)\s*)?([a-z][\w.]*)\s*(.*)", re.DOTALL)
+MODIFIERS = tuple(MODIFIER_TEXT[m] for m in (NEG, ABS, NEG_ABS, NOT))
 _OPERAND = re.compile(
-    r"(\((?:-|abs|-abs|~)\))?(?:([A-Za-z_]\w*)|(-?(?:0x[0-9a-fA-F]+|[0-9.]+(?:e-?[0-9]+)?)))(?::(\w+))?"
+    rf"({'|'.join(map(re.escape, MODIFIERS))})?"
+    r"(?:([A-Za-z_]\w*)|(-?(?:0x[0-9a-fA-F]+|[0-9.]+(?:e-?[0-9]+)?)))(?::(\w+))?"
 )
-MODIFIERS = ("(-)", "(abs)", "(-abs)", "(~)")
 
 
 @dataclass(frozen=True)

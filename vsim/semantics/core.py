@@ -255,7 +255,7 @@ def integer_of(size: int, signed: bool) -> DataType:
 
 def unsigned_of(size: int) -> DataType:
     """The unsigned integer type of a size in bytes."""
-    return {1: types.UB, 2: UW, 4: types.UD, 8: UQ}[size]
+    return types.UNSIGNED_BY_SIZE[size]
 
 
 def signed_of(size: int) -> DataType:

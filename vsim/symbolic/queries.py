@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 import z3
 
@@ -18,6 +18,8 @@ from vsim.symbolic import terms
 from vsim.symbolic.launch import THREAD, SymbolicLaunch
 from vsim.symbolic.symbols import NO_LANE
 from vsim.symbolic.terms import Condition, Term
+
+Result = TypeVar("Result")
 
 
 class Possible(enum.Enum):
@@ -186,52 +188,52 @@ class Solver:
 
     def _eased(self, term: Term) -> Term:
         """A term with symbols for the hard ones in it."""
-        known, work = self._easy, [term]
-        while work:
-            own = work[-1]
-            key = own.get_id()
-            if key in known:
-                work.pop()
-                continue
+
+        def eased(own: Term, new: list[Term]) -> Term:
             if _is_hard(own):
-                known[key] = own, self._symbol_for(own)
-                continue
-            children = own.children()
-            missing = [c for c in children if c.get_id() not in known]
-            if missing:
-                work += missing
-                continue
-            new = [known[c.get_id()][1] for c in children]
-            same = all(x.eq(y) for x, y in zip(children, new, strict=True))
-            known[key] = own, own if same else own.decl()(*new)
-            work.pop()
-        return known[term.get_id()][1]
+                return self._symbol_for(own)
+            same = all(x.eq(y) for x, y in zip(own.children(), new, strict=True))
+            return own if same else own.decl()(*new)
+
+        return _folded(term, self._easy, lambda own: [] if _is_hard(own) else own.children(), eased)
 
     def _is_plain(self, term: Term) -> bool:
         """Whether a formula is about bit-vectors alone."""
-        known, work = self._plain, [term]
-        while work:
-            own = work[-1]
-            key = own.get_id()
-            if key in known:
-                work.pop()
-                continue
-            children = own.children()
-            missing = [c for c in children if c.get_id() not in known]
-            if missing:
-                work += missing
-                continue
-            is_function = bool(children) and own.decl().kind() == z3.Z3_OP_UNINTERPRETED
-            is_own = (z3.is_bv(own) or z3.is_bool(own)) and not is_function
-            known[key] = own, is_own and all(known[c.get_id()][1] for c in children)
-            work.pop()
-        return known[term.get_id()][1]
+
+        def plain(own: Term, parts: list[bool]) -> bool:
+            is_function = bool(parts) and own.decl().kind() == z3.Z3_OP_UNINTERPRETED
+            return (z3.is_bv(own) or z3.is_bool(own)) and not is_function and all(parts)
+
+        return _folded(term, self._plain, lambda own: own.children(), plain)
 
     def _symbol_for(self, term: Term) -> Term:
         key = term.get_id()
         if key not in self._abstract:
             self._abstract[key] = z3.FreshConst(term.sort(), "hard"), term
         return self._abstract[key][0]
+
+
+def _folded(
+    term: Term,
+    known: dict[int, tuple[Term, Result]],
+    children_of: Callable[[Term], list[Term]],
+    combine: Callable[[Term, list[Result]], Result],
+) -> Result:
+    """The result for a term out of those for its children, each of which is computed once and stays in ``known``, by
+    the number of its term. Terms are too deep for recursion.
+    """
+    work = [term]
+    while work:
+        own = work[-1]
+        children = [] if own.get_id() in known else children_of(own)
+        missing = [c for c in children if c.get_id() not in known]
+        if missing:
+            work += missing
+            continue
+        if own.get_id() not in known:
+            known[own.get_id()] = own, combine(own, [known[c.get_id()][1] for c in children])
+        work.pop()
+    return known[term.get_id()][1]
 
 
 def _is_hard(term: Term) -> bool:

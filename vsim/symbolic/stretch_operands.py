@@ -12,37 +12,22 @@ from collections.abc import Callable, Sequence
 from visakit.isa.enums import LSC_ORDERS
 from visakit.isa.record import Flow
 from visakit.language.operands import Address, Execution, Indirect, PredicateControl, VectorOperand
-from visakit.language.program import Function
 from visakit.language.types import DataType
 from vsim.semantics.algebra import Opaque
 from vsim.semantics.core import BY_LANE
 from vsim.semantics.memory import execution_of
-from vsim.semantics.registers import FloatModes
 from vsim.symbolic import terms
-from vsim.symbolic.algebra import AnyMask, SymbolicAlgebra, SymbolicLanes, SymbolicMask, spread
+from vsim.symbolic.algebra import AnyMask, SymbolicLanes, SymbolicMask, spread
 from vsim.symbolic.operands import Read, ReadMask, Write
-from vsim.symbolic.registers import SymbolicRegisters
 from vsim.symbolic.stretch import ADDRESS, PREDICATE, THREAD, VARIABLE, Stretch
 from vsim.symbolic.thread_state import SymbolicThreadState
 
 
 class StretchOperands(SymbolicThreadState):
-    """Operands and thread state that a stretch follows.
+    """Operands and thread state that a stretch follows."""
 
-    Attributes:
-        stretch: the one that is being executed.
-    """
-
-    def __init__(
-        self,
-        function: Function,
-        grf_size: int,
-        registers: SymbolicRegisters,
-        algebra: SymbolicAlgebra,
-        modes: FloatModes,
-    ) -> None:
-        super().__init__(function, grf_size, registers, algebra, modes)
-        self.stretch: Stretch | None = None
+    stretch: Stretch | None = None
+    """The one that is being executed."""
 
     @abstractmethod
     def note_write(self, kind: int, number: int, places: Sequence[Sequence[int]], lanes: Sequence[int]) -> None:

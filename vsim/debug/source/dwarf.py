@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
+from visakit.language.types import SIGNED_BY_SIZE, UNSIGNED_BY_SIZE, DataType
+
 if TYPE_CHECKING:
     from elftools.dwarf.die import DIE, AttributeValue
 
@@ -18,7 +20,6 @@ _LISTS = ("DW_FORM_sec_offset", "DW_FORM_data4")
 _SCOPES = ("DW_TAG_lexical_block", "DW_TAG_inlined_subroutine", "DW_TAG_subprogram")
 _VARIABLES = ("DW_TAG_variable", "DW_TAG_formal_parameter")
 _STRIPPED = tuple(f"DW_TAG_{word}" for word in ("typedef", "const_type", "volatile_type", "restrict_type"))
-_SIGNED, _UNSIGNED = {1: "b", 2: "w", 4: "d", 8: "q"}, {1: "ub", 2: "uw", 4: "ud", 8: "uq"}
 _FLOATS = {2: "hf", 4: "f", 8: "df"}
 _NUMBERS = (ArithmeticError, TypeError, MemoryError)
 """Besides its own errors, those of pyelftools on numbers that cannot be."""
@@ -209,7 +210,7 @@ class _Dwarf:
             target = self.type_of(die)
             return SourceType(f"{target.name if target else 'void'}*", 8, "uq")
         if die.tag == "DW_TAG_enumeration_type":
-            return SourceType(self.name(die) or "enum", count, _SIGNED.get(count, ""))
+            return SourceType(self.name(die) or "enum", count, _name_of(SIGNED_BY_SIZE.get(count)))
         if die.tag == "DW_TAG_array_type":
             return self.array(die)
         if die.tag in ("DW_TAG_structure_type", "DW_TAG_union_type", "DW_TAG_class_type"):
@@ -246,4 +247,8 @@ def _element(encoding: int, size: int) -> str:
     """The vISA type of a base type: encodings 4 to 6 are floats and signed numbers, others have no sign."""
     if encoding == 4:
         return _FLOATS.get(size, "")
-    return (_SIGNED if encoding in (5, 6) else _UNSIGNED).get(size, "")
+    return _name_of((SIGNED_BY_SIZE if encoding in (5, 6) else UNSIGNED_BY_SIZE).get(size))
+
+
+def _name_of(data_type: DataType | None) -> str:
+    return data_type.name if data_type is not None else ""

@@ -21,7 +21,6 @@ from vsim.engines.llvm.lower.state import FunctionState
 from vsim.semantics.memory import execution_of
 from vsim.semantics.operands import is_lane_source
 
-_UNSIGNED = {1: types.UB, 2: types.UW, 4: types.UD, 8: types.UQ}
 NOT_KNOWN = ["0", *["poison"] * cx.FAULT_SOURCES]
 """The fields of a record that has no sources."""
 
@@ -85,7 +84,7 @@ def recorded(state: FunctionState, first: str, lane: Callable[[], str | None], i
             element = b.lane(value, at)
         elif value.facts.affine and (holds := value.facts.affine.holds()) != "true":
             bits = b.value(types.UQ, 1, f"select i1 {holds}, {bits.typed}, i64 0")
-        fields[number] = b.cast(b.bitcast(element, _UNSIGNED[element.type.size]), types.UQ).text
+        fields[number] = b.cast(b.bitcast(element, types.UNSIGNED_BY_SIZE[element.type.size]), types.UQ).text
         given = given | bits
     return [given.text, *fields]
 

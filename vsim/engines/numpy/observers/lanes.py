@@ -8,7 +8,7 @@ import numpy as np
 
 from visakit.language.operands import Execution, PredicateControl
 from visakit.language.program import Function
-from vsim.analysis.active_lanes import counted_at, lane_rule
+from vsim.analysis.active_lanes import LaneRule, counted_at, lane_rules
 from vsim.engines.numpy.activation import Running
 from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.registers import RegisterKind
@@ -28,6 +28,7 @@ class ActiveLanes(Observer):
 
     def __init__(self, dispatch: Dispatch, observers: Sequence[Observer]) -> None:
         self.lanes, self.tells = dispatch.lanes, listeners(observers, Observer.took_effect)
+        self._rules: dict[int, list[LaneRule]] = {}
         self._counted_at: dict[int, list[int | None]] = {}
 
     def prepare(self, engine: BatchExecution) -> None:
@@ -35,11 +36,12 @@ class ActiveLanes(Observer):
 
     def chooses(self, function: Function, number: int) -> bool:
         if id(function) not in self._counted_at:
-            self._counted_at[id(function)] = counted_at(function, self.lanes)
+            rules = self._rules[id(function)] = lane_rules(function, self.lanes)
+            self._counted_at[id(function)] = counted_at(function, rules)
         return self._counted_at[id(function)][number] == number
 
     def before(self, event: Event) -> None:
-        rule = lane_rule(event.function, event.instruction, self.lanes)
+        rule = self._rules[id(event.function)][event.number]
         assert rule.execution is not None
         first, end = rule.execution.offset, rule.execution.offset + rule.execution.size
         active = self.running.activation.active

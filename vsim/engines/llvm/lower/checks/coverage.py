@@ -5,7 +5,7 @@ went.
 from __future__ import annotations
 
 from visakit.language.program import Function
-from vsim.analysis.active_lanes import counted_at, lane_rule
+from vsim.analysis.active_lanes import counted_at, lane_rules
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.coverage import ACTIVE, BOTH, COUNTER_SIZE, LANES, TAKEN, THREADS, first_counter
 from vsim.engines.llvm.ir.values import Mask
@@ -53,12 +53,13 @@ class LaneCounters(_Counters):
 
     def __init__(self, state: FunctionState, masks: Masks) -> None:
         super().__init__(state, masks)
-        self.counted_at = counted_at(state.function, state.lanes)
+        self.rules = lane_rules(state.function, state.lanes)
+        self.counted_at = counted_at(state.function, self.rules)
 
     def before(self, event: Event) -> None:
         if self.counted_at[event.number] != event.number:
             return
-        rule = lane_rule(self.state.function, event.instruction, self.state.lanes)
+        rule = self.rules[event.number]
         if rule.execution is not None:
             lanes = self.masks.mask(rule.execution, rule.predicate)()
             self._add(event.number, ACTIVE, self._count(lanes, rule.width))
