@@ -30,7 +30,7 @@ def _uses(folders: Sequence[str]) -> list[KernelRegisters]:
 
 
 def _near(use: KernelRegisters, slack: float) -> bool:
-    """Whether the peak is within a tenth of what the compiler reports, or within some registers."""
+    """Whether the peak is within a tenth of the compiler's number, or within some registers."""
     assert use.subject.compiled is not None
     said = use.subject.compiled.pressure or 0
     ours = use.pressure.live_peak_bytes / use.pressure.grf_size

@@ -93,7 +93,7 @@ def unmap(context: Context, pointer: int, size: int) -> None:
     end = pointer + size
     inside = [at for at, (length, _, _) in found.mapped.items() if at < end and pointer < at + length]
     whole = all(pointer <= at and at + found.mapped[at][0] <= end for at in inside)
-    require(whole, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the range has a part of what is mapped there")
+    require(whole, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the range contains a part of a mapping")
     require(map_zeros(pointer, size), ze.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, "the system cannot unmap it")
     for at in inside:
         del found.mapped[at]

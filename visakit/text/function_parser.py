@@ -232,7 +232,7 @@ def _is_left_out(expected: OperandSyntax, at: Placed | None, args: Fields) -> bo
 
 
 def _complete(desc: InstructionDesc, args: Fields, saturate: bool) -> None:
-    """Fill in what a text omits, as the encoding has it."""
+    """Fill in operands and fields that a text omits, with the defaults of the encoding."""
     for f in desc.fields:
         if f.kind in ("r", "w"):
             args.setdefault(f.name, NULL)

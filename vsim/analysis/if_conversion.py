@@ -182,7 +182,7 @@ def _place(value: object) -> tuple[int, int] | None:
 
 
 def _scalar_results(i: Instruction) -> dict[str, object]:
-    """The destinations of an instruction that writes one element of each whatever lanes run; else none."""
+    """The destinations of an instruction that writes one element of each, with or without running lanes; else none."""
     execution = i.args.get("exec")
     if execution is None or not execution.no_mask or execution.size != 1 or i.args.get("pred") is not None:
         return {}

@@ -119,7 +119,7 @@ def debug(session: Session, scripts: Scripts) -> int:
 
 
 def debug_in_window(session: Session, scripts: Scripts) -> int:
-    """Debug in a window that fills the terminal: run scripts, then what the user types.
+    """Debug in a window that fills the terminal: run scripts, then the user's commands.
 
     Raises:
         UsageError: there is no terminal, or Textual is not installed.

@@ -174,7 +174,7 @@ class DebuggerWindow(App[int]):
         self.run_commands([command])
 
     def run_commands(self, lines: Iterable[str]) -> None:
-        """Run commands, behind those that run."""
+        """Queue commands after the running ones."""
         self.waiting += lines
         if not self.is_busy:
             self.is_busy = True

@@ -322,7 +322,7 @@ class SteppedLaunch:
         return found
 
     def _attend(self, batch: GroupBatch) -> None:
-        """Let observers have what they have made for a batch."""
+        """Give observers their parts of a batch again."""
         for observer, news in zip(self.observers, self._prepared[id(batch)], strict=True):
             vars(observer).update(news)
 

@@ -249,7 +249,7 @@ def _locals(console: Console, rest: str) -> None:
 
 
 def _source_locals(console: Console, names: list[str]) -> None:
-    """Variables of the source; those that the compiler keeps nowhere here with the reason."""
+    """Variables of the source; a variable without a location here shows the reason."""
     scope, active = console.session.scope(), console.session.active()
     for name in names:
         try:

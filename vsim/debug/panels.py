@@ -78,7 +78,7 @@ def _first(at: int, height: int, count: int) -> int:
 
 
 class Values:
-    """Names and values; marked are those that the last stop has changed."""
+    """Names and values; a mark shows values that changed since the last stop."""
 
     def __init__(self, names: Callable[[Session], Iterator[str]]) -> None:
         self.names = names

@@ -139,14 +139,14 @@ class Assumptions:
         self._state_of(tree, index, launch.symbols.number(f"each({name})", bits, scope=Uniformity.LAUNCH))
 
     def _state_of(self, tree: Tree[Token], index: int, element: Term, where: Condition = True) -> None:
-        """State of one element what is assumed of all, if a condition holds."""
+        """State the assumption about all elements for one element, if a condition holds."""
         self._element = _extended(element, *self._element_type(index, "", None))
         condition = self._condition(tree.children[0])  # type: ignore[arg-type]
         self.launch.symbols.state(terms.disjunction(terms.negation(where), condition))
         self._element = None
 
     def _loaded(self, value: LoadedValue) -> None:
-        """An element was loaded: state what is assumed of all of its array. Parts of two elements are none."""
+        """State the assumptions about an array for a loaded element; a load of parts of two elements gets none."""
         array = self._array_of(value)
         for tree, index in self._each:
             bits, _ = self._element_type(index, "", None)

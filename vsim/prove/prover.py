@@ -109,8 +109,8 @@ def _run(launch: SymbolicLaunch, deadline: float) -> tuple[SymbolicThread, Remar
 
 
 def _changed_elements(thread: SymbolicThread) -> Remark | None:
-    """The first instruction that may write an array about whose elements something is assumed: what a thread loads
-    later need not fulfil the assumption.
+    """The first instruction that may write an array whose elements have an assumption: elements that a thread loads
+    later need not fulfil it.
     """
     launch = thread.launch
     for message in thread.memory.messages if launch.arrays_of_known_elements else ():

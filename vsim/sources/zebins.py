@@ -90,7 +90,7 @@ def read_program(
 
 def load_what_follows() -> None:
     """Load the modules that link and translate a program, while a compiler makes it."""
-    with contextlib.suppress(ImportError, OSError):  # Who needs them says what is missing.
+    with contextlib.suppress(ImportError, OSError):  # The importing code reports a missing module.
         for name in _FOLLOWING:
             importlib.import_module(name)
         from visakit.text.reader import line_reader

@@ -225,7 +225,7 @@ class _Closing:
                 break
         else:
             function = self.machine.function
-            raise Undecided("what a loop writes is not clear", function, self.loop.start)
+            raise Undecided("the registers that a loop writes are not known", function, self.loop.start)
         self.thread.known_cells[key] = self.cells, self.states
 
     def _havoc(self) -> None:

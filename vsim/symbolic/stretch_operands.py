@@ -31,7 +31,7 @@ class StretchOperands(SymbolicThreadState):
 
     @abstractmethod
     def note_write(self, kind: int, number: int, places: Sequence[Sequence[int]], lanes: Sequence[int]) -> None:
-        """Tell the loops around the instruction what it writes: indices of elements, and the lane of each."""
+        """Tell the loops around the instruction of its writes: indices of elements, and the lane of each."""
 
     # -- lanes of a stretch --------------------------------------------------------------------------------
 

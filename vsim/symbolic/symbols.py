@@ -32,7 +32,7 @@ class SymbolOrigin(NamedTuple):
     Attributes:
         base: its name without the lane.
         lane: the lane that it belongs to; :data:`NO_LANE` for those of all lanes of the scope.
-        is_undefined: whether it is what an undefined register holds.
+        is_undefined: whether it stands for the contents of an undefined register.
         is_input: whether a launch can be chosen so that it has any value that the facts leave: an argument or an id.
     """
 

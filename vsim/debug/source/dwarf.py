@@ -149,7 +149,7 @@ class _Dwarf:
                     yield SourceVariable(name, self.name(function), begin, own, depth, scope, places, is_parameter)
 
     def attribute(self, die: DIE, name: str) -> AttributeValue | None:
-        """An attribute of an entry, or of the one that it is an instance of."""
+        """An attribute of an entry, or of its abstract origin."""
         while name not in die.attributes:
             if "DW_AT_abstract_origin" not in die.attributes:
                 return None

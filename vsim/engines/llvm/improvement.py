@@ -54,7 +54,7 @@ class Compilation:
         return self.found
 
     def abandon(self) -> None:
-        """Let the process end well whatever the thread is at."""
+        """Let the process end well while the thread compiles."""
         if not _ABANDONED:
             atexit.register(_end_without_destruction)
         _ABANDONED[:] = [self.thread, *(t for t in _ABANDONED if t.is_alive() and t is not self.thread)]

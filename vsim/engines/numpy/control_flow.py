@@ -84,9 +84,7 @@ class BatchControlFlow:
             tell(self.running.event, end, any_lane(lanes))
 
     def _tells_branch(self) -> Callable[[Bools, Bools], None]:
-        """What tells observers of the lanes that take the instruction which is being prepared, and of those that run:
-        threads x lanes each.
-        """
+        """A function that tells observers of a branch: lanes that take it, and lanes that run, threads x lanes each."""
         function, number = self.prepared.place
         if not self.branched or not may_divide(function, self.prepared.instruction, self.simd):
             return lambda chosen, active: None

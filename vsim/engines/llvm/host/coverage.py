@@ -7,7 +7,7 @@ from __future__ import annotations
 from visakit.language.program import Function, Module
 
 COUNTER_SIZE = 40
-"""Bytes of an instruction's counters, with those that :data:`THREADS` and the following name at their offsets."""
+"""Bytes of an instruction's counters; :data:`THREADS` and the following are their offsets."""
 THREADS, LANES, ACTIVE, TAKEN, BOTH = range(0, COUNTER_SIZE, 8)
 """Threads that came to a block, and lanes that ran there; lanes in which an instruction took effect; threads of which
 all lanes took a branch, and of which some did. All are sums.

@@ -62,7 +62,7 @@ class Run(Generic[Kept]):
         """The pool that runs them, once it is chosen; it serves no other run until this one is over."""
         self.process = os.getpid()
         self.is_abandoned = False
-        """The process ends, and nobody waits for the results."""
+        """Stop: the process ends, and needs no results."""
 
     @property
     def left(self) -> int:

@@ -1,4 +1,4 @@
-"""What blocks of a function do to registers, and what the rest of the function wants of a block."""
+"""Effects of blocks on registers, and the registers that the rest of a function needs from a block."""
 
 from __future__ import annotations
 

@@ -321,8 +321,8 @@ class Registers:
     def _with_other_half(
         self, key: Key, low: int, count: int, value: Value, mask: Value
     ) -> tuple[Value, Mask, ByteRange | None]:
-        """What is written under a mask, with what the lanes of the other half of a branch have written to the same
-        elements: value and mask for both, and the write before; without such a one the value and mask themselves.
+        """A write under a mask, joined with the write of the other half of a branch to the same elements: value and
+        mask for both, and the write before; without a write before, the value and mask themselves.
         """
         b, high = self.b, low + count * value.type.size
         touching = [e for e in self.ranges.get(key, ()) if e.low < high and e.high > low] if self.halves else []

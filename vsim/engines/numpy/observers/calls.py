@@ -51,7 +51,7 @@ class CallsObserver(Observer):
         def restore() -> None:
             self.kept = WeakKeyDictionary(kept)
 
-        blocks = [self.blocks] if hasattr(self, "blocks") else []  # There are none before a batch is prepared.
+        blocks = [self.blocks] if hasattr(self, "blocks") else []  # A batch gets blocks when it is prepared.
         return together(contents(blocks), SavedObserver(0, restore))
 
     def call(self, event: Event, frame: Activation) -> None:
