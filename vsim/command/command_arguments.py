@@ -15,6 +15,7 @@ from vsim.launch.array_files import ArrayFileError, Take, has_type, no_limit, re
 from vsim.launch.conversion import ArgumentConverter
 from vsim.launch.element_types import check_elements, our_type
 from vsim.launch.generated_arrays import form_hint, generated_array, is_generated
+from vsim.launch.given_launch import GivenLaunch
 from vsim.launch.launch import (
     SCALAR_TYPES,
     Argument,
@@ -28,24 +29,6 @@ from vsim.launch.launch import (
 from vsim.launch.launch_file import LaunchFile, Override
 from vsim.launch.signature import KernelSignature
 from vsim.program import Program
-
-
-class GivenLaunch(NamedTuple):
-    """A launch as the command line gives it.
-
-    Attributes:
-        signature: what its kernel wants.
-        args: by index; missing ones are made.
-        files: names of the files that arguments came from, by index.
-        outs: names of the files that arguments are to be saved in, by index.
-    """
-
-    signature: KernelSignature
-    args: Mapping[int, Argument]
-    files: Mapping[int, str]
-    outs: Mapping[int, str]
-    global_size: tuple[int, ...] | None
-    local_size: tuple[int, ...] | None
 
 
 def described_launch(

@@ -10,11 +10,11 @@ import numpy as np
 
 from visakit.diagnostics import UsageError
 from visakit.files import check_outputs, make_directory, write_text
-from vsim.command.command_arguments import GivenLaunch
 from vsim.command.listing import ArgumentRow, argument_rows
 from vsim.command.report import save_array
 from vsim.launch.arrays import Array
 from vsim.launch.element_types import pointed_type
+from vsim.launch.given_launch import GivenLaunch
 from vsim.launch.launch import (
     SCALAR_TYPES,
     Argument,

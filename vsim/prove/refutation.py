@@ -9,9 +9,9 @@ import numpy as np
 import z3
 
 from visakit.diagnostics import SimulationError, VisaError
-from vsim.command.command_arguments import GivenLaunch
 from vsim.launch.arrays import Array
 from vsim.launch.element_types import pointed_type
+from vsim.launch.given_launch import GivenLaunch
 from vsim.launch.launch import Argument, BufferArgument, Launch, LocalArgument, ScalarArgument
 from vsim.launch.writer import make_launch, skeleton
 from vsim.prove.subject import Subject

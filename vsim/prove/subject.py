@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from visakit.language.operands import General, region_elements
 from visakit.language.program import FIRST_VARIABLE, Function
-from vsim.command.command_arguments import GivenLaunch
 from vsim.launch import threads
 from vsim.launch.dispatch import Dispatch
+from vsim.launch.given_launch import GivenLaunch
 from vsim.launch.launch import Launch
 from vsim.launch.signature import KernelSignature
 from vsim.launch.writer import skeleton
