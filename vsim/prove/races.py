@@ -18,13 +18,14 @@ import z3
 from vsim.prove.bounds import PropertyViolation, inside, offset_in
 from vsim.prove.verdict import Remark
 from vsim.symbolic import terms
-from vsim.symbolic.launch import SymbolicBuffer, SymbolicLaunch
+from vsim.symbolic.launch import THREAD, SymbolicBuffer, SymbolicLaunch
+from vsim.symbolic.limits import Undecided
 from vsim.symbolic.memory import ExecutedMessage, LaneAccess
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY
 from vsim.symbolic.symbols import NO_LANE, Uniformity
 from vsim.symbolic.terms import Condition, Term
-from vsim.symbolic.thread import SymbolicThread, Undecided
+from vsim.symbolic.thread import SymbolicThread
 
 PRIVATE = "private memory"
 ANY_LANE = -2
@@ -50,31 +51,31 @@ class _Access(NamedTuple):
     number: Term | None
 
 
-def violations(thread: SymbolicThread, solver: Solver) -> list[PropertyViolation]:
-    """The pairs of accesses that may conflict, one for each pair of instructions.
+def violations(thread: SymbolicThread, solver: Solver) -> Iterator[PropertyViolation]:
+    """The pairs of accesses that may conflict, one for each pair of instructions, and again if the solver has an
+    example of it.
 
     Raises:
-        Undecided: it is not clear which barriers lie between accesses.
+        Undecided: it is not clear which barriers lie between accesses, or a limit of the proof is reached.
     """
     launch = thread.launch
     _check_barriers(thread, solver)
     accesses = [a for message in thread.memory.messages for a in _accesses(launch, solver, message)]
-    found: dict[tuple[int, int], PropertyViolation] = {}
+    found: dict[tuple[object, ...], bool] = {}
     for n, one in enumerate(accesses):
         for other in accesses[n:]:
-            key = one.message.number, other.message.number
-            if not _may_conflict(one, other) or (key in found and found[key].is_certain):
+            first, second = one.message, other.message
+            key = id(first.function), first.number, id(second.function), second.number
+            if not _may_conflict(one, other) or found.get(key):
                 continue
-            if solver.is_late:
-                place = Remark(one.message.function, one.message.number, "the time is up", "give more by --seconds")
-                return [*found.values(), PropertyViolation(place, True, False)]
+            launch.limits.at(first.function, first.number)
             for condition in _Pair(thread, one, other).conditions():
                 answer = solver.possible(condition)
-                if answer.possible is not Possible.NO:
-                    is_certain = answer.possible is Possible.YES
-                    found[key] = PropertyViolation(_place(one, other, is_certain), condition, is_certain)
+                is_certain = answer.possible is Possible.YES
+                if answer.possible is not Possible.NO and (is_certain or key not in found):
+                    found[key] = is_certain
+                    yield PropertyViolation(_place(one, other, is_certain), condition, is_certain, second.number)
                     break
-    return sorted(found.values(), key=lambda v: not v.is_certain)
 
 
 def _place(one: _Access, other: _Access, is_certain: bool) -> Remark:
@@ -93,12 +94,15 @@ def _accesses(launch: SymbolicLaunch, solver: Solver, message: ExecutedMessage) 
     """
     if message.space.kind == SCRATCH_MEMORY:
         return
+    launch.limits.at(message.function, message.number)
     classes: dict[tuple[object, ...], LaneAccess] = {}
     for access in message.lanes:
         key = _key(solver.nameless(access.guard)), _key(solver.nameless(access.address))
         classes.setdefault(key, access)
     found = [*classes.values()]
     stand_for_others = len(found) < len(message.lanes)
+    if stand_for_others and any(_knows_its_place(launch, access) for access in found):
+        found, stand_for_others = [*message.lanes], False
     buffers = {b.name: b for access in found for b in launch.candidates(message.space, access.address)}
     if not buffers:
         raise Undecided("which memory it accesses is not known", message.function, message.number)
@@ -107,6 +111,12 @@ def _accesses(launch: SymbolicLaunch, solver: Solver, message: ExecutedMessage) 
             continue
         own = [_access(launch, message, access, buffer, stand_for_others) for access in found]
         yield from own if len(own) <= MOST_CLASSES or stand_for_others else [_any_of(launch, own)]
+
+
+def _knows_its_place(launch: SymbolicLaunch, access: LaneAccess) -> bool:
+    """Whether an access depends on the number of the thread or on several lanes, so that one lane is not any."""
+    names = launch.symbols.free(access.guard) | launch.symbols.free(access.address)
+    return THREAD in names or len(launch.symbols.lanes_of(names)) > 1
 
 
 def _access(
@@ -169,6 +179,7 @@ def diverging(thread: SymbolicThread, solver: Solver) -> Iterator[tuple[Remark, 
     """
     launch = thread.launch
     for function, number, guards, _ in thread.barriers:
+        launch.limits.at(function, number)
         lanes = [(s, g) for s, g in zip(thread.starts, guards, strict=True) if s is not False]
         if _is_uniform(launch, lanes):
             continue
@@ -333,6 +344,8 @@ class _Pair:
     def _with_facts(self, condition: Condition) -> Condition:
         """A condition with the facts about the symbols of the second work-item."""
         starts = list(self._starts())
-        names = {n for n in self._names}
-        facts = [self._second(f) for f in self.symbols.about(names)]
+        facts = self.symbols.about(self._names)
+        if THREAD in self._names:
+            facts += self.launch.links()
+        facts = [self._second(f) for f in facts]
         return self.launch.simplified(z3.And(condition, *starts, *[terms.condition(f) for f in facts]))

@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import z3
 
-from visakit.diagnostics import SimulationError, VisaError
+from visakit.diagnostics import Diagnostic, VisaError
 from vsim.launch.arrays import Array
 from vsim.launch.element_types import pointed_type
 from vsim.launch.given_launch import GivenLaunch
 from vsim.launch.launch import Argument, BufferArgument, Launch, LocalArgument, ScalarArgument
 from vsim.launch.writer import make_launch, skeleton
 from vsim.prove.subject import Subject
-from vsim.result import LaunchResult
 from vsim.symbolic import terms
 from vsim.symbolic.launch import SymbolicLaunch
+from vsim.symbolic.limits import Limits
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.terms import Condition
 
@@ -111,28 +111,37 @@ def _fill(
             data[at : at + loaded.size] = np.frombuffer(value(loaded.symbol).to_bytes(loaded.size, "little"), np.uint8)
 
 
-Shows = Callable[[LaunchResult], str]
-"""What a result says against a property; empty if it says nothing."""
+Evidence = Callable[[Diagnostic], bool]
+"""Whether a fault or a finding shows that a property does not hold."""
 
 
-def run(subject: Subject, launch: Launch, check: str, shows: Shows) -> dict[str, str]:
-    """What each engine says of a launch: its fault, or what its result shows; empty for nothing."""
-    return {engine: _run(subject, launch, engine, check, shows) for engine in ENGINES}
+def run(subject: Subject, launch: Launch, check: str, evidence: Evidence, limits: Limits) -> dict[str, str]:
+    """What each engine says of a launch that shows that a property does not hold; empty for nothing. The second engine
+    runs it only if the first one shows something.
+
+    Raises:
+        Undecided: a limit of the proof is reached.
+    """
+    found: dict[str, str] = {}
+    for engine in ENGINES:
+        limits.check()
+        found[engine] = _run(subject, launch, engine, check, evidence, min(_SECONDS, max(limits.left, 0.5)))
+        if not found[engine]:
+            break
+    return found
 
 
-def _run(subject: Subject, launch: Launch, engine: str, check: str, shows: Shows) -> str:
+def _run(subject: Subject, launch: Launch, engine: str, check: str, evidence: Evidence, seconds: float) -> str:
     own = copy.copy(launch)
     own.args = [_fresh(argument) for argument in launch.args]
     renamed = {id(old): new for old, new in zip(launch.args, own.args, strict=True)}
     own.names = {name: renamed[id(argument)] for name, argument in launch.names.items()}
     try:
-        result = subject.program.run(own, engine=engine, check=check, max_seconds=_SECONDS)
-    except SimulationError as error:
-        found = error.diagnostics[0]
-        return f"{found.message} [{found.code}]" if found.code != "S040" else ""
-    except VisaError:
-        return ""
-    return shows(result)
+        said = subject.program.run(own, engine=engine, check=check, max_seconds=seconds).diagnostics
+    except VisaError as error:
+        said = error.diagnostics
+    shown = next((d for d in said if evidence(d)), None)
+    return f"{shown.message} [{shown.code}]" if shown is not None else ""
 
 
 def _fresh(argument: Argument) -> Argument:

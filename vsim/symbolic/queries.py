@@ -8,7 +8,6 @@ which is enough for most proofs.
 from __future__ import annotations
 
 import enum
-import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -51,11 +50,13 @@ class Solver:
 
     Args:
         seconds: how long one question may take.
-        deadline: when no more are asked.
+        deadline: when no more are asked; if none is given, the launch's limits say it.
     """
 
-    def __init__(self, launch: SymbolicLaunch, seconds: float, deadline: float) -> None:
-        self.launch, self.seconds, self.deadline = launch, seconds, deadline
+    def __init__(self, launch: SymbolicLaunch, seconds: float, deadline: float | None = None) -> None:
+        self.launch, self.seconds = launch, seconds
+        if deadline is not None:
+            launch.limits.deadline = deadline
         self.asked = 0
         self._known: dict[int, tuple[Term, Answer]] = {}
         self._abstract: dict[int, tuple[Term, Term]] = {}
@@ -65,14 +66,17 @@ class Solver:
 
     @property
     def is_late(self) -> bool:
-        """Whether the time is up."""
-        return time.monotonic() > self.deadline
+        """Whether a limit of the proof is reached."""
+        return self.launch.limits.are_reached
 
     def possible(self, *conditions: Condition, named: bool = False) -> Answer:
         """Whether conditions can hold together in some launch.
 
         Args:
             named: the model is to have the symbols of the lanes.
+
+        Raises:
+            Undecided: a limit of the proof is reached.
         """
         whole = self.formula(conditions)
         if whole is False:
@@ -136,17 +140,20 @@ class Solver:
         return self._check(question)
 
     def _check(self, question: Term) -> Answer:
-        left = min(self.seconds, self.deadline - time.monotonic())
-        if left <= 0:
-            return Answer(Possible.UNKNOWN)
+        limits = self.launch.limits
+        limits.check()
+        left = min(self.seconds, limits.left)
         self.asked += 1
         solver = z3.SolverFor("QF_BV") if self._is_plain(question) else z3.Solver()
         solver.set("timeout", max(1, int(left * 1000)))
         solver.add(question)
         try:
-            found = solver.check()
+            with limits.question(left):
+                found = solver.check()
         except z3.Z3Exception:
-            return Answer(Possible.UNKNOWN)
+            found = z3.unknown
+        if found == z3.unknown:
+            limits.check()
         if found == z3.unsat:
             return Answer(Possible.NO)
         return Answer(Possible.YES, solver.model()) if found == z3.sat else Answer(Possible.UNKNOWN)
