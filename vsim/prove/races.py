@@ -149,7 +149,7 @@ def _any_of(launch: SymbolicLaunch, accesses: Sequence[_Access]) -> _Access:
 
 
 def _key(term: Term) -> object:
-    return term if isinstance(term, (int, bool)) else ("term", term.get_id())
+    return term if isinstance(term, (int, bool)) else ("term", terms.identity(term))
 
 
 def _may_conflict(one: _Access, other: _Access) -> bool:
@@ -263,7 +263,9 @@ class _Pair:
     def _orders(self) -> Iterator[list[Condition]]:
         """Ways in which no barrier lies between the accesses of two work-items of a group, as conditions."""
         first, second = self.one.message, self.other.message
-        common = [(n, k) for (n, k), (_, other) in zip(first.rounds, second.rounds, strict=False) if k.eq(other)]
+        common = [
+            (n, k) for (n, k), (_, other) in zip(first.rounds, second.rounds, strict=False) if terms.same_term(k, other)
+        ]
         equal: list[Condition] = []
         for _, number in common:
             phases = self.thread.loop_phases.get(number.decl().name())
@@ -328,7 +330,7 @@ class _Pair:
             return term
         names = [n for n in self.symbols.free(term) if n in self.symbols.known]
         pairs = [(self.symbols.expressions[n], self._named(n)) for n in names]
-        return z3.substitute(term, *[(x, y) for x, y in pairs if not x.eq(y)])
+        return z3.substitute(term, *[(x, y) for x, y in pairs if not terms.same_term(x, y)])
 
     def _named(self, name: str) -> Term:
         own = self.symbols.known[name]

@@ -409,7 +409,7 @@ class SymbolicLaunch:
         """
         if isinstance(term, (int, bool)):
             return term
-        key = term.get_id()
+        key = terms.identity(term)
         known = self._simplified.get(key)
         if known is None:
             self.limits.check()
@@ -443,9 +443,9 @@ def numerals(term: Term) -> set[int]:
     found, seen, work = set[int](), set[int](), [term]
     while work:
         own = work.pop()
-        if own.get_id() in seen:
+        if terms.identity(own) in seen:
             continue
-        seen.add(own.get_id())
+        seen.add(terms.identity(own))
         if z3.is_bv_value(own):
             found.add(own.as_long())
         elif z3.is_bv(own):
