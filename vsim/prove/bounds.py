@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from vsim.memory.memory import SLM_ADDRESS_MASK
@@ -22,12 +22,16 @@ class PropertyViolation(NamedTuple):
     Attributes:
         is_certain: the solver said so.
         other: number of the other instruction, of a conflict between two.
+        visible: what must hold, too, for a launch to show it.
+        second: of a conflict between two work-items, terms of the first one as those of the second one.
     """
 
     place: Remark
     condition: Condition
     is_certain: bool
     other: int = -1
+    visible: Condition = True
+    second: Callable[[Term], Term] | None = None
 
 
 def offset_in(message: ExecutedMessage, access: LaneAccess, buffer: SymbolicBuffer) -> Term:

@@ -12,5 +12,5 @@ from vsim.symbolic.thread import SymbolicThread
 
 def violations(thread: SymbolicThread, solver: Solver) -> Iterator[PropertyViolation]:
     """The barriers that some work-items of a group may not reach."""
-    for place, condition in diverging(thread, solver):
-        yield PropertyViolation(place, condition, condition is not True)
+    for place, condition, others in diverging(thread, solver):
+        yield PropertyViolation(place, condition, condition is not True, visible=others)

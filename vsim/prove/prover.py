@@ -162,7 +162,7 @@ class _Proof:
         wanted, launch = self.wanted, self.thread.launch
         try:
             with launch.limits.shortened(REFUTATION_SECONDS):
-                for own in refutation.launches(self.subject, launch, self.solver, violation.condition):
+                for own in refutation.launches(self.subject, launch, self.solver, violation, bool(wanted.check)):
                     said = refutation.run(self.subject, own, wanted.check, wanted.evidence, launch.limits)
                     if all(said.values()):
                         self.verdict.outcome = Outcome.REFUTED

@@ -15,12 +15,14 @@ from typing import NamedTuple
 
 import z3
 
+from vsim.analysis.unread import ReadElements, read_elements
 from vsim.prove.bounds import PropertyViolation, inside, offset_in
 from vsim.prove.verdict import Remark
 from vsim.symbolic import terms
 from vsim.symbolic.launch import THREAD, SymbolicBuffer, SymbolicLaunch
 from vsim.symbolic.limits import Undecided
 from vsim.symbolic.memory import ExecutedMessage, LaneAccess
+from vsim.symbolic.places import any_of
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY
 from vsim.symbolic.symbols import NO_LANE, Uniformity
@@ -60,7 +62,7 @@ def violations(thread: SymbolicThread, solver: Solver) -> Iterator[PropertyViola
     """
     launch = thread.launch
     _check_barriers(thread, solver)
-    accesses = [a for message in thread.memory.messages for a in _accesses(launch, solver, message)]
+    accesses = [a for message in _as_read(launch, thread.memory.messages) for a in _accesses(launch, solver, message)]
     found: dict[tuple[object, ...], bool] = {}
     for n, one in enumerate(accesses):
         for other in accesses[n:]:
@@ -69,13 +71,33 @@ def violations(thread: SymbolicThread, solver: Solver) -> Iterator[PropertyViola
             if not _may_conflict(one, other) or found.get(key):
                 continue
             launch.limits.at(first.function, first.number)
-            for condition in _Pair(thread, one, other).conditions():
+            pair = _Pair(thread, one, other)
+            for condition in pair.conditions():
                 answer = solver.possible(condition)
                 is_certain = answer.possible is Possible.YES
                 if answer.possible is not Possible.NO and (is_certain or key not in found):
                     found[key] = is_certain
-                    yield PropertyViolation(_place(one, other, is_certain), condition, is_certain, second.number)
+                    place, visible = _place(one, other, is_certain), pair.is_visible()
+                    yield PropertyViolation(place, condition, is_certain, second.number, visible, pair.second)
                     break
+
+
+def _as_read(launch: SymbolicLaunch, messages: Sequence[ExecutedMessage]) -> Iterator[ExecutedMessage]:
+    """Messages; of loads of vectors the elements that the program reads, as of the checks."""
+    read: dict[int, dict[int, ReadElements]] = {}
+    for message in messages:
+        key = id(message.function)
+        known = read.get(key)
+        if known is None:
+            known = read[key] = read_elements(message.function, launch.grf_size)
+        own = known.get(message.number) if message.kind == READ else None
+        if own is None or message.size % own.size:
+            yield message
+            continue
+        step = message.size // own.size
+        for first, count in own.runs:
+            lanes = (a._replace(address=terms.plus(a.address, first * step, 64)) for a in message.lanes)
+            yield message._replace(size=count * step, lanes=tuple(lanes))
 
 
 def _place(one: _Access, other: _Access, is_certain: bool) -> Remark:
@@ -169,13 +191,13 @@ def _check_barriers(thread: SymbolicThread, solver: Solver) -> None:
     Raises:
         Undecided: some may and some may not.
     """
-    for problem, _ in diverging(thread, solver):
+    for problem, _, _ in diverging(thread, solver):
         raise Undecided(problem.why, problem.function, problem.number)
 
 
-def diverging(thread: SymbolicThread, solver: Solver) -> Iterator[tuple[Remark, Condition]]:
-    """Barriers that work-items of one group may reach differently often, and the condition under which one of them does
-    not reach it; True where that is not known.
+def diverging(thread: SymbolicThread, solver: Solver) -> Iterator[tuple[Remark, Condition, Condition]]:
+    """Barriers that work-items of one group may reach differently often, the condition under which one of them does not
+    reach it, which is True where that is not known, and the condition that another one of its thread does.
     """
     launch = thread.launch
     for function, number, guards, _ in thread.barriers:
@@ -186,12 +208,13 @@ def diverging(thread: SymbolicThread, solver: Solver) -> Iterator[tuple[Remark, 
         for start, guard in lanes:
             missing = launch.simplified(terms.conjunction(start, terms.negation(guard)))
             if missing is not False and solver.possible(missing).possible is not Possible.NO:
-                yield Remark(function, number, "not all work-items of a group may reach this barrier"), missing
+                others = any_of([g for s, g in lanes if s is True])
+                yield Remark(function, number, "not all work-items of a group may reach this barrier"), missing, others
                 break
     for condition, function, number in thread.barrier_loops:
         if not _of_group(launch, condition):
             why = "work-items of a group may run different numbers of rounds with a barrier"
-            yield Remark(function, number, why), True
+            yield Remark(function, number, why), True, True
 
 
 def _is_uniform(launch: SymbolicLaunch, lanes: Sequence[tuple[Condition, Condition]]) -> bool:
@@ -226,16 +249,16 @@ class _Pair:
     def conditions(self) -> Iterator[Condition]:
         """Conditions under which they conflict: in one group, and in different ones."""
         one, other = self.one, self.other
-        offset, condition = self._second(other.offset), self._second(other.condition)
+        offset, condition = self.second(other.offset), self.second(other.condition)
         overlap = self._overlap(one.offset, offset)
         both = terms.conjunction(terms.conjunction(one.condition, condition), overlap)
-        both = terms.conjunction(both, terms.conjunction(self._lane(one), self._second(self._lane(other))))
+        both = terms.conjunction(both, terms.conjunction(self._lane(one), self.second(self._lane(other))))
         both = self.launch.simplified(both)
         if both is False:
             return
-        same_group = [terms.equal(g, self._second(g), 32) for g in self.launch.group_ids if not isinstance(g, int)]
+        same_group = [terms.equal(g, self.second(g), 32) for g in self.launch.group_ids if not isinstance(g, int)]
         differ = [
-            terms.negation(terms.equal(x, y, 16)) for x, y in zip(one.ids, map(self._second, other.ids), strict=True)
+            terms.negation(terms.equal(x, y, 16)) for x, y in zip(one.ids, map(self.second, other.ids), strict=True)
         ]
         if differ:
             apart = z3.Or(*[terms.condition(c) for c in differ])
@@ -244,6 +267,15 @@ class _Pair:
         if one.message.space.kind != LOCAL and same_group:
             elsewhere = z3.Or(*[z3.Not(c) for c in same_group])
             yield self._with_facts(z3.And(terms.condition(both), elsewhere))
+
+    def is_visible(self) -> Condition:
+        """That the two are of different threads, where one instruction of one thread may write twice what it likes."""
+        if self.one.message.number != self.other.message.number or self.launch.geometry.dimensions != 1:
+            return True
+        ids = (self.one.ids[0], self.second(self.other.ids[0]))
+        one, other = (z3.UDiv(terms.expression(n, 16), z3.BitVecVal(self.launch.simd, 16)) for n in ids)
+        group = self.launch.group_ids[0]
+        return terms.disjunction(one != other, terms.negation(terms.equal(group, self.second(group), 32)))
 
     def _lane(self, access: _Access) -> Condition:
         """Which work-item of its thread an access belongs to, in groups of one dimension."""
@@ -271,7 +303,7 @@ class _Pair:
             phases = self.thread.loop_phases.get(number.decl().name())
             if phases is None or phases[0] == phases[1]:
                 continue
-            mine, its = number, self._second(number)
+            mine, its = number, self.second(number)
             for before, after, is_mine in ((first, second, True), (second, first, False)):
                 between = [*range(before.phase, phases[1]), *range(phases[0], after.phase)]
                 step = its == mine + 1 if is_mine else mine == its + 1
@@ -317,14 +349,14 @@ class _Pair:
             size, group, start = launch.local_size[axis], launch.group_ids[axis], launch.group_starts[axis]
             if isinstance(size, int):
                 continue
-            group2, start2 = self._second(group), self._second(start)
+            group2, start2 = self.second(group), self.second(start)
             yield z3.Implies(z3.ULT(group, group2), z3.ULE(start + size, start2))
             yield z3.Implies(z3.ULT(group2, group), z3.ULE(start2 + size, start))
             yield z3.Implies(group == group2, start == start2)
 
     # -- the second work-item ------------------------------------------------------------------------------
 
-    def _second(self, term: Term) -> Term:
+    def second(self, term: Term) -> Term:
         """A term of the second work-item."""
         if isinstance(term, (int, bool)):
             return term
@@ -349,5 +381,5 @@ class _Pair:
         facts = self.symbols.about(self._names)
         if THREAD in self._names:
             facts += self.launch.links()
-        facts = [self._second(f) for f in facts]
+        facts = [self.second(f) for f in facts]
         return self.launch.simplified(z3.And(condition, *starts, *[terms.condition(f) for f in facts]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import z3
@@ -14,12 +15,13 @@ from vsim.launch.element_types import pointed_type
 from vsim.launch.given_launch import GivenLaunch
 from vsim.launch.launch import Argument, BufferArgument, Launch, LocalArgument, ScalarArgument
 from vsim.launch.writer import make_launch, skeleton
+from vsim.prove.bounds import PropertyViolation
 from vsim.prove.subject import Subject
 from vsim.symbolic import terms
-from vsim.symbolic.launch import SymbolicLaunch
+from vsim.symbolic.launch import LoadedValue, SymbolicLaunch
 from vsim.symbolic.limits import Limits
 from vsim.symbolic.queries import Possible, Solver
-from vsim.symbolic.terms import Condition
+from vsim.symbolic.terms import Condition, Term
 
 ENGINES = ("numpy", "llvm")
 MOST_ITEMS, MOST_BYTES = 1 << 20, 1 << 26
@@ -27,15 +29,73 @@ MOST_ITEMS, MOST_BYTES = 1 << 20, 1 << 26
 _LEVELS = ((256, 1 << 12), (1 << 14, 1 << 16), (MOST_ITEMS, MOST_BYTES))
 """Work-items and bytes of the launches that are looked for first, and later."""
 _SECONDS = 30.0
+MOST_LOADS = 24
+"""Loads that are told to give the same where they are of one place."""
 
 
-def launches(subject: Subject, launch: SymbolicLaunch, solver: Solver, condition: Condition) -> Iterator[Launch]:
-    """Launches in which a condition holds, as far as its symbols are arguments, sizes, ids and contents of arrays."""
-    for items, size in _LEVELS:
-        wishes = _small(launch, items, size)
-        answer = solver.possible(condition, *wishes, *_last_group(launch), named=True)
-        if answer.possible is Possible.YES and answer.model is not None:
-            yield _launch(subject, launch, answer.model)
+def launches(
+    subject: Subject, launch: SymbolicLaunch, solver: Solver, violation: PropertyViolation, without_faults: bool
+) -> Iterator[Launch]:
+    """Launches with a violation, as far as the symbols of its condition are arguments, sizes, ids and contents of
+    arrays; first those that show it for certain.
+
+    Args:
+        without_faults: an access outside would end a launch before it shows anything.
+    """
+    second, identical = violation.second, lambda term: term
+    items_of: list[Callable[[Term], Term]] = [identical] if second is None else [identical, second]
+    names = launch.symbols.free(violation.condition) | launch.symbols.free(violation.visible)
+    loads = [_Load(own(v.symbol), own(v.address), v) for own in items_of for v in launch.loads]
+    loads = [load for load in loads if load.symbol.decl().name() in names]
+    known = [*_last_group(launch), *_same_contents(loads), *(c for own in items_of for c in map(own, _places(launch)))]
+    for visible in [True] if violation.visible is True else [violation.visible, True]:
+        for items, size in _LEVELS:
+            wishes = [*_small(launch, items, size), *known, visible]
+            for more in (_roomy(launch, items, size), []) if without_faults else ([],):
+                answer = solver.possible(violation.condition, *wishes, *more, named=True)
+                if answer.possible is Possible.YES and answer.model is not None:
+                    yield _launch(subject, launch, answer.model, loads)
+
+
+class _Load(NamedTuple):
+    """A loaded value of one of the work-items."""
+
+    symbol: Term
+    address: Term
+    value: LoadedValue
+
+
+def _same_contents(loads: Sequence[_Load]) -> Iterator[Condition]:
+    """Loads of one place give the same, as nothing was written before: what the run on symbols did not know."""
+    for n, one in enumerate(loads[:MOST_LOADS]):
+        for other in loads[:n]:
+            if one.value.size == other.value.size and one.value.space == other.value.space:
+                first, second = (
+                    terms.expression(terms.plus(load.address, load.value.offset, 64), 64) for load in (one, other)
+                )
+                yield z3.Implies(first == second, one.symbol == other.symbol)
+
+
+def _places(launch: SymbolicLaunch) -> Iterator[Condition]:
+    """The local ids of the lanes go together: work-items are numbered along x first, then along y."""
+    start = launch.thread_number() * launch.simd
+    sizes = [n if isinstance(n, int) else None for n in launch.local_size]
+    for lane in range(launch.simd):
+        number, step = z3.BitVecVal(0, 32), 1
+        for axis in range(launch.geometry.dimensions):
+            number = number + z3.ZeroExt(16, launch.local_id(axis, lane)) * step
+            size = sizes[axis]
+            if size is None:  # the others are 1 then
+                break
+            step *= size
+        active = launch.symbols.expressions.get(f"active@{lane}")
+        yield number == start + lane if active is None else z3.Implies(active, number == start + lane)
+
+
+def _roomy(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
+    """Arrays are as large as they may be, and numbers are small, so that few accesses are outside."""
+    sizes = [b.size for b in launch.buffers if b.argument is not None and not isinstance(b.size, int)]
+    return [*(s == size for s in sizes), *(z3.ULE(n, items) for n in launch.arguments.values() if n.size() >= 32)]
 
 
 def _last_group(launch: SymbolicLaunch) -> list[Condition]:
@@ -70,17 +130,17 @@ def _element(launch: SymbolicLaunch, index: int) -> np.dtype[np.generic]:
     return pointed_type(launch.bound.signature.argument_types.get(index, "")) or np.dtype("u1")
 
 
-def _launch(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef) -> Launch:
+def _launch(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef, loads: Sequence[_Load]) -> Launch:
     """The launch of a model."""
 
-    def value(term: terms.Term) -> int:
+    def value(term: Term) -> int:
         return term if isinstance(term, int) else int(model.eval(term, model_completion=True).as_long())
 
     arguments: dict[int, Argument] = {}
     for buffer in launch.buffers:
         if buffer.argument is not None:
             data = np.zeros(value(buffer.size), np.uint8)
-            _fill(launch, value, model, buffer.address, data)
+            _fill(launch, value, loads, buffer.address, data)
             element = _element(launch, buffer.argument)
             whole = data.view(element) if data.size % element.itemsize == 0 else data
             arguments[buffer.argument] = BufferArgument(whole, "bytes")
@@ -94,21 +154,19 @@ def _launch(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef) -> Lau
 
 
 def _fill(
-    launch: SymbolicLaunch, value: Callable[[terms.Term], int], model: z3.ModelRef, address: int, data: Array
+    launch: SymbolicLaunch, value: Callable[[Term], int], loads: Sequence[_Load], address: int, data: Array
 ) -> None:
     """Put what loads gave where they loaded it."""
-    chosen = {d.name() for d in model.decls()}
-    for loaded in launch.loads:
-        if loaded.symbol.decl().name() not in chosen:
-            continue
+    for load in loads:
+        loaded = load.value
         own = [b for b in launch.candidates(loaded.space, loaded.address) if b.argument is not None]
         base = own[0].address if own else None
         real = next((b.address for b in launch.buffers if own and b.argument == own[0].argument), None)
         if base is None or real != address:
             continue
-        at = value(loaded.address) - base + loaded.offset
+        at = value(load.address) - base + loaded.offset
         if at >= 0 and at + loaded.size <= data.size:
-            data[at : at + loaded.size] = np.frombuffer(value(loaded.symbol).to_bytes(loaded.size, "little"), np.uint8)
+            data[at : at + loaded.size] = np.frombuffer(value(load.symbol).to_bytes(loaded.size, "little"), np.uint8)
 
 
 Evidence = Callable[[Diagnostic], bool]

@@ -145,6 +145,8 @@ class SymbolicLaunch:
                 z3.ULT(start, size),
                 z3.ULE(start + whole, size),
             )
+            if isinstance(local, int):
+                state(z3.URem(size, local) == 0)
             self.local_size.append(local)
             self.global_size.append(size)
             self.group_ids.append(group)
@@ -305,10 +307,11 @@ class SymbolicLaunch:
         is_new = name not in self.symbols.known
         found = self.symbols.number(name, 32, scope=Uniformity.LAUNCH)
         if is_new:
+            local = terms.expression(self.local_size[axis], 32)
             self.symbols.state(
                 z3.ULT(self.group_ids[axis], found),
-                z3.UDiv(self.global_size[axis], terms.expression(self.local_size[axis], 32)) == found,
-                z3.URem(self.global_size[axis], terms.expression(self.local_size[axis], 32)) == 0,
+                found * local == self.global_size[axis],
+                z3.BVMulNoOverflow(found, local, False),
             )
         return found
 
