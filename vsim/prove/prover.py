@@ -146,7 +146,9 @@ class _Proof:
                     tried += 1
                     if self._refute(violation):
                         break
-                    place = place._replace(why=f"{place.why}, which no launch showed that was tried")
+                    depends = refutation.obstacle(self.thread.launch, violation)
+                    depends = f"it depends {depends}, and " if depends else ""
+                    place = place._replace(why=f"{place.why}: {depends}no launch that was tried shows it")
                 found[id(place.function), place.number, violation.other] = place
             else:
                 if not found and problem is None:

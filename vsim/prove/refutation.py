@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from vsim.launch.launch import Argument, BufferArgument, Launch, LocalArgument, 
 from vsim.launch.writer import make_launch, skeleton
 from vsim.prove.bounds import PropertyViolation
 from vsim.prove.subject import Subject
+from vsim.prove.undefined import unfollowed_loads
 from vsim.symbolic import terms
 from vsim.symbolic.launch import LoadedValue, SymbolicLaunch
 from vsim.symbolic.limits import Limits
@@ -47,7 +49,9 @@ def launches(
     names = launch.symbols.free(violation.condition) | launch.symbols.free(violation.visible)
     loads = [_Load(own(v.symbol), own(v.address), v) for own in items_of for v in launch.loads]
     loads = [load for load in loads if load.symbol.decl().name() in names]
-    known = [*_last_group(launch), *_same_contents(loads), *(c for own in items_of for c in map(own, _places(launch)))]
+    _whole_groups(launch)
+    known = [*_same_contents(loads), *_defined(launch, names)]
+    known += [own(c) for own in items_of for c in _places(launch)]
     for visible in [True] if violation.visible is True else [violation.visible, True]:
         for items, size in _LEVELS:
             wishes = [*_small(launch, items, size), *known, visible]
@@ -76,6 +80,30 @@ def _same_contents(loads: Sequence[_Load]) -> Iterator[Condition]:
                 yield z3.Implies(first == second, one.symbol == other.symbol)
 
 
+def _defined(launch: SymbolicLaunch, names: AbstractSet[str]) -> Iterator[Condition]:
+    """The engines find zeros in undefined registers."""
+    for name in names:
+        if name in launch.symbols.known and launch.symbols.known[name].is_undefined:
+            own = launch.symbols.expressions[name]
+            yield z3.Not(own) if z3.is_bool(own) else own == 0
+
+
+_ROUGH = {
+    "undefined.": "on an undefined register", "old!": "on the result of an atomic", "any!": "on a loop",
+    "after!": "on a loop", "other!": "on a loop", "leaves!": "on a loop", "in_loop!": "on a loop",
+    "last_round!": "on a loop", "state!": "on a loop",
+}  # fmt: skip
+"""What a launch cannot be chosen for, by the beginnings of names of symbols."""
+
+
+def obstacle(launch: SymbolicLaunch, violation: PropertyViolation) -> str:
+    """What a violation depends on that a launch cannot be chosen for; empty if nothing."""
+    names = launch.symbols.free(violation.condition)
+    if names & unfollowed_loads(launch):
+        return "on contents of local or private memory"
+    return next((text for name in sorted(names) for word, text in _ROUGH.items() if name.startswith(word)), "")
+
+
 def _places(launch: SymbolicLaunch) -> Iterator[Condition]:
     """The local ids of the lanes go together: work-items are numbered along x first, then along y."""
     start = launch.thread_number() * launch.simd
@@ -98,12 +126,11 @@ def _roomy(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
     return [*(s == size for s in sizes), *(z3.ULE(n, items) for n in launch.arguments.values() if n.size() >= 32)]
 
 
-def _last_group(launch: SymbolicLaunch) -> list[Condition]:
-    """The group is the last one of its row, so that the launch has whole groups."""
-    return [
-        terms.equal(launch.global_size[n], terms.plus(launch.group_starts[n], launch.local_size[n], 32), 32)
-        for n in range(launch.geometry.dimensions)
-    ]
+def _whole_groups(launch: SymbolicLaunch) -> None:
+    """Know that launches have whole groups, which is a fact already where the size of a group is a number."""
+    for axis in range(launch.geometry.dimensions):
+        if not isinstance(launch.local_size[axis], int):
+            launch.group_count(axis)
 
 
 def _small(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:

@@ -73,7 +73,12 @@ def _uses(thread: SymbolicThread) -> Iterator[tuple[Function, int, str, Term, Co
 
 def _not_followed(launch: SymbolicLaunch) -> frozenset[str]:
     """The names of symbols that may stand for undefined values."""
-    found = {n for n in launch.symbols.known if n.startswith(_NOT_FOLLOWED)}
+    return unfollowed_loads(launch) | {n for n in launch.symbols.known if n.startswith(_NOT_FOLLOWED)}
+
+
+def unfollowed_loads(launch: SymbolicLaunch) -> frozenset[str]:
+    """The names of symbols for contents of memory that begins undefined, or of memory that is not known."""
+    found = set[str]()
     for value in launch.loads:
         own = launch.candidates(value.space, value.address)
         is_array = value.space.kind in (FLAT, TABLE, HANDLES) and all(b.name != "private memory" for b in own)
