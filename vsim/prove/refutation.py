@@ -21,7 +21,7 @@ from vsim.prove.subject import Subject
 from vsim.prove.undefined import unfollowed_loads
 from vsim.symbolic import terms
 from vsim.symbolic.launch import LoadedValue, SymbolicLaunch
-from vsim.symbolic.limits import Limits
+from vsim.symbolic.limits import Limits, Undecided
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.terms import Condition, Term
 
@@ -225,6 +225,8 @@ def _run(subject: Subject, launch: Launch, engine: str, check: str, evidence: Ev
         said = subject.program.run(own, engine=engine, check=check, max_seconds=seconds).diagnostics
     except VisaError as error:
         said = error.diagnostics
+        if said[0].code == "S040":
+            raise Undecided("the time is up", None, 0) from None
     shown = next((d for d in said if evidence(d)), None)
     return f"{shown.message} [{shown.code}]" if shown is not None else ""
 

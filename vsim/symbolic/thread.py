@@ -115,7 +115,7 @@ class SymbolicThread:
             name = f"undefined.P{number}.{birth}"
             return [self.symbols.condition(name, k, is_undefined=True) for k in range(PREDICATE_BITS)]
 
-        found = SymbolicRegisters(self.layout(function), contents, predicate)
+        found = SymbolicRegisters(self.layout(function), contents, predicate, check=self.launch.limits.check)
         found.states.update(self.launch.states_of(function))
         return found
 
