@@ -52,8 +52,24 @@ def term_key(term: Term) -> object:
 
 def where_known(term: Term, known: Sequence[Condition]) -> Term:
     """A term where conditions are known to hold."""
-    pairs = [(c, z3.BoolVal(True)) for c in known if not isinstance(c, bool)]
+    pairs = [
+        (c.arg(0), z3.BoolVal(False)) if z3.is_not(c) else (c, z3.BoolVal(True))
+        for c in known
+        if not isinstance(c, bool)
+    ]
     return term if isinstance(term, (int, bool)) or not pairs else z3.substitute(term, *pairs)
+
+
+def parts_of(condition: Condition) -> list[Condition]:
+    """The conditions of a conjunction, and of the conjunctions in it."""
+    found, work = list[Condition](), [condition]
+    while work:
+        own = work.pop()
+        if not isinstance(own, bool) and z3.is_and(own):
+            work += own.children()
+        else:
+            found.append(own)
+    return found
 
 
 def without_guard(condition: Condition, guard: Condition) -> list[Term] | None:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.language.program import Function, Instruction
-from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY, WRITE, SymbolicSpace
+from vsim.symbolic.loop_terms import parts_of, where_known
+from vsim.symbolic.spaces import ATOMIC, FLAT, LOCAL, READ, SCRATCH_MEMORY, WRITE, SymbolicSpace
 from vsim.symbolic.symbols import NO_LANE
 from vsim.symbolic.terms import Condition, Term, identity
 
@@ -84,6 +85,21 @@ class SymbolicMemory:
             )
         )
 
+    def _known_places(
+        self, space: SymbolicSpace, addresses: Sequence[Term], guards: Sequence[tuple[int, Condition]]
+    ) -> list[Term]:
+        """Addresses; those that say nothing of their memory as they are where their lanes run.
+
+        An address that a branch computes is ``If(lanes of the branch, address, undefined)``.
+        """
+        launch, found = self.thread.launch, list[Term]()
+        for address, (_, guard) in zip(addresses, guards, strict=True):
+            own = launch.simplified(address)
+            if space.kind == FLAT and not isinstance(guard, bool) and not launch.candidates(space, own):
+                own = launch.simplified(where_known(own, parts_of(launch.simplified(guard))))
+            found.append(own)
+        return found
+
     def load(
         self,
         space: SymbolicSpace,
@@ -94,7 +110,7 @@ class SymbolicMemory:
         instruction: Instruction,
     ) -> list[list[Term]]:
         """``count`` consecutive elements of ``size`` bytes for each lane: elements by lanes."""
-        columns = []
+        addresses, columns = self._known_places(space, addresses, guards), []
         for k in range(count):
             name = self.thread.symbols.fresh("load")
             pairs = enumerate(zip(addresses, guards, strict=True))
@@ -126,6 +142,7 @@ class SymbolicMemory:
         instruction: Instruction,
     ) -> None:
         """Consecutive elements for each lane."""
+        addresses = self._known_places(space, addresses, guards)
         self._log(WRITE, space, addresses, guards, size * len(columns), values=columns)
         self.forget(space)
 
@@ -139,6 +156,7 @@ class SymbolicMemory:
         instruction: Instruction,
     ) -> list[Term]:
         """The old values, of which nothing is known."""
+        addresses = self._known_places(space, addresses, guards)
         name = self.thread.symbols.fresh("old")
         number = self.thread.symbols.number
         found = [
