@@ -251,9 +251,6 @@ def _possible(random, name, found):
     """Sources of which the manual, or our pages, define what comes."""
     if name in ("sin", "cos"):
         return [Operand(s.type, s.modifier, tuple(_angle(x, s.type) for x in s.numbers)) for s in found]
-    if name in ("div", "mod") and found[0].type in INTEGERS:
-        divisor = found[1]
-        return [found[0], Operand(divisor.type, divisor.modifier, tuple(x or 3 for x in divisor.numbers))]
     if name in ("add", "mad") and random.random() < 0.3 and found[0].type in FLOATS:
         # Sums that cancel, exactly or but for a little.
         x = found[-2]
@@ -285,7 +282,8 @@ def expected(form, i):
         return special(form, values, i)
     mode = "nearest" if form.name in APPROXIMATE else form.mode
     name = f"bfn.x{form.chosen & 255:x}" if form.name == "bfn" else form.name
-    found = scalar.result(name, types, values, form.dst, form.saturate, mode)
+    modified = any(s.modifier for s in form.sources)
+    found = scalar.result(name, types, values, form.dst, form.saturate, mode, modified)
     all_types = [s.type for s in form.sources]
     executed = all_types[0] if len(set(all_types)) == 1 else scalar.execution_type(all_types, form.dst)
     copied = plain and not form.saturate and executed == form.dst

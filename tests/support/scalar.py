@@ -163,15 +163,18 @@ def convert(x, source, target, saturate=False, mode="nearest"):
     return saturated(found) if saturate else found
 
 
-def result(name, types, values, dst, saturate=False, mode="nearest"):
+def result(name, types, values, dst, saturate=False, mode="nearest", modified=False):
     """What one lane gets in the type of the destination.
 
     ``values`` are the sources as exact numbers, behind their modifiers; of a selection the chosen one alone.
+    ``modified``: one has a modifier.
     """
     name, _, suffix = name.partition(".")
     if name in ("mov", "sel"):
         return convert(values[0], types[0], dst, saturate, mode)
     t = execution_type(types, dst)
+    if name in ("div", "mod") and t in INTEGERS and (modified or len({INTEGERS[s][1] for s in types}) > 1):
+        t = "q"  # where a division by zero has the ends of the range
     if t in FLOATS and name in ROUNDED:
         found = ROUNDED[name](*values, dst, mode)
         return saturated(found) if saturate else found
