@@ -15,6 +15,8 @@ PROVED, REFUTED = "proved", "refuted"
         # The whole thread stores where one of its lanes is the first of the group.
         ("races.old", "counter_local", "race", "races", REFUTED),
         ("races.old", "counter_local", "mended", "races", PROVED),
+        # Two lanes of one thread.
+        ("items.old.dg2", "words", "race", "races", REFUTED),
         # What lanes have loaded decides how often they come to the barrier.
         ("values.old", "around_in_a_loop", "wrong", "divergence", REFUTED),
         ("values.old", "around_in_a_loop", "mended", "divergence", PROVED),

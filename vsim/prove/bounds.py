@@ -24,6 +24,7 @@ class PropertyViolation(NamedTuple):
         other: number of the other instruction, of a conflict between two.
         visible: what must hold, too, for a launch to show it.
         second: of a conflict between two work-items, terms of the first one as those of the second one.
+        any_lanes: lanes that stand for any lane, of the first work-item and of the second one; -1 for none.
     """
 
     place: Remark
@@ -32,6 +33,7 @@ class PropertyViolation(NamedTuple):
     other: int = -1
     visible: Condition = True
     second: Callable[[Term], Term] | None = None
+    any_lanes: tuple[int, int] = (-1, -1)
 
 
 def offset_in(message: ExecutedMessage, access: LaneAccess, buffer: SymbolicBuffer) -> Term:

@@ -78,7 +78,9 @@ def violations(thread: SymbolicThread, solver: Solver) -> Iterator[PropertyViola
                 if answer.possible is not Possible.NO and (is_certain or key not in found):
                     found[key] = is_certain
                     place, visible = _place(one, other, is_certain), pair.is_visible()
-                    yield PropertyViolation(place, condition, is_certain, second.number, visible, pair.second)
+                    yield PropertyViolation(
+                        place, condition, is_certain, second.number, visible, pair.second, pair.any_lanes
+                    )
                     break
 
 
@@ -267,6 +269,12 @@ class _Pair:
         if one.message.space.kind != LOCAL and same_group:
             elsewhere = z3.Or(*[z3.Not(c) for c in same_group])
             yield self._with_facts(z3.And(terms.condition(both), elsewhere))
+
+    @property
+    def any_lanes(self) -> tuple[int, int]:
+        """The lanes of the two that stand for any lane."""
+        one, other = (max(a.lane, 0) if a.number is None else -1 for a in (self.one, self.other))
+        return one, other
 
     def is_visible(self) -> Condition:
         """That the two are of different threads, where one instruction of one thread may write twice what it likes."""

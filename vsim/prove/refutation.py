@@ -51,7 +51,7 @@ def launches(
     loads = [load for load in loads if load.symbol.decl().name() in names]
     _whole_groups(launch)
     known = [*_same_contents(loads), *_defined(launch, names)]
-    known += [own(c) for own in items_of for c in _places(launch)]
+    known += [own(c) for own, lane in zip(items_of, violation.any_lanes, strict=False) for c in _places(launch, lane)]
     for visible in [True] if violation.visible is True else [violation.visible, True]:
         for items, size in _LEVELS:
             wishes = [*_small(launch, items, size), *known, visible]
@@ -104,11 +104,13 @@ def obstacle(launch: SymbolicLaunch, violation: PropertyViolation) -> str:
     return next((text for name in sorted(names) for word, text in _ROUGH.items() if name.startswith(word)), "")
 
 
-def _places(launch: SymbolicLaunch) -> Iterator[Condition]:
-    """The local ids of the lanes go together: work-items are numbered along x first, then along y."""
+def _places(launch: SymbolicLaunch, any_lane: int) -> Iterator[Condition]:
+    """The local ids of the lanes go together: work-items are numbered along x first, then along y. Of a lane that
+    stands for any lane this says nothing.
+    """
     start = launch.thread_number() * launch.simd
     sizes = [n if isinstance(n, int) else None for n in launch.local_size]
-    for lane in range(launch.simd):
+    for lane in (n for n in range(launch.simd) if n != any_lane):
         number, step = z3.BitVecVal(0, 32), 1
         for axis in range(launch.geometry.dimensions):
             number = number + z3.ZeroExt(16, launch.local_id(axis, lane)) * step
