@@ -30,10 +30,16 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+LONGEST = 10
+"""Seconds for one way to ask a question."""
+TOGETHER = 4
+"""Questions of a process between two looks at the time: hard ones take half a minute each."""
+
+
 def answer(question: Question) -> tuple[str, float]:
     """The verdict on a question, and the seconds that it took."""
     begin = time.perf_counter()
-    return prove(question, 10), time.perf_counter() - begin
+    return prove(question, LONGEST), time.perf_counter() - begin
 
 
 def main() -> int:
@@ -47,8 +53,8 @@ def main() -> int:
             share = time.monotonic() + max(0.0, end - time.monotonic()) / (len(chosen) - n)
             verdicts: Counter[str] = Counter()
             spent = 0.0
-            for start in range(0, len(asked), 16 * given.jobs):
-                part = asked[start : start + 16 * given.jobs]
+            for start in range(0, len(asked), TOGETHER * given.jobs):
+                part = asked[start : start + TOGETHER * given.jobs]
                 for question, (verdict, seconds) in zip(part, pool.map(answer, part), strict=True):
                     verdicts[verdict.partition(":")[0]] += 1
                     spent += seconds
