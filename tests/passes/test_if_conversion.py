@@ -89,6 +89,7 @@ def masked_in(lines):
     """The gotos of the lines that become masks, and how many blocks the lines are then."""
     probe = probe_of(lines, [[0] * LANES] * 2, dict.fromkeys("abc", 1))
     probe.declarations += [".decl T v_type=G type=ud num_elts=16 align=GRF", ".decl I v_type=A num_elts=1"]
+    probe.declarations += [".decl R v_type=G type=ud num_elts=64 align=GRF"]
     probe.declarations += [".decl C v_type=G type=ud num_elts=16 align=GRF", ".decl S v_type=S num_elts=1"]
     function = Program(build_text(probe._text(), probe.platform)).image.module.kernels[0]
     masked = masked_gotos(control_flow(function), LANES, 32)
@@ -130,6 +131,9 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
     [
         ([TEMPORARY, "add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> T(0,0)<0;1,0>"], [], True),
         ([TEMPORARY], ["add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> T(0,0)<0;1,0>"], False),
+        ([TEMPORARY], ["gather4_scaled.R (M1, 16) T6 0x0:ud x.0 T.0"], False),
+        ([TEMPORARY], ["sample_lz.RGBA (M1, 16) 0x0:uw S T6 R.0 x.0 T.0 x.0"], False),
+        ([TEMPORARY], [TEMPORARY, "addr_add (M1_NM, 1) I(0)<1> &T 0x0:uw"], False),
         (["add (M1_NM, 1) T(0,0)<1> T(0,0)<0;1,0> 3:ud"], [], False),
         ([CARRY], [], True),
         ([CARRY], ["add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> C(0,0)<0;1,0>"], False),
@@ -142,6 +146,9 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
     ids=[
         "a temporary",
         "a register that is read behind",
+        "a register that a message takes behind",
+        "a register that is a coordinate behind",
+        "a register whose address is taken behind",
         "a sum",
         "a temporary carry",
         "a carry that is read behind",
