@@ -72,7 +72,7 @@ def prove(subject: Subject, properties: Sequence[str], seconds: float) -> Iterat
     """
     started = time.monotonic()
     launch = symbolic_launch(subject)
-    _check_assumptions(subject, launch, Solver(launch, QUESTION_SECONDS, started + seconds))
+    check_assumptions(subject, launch, Solver(launch, QUESTION_SECONDS, started + seconds))
     thread, problem = _run(launch, started + seconds)
     problem = problem or _changed_elements(thread)
     spent = time.monotonic() - started
@@ -86,7 +86,7 @@ def prove(subject: Subject, properties: Sequence[str], seconds: float) -> Iterat
         yield verdict
 
 
-def _check_assumptions(subject: Subject, launch: SymbolicLaunch, solver: Solver) -> None:
+def check_assumptions(subject: Subject, launch: SymbolicLaunch, solver: Solver) -> None:
     """See that some launch fulfils the assumptions: of none, everything could be proved."""
     if subject.assumptions and solver.possible(*launch.symbols.facts).possible is Possible.NO:
         span = Span(subject.assumptions[-1].where, 0)

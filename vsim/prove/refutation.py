@@ -24,21 +24,21 @@ from vsim.symbolic.terms import Condition
 ENGINES = ("numpy", "llvm")
 MOST_ITEMS, MOST_BYTES = 1 << 20, 1 << 26
 """Work-items of a launch that is tried, and bytes of one of its arrays."""
-_LEVELS = ((256, 1 << 12), (1 << 14, 1 << 16), (MOST_ITEMS, MOST_BYTES))
+LEVELS = ((256, 1 << 12), (1 << 14, 1 << 16), (MOST_ITEMS, MOST_BYTES))
 """Work-items and bytes of the launches that are looked for first, and later."""
-_SECONDS = 30.0
+RUN_SECONDS = 30.0
 
 
 def launches(subject: Subject, launch: SymbolicLaunch, solver: Solver, condition: Condition) -> Iterator[Launch]:
     """Launches in which a condition holds, as far as its symbols are arguments, sizes, ids and contents of arrays."""
-    for items, size in _LEVELS:
-        wishes = _small(launch, items, size)
-        answer = solver.possible(condition, *wishes, *_last_group(launch), named=True)
+    for items, size in LEVELS:
+        wishes = small(launch, items, size)
+        answer = solver.possible(condition, *wishes, *last_group(launch), named=True)
         if answer.possible is Possible.YES and answer.model is not None:
-            yield _launch(subject, launch, answer.model)
+            yield launch_of(subject, launch, answer.model)
 
 
-def _last_group(launch: SymbolicLaunch) -> list[Condition]:
+def last_group(launch: SymbolicLaunch) -> list[Condition]:
     """The group is the last one of its row, so that the launch has whole groups."""
     return [
         terms.equal(launch.global_size[n], terms.plus(launch.group_starts[n], launch.local_size[n], 32), 32)
@@ -46,7 +46,7 @@ def _last_group(launch: SymbolicLaunch) -> list[Condition]:
     ]
 
 
-def _small(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
+def small(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
     """The launch can be run: not too many work-items, arrays not too large and of whole elements."""
     found: list[Condition] = []
     count = launch.geometry.dimensions
@@ -58,19 +58,19 @@ def _small(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
     for buffer in launch.buffers:
         if buffer.argument is not None and not isinstance(buffer.size, int):
             found.append(z3.ULE(buffer.size, size))
-            element = _element(launch, buffer.argument)
+            element = element_of(launch, buffer.argument)
             if not element.itemsize & (element.itemsize - 1):
                 found.append(buffer.size & (element.itemsize - 1) == 0)
     found += [z3.ULE(own, 1 << 14) for own in launch.local_sizes.values()]
     return found
 
 
-def _element(launch: SymbolicLaunch, index: int) -> np.dtype[np.generic]:
+def element_of(launch: SymbolicLaunch, index: int) -> np.dtype[np.generic]:
     """The type of the elements of an array; bytes if it is not known."""
     return pointed_type(launch.bound.signature.argument_types.get(index, "")) or np.dtype("u1")
 
 
-def _launch(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef) -> Launch:
+def launch_of(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef) -> Launch:
     """The launch of a model."""
 
     def value(term: terms.Term) -> int:
@@ -81,7 +81,7 @@ def _launch(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef) -> Lau
         if buffer.argument is not None:
             data = np.zeros(value(buffer.size), np.uint8)
             _fill(launch, value, model, buffer.address, data)
-            element = _element(launch, buffer.argument)
+            element = element_of(launch, buffer.argument)
             whole = data.view(element) if data.size % element.itemsize == 0 else data
             arguments[buffer.argument] = BufferArgument(whole, "bytes")
     for index, term in launch.arguments.items():
@@ -122,11 +122,11 @@ def run(subject: Subject, launch: Launch, check: str, shows: Shows) -> dict[str,
 
 def _run(subject: Subject, launch: Launch, engine: str, check: str, shows: Shows) -> str:
     own = copy.copy(launch)
-    own.args = [_fresh(argument) for argument in launch.args]
+    own.args = [fresh(argument) for argument in launch.args]
     renamed = {id(old): new for old, new in zip(launch.args, own.args, strict=True)}
     own.names = {name: renamed[id(argument)] for name, argument in launch.names.items()}
     try:
-        result = subject.program.run(own, engine=engine, check=check, max_seconds=_SECONDS)
+        result = subject.program.run(own, engine=engine, check=check, max_seconds=RUN_SECONDS)
     except SimulationError as error:
         found = error.diagnostics[0]
         return f"{found.message} [{found.code}]" if found.code != "S040" else ""
@@ -135,7 +135,7 @@ def _run(subject: Subject, launch: Launch, engine: str, check: str, shows: Shows
     return shows(result)
 
 
-def _fresh(argument: Argument) -> Argument:
+def fresh(argument: Argument) -> Argument:
     """An argument with its own memory."""
     if not isinstance(argument, BufferArgument):
         return argument

@@ -137,6 +137,7 @@ class SymbolicMemory:
         size: int,
         columns: Sequence[Sequence[Term]],
         instruction: Instruction,
+        op: str,
     ) -> list[Term]:
         """The old values, of which nothing is known."""
         name = self.thread.symbols.fresh("old")
