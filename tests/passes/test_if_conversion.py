@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from support.counting import counted_alike
 from support.probe import LANES, Probe
 from support.programs import build_text
 from support.strategies import ENGINES
@@ -112,6 +113,19 @@ def test_lanes_go_their_own_ways(kind, engine):
             assert (found["x"][lane], found["y"][lane]) == (
                 wanted[lane] if runs else (values[0][lane], values[1][lane])
             )
+
+
+@pytest.mark.parametrize("kind", NESTS)
+def test_branches_that_became_masks_are_counted_as_branches(kind):
+    choose = random.Random(kind)
+    lines = Emitted(NESTS[kind]).lines
+    inside = next(n for n, line in enumerate(lines) if "goto" in line) + 1
+    lines.insert(inside, "mov (M1_NM, 1) T(0,0)<1> 3:ud")  # which runs where no lane does, and is not counted then
+    assert masked_in(lines)[1] == 1
+    for bits in (dict.fromkeys("abc", 0), *({p: choose.getrandbits(16) for p in "abc"} for _ in range(3))):
+        probe = probe_of(lines, [[1] * LANES] * 2, bits, choose.getrandbits(16))
+        probe.declarations.append(".decl T v_type=G type=ud num_elts=16 align=GRF")
+        assert counted_alike(probe.run)
 
 
 @pytest.mark.parametrize("kind", NESTS)
