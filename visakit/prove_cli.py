@@ -98,6 +98,9 @@ def prove_app(
 
     if dimensions is not None and dimensions > 3:
         raise UsageError(f"--dimensions is 1, 2 or 3, found {dimensions}")
+    group = sizes(local_size, "--local-size") if local_size else ()
+    if 0 in group:
+        raise UsageError(f"--local-size has a zero: '{local_size}'")
     wanted = _properties(properties)
     _, loaded = load_program(image, None, platform, build_options, None)
     report(loaded.warnings)
@@ -106,7 +109,6 @@ def prove_app(
     program = Program(linked(loaded))
     assumed = [Assumption(text, "--assume") for text in assume or ()]
     names = [kernel] if kernel else program.kernels
-    group = sizes(local_size, "--local-size") if local_size else ()
     subjects = [Subject(program, name, assumed, group, dimensions or 0) for name in names]
     verdicts = [verdict for subject in subjects for verdict in _proved(subject, wanted, seconds, out, image or "")]
     return _exit_code({v.outcome for v in verdicts})

@@ -124,6 +124,8 @@ class Server:
         run = getattr(self, f"on_{name}", None) or getattr(self.views, f"on_{name}", None)
         after: Callable[[], None] | None = None
         try:
+            if run is None and hasattr(Views, f"on_{name}"):
+                raise problem(COMMAND, "nothing was launched")
             if run is None:
                 raise problem(COMMAND, f"the request '{name}' is not known")
             found = run(arguments)
