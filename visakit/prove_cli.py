@@ -120,6 +120,8 @@ def prove_app(
     if dimensions is not None and dimensions > 3:
         raise UsageError(f"--dimensions is 1, 2 or 3, found {dimensions}")
     group = sizes(local_size, "--local-size") if local_size else ()
+    if 0 in group:
+        raise UsageError(f"--local-size has a zero: '{local_size}'")
     assumed = [Assumption(text, "--assume") for text in assume or ()]
     if equal is not None:
         from visakit.prove_equal import prove_kernels

@@ -249,6 +249,8 @@ class Scope:
             DebugError: D002, they are outside.
         """
         size = memory.dtype.itemsize
+        if index.size * count > MOST_ELEMENTS:
+            raise problem(EXPRESSION, f"{index.size * count} elements are too many to show, up to {MOST_ELEMENTS}")
         numbers = (index[..., None] + np.arange(count)).reshape(index.shape[0], -1)
         if memory.starts.shape[1] > 1 and numbers.shape[1] not in (1, index.shape[1] if count == 1 else 1):
             raise problem(EXPRESSION, f"each lane has '{memory.name}': name one element", f"as {memory.name}[0]")
@@ -258,8 +260,6 @@ class Scope:
         if numbers.size and (numbers.min() < 0 or numbers.max() >= limit):
             wrong = int(numbers.min() if numbers.min() < 0 else numbers.max())
             raise problem(EXPRESSION, f"'{memory.name}' has elements 0 to {limit - 1}, and no {wrong}")
-        if numbers.size > MOST_ELEMENTS:
-            raise problem(EXPRESSION, f"{numbers.size} elements are too many to show, up to {MOST_ELEMENTS}")
         columns = (numbers * size + memory.starts)[..., None] + np.arange(size)
         data = np.ascontiguousarray(memory.data[columns]).view(memory.dtype)[..., 0]
         location = Location(Holder(None, MEMORY), columns, memory.dtype, self.rows, memory.data, memory.name)

@@ -27,12 +27,17 @@ _OLD_LOCAL, _LOCAL = 0x0A, 1 << 28
 
 
 class _Seat(NamedTuple):
-    """Where a number is: in a variable of vISA, in memory, or the bytes of a constant."""
+    """Where a number is: in a variable of vISA, in memory, or the bytes of a constant.
+
+    Attributes:
+        size: bytes of the variable that are the number's; 0 for as many as its type has.
+    """
 
     variable: int = -1
     byte: int = 0
     address: int = -1
     constant: bytes = b""
+    size: int = 0
 
 
 def source_value(scope: Scope, name: str) -> DebugValue | ScopeMemory | None:
@@ -128,8 +133,8 @@ class _Reading:
             return _Seat(constant=(where + bytes(offset + 8))[offset : offset + self.dtype.itemsize])
         if where is None:
             raise UnknownLocation("the compiler does not keep it here")
-        own = where._replace(bit=where.bit + 8 * offset)
-        return _Seat(*self.variable(own))
+        variable, byte = self.variable(where._replace(bit=where.bit + 8 * offset))
+        return _Seat(variable, byte, size=max(0, where.size // 8 - offset))
 
     def variable(self, bits: RegisterBits) -> tuple[int, int]:
         """The variable of vISA that has bits of a hardware register, and the byte in it."""
@@ -171,24 +176,35 @@ class _Reading:
     def in_registers(self, seats: list[_Seat]) -> DebugValue:
         """The value in variables of vISA: lanes of wide kernels are in several."""
         pieces: list[tuple[slice, Location]] = []
-        first = 0
+        first, dtype = 0, self.kept_type(seats)
         while first < len(seats):
             end = next((n for n in range(first, len(seats)) if seats[n].variable != seats[first].variable), len(seats))
             starts = np.array([seat.byte for seat in seats[first:end]])
-            own = self.location((seats[first].variable, 0), self.dtype, starts)
+            own = self.location((seats[first].variable, 0), dtype, starts)
             pieces.append((slice(first, end), own))
             first = end
         by_lane = len(seats) == self.scope.simd > 1
         values = [self.scope.at(own, self.kind.name, by_lane, self.name) for _, own in pieces]
+        for value in values:
+            value.data = value.data.astype(self.dtype)
         if len(pieces) == 1:
             return values[0]
         head = pieces[0][1]
-        where = SplitLocation(head.holder, head.columns, self.dtype, head.rows, pieces=tuple(pieces))
+        where = SplitLocation(head.holder, head.columns, dtype, head.rows, pieces=tuple(pieces))
         unknown = [v.undefined for v in values if v.undefined is not None]
         return DebugValue(
             np.concatenate([v.data for v in values], axis=1), self.kind.name, by_lane, self.name,
             np.concatenate(unknown) if len(unknown) == len(values) else None, where,
         )  # fmt: skip
+
+    def kept_type(self, seats: list[_Seat]) -> DType:
+        """The type of the number in registers: of an integer whose upper bits are 0 the compiler may keep the lower."""
+        size = min((seat.size for seat in seats if seat.size), default=self.dtype.itemsize)
+        if size >= self.dtype.itemsize:
+            return self.dtype
+        if self.dtype.kind not in "iu" or size not in (1, 2, 4):
+            raise UnknownLocation(f"the compiler keeps {size} of its {self.dtype.itemsize} bytes here")
+        return np.dtype(f"u{size}")
 
     def in_memory(self, addresses: Array) -> DebugValue | ScopeMemory:
         """The value in memory, or the memory of an array."""
