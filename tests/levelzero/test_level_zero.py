@@ -202,8 +202,11 @@ def test_what_the_plugin_of_jax_calls(session):
 
 def test_build_flags_of_level_zero_become_those_of_the_compiler():
     assert build_options("-ze-opt-large-register-file -g") == "-cl-intel-256-GRF-per-thread -g"
-    assert build_options("-ze-opt-level 0") == build_options("-ze-opt-disable") == "-cl-opt-disable"
-    assert build_options("-ze-opt-level=O2 -ze-take-global-address -ze-intel-emit-zebin-visa-sections") == ""
+    assert build_options("-ze-opt-disable") == "-cl-opt-disable"
+    assert build_options("-ze-opt-level 0") == build_options("-ze-opt-level=O0") == "-cl-opt-disable -ze-opt-level=O0"
+    assert build_options("-ze-opt-level=2 -ze-take-global-address -ze-intel-emit-zebin-visa-sections") == (
+        "-ze-opt-level=O2"
+    )
 
 
 # -- lists, queues, events

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import z3
 
+from vsim.checks.votes import is_vote
 from vsim.prove.bounds import PropertyViolation, inside, offset_in
 from vsim.prove.verdict import Remark
 from vsim.symbolic import terms
@@ -70,11 +71,18 @@ def violations(thread: SymbolicThread, solver: Solver) -> list[PropertyViolation
                 return [*found.values(), PropertyViolation(place, True, False)]
             for condition in _Pair(thread, one, other).conditions():
                 answer = solver.possible(condition)
-                if answer.possible is not Possible.NO:
+                if answer.possible is not Possible.NO and not _is_of_vote(launch, one, other):
                     is_certain = answer.possible is Possible.YES
                     found[key] = PropertyViolation(_place(one, other, is_certain), condition, is_certain)
                     break
     return sorted(found.values(), key=lambda v: not v.is_certain)
+
+
+def _is_of_vote(launch: SymbolicLaunch, one: _Access, other: _Access) -> bool:
+    """Whether two accesses are of the same store that the compiler put into a vote."""
+    message = one.message
+    is_same = message.number == other.message.number and message.function is other.message.function
+    return is_same and is_vote(launch.image, launch.kernel, message.function, message.number)
 
 
 def _place(one: _Access, other: _Access, is_certain: bool) -> Remark:
