@@ -504,7 +504,7 @@ def test_a_kernel_computes_what_numpy_does(name, platform, engine):
     np.testing.assert_allclose(out, wanted, c.rtol, 0)
 
 
-@pytest.mark.parametrize(("name", "engine"), [(n, ENGINES[k % 2]) for k, n in enumerate(CASES)])
+@pytest.mark.parametrize(("name", "engine"), [(n, ENGINES[k % 2]) for k, n in enumerate(CASES, 1)])
 def test_checks_find_nothing(name, engine):
     """Lanes that are no work-items, and threads that share memory behind barriers, are no mistakes."""
     seed(name)

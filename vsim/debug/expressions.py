@@ -18,7 +18,8 @@ from visakit.language.operands import region_elements
 from visakit.language.types import DataType
 from visakit.usage import whole_number
 from vsim.debug.problems import EXPRESSION, part_of, problem
-from vsim.debug.scope import Scope, ScopeMemory, variable_number
+from vsim.debug.scope import Scope, variable_number
+from vsim.debug.stopped_threads import NamedMemory
 from vsim.debug.values import TYPES, DebugValue, type_name
 from vsim.launch.arrays import Array
 
@@ -31,7 +32,7 @@ _REGION = re.compile(r"\s*<\s*([0-9]{1,9})\s*(?:;\s*([0-9]{1,9})\s*,\s*([0-9]{1,
 _LEVELS = (("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
            ("*", "/", "%"))  # fmt: skip
 TOO_DEEP = "the expression is nested too deep"
-Evaluate = Callable[[Scope], DebugValue | ScopeMemory]
+Evaluate = Callable[[Scope], DebugValue | NamedMemory]
 
 
 class _Token(NamedTuple):
@@ -78,7 +79,7 @@ class Expression:
         return lanes & held
 
 
-def plain(found: DebugValue | ScopeMemory, scope: Scope) -> DebugValue:
+def plain(found: DebugValue | NamedMemory, scope: Scope) -> DebugValue:
     """A value; of memory all elements, up to some."""
     if isinstance(found, DebugValue):
         return found
@@ -244,7 +245,7 @@ class _Parser:
         if (self.text[self.at : self.at + 1]) == "(":
             return self.region(token, as_type)
 
-        def evaluate(scope: Scope) -> DebugValue | ScopeMemory:
+        def evaluate(scope: Scope) -> DebugValue | NamedMemory:
             with _at(self, token):
                 if as_type is None:
                     return scope.find(token.text)
@@ -312,7 +313,7 @@ class _Parser:
                 if index.data.dtype.kind == "f":
                     raise problem(EXPRESSION, "the number of an element is whole")
                 numbers = _number(index.data).astype(np.int64)
-                if isinstance(found, ScopeMemory):
+                if isinstance(found, NamedMemory):
                     return scope.elements(found, numbers)
                 memory = scope.memory(found.name) if found.name else None
                 if memory is not None:
@@ -330,12 +331,12 @@ class _Parser:
         def evaluate(scope: Scope) -> DebugValue:
             found = base(scope)
             with _at(self, at._replace(end=token.end)):
-                if isinstance(found, ScopeMemory):
+                if isinstance(found, NamedMemory):
                     return scope.elements(found, np.zeros((1, 1), np.int64), count)
                 location = found.location
                 if location is None or location.data is None:
                     raise problem(EXPRESSION, "'@' follows an element of memory, as x[3]@8")
-                memory = ScopeMemory(
+                memory = NamedMemory(
                     location.name, location.data, location.dtype, location.columns[:, :1, 0], _rest(found)
                 )
                 return scope.elements(memory, np.zeros((1, 1), np.int64), count)
