@@ -47,14 +47,18 @@ def inside(message: ExecutedMessage, access: LaneAccess, buffer: SymbolicBuffer)
     """Whether an access is inside a buffer and is allowed there."""
     if message.kind != READ and not buffer.is_writable:
         return False
-    offset, size = offset_in(message, access, buffer), buffer.size
-    if isinstance(size, int) and size < message.size:
+    return fits(buffer.size, offset_in(message, access, buffer), message.size)
+
+
+def fits(size: Term, offset: Term, count: int) -> Condition:
+    """Whether ``count`` bytes from an offset on are within ``size`` bytes."""
+    if isinstance(size, int) and size < count:
         return False
-    room = terms.less(size, message.size, 64)
-    fits = terms.negation(terms.below(room, offset, 64, False))
+    room = terms.less(size, count, 64)
+    found = terms.negation(terms.below(room, offset, 64, False))
     if isinstance(size, int):
-        return fits
-    return terms.conjunction(terms.negation(terms.below(size, message.size, 64, False)), fits)
+        return found
+    return terms.conjunction(terms.negation(terms.below(size, count, 64, False)), found)
 
 
 def outside(launch: SymbolicLaunch, message: ExecutedMessage, access: LaneAccess) -> Condition:

@@ -83,7 +83,7 @@ def prove(subject: Subject, properties: Sequence[str], seconds: float, megabytes
             yield verdict
 
 
-def _check_assumptions(subject: Subject, launch: SymbolicLaunch, solver: Solver) -> None:
+def check_assumptions(subject: Subject, launch: SymbolicLaunch, solver: Solver) -> None:
     """See that some launch fulfils the assumptions: of none, everything could be proved."""
     if subject.assumptions and solver.possible(*launch.symbols.facts).possible is Possible.NO:
         span = Span(subject.assumptions[-1].where, 0)
@@ -95,7 +95,7 @@ def _run(subject: Subject, launch: SymbolicLaunch) -> tuple[SymbolicThread, Rema
     """The kernel run on symbols, and where it could not go on, if anywhere."""
     thread = SymbolicThread(launch)
     try:
-        _check_assumptions(subject, launch, Solver(launch, QUESTION_SECONDS))
+        check_assumptions(subject, launch, Solver(launch, QUESTION_SECONDS))
         thread.run()
     except Undecided as problem:
         return thread, _remark(launch, problem)

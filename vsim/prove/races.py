@@ -16,6 +16,7 @@ from typing import NamedTuple
 import z3
 
 from vsim.analysis.unread import ReadElements, read_elements
+from vsim.checks.votes import is_vote
 from vsim.prove.bounds import PropertyViolation, inside, offset_in
 from vsim.prove.verdict import Remark
 from vsim.symbolic import terms
@@ -75,7 +76,8 @@ def violations(thread: SymbolicThread, solver: Solver) -> Iterator[PropertyViola
             for condition in pair.conditions():
                 answer = solver.possible(condition)
                 is_certain = answer.possible is Possible.YES
-                if answer.possible is not Possible.NO and (is_certain or key not in found):
+                is_new = answer.possible is not Possible.NO and (is_certain or key not in found)
+                if is_new and not _is_of_vote(launch, one, other):
                     found[key] = is_certain
                     place, visible = _place(one, other, is_certain), pair.is_visible()
                     yield PropertyViolation(
@@ -100,6 +102,13 @@ def _as_read(launch: SymbolicLaunch, messages: Sequence[ExecutedMessage]) -> Ite
         for first, count in own.runs:
             lanes = (a._replace(address=terms.plus(a.address, first * step, 64)) for a in message.lanes)
             yield message._replace(size=count * step, lanes=tuple(lanes))
+
+
+def _is_of_vote(launch: SymbolicLaunch, one: _Access, other: _Access) -> bool:
+    """Whether two accesses are of the same store that the compiler put into a vote."""
+    message = one.message
+    is_same = message.number == other.message.number and message.function is other.message.function
+    return is_same and is_vote(launch.image, launch.kernel, message.function, message.number)
 
 
 def _place(one: _Access, other: _Access, is_certain: bool) -> Remark:

@@ -28,9 +28,9 @@ from vsim.symbolic.terms import Condition, Term
 ENGINES = ("numpy", "llvm")
 MOST_ITEMS, MOST_BYTES = 1 << 20, 1 << 26
 """Work-items of a launch that is tried, and bytes of one of its arrays."""
-_LEVELS = ((256, 1 << 12), (1 << 14, 1 << 16), (MOST_ITEMS, MOST_BYTES))
+LEVELS = ((256, 1 << 12), (1 << 14, 1 << 16), (MOST_ITEMS, MOST_BYTES))
 """Work-items and bytes of the launches that are looked for first, and later."""
-_SECONDS = 30.0
+RUN_SECONDS = 30.0
 MOST_LOADS = 24
 """Loads that are told to give the same where they are of one place."""
 
@@ -47,21 +47,21 @@ def launches(
     second, identical = violation.second, lambda term: term
     items_of: list[Callable[[Term], Term]] = [identical] if second is None else [identical, second]
     names = launch.symbols.free(violation.condition) | launch.symbols.free(violation.visible)
-    loads = [_Load(own(v.symbol), own(v.address), v) for own in items_of for v in launch.loads]
+    loads = [Load(own(v.symbol), own(v.address), v) for own in items_of for v in launch.loads]
     loads = [load for load in loads if load.symbol.decl().name() in names]
-    _whole_groups(launch)
+    whole_groups(launch)
     known = [*_same_contents(loads), *_defined(launch, names)]
     known += [own(c) for own, lane in zip(items_of, violation.any_lanes, strict=False) for c in _places(launch, lane)]
     for visible in [True] if violation.visible is True else [violation.visible, True]:
-        for items, size in _LEVELS:
-            wishes = [*_small(launch, items, size), *known, visible]
+        for items, size in LEVELS:
+            wishes = [*small(launch, items, size), *known, visible]
             for more in (_roomy(launch, items, size), []) if without_faults else ([],):
                 answer = solver.possible(violation.condition, *wishes, *more, named=True)
                 if answer.possible is Possible.YES and answer.model is not None:
-                    yield _launch(subject, launch, answer.model, loads)
+                    yield launch_of(subject, launch, answer.model, loads)
 
 
-class _Load(NamedTuple):
+class Load(NamedTuple):
     """A loaded value of one of the work-items."""
 
     symbol: Term
@@ -69,7 +69,7 @@ class _Load(NamedTuple):
     value: LoadedValue
 
 
-def _same_contents(loads: Sequence[_Load]) -> Iterator[Condition]:
+def _same_contents(loads: Sequence[Load]) -> Iterator[Condition]:
     """Loads of one place give the same, as nothing was written before: what the run on symbols did not know."""
     for n, one in enumerate(loads[:MOST_LOADS]):
         for other in loads[:n]:
@@ -128,14 +128,14 @@ def _roomy(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
     return [*(s == size for s in sizes), *(z3.ULE(n, items) for n in launch.arguments.values() if n.size() >= 32)]
 
 
-def _whole_groups(launch: SymbolicLaunch) -> None:
+def whole_groups(launch: SymbolicLaunch) -> None:
     """Know that launches have whole groups, which is a fact already where the size of a group is a number."""
     for axis in range(launch.geometry.dimensions):
         if not isinstance(launch.local_size[axis], int):
             launch.group_count(axis)
 
 
-def _small(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
+def small(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
     """The launch can be run: not too many work-items, arrays not too large and of whole elements."""
     found: list[Condition] = []
     count = launch.geometry.dimensions
@@ -147,19 +147,19 @@ def _small(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
     for buffer in launch.buffers:
         if buffer.argument is not None and not isinstance(buffer.size, int):
             found.append(z3.ULE(buffer.size, size))
-            element = _element(launch, buffer.argument)
+            element = element_of(launch, buffer.argument)
             if not element.itemsize & (element.itemsize - 1):
                 found.append(buffer.size & (element.itemsize - 1) == 0)
     found += [z3.ULE(own, 1 << 14) for own in launch.local_sizes.values()]
     return found
 
 
-def _element(launch: SymbolicLaunch, index: int) -> np.dtype[np.generic]:
+def element_of(launch: SymbolicLaunch, index: int) -> np.dtype[np.generic]:
     """The type of the elements of an array; bytes if it is not known."""
     return pointed_type(launch.bound.signature.argument_types.get(index, "")) or np.dtype("u1")
 
 
-def _launch(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef, loads: Sequence[_Load]) -> Launch:
+def launch_of(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef, loads: Sequence[Load]) -> Launch:
     """The launch of a model."""
 
     def value(term: Term) -> int:
@@ -170,7 +170,7 @@ def _launch(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef, loads:
         if buffer.argument is not None:
             data = np.zeros(value(buffer.size), np.uint8)
             _fill(launch, value, loads, buffer.address, data)
-            element = _element(launch, buffer.argument)
+            element = element_of(launch, buffer.argument)
             whole = data.view(element) if data.size % element.itemsize == 0 else data
             arguments[buffer.argument] = BufferArgument(whole, "bytes")
     for index, term in launch.arguments.items():
@@ -183,7 +183,7 @@ def _launch(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef, loads:
 
 
 def _fill(
-    launch: SymbolicLaunch, value: Callable[[Term], int], loads: Sequence[_Load], address: int, data: Array
+    launch: SymbolicLaunch, value: Callable[[Term], int], loads: Sequence[Load], address: int, data: Array
 ) -> None:
     """Put what loads gave where they loaded it."""
     for load in loads:
@@ -212,7 +212,7 @@ def run(subject: Subject, launch: Launch, check: str, evidence: Evidence, limits
     found: dict[str, str] = {}
     for engine in ENGINES:
         limits.check()
-        found[engine] = _run(subject, launch, engine, check, evidence, min(_SECONDS, max(limits.left, 0.5)))
+        found[engine] = _run(subject, launch, engine, check, evidence, min(RUN_SECONDS, max(limits.left, 0.5)))
         if not found[engine]:
             break
     return found
@@ -220,7 +220,7 @@ def run(subject: Subject, launch: Launch, check: str, evidence: Evidence, limits
 
 def _run(subject: Subject, launch: Launch, engine: str, check: str, evidence: Evidence, seconds: float) -> str:
     own = copy.copy(launch)
-    own.args = [_fresh(argument) for argument in launch.args]
+    own.args = [fresh(argument) for argument in launch.args]
     renamed = {id(old): new for old, new in zip(launch.args, own.args, strict=True)}
     own.names = {name: renamed[id(argument)] for name, argument in launch.names.items()}
     try:
@@ -233,7 +233,7 @@ def _run(subject: Subject, launch: Launch, engine: str, check: str, evidence: Ev
     return f"{shown.message} [{shown.code}]" if shown is not None else ""
 
 
-def _fresh(argument: Argument) -> Argument:
+def fresh(argument: Argument) -> Argument:
     """An argument with its own memory."""
     if not isinstance(argument, BufferArgument):
         return argument

@@ -6,7 +6,7 @@ work-group of any launch of the kernel begins with these registers, under the fa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import z3
@@ -136,7 +136,7 @@ class SymbolicLaunch:
             start, whole = terms.times(group, local, 32), terms.expression(local, 32)
             if not isinstance(local, int):
                 product, start = start, number(f"group_start.{name}", 32, scope=Uniformity.GROUP)
-                self._products += [(product, start), (whole * group, start)]
+                self._products += [(product, start), (whole * group, start), *_low_products(group, whole, start)]
                 state(start == product)
             state(
                 z3.UGE(size, 1),
@@ -425,6 +425,10 @@ class SymbolicLaunch:
             known = self._simplified[key] = found, term
         return known[0]
 
+    def fix(self, symbol: Term, value: int) -> None:
+        """Let a symbol be a number in simplified terms: the facts leave no other one."""
+        self._products.append((symbol, z3.BitVecVal(value, symbol.size())))
+
     def loops_of(self, function: Function) -> dict[int, range]:
         """The loops of a function, by the pc of their first instruction."""
         if id(function) not in self._loops:
@@ -437,6 +441,14 @@ class SymbolicLaunch:
         self.loads.append(value)
         if self.on_load is not None:
             self.on_load(value)
+
+
+def _low_products(x: Term, y: Term, product: Term) -> Iterator[tuple[Term, Term]]:
+    """The low bits of a product as the solver writes them, as in parts of an index."""
+    for high in range(31):
+        low = [z3.Extract(high, 0, t) for t in (x, y, product)]
+        yield low[0] * low[1], low[2]
+        yield low[1] * low[0], low[2]
 
 
 def numerals(term: Term) -> set[int]:

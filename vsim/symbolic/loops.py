@@ -56,7 +56,7 @@ def run_loop(thread: SymbolicThread, activation: SymbolicActivation, loop: range
     Raises:
         Undecided: the loop has several entries, or jumps out of it to places before it.
     """
-    _check(activation, loop)
+    check_loop(activation, loop)
     key = id(activation.machine.function), loop.start
     activation.open_loops.add(loop.start)
     if key in thread.closed or not _unrolled(thread, activation, loop, place):
@@ -65,7 +65,12 @@ def run_loop(thread: SymbolicThread, activation: SymbolicActivation, loop: range
     activation.open_loops.remove(loop.start)
 
 
-def _check(activation: SymbolicActivation, loop: range) -> None:
+def check_loop(activation: SymbolicActivation, loop: range) -> None:
+    """See that a loop has one entry.
+
+    Raises:
+        Undecided: it has several, or jumps out of it to places before it.
+    """
     function = activation.machine.function
     flow = control_flow(function)
     for pc, instruction in enumerate(function.instructions):

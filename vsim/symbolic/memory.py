@@ -154,6 +154,7 @@ class SymbolicMemory:
         size: int,
         columns: Sequence[Sequence[Term]],
         instruction: Instruction,
+        op: str,
     ) -> list[Term]:
         """The old values, of which nothing is known."""
         addresses = self._known_places(space, addresses, guards)

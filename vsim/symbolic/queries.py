@@ -209,7 +209,7 @@ class Solver:
             same = all(same_term(x, y) for x, y in zip(own.children(), new, strict=True))
             return own if same else own.decl()(*new)
 
-        return _folded(term, self._easy, lambda own: [] if _is_hard(own) else own.children(), eased)
+        return fold_term(term, self._easy, lambda own: [] if _is_hard(own) else own.children(), eased)
 
     def _is_plain(self, term: Term) -> bool:
         """Whether a formula is about bit-vectors alone."""
@@ -218,7 +218,7 @@ class Solver:
             is_function = bool(parts) and own.decl().kind() == z3.Z3_OP_UNINTERPRETED
             return (z3.is_bv(own) or z3.is_bool(own)) and not is_function and all(parts)
 
-        return _folded(term, self._plain, lambda own: own.children(), plain)
+        return fold_term(term, self._plain, lambda own: own.children(), plain)
 
     def _symbol_for(self, term: Term) -> Term:
         key = identity(term)
@@ -227,7 +227,7 @@ class Solver:
         return self._abstract[key][0]
 
 
-def _folded(
+def fold_term(
     term: Term,
     known: dict[int, tuple[Term, Result]],
     children_of: Callable[[Term], list[Term]],

@@ -160,11 +160,15 @@ class SymbolicThread:
                 return
             place = activation.waiting.pop(pc)
             if pc in loops and pc not in activation.open_loops:
-                from vsim.symbolic.loops import run_loop
-
-                run_loop(self, activation, loops[pc], place)
+                self.run_loop(activation, loops[pc], place)
             else:
                 self.run_stretch(activation, pc, place)
+
+    def run_loop(self, activation: SymbolicActivation, loop: range, place: Place) -> None:
+        """Run lanes that come to the first instruction of a loop until they have left it."""
+        from vsim.symbolic.loops import run_loop
+
+        run_loop(self, activation, loop, place)
 
     def run_stretch(self, activation: SymbolicActivation, pc: int, place: Place) -> None:
         """Run lanes from a pc on until they part or meet others."""
