@@ -5,11 +5,14 @@ The reports: intel-graphics-compiler 412 and 420 (an update that spills), intel-
 the peak). `visakit registers` must tell the two kernels of a pair apart.
 """
 
+import re
+
 import pytest
 
 from visakit.language.platforms import find
 from visakit.text.parser import parse_module
 from vsim.cost.programs import CostedFunction
+from vsim.cost.register_report import details
 from vsim.cost.registers import register_use
 
 TILE, OTHER = "T", "U"
@@ -167,6 +170,15 @@ def test_kernels_that_spill_are_told_from_those_that_do_not(name):
     assert bad.spills.bytes and not bad.mode.fits and bad.spills.names
     assert bad.spills.bytes >= bad.mode.over - good.pressure.grf_size
     assert bad.spills.dwords(over.lanes) * 4 * over.lanes >= bad.spills.bytes
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_reports_of_a_pair_differ_in_what_spills(name):
+    fits, over, platform = PAIRS[name]
+    good, bad = details(fits.use(platform)), details(over.use(platform))
+    assert "spills: none predicted" in good and "too many" not in good.partition("*")[2].splitlines()[0]
+    assert re.search(r"^spills: [\d,]+ bytes predicted, \d+ dwords? a lane: \w", bad, re.MULTILINE)
+    assert re.search(r"^  \* .* bytes too many$", bad, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("count", "registers", "threads"), [(20, 32, 10), (90, 96, 10), (100, 128, 8), (150, 160, 6)])

@@ -11,6 +11,7 @@ from support.strategies import ENGINES, blocks, effort, initial, lines_of, progr
 
 import vsim
 from visakit.isa.record import Flow
+from vsim.engines.numpy import engine as numpy_engine
 from vsim.launch.launch_file import parse_launch
 from vsim.profile.counts import Counts
 
@@ -97,6 +98,18 @@ def test_engines_count_what_plain_python_counts(case, platform):
             assert ran.engine == ("numpy" if engine == "brute" else engine)
     for engine in ENGINES:
         compare(found[engine], found["brute"])
+
+
+def test_counts_that_depend_on_the_order_of_threads_are_equal_in_one_order():
+    # Loops of compare and swap: groups of one hardware thread, one after the other, on both engines.
+    folder = DATA / "unoptimised" / "mem_atomics_float_cas" / "tgllp"
+    program, brute, counts = vsim.Program(build(folder, "tgllp")), BruteForce(), Counts()
+    _, file = launches_of(folder)
+    ours, theirs = file.launch(0), file.launch(0)
+    ours.local_size = theirs.local_size = (program.bind(ours).simd,)
+    program.run(ours, engine="llvm", threads=1, observers=[counts])
+    numpy_engine.run(program.bind(theirs, observers=[brute]), threads_at_once=1)
+    compare(counts, brute)
 
 
 @effort(8)

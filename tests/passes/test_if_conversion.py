@@ -1,6 +1,8 @@
 """Branches over few instructions become masks: nests of them do what each lane's own path says."""
 
+import ast
 import random
+from collections import Counter
 
 import pytest
 from support.counting import counted_alike
@@ -10,6 +12,7 @@ from support.strategies import ENGINES
 
 from vsim.analysis.control_flow import control_flow
 from vsim.analysis.if_conversion import masked_gotos
+from vsim.profile.counts import Counts
 from vsim.program import Program
 
 NESTS = {
@@ -28,8 +31,6 @@ class Emitted:
     """A nest in Python's words as vISA, as compilers lay it out: a goto over what lanes do not run."""
 
     def __init__(self, text):
-        import ast
-
         self.lines, self.labels = [], 0
         self.body(ast.parse(text).body)
 
@@ -75,6 +76,43 @@ def model(text, values, bits):
         exec(text, {}, names)
         found.append((names["x"], names["y"]))
     return found
+
+
+class Marks(ast.NodeTransformer):
+    """Assignments of a nest that note their numbers first."""
+
+    def __init__(self):
+        self.count = 0
+
+    def visit_Assign(self, node):
+        self.count += 1
+        return [*ast.parse(f"note({self.count - 1})").body, node]
+
+
+def model_counts(text, values, bits, running):
+    """For each assignment of a nest whether the thread executes it, and in how many lanes."""
+    marks, lanes_of = Marks(), Counter()
+    code = compile(ast.fix_missing_locations(marks.visit(ast.parse(text))), "nest", "exec")
+    for lane in range(LANES):
+        if running >> lane & 1:
+            names = {"x": values[0][lane], "y": values[1][lane], **{p: bits[p] >> lane & 1 for p in "abc"}}
+            exec(code, {"note": lambda n: lanes_of.update([n])}, names)
+    return [(int(lanes_of[n] > 0), lanes_of[n]) for n in range(marks.count)]
+
+
+def random_nest(choose, depth=0):
+    """The lines of a nest."""
+    pad, lines = "    " * depth, []
+    for _ in range(choose.randrange(1, 4)):
+        if depth < 3 and choose.random() < 0.6:
+            tests = choose.sample("abc", choose.randrange(1, 3))
+            lines.append(f"{pad}if {choose.choice([' and ', ' or ']).join(tests)}:")
+            lines += random_nest(choose, depth + 1)
+            if choose.random() < 0.5:
+                lines += [f"{pad}else:", *random_nest(choose, depth + 1)]
+        else:
+            lines.append(f"{pad}{choose.choice('xy')} = {choose.choice('xy')} + {choose.randrange(9)}")
+    return lines
 
 
 def probe_of(lines, values, bits, running=None):
@@ -126,6 +164,26 @@ def test_branches_that_became_masks_are_counted_as_branches(kind):
         probe = probe_of(lines, [[1] * LANES] * 2, bits, choose.getrandbits(16))
         probe.declarations.append(".decl T v_type=G type=ud num_elts=16 align=GRF")
         assert counted_alike(probe.run)
+
+
+MARK = "mov (M1_NM, 1) T(0,0)<1> 0x5eed:ud"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(20))
+def test_counts_of_generated_nests_are_those_of_a_model(seed, engine):
+    choose, counts = random.Random(seed), Counts()
+    text = "\n".join(random_nest(choose))
+    values = [[choose.randrange(100) for _ in range(LANES)] for _ in range(2)]
+    bits = {p: choose.choice([0, 0xFFFF, choose.getrandbits(16)]) for p in "abc"}
+    running = choose.getrandbits(16) | 1
+    probe = probe_of([MARK, *Emitted(text).lines, MARK], values, bits, running)
+    probe.declarations.append(".decl T v_type=G type=ud num_elts=16 align=GRF")
+    probe.run(engine, observers=[counts])
+    (own,) = counts.functions
+    first, last = (n for n, i in enumerate(own.function.instructions) if str(0x5EED) in str(i.args))
+    inside = [n for n in range(first + 1, last) if own.function.instructions[n].desc.mnemonic in ("add", "mov")]
+    assert [(own.executions[n], own.active(n)) for n in inside] == model_counts(text, values, bits, running)
 
 
 @pytest.mark.parametrize("kind", NESTS)
