@@ -58,6 +58,20 @@ def check_text(value: object, what: str) -> str:
     raise UsageError(f"{what} is a str, found {type(value).__name__}{hint}")
 
 
+def check_argument(value: str, what: str) -> None:
+    """Check a text that a program gets as an argument.
+
+    Raises:
+        UsageError: it has a zero byte, or no bytes of the system stand for it; the message begins with ``what``.
+    """
+    try:
+        zero = b"\0" in os.fsencode(value)
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{what} have {value[error.start]!a}, which no program can be given") from None
+    if zero:
+        raise UsageError(f"{what} have a zero byte, which no program can be given")
+
+
 def check_name(value: object, what: str) -> str:
     """The name of a value in messages: a text or a path.
 

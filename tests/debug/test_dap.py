@@ -233,6 +233,8 @@ def test_requests_that_cannot_be_done(client):
     assert "'launch'" in client.ask("attach", fails=True)
     assert "IMAGE is missing" in client.ask("launch", fails=True)
     assert "'args' is a list" in client.ask("launch", fails=True, program="steps.bin", args="Y=1")
+    for words in ("\0", "\ud800", "/nowhere/at/all"):
+        assert "'cwd'" in client.ask("launch", fails=True, program="steps.bin", cwd=words)
     launch(client)
     assert client.ask("dance", fails=True) == "the request 'dance' is not known"
     points = client.ask("setBreakpoints", source={"name": "steps.visaasm"}, breakpoints=[{"line": 99}])["breakpoints"]

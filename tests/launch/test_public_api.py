@@ -20,6 +20,7 @@ import vasm
 import visakit
 import vlink
 import vsim
+from visakit.compiler.ocloc import compile_source
 from visakit.language.platforms import PLATFORMS
 from vsim.launch.launch import Launch
 
@@ -372,6 +373,12 @@ CALLS = {
         lambda p: p.launch("walk", 1, 1, [vsim.launch.launch.BufferArgument([1]), np.zeros(1, "i4")]), visakit.LaunchError, "'first'.* not a numpy array"
     ),
     "missing object": (lambda p: vlink.link(["/nope"]), visakit.FileError, "F001"),
+    "options with a zero": (
+        lambda p: compile_source("k.cl", b"", "tgllp", "-D\0", None), visakit.UsageError, "build options have a zero byte"
+    ),
+    "options with half a character": (
+        lambda p: compile_source("k.cl", b"", "tgllp", "-D\ud800", None), visakit.UsageError, r"have '\\ud800', which"
+    ),
     "nothing to link": (lambda p: vlink.link([]), visakit.LinkError, "L020"),
     "entries of text": (lambda p: vlink.LinkOptions(entries="k"), visakit.UsageError, "list of kernels"),
     "image platform": (lambda p: vlink.LinkOptions(platform="x"), visakit.UsageError, "not a platform"),

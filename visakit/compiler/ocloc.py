@@ -20,6 +20,7 @@ from visakit.compiler.process import SERVICE, identity, run_once, variables
 from visakit.diagnostics import Diagnostic, FormatError, Label, Span
 from visakit.file_kinds import SPIRV, SourceLanguage, source_language
 from visakit.objects.zebin import OPTION
+from visakit.usage import check_argument
 from visakit.waiting import waiting
 
 _INPUT_OPTIONS: dict[SourceLanguage, list[str]] = {
@@ -72,7 +73,9 @@ def compile_source(
 
     Raises:
         FormatError: the compiler is missing, does not know the device, or finds errors in the source.
+        UsageError: the options are no argument of a program.
     """
+    check_argument(options, "build options")
     driver = compiler_driver()
     if driver is None:
         named = os.environ.get(DRIVER_SETTING)

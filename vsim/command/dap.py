@@ -36,8 +36,8 @@ def open_session(arguments: Mapping[str, object]) -> Session:
     if words["cwd"]:
         try:
             os.chdir(words["cwd"])
-        except OSError as error:
-            raise UsageError(f"'cwd' {words['cwd']}: {error.strerror}") from None
+        except (OSError, ValueError) as error:  # A text may be no name of a file at all.
+            raise UsageError(f"'cwd' {words['cwd']}: {getattr(error, 'strerror', error)}") from None
     options = with_lines(words["buildOptions"], source_language(words["program"], b""))
     captured, loaded = load_program(
         words["program"] or None, words["replay"] or None, words["platform"] or None, options, None
