@@ -276,3 +276,44 @@ def test_kernels_that_may_run_once_begin_on_the_reference_engine(program, made, 
 def test_launches_of_many_threads_do_not(program, made):
     program.image.runs_once = True
     assert launches(program, 3, engine="llvm") == ["llvm"] * 3 and made == [True, False]
+
+
+ROUNDS = 100
+LOOP = TEXT.replace(
+    ".decl X ", ".decl P v_type=P num_elts=8\n.decl N v_type=G type=ud num_elts=8 align=GRF\n.decl X "
+).replace(
+    "svm_scatter.4.1 (M1, 8) AT.0 X.0",
+    "\n".join(
+        [
+            f"mov (M1, 8) N(0,0)<1> {ROUNDS}:ud",
+            "again:",
+            "add (M1, 8) X(0,0)<1> X(0,0)<1;1,0> 1:ud",
+            "svm_scatter.4.1 (M1, 8) AT.0 X.0",
+            "add (M1, 8) N(0,0)<1> N(0,0)<1;1,0> -1:d",
+            "cmp.ne (M1, 8) P N(0,0)<1;1,0> 0:ud",
+            "(P) goto (M1, 8) again",
+        ]
+    ),
+)
+"""A loop that writes its sum each time."""
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_loop_that_takes_long_begins_anew_on_native_code(is_late, monkeypatch):
+    """What the launch has written is undone; what the program writes meanwhile to other memory is not."""
+    program = vsim.load(build_text(LOOP))
+    data, other = np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32)
+    program.launch("count", 64, 8, [other], engine="numpy")
+    program.image.runs_once = True
+    seen = []
+
+    def clock():
+        seen.append(data.copy())
+        other[:] = len(seen)
+        return 60.0 * is_late * (len(seen) - 1)
+
+    monkeypatch.setattr(tiers.time, "thread_time", clock)
+    result = program.launch("count", 64, 8, [data])
+    assert result.engine == ("llvm" if is_late else "numpy")
+    assert (data == np.arange(64) + ADDITIONS + ROUNDS).all()
+    assert (other == len(seen)).all() and (seen[-1] != seen[0]).any()

@@ -7,13 +7,15 @@ program binaries, so its texts come from its debug dumps (IGC's debug keys).
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-import struct
 import subprocess
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 
-from visakit.file_kinds import SPIRV, SourceLanguage
+from visakit.file_kinds import SourceLanguage
+from visakit.objects import spirv
 from visakit.objects.zebin import with_texts
 
 OPTION = "-vc-codegen"
@@ -38,13 +40,10 @@ def is_vector(language: SourceLanguage, data: bytes) -> bool:
 
 
 def _capabilities(data: bytes) -> Iterator[int]:
-    """The capabilities that a module of SPIR-V declares after its header of five words."""
-    head = data[: min(len(data), _HEAD_BYTES) // 4 * 4] if data.startswith(SPIRV) else b""
-    words = struct.unpack(f"<{len(head) // 4}I", head)
-    at = 5
-    while at + 1 < len(words) and words[at] & 0xFFFF == _CAPABILITY:
-        yield words[at + 1]
-        at += max(words[at] >> 16, 1)
+    """The capabilities that a module of SPIR-V declares."""
+    head = spirv.words(data[: min(len(data), _HEAD_BYTES) // 4 * 4])
+    with contextlib.suppress(ValueError):  # The head ends anywhere; the compiler tells of damage.
+        yield from (i.operands[0] for i in takewhile(lambda i: i.opcode == _CAPABILITY, spirv.instructions(head)))
 
 
 def _in_bits(data: bytes, words: Sequence[bytes]) -> bool:

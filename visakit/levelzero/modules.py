@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,15 +19,16 @@ from visakit.runtime.specialisation import constant_size, linkage, specialised
 from vsim.program import Program as SimulatedProgram
 
 _FLAGS = {
-    "-ze-opt-disable": "-cl-opt-disable", "-ze-opt-level=0": "-cl-opt-disable", "-ze-opt-level=O0": "-cl-opt-disable",
+    "-ze-opt-disable": "-cl-opt-disable", "-ze-opt-level=O0": "-cl-opt-disable -ze-opt-level=O0",
     "-ze-opt-large-register-file": "-cl-intel-256-GRF-per-thread",
     "-ze-opt-greater-than-4GB-buffer-required": "-cl-intel-greater-than-4GB-buffer-required",
     "-ze-opt-has-buffer-offset-arg": "-cl-intel-has-buffer-offset-arg",
     "-ze-intel-has-buffer-offset-arg": "-cl-intel-has-buffer-offset-arg", "-ze-fp64-gen-emu": "-cl-fp64-gen-emu",
 }  # fmt: skip
 """Build flags, and their names for the compiler driver."""
+_LEVEL = re.compile(r"-ze-opt-level[= ]O?(\d)(?!\S)")
 _HINTS = (
-    "-ze-opt-level", "-ze-intel-enable-auto-large-GRF-mode", "-cl-intel-enable-auto-large-GRF-mode",
+    "-ze-intel-enable-auto-large-GRF-mode", "-cl-intel-enable-auto-large-GRF-mode",
     "-ze-take-global-address", "-ze-intel-64bit-addressing", "-ze-kernel-debug-enable",
     "-ze-intel-emit-zebin-visa-sections",
 )  # fmt: skip
@@ -35,7 +37,7 @@ _HINTS = (
 
 def build_options(flags: str) -> str:
     """Build flags in the words of the compiler driver."""
-    words = [_FLAGS.get(word, word) for word in flags.replace("-ze-opt-level ", "-ze-opt-level=").split()]
+    words = [_FLAGS.get(word, word) for word in _LEVEL.sub(r"-ze-opt-level=O\1", flags).split()]
     return " ".join(word for word in words if not word.startswith(_HINTS))
 
 
@@ -93,6 +95,8 @@ class ApiModule(ApiObject):
         self.source: bytes | None = None
         self.names: list[ctypes.Array[ctypes.c_char]] = []
         if is_native:
+            is_single = len(parts) == 1
+            require(is_single, ze.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, f"{len(parts)} program binaries in one module")
             self.program, states = create_with_binaries(context, [device], [parts[0].data])
             require(not any(states), ze.ZE_RESULT_ERROR_INVALID_NATIVE_BINARY, "it is no program binary")
             return

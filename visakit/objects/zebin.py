@@ -23,7 +23,7 @@ from visakit.objects.ze_info import ZeInfoError, kernel_info
 
 OPTION = TEXTS_OPTION
 SHT_VISAASM = 0xFF000013
-_ZE_INFO, _TEXT, _NOTES = ".ze_info", ".visaasm", COMPATIBILITY
+_ZE_INFO, _TEXT, _SPIRV, _NOTES = ".ze_info", ".visaasm", ".spv", COMPATIBILITY
 _NOTE_OWNER, _NOTE_PRODUCT, _NOTE_CORE, _NOTE_CONFIGURATION = b"IntelGT", 1, 2, 6
 _HEAD = re.compile(r'^\.(kernel|global_function)[ \t]+"([^"\n]*)"', re.MULTILINE)
 _SIMD = re.compile(r"^\.kernel_attr SimdSize=(\d{1,4})\b", re.MULTILINE)
@@ -247,6 +247,13 @@ def _with_sections(elf: Elf, texts: Sequence[bytes]) -> bytes:
     for section in elf.sections:
         section.align = max(section.align, 1)
     return elf.write()
+
+
+def spirv_of(data: bytes) -> bytes:
+    """The SPIR-V that a zebin was compiled from; nothing where it does not hold it."""
+    elf = _compiled(data, _SPIRV)
+    section = elf.section(_SPIRV) if elf else None
+    return section.data if section else b""
 
 
 def platform_of(data: bytes, name: str) -> str:

@@ -10,10 +10,10 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from visakit.objects import spirv
 from visakit.runtime import cl
 from visakit.runtime.errors import CallError, require
 
-_HEADER_WORDS = 5
 _DECORATE, _SPEC_ID = 71, 1
 _TRUE, _FALSE, _CONSTANT = 48, 49, 50
 _INTEGER, _REAL = 21, 22
@@ -21,18 +21,17 @@ _LINKAGE, _IMPORT = 41, 1
 
 
 def _words(module: bytes) -> tuple[int, ...]:
-    require(len(module) % 4 == 0, cl.CL_INVALID_PROGRAM, "the module is damaged")
-    return struct.unpack(f"<{len(module) // 4}I", module)
+    try:
+        return spirv.words(module)
+    except ValueError as error:
+        raise CallError(cl.CL_INVALID_PROGRAM, str(error)) from None
 
 
-def _instructions(words: tuple[int, ...]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Position, opcode and operands of each instruction."""
-    position = _HEADER_WORDS
-    while position < len(words):
-        count, opcode = words[position] >> 16, words[position] & 0xFFFF
-        require(count and position + count <= len(words), cl.CL_INVALID_PROGRAM, "the module is damaged")
-        yield position, opcode, words[position + 1 : position + count]
-        position += count
+def _instructions(words: tuple[int, ...]) -> Iterator[spirv.SpirvInstruction]:
+    try:
+        yield from spirv.instructions(words)
+    except ValueError as error:
+        raise CallError(cl.CL_INVALID_PROGRAM, str(error)) from None
 
 
 def specialised(module: bytes, number: int, value: bytes) -> bytes:
@@ -103,7 +102,7 @@ def linkage(module: bytes) -> Linkage:
     found: tuple[list[str], list[str]] = ([], [])
     for _, opcode, operands in _instructions(_words(module)):
         if opcode == _DECORATE and operands[1] == _LINKAGE:
-            name = struct.pack(f"<{len(operands) - 3}I", *operands[2:-1]).split(b"\0")[0].decode("utf-8", "replace")
+            name = spirv.text(operands[2:-1])
             if not name.startswith("__spirv_"):  # The compiler has these.
                 found[operands[-1] != _IMPORT].append(name)
     return Linkage(tuple(found[0]), tuple(found[1]))

@@ -13,6 +13,7 @@ from vsim.checks.kinds import BY_ORDER
 from vsim.checks.names import UNDEFINED
 from vsim.checks.shadow_machine import STORED
 from vsim.checks.suppressions import Described
+from vsim.checks.votes import is_of_vote
 from vsim.launch import threads
 from vsim.launch.bound_launch import BoundLaunch
 from vsim.launch.dispatch import Dispatch
@@ -69,11 +70,13 @@ def who_in_words(dispatch: BoundLaunch, who: Who, site: Site) -> str:
 
 
 def kept(dispatch: Dispatch) -> list[Finding]:
-    """The findings of a launch that no suppression is about, in the order of the text."""
+    """The findings of a launch in the order of the text, without those of the compiler's own votes and without those
+    that a suppression is about.
+    """
     if dispatch.findings is None:
         return []
     known = dispatch.findings.checking.suppressions
-    found = list(dispatch.findings)
+    found = [f for f in dispatch.findings if not is_of_vote(dispatch, f)]
     if known is None:
         return found
     return [f for f in found if not known.holds(f.check, f.code, dispatch.kernel.name, _sides(dispatch, f))]

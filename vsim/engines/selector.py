@@ -73,8 +73,8 @@ class EngineSelector:
             native = self.native or self._load_native(engine)
             if native is None:
                 why = "llvmlite cannot be loaded"
-            elif self.image.runs_once and self._is_first_and_short(dispatch):
-                why = "its native code would take longer"
+            elif self.image.runs_once and self._ends_soon(dispatch, max_seconds):
+                return "numpy", "its native code would take longer"
             else:
                 try:
                     native.run(dispatch, threads, max_seconds, held, _overtake if engine == "auto" else None)
@@ -92,14 +92,14 @@ class EngineSelector:
         self._run_reference(dispatch, max_seconds)
         return "numpy", why
 
-    def _is_first_and_short(self, dispatch: Dispatch) -> bool:
-        """Whether a launch is the first of its kernel, and the reference engine runs it soon."""
+    def _ends_soon(self, dispatch: Dispatch, max_seconds: float | None) -> bool:
+        """Whether a launch is the first of its kernel, and the reference engine has run it."""
         if dispatch.kernel.name in self._launched:
             return False
-        from vsim.engines.tiers import is_short
+        from vsim.engines.tiers import ends_soon
 
         self._launched.add(dispatch.kernel.name)
-        return is_short(dispatch)
+        return ends_soon(dispatch, max_seconds)
 
     def _run_reference(self, dispatch: Dispatch, max_seconds: float | None) -> None:
         from vsim.engines.numpy.engine import run

@@ -1,36 +1,90 @@
-"""What runs while native code is made: the reference engine, which may end first.
+"""What runs while native code is made, or instead of it: the reference engine, which may end first.
 
 LLVM takes seconds for a large kernel, the reference engine less for a small launch of it. So where compiling takes
 longer than a moment, the launch begins on the reference engine. If native code is ready before it ends, the memory is
 put back as it was and the launch begins anew: nothing of it depends on how far the other had come.
+
+The first launch of a kernel that may run once is tried before anything is compiled (:func:`ends_soon`).
 """
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Callable
 
+import numpy as np
+
+from visakit.diagnostics import SimulationError
+from vsim.engines.numpy.memory import MessageAccess
 from vsim.engines.restart import must_wait, snapshot_of
+from vsim.launch.arrays import Bytes, Offsets
 from vsim.launch.dispatch import Dispatch
+from vsim.observe.observer import Event, Observer
 
 THREADS_AT_ONCE = 256
 """Hardware threads of a batch: few, so that an instruction takes microseconds and the end of compiling is seen soon."""
-SHORT_THREADS, SHORT_INSTRUCTIONS = 256, 2000
-"""Hardware threads and instructions, each of which runs once at most, that the reference engine runs within some 40 ms:
-sooner than native code is made.
-"""
+SHORT_THREADS, SHORT_INSTRUCTIONS = 256, 4000
+"""Hardware threads and instructions of launches that the reference engine is tried with."""
+SOON_SECONDS, SOON_SECONDS_PER_INSTRUCTION = 0.1, 0.0002
+"""Processor time that such a launch gets there, the longer of the two: a third of what native code takes to be made."""
+
+
+class _Late(Exception):
+    """The reference engine stopped, as a launch takes longer."""
 
 
 class NativeCodeIsReady(Exception):
     """The reference engine stopped, as native code can run the launch."""
 
 
-def is_short(dispatch: Dispatch) -> bool:
-    """Whether the reference engine runs a launch sooner than its native code is made, whatever the data are."""
-    summary = dispatch.signature.summary
-    threads = dispatch.group_count * dispatch.threads_of(dispatch.group(0))
-    if summary.repeats or threads > SHORT_THREADS or summary.instructions > SHORT_INSTRUCTIONS:
+class _WrittenBytes(Observer):
+    """What a launch has written, as it was before."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[Bytes, Offsets, Bytes]] = []
+
+    def access(self, event: Event, access: MessageAccess) -> None:
+        if access.writes:
+            with contextlib.suppress(SimulationError):  # A fault follows, and nothing is written.
+                for data, offsets, _ in access.parts():
+                    places = (offsets[:, None] + np.arange(access.size)).reshape(-1)
+                    self.kept.append((data, places, data[places]))
+
+    def restore(self) -> None:
+        """Put all of it back."""
+        for data, places, contents in reversed(self.kept):
+            data[places] = contents
+
+
+def ends_soon(dispatch: Dispatch, max_seconds: float | None) -> bool:
+    """Run a launch on the reference engine, if it ends sooner than its native code would be made; else its memory is as
+    it was.
+
+    The program may write other memory meanwhile, so only bytes that the launch has written are put back.
+
+    Raises:
+        SimulationError: the program did something without a defined result, or took too long.
+    """
+    from vsim.engines.numpy.engine import run
+
+    summary, count = dispatch.signature.summary, dispatch.group_count * dispatch.threads_of(dispatch.group(0))
+    if summary.spins or count > SHORT_THREADS or summary.instructions > SHORT_INSTRUCTIONS or must_wait(dispatch):
         return False
-    return not dispatch.image.module.functions and not must_wait(dispatch)
+    written = _WrittenBytes()
+    until = time.thread_time() + max(SOON_SECONDS, summary.instructions * SOON_SECONDS_PER_INSTRUCTION)
+
+    def look() -> None:
+        if time.thread_time() > until:
+            raise _Late
+
+    is_bounded = not summary.repeats and not dispatch.image.module.functions
+    try:
+        run(dispatch, max_seconds, None if is_bounded else look, THREADS_AT_ONCE, besides=[written])
+    except _Late:
+        written.restore()
+        return False
+    return True
 
 
 def overtake(dispatch: Dispatch, max_seconds: float | None, is_ready: Callable[[], bool]) -> bool:

@@ -38,6 +38,7 @@ def run(
     look: Callable[[], None] | None = None,
     threads_at_once: int = TURN_THREADS,
     begun: Callable[[int, int], None] | None = None,
+    besides: Sequence[Observer] = (),
 ) -> None:
     """Run a bound launch to its end.
 
@@ -45,11 +46,12 @@ def run(
         look: is called now and then, and may end the run by raising something.
         threads_at_once: hardware threads of a batch.
         begun: is told how many groups have begun, and how many there are.
+        besides: observers besides those of the launch.
 
     Raises:
         SimulationError: the program did something without a defined result, or took too long.
     """
-    observers = observers_of(dispatch)
+    observers = [*observers_of(dispatch), *besides]
     for observer in observers:
         observer.launch_begin(dispatch)
     try:
