@@ -1,4 +1,4 @@
-"""Kernels of twelve further kinds. They were measured before anything was changed for them, as the kinds that users have
+"""Kernels of thirteen further kinds. They were measured before anything was changed for them, as the kinds that users have
 are not those of the suite (docs/decisions/0105-private-arrays-in-registers.md).
 
 Sources and texts are in ``further/``; ``compile_texts.py`` makes the texts.
@@ -115,9 +115,15 @@ def _splat(scale: int) -> Work:
     return Work((n,), (256,), [points, np.zeros((width, width), "u4"), np.int32(width)], 1)
 
 
+def _redblack(scale: int) -> Work:
+    n, random = side(2048, scale), np.random.default_rng(58)
+    grid, source = random.random((n, n), "f4"), random.random((n, n), "f4")
+    return Work((n // 2, n), (32, 8), [grid, source, np.int32(n), np.int32(n), np.int32(1), np.float32(1.2)], 0)
+
+
 WORKS = {
     "components": _components, "matches": _matches, "huffman": _huffman, "queens": _queens, "median": _median,
     "boxes": _boxes, "cells": _cells, "gemm8": _gemm8, "search": _search, "sums": _sums, "unpack": _unpack,
-    "splat": _splat,
+    "splat": _splat, "redblack": _redblack,
 }  # fmt: skip
-KERNELS = benchmarks(WORKS, FOLDER, {"boxes": 1e-5, "cells": 1e-5}, {}, {})
+KERNELS = benchmarks(WORKS, FOLDER, {"boxes": 1e-5, "cells": 1e-5, "redblack": 1e-5}, {}, {})

@@ -121,10 +121,20 @@ def splat(points, grid, width):
     return grid
 
 
+def redblack(grid, source, width, height, colour, rate):
+    y, x = np.indices(grid.shape)
+    inside = (x > 0) & (y > 0) & (x < width - 1) & (y < height - 1) & ((x + y + colour) % 2 == 0)
+    around = sum(np.roll(grid, step, axis) for step in (-1, 1) for axis in (0, 1))
+    return np.where(inside, grid + rate * (0.25 * (around - source) - grid), grid)
+
+
 REFERENCE = {
     "sums": lambda image, out, width: image[:, :width].cumsum(1),
     "gemm8": lambda a, b, out, *_: a.view("i1").astype("i4") @ b.view("i1").astype("i4").T,
-    **{f.__name__: f for f in (components, matches, huffman, queens, median, boxes, cells, search, unpack, splat)},
+    **{
+        f.__name__: f
+        for f in (components, matches, huffman, queens, median, boxes, cells, search, unpack, splat, redblack)
+    },
 }
 
 

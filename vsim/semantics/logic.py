@@ -8,7 +8,9 @@ instead of a sum of four products.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterator
+from itertools import product
 
 from visakit.isa.enums import LFSR_FORMS
 from visakit.language import types
@@ -302,11 +304,24 @@ def bfn(m: Machine, instruction: Instruction) -> Step:
     return step
 
 
-_OFTEN_USED: dict[int, Callable[[Lanes, Lanes, Lanes], Lanes]] = {
-    0x96: lambda x, y, z: x ^ y ^ z,
-    0x80: lambda x, y, z: x & y & z,
-    0xFE: lambda x, y, z: x | y | z,
-}
+_Bits = Callable[[Lanes, Lanes], Lanes]
+_TABLES = (0xAA, 0xCC, 0xF0)
+"""The truth tables of the three sources themselves."""
+
+
+def _two_operations() -> Iterator[tuple[int, Callable[[Lanes, Lanes, Lanes], Lanes]]]:
+    """Truth tables of x & (y | z) and its like, of which compilers make most instructions."""
+    for outer, inner in product((operator.and_, operator.or_, operator.xor), repeat=2):
+        for n in range(3):
+            first, second = (k for k in range(3) if k != n)
+
+            def formula(*v: Lanes, outer: _Bits = outer, inner: _Bits = inner, n: int = n, k: int = first) -> Lanes:
+                return outer(v[n], inner(v[k], v[3 - n - k]))
+
+            yield outer(_TABLES[n], inner(_TABLES[first], _TABLES[second])), formula
+
+
+_OFTEN_USED = dict(_two_operations())
 """Truth tables that have a shorter formula than their expansion."""
 
 

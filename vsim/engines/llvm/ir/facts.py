@@ -37,6 +37,8 @@ class Facts(NamedTuple):
     """The mask that this is the complement of."""
     implies: frozenset[str] = frozenset()
     """Masks (SSA names) that hold wherever this mask does."""
+    low_zeros: int = 0
+    """So many of the lowest bits are zero in all lanes."""
     denormal: Value | None = None
     """Of floats without denormals: the same, or with denormals where this has zeros."""
 
@@ -48,11 +50,13 @@ class Facts(NamedTuple):
 
     def of_bits(self) -> Facts:
         """The facts that depend on the bits alone, not on their type."""
-        return self if self is NO_FACTS else Facts(*self[:7])
+        return self if self is NO_FACTS else Facts(*self[:7], low_zeros=self.low_zeros)
 
     def of_emitted(self) -> Facts:
         """The facts that a value keeps when it is emitted for good."""
-        return self if self is NO_FACTS else Facts(*self[:4], narrow=self.narrow, denormal=self.denormal)
+        if self is NO_FACTS:
+            return self
+        return Facts(*self[:4], narrow=self.narrow, low_zeros=self.low_zeros, denormal=self.denormal)
 
 
 NO_FACTS = Facts()

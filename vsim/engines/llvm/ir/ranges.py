@@ -50,7 +50,7 @@ class Ranges:
         """Remember what follows for the result of an instruction, whose operands are values and numbers."""
         if text.startswith(_OF_VECTORS):
             self._note_vector(name, text)
-        if not self.most or "<" in text:
+        if "<" in text or not (self.most or text.startswith("and ")):
             return
         words = [word for word in text.replace(",", "").split() if word not in _FLAGS]
         operation = words[0]

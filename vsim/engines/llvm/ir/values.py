@@ -149,6 +149,7 @@ class Value:
             return other - mine.negated
         index = mine.wide_index.plus(other) if mine.wide_index else others.wide_index and others.wide_index.plus(self)
         total = self._with_affine(affine_sum(self, other, 1), "add", "fadd", other, index)
+        total = total.with_low_zeros(min(self.low_zeros, other.low_zeros))
         if mine.narrow is not None and other.constant is not None:
             return total.with_facts(narrow=mine.narrow + self.builder.const(other.constant, types.UD))
         return total
@@ -160,7 +161,8 @@ class Value:
         if self.facts.base_offset and other.constant is not None:
             return self._times(other.constant, "mul", other)
         known = affine_product(self, other) or affine_product(other, self)
-        return self._with_affine(known, "mul", "fmul", other, self._index_times(other.constant))
+        product = self._with_affine(known, "mul", "fmul", other, self._index_times(other.constant))
+        return product.with_low_zeros(self.low_zeros + other.low_zeros)
 
     def _index_times(self, factor: int | None) -> WideIndex | None:
         index = self.facts.wide_index
@@ -173,7 +175,8 @@ class Value:
         if other.constant is not None and other.constant <= LARGEST_SHIFT:
             known = affine_product(self, self.builder.const(1 << other.constant, self.type))
         factor = None if other.constant is None else 1 << other.constant
-        return self._with_affine(known, "shl", "shl", other, self._index_times(factor))
+        shifted = self._with_affine(known, "shl", "shl", other, self._index_times(factor))
+        return shifted if other.constant is None else shifted.with_low_zeros(self.low_zeros + other.constant)
 
     def _times(self, factor: int, op: str, other: Value) -> Value:
         """A base and a scalar offset, times a constant; ``op`` and ``other`` are the operation to emit."""
@@ -205,7 +208,32 @@ class Value:
     def __or__(self, other: Literal[True]) -> Literal[True]: ...
 
     def __or__(self, other: Value | Literal[True]) -> Value | Literal[True]:
-        return True if other is True else self.binary(other, "or", "or")
+        if other is True:
+            return True
+        if self._is_above(other) or other._is_above(self):
+            return self + other
+        return self.binary(other, "or", "or")
+
+    @property
+    def low_zeros(self) -> int:
+        """How many of the lowest bits are known to be zero in all lanes of an integer."""
+        if self.constant is not None:
+            return (self.constant & -self.constant).bit_length() - 1 if self.constant else 0
+        return self.facts.low_zeros
+
+    def with_low_zeros(self, count: int) -> Value:
+        """The same, of which so many of the lowest bits are known to be zero."""
+        return self.with_facts(low_zeros=count) if count > 0 and self.constant is None else self
+
+    def _is_above(self, other: Value) -> bool:
+        """Whether another integer has no bits but those that are zero in this one, and distances between lanes are
+        known: compilers write the sum of such as ``or``.
+        """
+        lanes = max(self.lanes, other.lanes)
+        if not self.low_zeros or lanes == 1 or not (self.affine_over(lanes) and other.affine_over(lanes)):
+            return False
+        most = self.builder.ranges.of(other.text) if other.constant is None else other.constant
+        return most is not None and most < 1 << self.low_zeros
 
     def __xor__(self, other: Value) -> Value:
         return self.binary(other, "xor", "xor")
