@@ -70,6 +70,11 @@ def benchmarks(
     }
 
 
+def side(largest: int, scale: int) -> int:
+    """The side of a square whose area falls with the scale: a multiple of 32, 64 at least."""
+    return max(64, int(largest / scale**0.5) // 32 * 32)
+
+
 def _saxpy(scale: int) -> Work:
     n = (1 << 22) // scale
     x, y = np.linspace(0, 1, n, dtype="f4"), np.linspace(1, 2, n, dtype="f4")

@@ -8,15 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from kernels import Picture, Work, benchmarks
+from kernels import Picture, Work, benchmarks, side
 
 FOLDER = Path(__file__).parent / "ordinary"
 DEVICES = ("tgllp", "bmg")
-
-
-def _side(largest: int, scale: int) -> int:
-    """The side of a square whose area falls with the scale: a multiple of 32, 64 at least."""
-    return max(64, int(largest / scale**0.5) // 32 * 32)
 
 
 def _options(scale: int) -> Work:
@@ -82,24 +77,24 @@ def _lbm(scale: int) -> Work:
 
 
 def _mvt(scale: int) -> Work:
-    n, random = _side(1024, scale), np.random.default_rng(12)
+    n, random = side(1024, scale), np.random.default_rng(12)
     return Work((n,), (64,), [random.random((n, n), "f4"), random.random(n, "f4"), np.zeros(n, "f4"), np.int32(n)], 2)
 
 
 def _correlation(scale: int) -> Work:
-    n = _side(1024, scale)
+    n = side(1024, scale)
     data = np.random.default_rng(13).random((n, n), "f4")
     return Work((n,), (64,), [data, np.zeros(n, "f4"), np.int32(n), np.int32(n)], 0)
 
 
 def _fdtd(scale: int) -> Work:
-    n, random = _side(1024, scale), np.random.default_rng(14)
+    n, random = side(1024, scale), np.random.default_rng(14)
     fields = [random.random((n, n), "f4") for _ in range(3)]
     return Work((n, n), (64, 4), [*fields, np.zeros((n, n), "f4"), np.int32(n), np.int32(n)], 3)
 
 
 def _convolution(scale: int) -> Work:
-    n = _side(2048, scale)
+    n = side(2048, scale)
     image = np.random.default_rng(15).random((n, n), "f4")
     return Work((n, n), (32, 8), [image, np.zeros_like(image), np.int32(n), np.int32(n)], 1)
 
@@ -149,7 +144,7 @@ def _nw(scale: int) -> Work:
 
 
 def _gaussian(scale: int) -> Work:
-    n, random = _side(1024, scale), np.random.default_rng(22)
+    n, random = side(1024, scale), np.random.default_rng(22)
     return Work(
         (n, n), (16, 16), [random.random((n, n), "f4"), random.random((n, n), "f4"), np.int32(n), np.int32(5)], 1
     )
@@ -195,7 +190,7 @@ def _md(scale: int) -> Work:
 
 
 def _transpose(scale: int) -> Work:
-    n = _side(1024, scale)
+    n = side(1024, scale)
     matrix = np.random.default_rng(29).random((n, n), "f4")
     return Work((n, n), (16, 16), [matrix, np.zeros_like(matrix), np.int32(n), np.int32(n)], 1)
 
@@ -241,13 +236,13 @@ def _rope(scale: int) -> Work:
 
 
 def _blur(scale: int) -> Work:
-    n, random = _side(512, scale), np.random.default_rng(34)
+    n, random = side(512, scale), np.random.default_rng(34)
     image, weights = random.random((n, n, 4), "f4"), random.random((5, 5), "f4") / 25
     return Work((n, n), (16, 16), [Picture(image), np.zeros_like(image), weights, np.int32(n)], 1)
 
 
 def _resize(scale: int) -> Work:
-    n = _side(512, scale)
+    n = side(512, scale)
     image = np.random.default_rng(35).random((n // 2, n // 2, 4), "f4")
     return Work((n, n), (16, 16), [Picture(image), np.zeros((n, n, 4), "f4"), np.int32(n), np.int32(n)], 1)
 
@@ -267,21 +262,21 @@ def _montecarlo(scale: int) -> Work:
 
 
 def _floyd(scale: int) -> Work:
-    n, step = _side(1024, scale), 7
+    n, step = side(1024, scale), 7
     paths = np.random.default_rng(37).integers(1, 1000, (n, n), "i4")
     paths[step, step] = 0  # so that the step's row and column stay the same
     return Work((n, n), (64, 4), [paths, np.int32(n), np.int32(step)], 0)
 
 
 def _bilateral(scale: int) -> Work:
-    n = _side(512, scale)
+    n = side(512, scale)
     image = np.random.default_rng(38).random((n, n), "f4")
     rates = np.float32(1 / 18), np.float32(50)
     return Work((n, n), (16, 16), [image, np.zeros_like(image), np.int32(n), np.int32(n), *rates], 1)
 
 
 def _noise(scale: int) -> Work:
-    n = _side(512, scale)
+    n = side(512, scale)
     order = np.random.default_rng(39).permutation(256)
     table = np.tile(order, 3)[: 2 * 256 + 2].astype("i4")
     return Work((n, n), (16, 16), [table, np.zeros((n, n), "f4"), np.int32(n), np.float32(0.05), np.float32(7.3)], 1)
@@ -302,7 +297,7 @@ def _aes(scale: int) -> Work:
 
 
 def _groupconv(scale: int) -> Work:
-    n, channels, random = _side(128, scale), 32, np.random.default_rng(42)
+    n, channels, random = side(128, scale), 32, np.random.default_rng(42)
     image, weights = random.random((channels, n, n), "f4"), random.random((channels, 8, 3, 3), "f4")
     return Work((n, n, channels), (16, 16, 1), [image, weights, np.zeros_like(image), np.int32(n), np.int32(n)], 2)
 

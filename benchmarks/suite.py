@@ -1,7 +1,8 @@
-"""All benchmark kernels by name: the six of the corpus, and those of ordinary kinds."""
+"""All benchmark kernels by name: the six of the corpus, those of ordinary kinds, and further ones."""
 
+import further
 import kernels
 import ordinary
 
 DEVICES = ordinary.DEVICES
-BENCHMARKS = kernels.KERNELS | ordinary.KERNELS
+BENCHMARKS = kernels.KERNELS | ordinary.KERNELS | further.KERNELS

@@ -10,7 +10,7 @@ from visakit import cache
 
 LIMIT_BYTES = 256 << 20
 FOLDER = "objects"
-_LOOKS = "0"
+_LOOKS = "00"
 """Prefix of the digests whose storage trims the cache."""
 
 
@@ -58,7 +58,7 @@ def load(name: str) -> bytes | None:
 def save(name: str, function: bytes) -> None:
     """Keep an object; other processes see all of it or nothing. A cache that cannot be written is no error."""
     cache.write(FOLDER, f"{name}.o", function)
-    # Thousands of objects take longer to look at than one to make; a digest begins so once in sixteen times.
+    # Thousands of objects take longer to look at than one to make; one digest in 256 begins so.
     folder = cache.private_directory(FOLDER) if name.startswith(_LOOKS) else None
     if folder is not None:
         with contextlib.suppress(OSError):

@@ -16,6 +16,7 @@ from visakit.commands.command import (
     Version,
     application,
     device_name,
+    flag,
     option,
     platform_option,
     positive,
@@ -24,15 +25,17 @@ from visakit.commands.reporting import report
 from visakit.diagnostics import Diagnostic, LaunchError, UsageError, did_you_mean
 from visakit.files import make_directory
 from visakit.objects.elf import is_ctm
+from visakit.usage import exclude
 
 if TYPE_CHECKING:
+    from vsim.program import Program
     from vsim.prove.subject import Subject
     from vsim.prove.verdict import Verdict
 
 LAUNCHES, PROOF = "The launches that it is about", "Proof"
 PROVED, REFUTED, UNKNOWN = 0, 1, 3
 """Exit codes: all properties are proved; one is refuted; none is refuted and not all are proved."""
-SECONDS = 60
+SECONDS, MEGABYTES = 60, 4096
 
 
 @application(
@@ -40,6 +43,10 @@ SECONDS = 60
         ("visakit prove image.bin --assume 'n <= size(x) / 4'", "that every access is inside, for all launches"),
         ("visakit prove kernels.cl --kernel scale --local-size 64", "of groups of 64 work-items"),
         ("visakit prove image.bin --assume 'each(col) < n' --out found", "launches that refute go to a folder"),
+        (
+            "visakit prove --equal k.cl k.cl --other-options=-cl-opt-disable",
+            "that the compiler's optimisations are right",
+        ),
         ("visakit prove --peephole 'mul; add' mad", "for which types a compiler may fuse a product and a sum"),
     ),
     completion=False,
@@ -77,7 +84,25 @@ def prove_app(
         tuple[str, str] | None,
         option("--peephole", "LEFT RIGHT", "Prove that two sequences of instructions compute the same.", PROOF),
     ] = None,
+    equal: Annotated[
+        tuple[str, str] | None,
+        option("--equal", "A B", "Prove that kernels of two programs leave the same in memory.", PROOF),
+    ] = None,
+    other_options: Annotated[
+        str | None,
+        option("--other-options", "TEXT", "With --equal, options for the compiler of B; by default those of A.", PROOF),
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        option("--rounds", "N", "With --equal, rounds of loops that are followed (4).", PROOF, parser=positive),
+    ] = None,
+    reassociate: Annotated[
+        bool, flag("--reassociate", "With --equal, sums and products of floats may have any order.", PROOF)
+    ] = False,
     seconds: Annotated[int, option("--seconds", "N", "Time for each property.", PROOF, parser=positive)] = SECONDS,
+    memory: Annotated[
+        int, option("--memory", "MB", "Memory for the proofs of a kernel, in megabytes.", PROOF, parser=positive)
+    ] = MEGABYTES,
     out: Annotated[str | None, option("--out", "DIR", "Where launches that refute are written.", PROOF)] = None,
     error_format: ErrorFormat = "human",
     as_json: Json = False,
@@ -87,29 +112,50 @@ def prove_app(
     """Prove properties of kernels for all launches, or refute them with one."""
     if importlib.util.find_spec("z3") is None:
         raise LaunchError(Diagnostic("P003", "proofs need the solver Z3", None, "pip install 'visakit[prove]'"))
+    if equal is None and (rounds or reassociate or other_options is not None):
+        raise UsageError("--rounds, --reassociate and --other-options go with --equal")
     if peephole is not None:
         return _rule(peephole, platform, seconds, image)
     from vsim.command.command_arguments import sizes
-    from vsim.program import Program
     from vsim.prove.assumptions import Assumption
     from vsim.prove.subject import Subject
-    from vsim.sources.loading import load_program
-    from vsim.sources.programs import linked
 
     if dimensions is not None and dimensions > 3:
         raise UsageError(f"--dimensions is 1, 2 or 3, found {dimensions}")
+    group = sizes(local_size, "--local-size") if local_size else ()
+    if 0 in group:
+        raise UsageError(f"--local-size has a zero: '{local_size}'")
+    assumed = [Assumption(text, "--assume") for text in assume or ()]
+    limits = seconds, memory
+    if equal is not None:
+        from visakit.prove_equal import prove_kernels
+        from vsim.prove.equal import ROUNDS, EqualOptions
+
+        exclude("--equal", {"IMAGE": image is not None, "--property": properties is not None})
+        builds = (build_options, build_options if other_options is None else other_options)
+        programs = [_program(name, platform, options) for name, options in zip(equal, builds, strict=True)]
+        first = Subject(programs[0], kernel, assumed, group, dimensions or 0)
+        settings = EqualOptions(*limits, rounds or ROUNDS, reassociate)
+        return _exit_code({v.outcome for v in prove_kernels(first, programs[1], settings, out, equal)})
     wanted = _properties(properties)
-    _, loaded = load_program(image, None, platform, build_options, None)
+    program = _program(image, platform, build_options)
+    names = [kernel] if kernel else program.kernels
+    subjects = [Subject(program, name, assumed, group, dimensions or 0) for name in names]
+    verdicts = [verdict for subject in subjects for verdict in _proved(subject, wanted, limits, out, image or "")]
+    return _exit_code({v.outcome for v in verdicts})
+
+
+def _program(file: str | None, platform: str | None, build_options: str) -> Program:
+    """The program of a file."""
+    from vsim.program import Program
+    from vsim.sources.loading import load_program
+    from vsim.sources.programs import linked
+
+    _, loaded = load_program(file, None, platform, build_options, None)
     report(loaded.warnings)
     if is_ctm(loaded.data):
         raise UsageError(f"'{loaded.name}' is for the CTM target, of which nothing is proved")
-    program = Program(linked(loaded))
-    assumed = [Assumption(text, "--assume") for text in assume or ()]
-    names = [kernel] if kernel else program.kernels
-    group = sizes(local_size, "--local-size") if local_size else ()
-    subjects = [Subject(program, name, assumed, group, dimensions or 0) for name in names]
-    verdicts = [verdict for subject in subjects for verdict in _proved(subject, wanted, seconds, out, image or "")]
-    return _exit_code({v.outcome for v in verdicts})
+    return Program(linked(loaded))
 
 
 def _exit_code(outcomes: set[str]) -> int:
@@ -125,14 +171,14 @@ def _rule(peephole: tuple[str, str], platform: str | None, seconds: int, image: 
     return _exit_code({v.outcome for v in prove_rule(*peephole, platform, seconds)})
 
 
-def _proved(subject: Subject, wanted: list[str], seconds: int, out: str | None, image: str) -> list[Verdict]:
+def _proved(subject: Subject, wanted: list[str], limits: tuple[int, int], out: str | None, image: str) -> list[Verdict]:
     """The verdicts on a kernel, which are printed as they come."""
     from vsim.prove import refutation
     from vsim.prove.prover import prove
     from vsim.prove.report import lines_of
 
     found = []
-    for verdict in prove(subject, wanted, seconds):
+    for verdict in prove(subject, wanted, *limits):
         if verdict.refutation is not None and out is not None:
             make_directory(out)
             verdict.refutation.where = os.path.join(out, f"{verdict.kernel}.{verdict.property}.json")

@@ -130,7 +130,7 @@ def test_checks_begin_the_launch_anew_to_go_back():
     [
         ("1 + 2 * 3", 7), ("(1 + 2) * 3", 9), ("-7 / 2", -3), ("-7 % 3", -1), ("1 << 4 | 3", 19), ("~0", -1),
         ("!5 || 2 > 1", 1), ("0x10 & 0x1f ^ 1", 17), ("7.5 / 2", 3.75), ("N[3] == 3 && $lane[3] == 3", 1),
-        ("N(0,3)", 3), ("n", 3), ("Y[2] + $item_x[2]", 2), ("A:ud[0]", 0), ("$time", 1),
+        ("N(0,3)", 3), ("n", 3), ("18446744073709551615", 2**64 - 1), ("Y[2] + $item_x[2]", 2), ("A:ud[0]", 0), ("0xffffffffffffffff == ~0", 1), ("007", 7), ("$time", 1),
     ],
 )  # fmt: skip
 def test_expressions(text, value):
@@ -138,6 +138,27 @@ def test_expressions(text, value):
     session.add_breakpoint("*1")
     session.resume()
     assert session.evaluate(text).data.tolist() == [[value]]
+
+
+NINES = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("(" * 400 + "n" + ")" * 400, "nested too deep"), ("-" * 3000 + "1", "nested too deep"),
+        ("1" + " + 1" * 3000, "nested too deep"), (NINES, "more than 64 bits"), (f"0x{'f' * 5000}", "more than 64 bits"),
+        (f"N({NINES},0)", "a row and a column"), (f"N(0,0)<{NINES}>", "more than 64 bits"),
+        (f"Y[0]@{NINES}", "a number of elements"), ("Y[0]@99999999999", "99999999999 elements are too many"),
+    ],
+    ids=lambda text: text[:12],
+)  # fmt: skip
+def test_expressions_beyond_all_limits(text, said):
+    session, _ = begun()
+    session.add_breakpoint("*1")
+    session.resume()
+    with pytest.raises(DebugError, match=said):
+        session.evaluate(text)
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,26 @@ def test_changes_and_origins_of_the_source():
 
 
 @needs_ocloc
+def test_integers_of_which_the_compiler_keeps_the_lower_half():
+    source = b"kernel void k(global int *out) {\n  size_t i = get_global_id(0);\n  out[i] = i * 3;\n}\n"
+    program = Program(read_program(compile_source("k.cl", source, "tgllp", "-g", None).zebin, "k.cl"))
+    out = np.zeros(64, "i4")
+    session = Session(program, [Launch("k", (32,), (16,), (0, 0, 0), program.convert("k", [out]))])
+    session.add_breakpoint("3")
+    session.resume()
+    assert values(session, "i") == list(range(16)) and session.evaluate("i").data.dtype == np.uint64
+    assert session.origin("i[3]")[0].spot is not None
+    session.set("i[3]", "40")
+    assert values(session, "i")[2:5] == [2, 40, 4]
+    with pytest.raises(DebugError, match=r"the compiler keeps 'i\[3\]' in 32 bits here"):
+        session.set("i[3]", "-1")
+    session.add_watchpoint("i")
+    session.resume()
+    session.resume()
+    assert out[40] == 120 and out[3] == 0
+
+
+@needs_ocloc
 def test_names_that_are_nowhere():
     session = begun("-g")
     with pytest.raises(DebugError, match="nothing is called 'acc'"):  # Nothing runs.

@@ -35,6 +35,7 @@ NOT_SHOWN = {
     "C017": ("takes a compiler", "test_ocloc.py"),
     "P003": ("takes a machine without Z3", "test_prove_command.py"),
     "P005": ("takes an engine with a fault", "test_peephole.py"),
+    "P007": ("takes an engine with a fault", "test_equal.py"),
     "K004": ("takes a program that queues commands", "test_opencl_programs.py"),
 }
 """Codes that no small text brings about: why, and the test that has them."""

@@ -247,6 +247,8 @@ class Operations:
             taken = [f"and (M1_NM, {size}) OFFSETS(0,0)<1> {offsets}(0,0)<1;1,0> {limit:#x}:uw",
                      f"addr_add (M1_NM, {size}) A8(0)<{size}> &{name} OFFSETS(0,0){'<1;1,0>' if size > 1 else '<0;1,0>'}"]  # fmt: skip
             return [*taken, f"mov {self.mask(size)} {self.destination(other, size)} r[A8(0),0]<1,0>:{t}"]
+        if self.random.random() < 0.2:
+            return self.lane_after_lane(name, t)
         size = self.size()
         number, at = self.random.randrange(4), self.random.randrange(0, ELEMENTS - size + 1) if size < 32 else 0
         near = self.random.choice((0, 0, step, -step, 4 * step)) if at >= 4 else 0
@@ -260,6 +262,18 @@ class Operations:
             *taken,
             f"{self.guard()}mov {self.mask(size)} {self.destination(other, size)} r[A0({number}),{near}]{region}:{t}",
         ]
+
+    def lane_after_lane(self, name: str, t: str) -> list[str]:
+        """A variable as compilers write an array that lanes index: an instruction for each lane."""
+        size, step, other = min(self.simd, 8), SIZES[t], self.variable(t)
+        limit = (ELEMENTS - 16) * step - 1 & ~(step - 1)
+        no_mask, first = self.random.choice(("", "", "_NM")), self.random.choice((0, 0, 0, 3))
+        lines = [f"and (M1_NM, {size}) OFFSETS(0,0)<1> {self.variable('uw')}(0,0)<1;1,0> {limit:#x}:uw",
+                 f"addr_add (M1{no_mask}, {size}) A8(0)<{size}> &{name} OFFSETS(0,0)<1;1,0>"]  # fmt: skip
+        for lane in range(first, size):
+            lines += [f"setp (M1_NM, {size}) P4 {1 << lane:#x}:ud",
+                      f"(P4) mov (M1{no_mask}, {size}) r[A8({lane}),0]<1>:{t} {other}(0,{lane})<0;1,0>"]  # fmt: skip
+        return lines
 
     def line(self) -> list[str]:
         """One of these."""

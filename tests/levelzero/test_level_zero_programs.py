@@ -97,6 +97,12 @@ def test_a_binary_of_another_kernel_is_refused_with_a_result(program):
     )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def ending(tmp_path_factory):
+    """A program that calls the driver while it ends."""
+    return built(tmp_path_factory.mktemp("ending"), "level_zero_end")
+
+
 ENDED = "asked well, freed 0, destroyed 0\n"
 """What the program says in a function of ``atexit``."""
 
@@ -106,6 +112,6 @@ ENDED = "asked well, freed 0, destroyed 0\n"
     "words, said",
     [("", ENDED), ("thread", ENDED), ("fork", f"{ENDED}child 5\n{ENDED}"), ("thread fork", f"{ENDED}child 5\n{ENDED}")],
 )
-def test_programs_call_when_they_end_and_fork(tmp_path, words, said):
-    done = run(built(tmp_path, "level_zero_end"), *words.split(), options=["--platform", "tgllp"])
+def test_programs_call_when_they_end_and_fork(ending, words, said):
+    done = run(ending, *words.split(), options=["--platform", "tgllp"])
     assert (done.returncode, done.stdout, done.stderr) == (7, said, "")

@@ -133,6 +133,7 @@ def test_objects_that_were_not_used_for_longest_go_when_there_are_too_many(monke
     """The size of all is looked at once in a while only."""
     monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(objects, "LIMIT_BYTES", 200 * 132)
+    monkeypatch.setattr(objects, "_LOOKS", "0")
     names = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(400)]
     looked, trim = [], objects._trim
     monkeypatch.setattr(objects, "_trim", lambda folder: looked.append(folder) or trim(folder))

@@ -1,5 +1,6 @@
 """Programs in C under ``visakit exec``: the driver as a shared library, by way of an ICD loader."""
 
+import functools
 import importlib.util
 import os
 import re
@@ -38,6 +39,7 @@ def built(tmp_path_factory):
     """Builds a program of the tests' folder."""
     folder = tmp_path_factory.mktemp("programs")
 
+    @functools.cache
     def build(name):
         target = folder / name
         words = ["gcc", "-Wall", "-Werror", "-O1", "-o", target, SOURCES / f"{name}.c", "-lOpenCL", "-lm"]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.counting import counted_alike
 from support.programs import build_text
 from support.strategies import ENGINES, effort
 
@@ -12,6 +13,7 @@ from vsim.engines.llvm.passes import coarsen
 from vsim.engines.llvm.pipeline import translate
 from vsim.launch.launch import Launch
 from vsim.launch.schedule import parse_schedule
+from vsim.profile.counts import Counts
 from vsim.program import Program
 
 HEAD = """.version 4.1
@@ -126,6 +128,15 @@ def run(text, threads, count, engine, seed=0, groups=2):
     out = np.zeros_like(values)
     Program(build_text(text)).launch("k", values.size, 16 * threads, [values, out, np.int32(count)], engine=engine)
     return out
+
+
+def test_counters_are_of_each_thread():
+    values = np.random.default_rng(1).integers(0, 2**32, 16 * 8, "u4")
+    text = text_of(["exchange", "ways", "a scalar"], 1)
+    given = Program(build_text(text))
+    args = [values, np.zeros_like(values), np.int32(2)]
+    assert counted_alike(lambda **options: given.launch("k", values.size, values.size, args, **options))
+    assert together(text, 8, observers=(Counts(),)) > 1
 
 
 def lowered(text, threads, **options):

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from support.counting import counted_alike
 from support.probe import LANES, Probe
 from support.programs import build_text
 from support.strategies import ENGINES
@@ -89,6 +90,7 @@ def masked_in(lines):
     """The gotos of the lines that become masks, and how many blocks the lines are then."""
     probe = probe_of(lines, [[0] * LANES] * 2, dict.fromkeys("abc", 1))
     probe.declarations += [".decl T v_type=G type=ud num_elts=16 align=GRF", ".decl I v_type=A num_elts=1"]
+    probe.declarations += [".decl R v_type=G type=ud num_elts=64 align=GRF"]
     probe.declarations += [".decl C v_type=G type=ud num_elts=16 align=GRF", ".decl S v_type=S num_elts=1"]
     function = Program(build_text(probe._text(), probe.platform)).image.module.kernels[0]
     masked = masked_gotos(control_flow(function), LANES, 32)
@@ -114,6 +116,19 @@ def test_lanes_go_their_own_ways(kind, engine):
 
 
 @pytest.mark.parametrize("kind", NESTS)
+def test_branches_that_became_masks_are_counted_as_branches(kind):
+    choose = random.Random(kind)
+    lines = Emitted(NESTS[kind]).lines
+    inside = next(n for n, line in enumerate(lines) if "goto" in line) + 1
+    lines.insert(inside, "mov (M1_NM, 1) T(0,0)<1> 3:ud")  # which runs where no lane does, and is not counted then
+    assert masked_in(lines)[1] == 1
+    for bits in (dict.fromkeys("abc", 0), *({p: choose.getrandbits(16) for p in "abc"} for _ in range(3))):
+        probe = probe_of(lines, [[1] * LANES] * 2, bits, choose.getrandbits(16))
+        probe.declarations.append(".decl T v_type=G type=ud num_elts=16 align=GRF")
+        assert counted_alike(probe.run)
+
+
+@pytest.mark.parametrize("kind", NESTS)
 def test_nests_are_one_block(kind):
     lines = Emitted(NESTS[kind]).lines
     masked, blocks = masked_in(lines)
@@ -130,6 +145,9 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
     [
         ([TEMPORARY, "add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> T(0,0)<0;1,0>"], [], True),
         ([TEMPORARY], ["add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> T(0,0)<0;1,0>"], False),
+        ([TEMPORARY], ["gather4_scaled.R (M1, 16) T6 0x0:ud x.0 T.0"], False),
+        ([TEMPORARY], ["sample_lz.RGBA (M1, 16) 0x0:uw S T6 R.0 x.0 T.0 x.0"], False),
+        ([TEMPORARY], [TEMPORARY, "addr_add (M1_NM, 1) I(0)<1> &T 0x0:uw"], False),
         (["add (M1_NM, 1) T(0,0)<1> T(0,0)<0;1,0> 3:ud"], [], False),
         ([CARRY], [], True),
         ([CARRY], ["add (M1, 16) x(0,0)<1> x(0,0)<1;1,0> C(0,0)<0;1,0>"], False),
@@ -142,6 +160,9 @@ TEMPORARY = "mov (M1_NM, 1) T(0,0)<1> 3:ud"
     ids=[
         "a temporary",
         "a register that is read behind",
+        "a register that a message takes behind",
+        "a register that is a coordinate behind",
+        "a register whose address is taken behind",
         "a sum",
         "a temporary carry",
         "a carry that is read behind",

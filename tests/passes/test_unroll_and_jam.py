@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.counting import counted_alike
 from support.programs import build_text
 from support.strategies import ENGINES, effort
 
@@ -140,6 +141,14 @@ def dispatch_of(loop, threads):
     given, items = program(loop), (threads * LANES,)
     arguments = given.convert("k", [np.zeros(items, "i4"), np.zeros(64, "u4"), np.zeros(items, "u4")])
     return given.bind(Launch("k", items, items, args=arguments))
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_counters_are_of_each_thread(loop):
+    rounds = np.random.default_rng(7).integers(1, 9, 8 * LANES, "i4")
+    args = [rounds, np.arange(256, dtype="u4"), np.zeros(rounds.size, "u4")]
+    given = program(loop)
+    assert counted_alike(lambda **options: given.launch("k", rounds.size, rounds.size, args, **options))
 
 
 @pytest.mark.parametrize("loop", LOOPS)

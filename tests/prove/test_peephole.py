@@ -61,7 +61,9 @@ def test_a_predicate_may_choose_the_old_value():
     assert verdicts("(p) mov r:ud a:ud; (!p) mov r b:ud", "(p) sel r a b") == {"proved"}
 
 
-@pytest.mark.parametrize("side", ["", "mull", "mul a", "mul 1 a b", "svm_gather a b", "mul r a:x b", "mul r a?b c"])
+@pytest.mark.parametrize(
+    "side", ["", "mull", "mul a", "mul 1 a b", "svm_gather a b", "mul r a:x b", "mul r a?b c", "add;" * 20]
+)
 def test_a_side_without_a_meaning_is_an_error(side):
     with pytest.raises(LaunchError) as problem:
         list(prove(RewriteRule(parse_sequence(side), parse_sequence("add"), "xehp"), 1))

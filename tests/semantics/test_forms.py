@@ -65,7 +65,7 @@ def forms_of(seed, names=tuple(KINDS)):
     return [f for f in forms if platform in WITH_MACROS or not f.is_macro], platform
 
 
-@effort(6, shrink=False)
+@effort(3, 0.2, shrink=False)
 @given(seeds)
 def test_random_forms(seed):
     check(*forms_of(seed))
@@ -92,7 +92,7 @@ def tiny_form(random, what, kept):
 
 
 @pytest.mark.parametrize("kept", [None, (), ("f",), ("df", "hf"), tuple(KEEPS)], ids=str)
-@effort(2, shrink=False)
+@effort(1, 0.02, shrink=False)
 @given(seeds)
 def test_numbers_around_the_smallest(kept, seed):
     """Where the processor takes denormals as zeros, as %cr0 is never written (None), and where code does so."""

@@ -2,6 +2,8 @@
 in global and in local memory, on both engines, against whole numbers.
 """
 
+import functools
+
 import numpy as np
 import pytest
 from support.ocloc import DEVICES, needs_ocloc
@@ -63,13 +65,19 @@ def expected(a, u, x):
     return [signed(v) for v in a], u
 
 
+@functools.cache
+def compiled(where, platform):
+    """The program of a source, which both engines run."""
+    source, options = SOURCES[where]
+    return vsim.load(compile_source("k.cl", source.encode(), platform, options, None).zebin)
+
+
 @needs_ocloc
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("platform", DEVICES)
 @pytest.mark.parametrize("where", SOURCES)
 def test_atomics_on_64_bits(where, platform, engine):
-    source, options = SOURCES[where]
-    program = vsim.load(compile_source("k.cl", source.encode(), platform, options, None).zebin)
+    program = compiled(where, platform)
     random = np.random.default_rng(5)
     x, a = (random.integers(-(1 << 63), (1 << 63) - 1, n, "i8") for n in (48, 11))
     a[2], a[3], a[6] = (1 << 63) - 5, 5 - (1 << 63), -1  # They wrap, and some bits are left.

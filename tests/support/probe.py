@@ -131,7 +131,7 @@ class Probe:
             yield f"add (M1_NM, 1) AT(0,0)<1> {pointer}(0,0)<0;1,0> {at + start}:ud"
             yield f"{op} ({min(size - start, 128) // 16}) AT(0,0)<0;1,0> {name}.{start}"
 
-    def run(self, engine, check=None):
+    def run(self, engine, check=None, observers=()):
         """Contents of the variables, as arrays of their types, of the predicates, as bits, and of the buffers, as bytes."""
         data = np.concatenate([*(d for _, d in self.variables.values()), self._bits])
         out = np.zeros(self.size + 16 * len(self.predicates) + 64, np.uint8)
@@ -146,7 +146,7 @@ class Probe:
             program.run(Launch("k", self.group, self.group, args=given, names=named), engine=engine)
             buffers |= {name: argument.array.view(np.uint8) for name, argument in named.items()}
         else:
-            program.launch("k", self.group, self.group, arguments, engine=engine, check=check)
+            program.launch("k", self.group, self.group, arguments, engine=engine, check=check, observers=observers)
         found, at = dict(buffers), 0
         for name, (t, d) in self.variables.items():
             found[name] = out[at : at + d.size].view(DTYPES[t])

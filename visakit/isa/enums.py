@@ -1,7 +1,5 @@
 """Values of sub-operations and modifiers that several chapters share."""
 
-from typing import Any
-
 from visakit.language import types
 
 RELATIONS = {"eq": 0, "ne": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5}
@@ -82,8 +80,6 @@ ENUMERATED = {"addr_type": LSC_ADDRESS_TYPES, "addr_size": LSC_ADDRESS_SIZES, "d
 """Fields of LSC messages and of lifetime marks whose codes have names."""
 GATHER_SIZES = {8: 0, 16: 1, 1: 2}
 PIXEL_SIZES = {8: 0, 16: 1}
-GROUPS: dict[str, tuple[str, dict[Any, int]]] = {
-    "(gather)": ("num_elts", GATHER_SIZES), "(owords)": ("owords", OWORDS), "(simd)": ("simd16", PIXEL_SIZES), "=format": ("format", AVS_FORMATS),
-    "=mode": ("mode", AVS_MODES),
-}  # fmt: skip
-"""Operands in the text that stand for the code of something: the field that they fill, and the codes."""
+COUNT_CODES = {"(gather)": ("num_elts", GATHER_SIZES), "(owords)": ("owords", OWORDS), "(simd)": ("simd16", PIXEL_SIZES)}
+CHOICE_CODES = {"=format": ("format", AVS_FORMATS), "=mode": ("mode", AVS_MODES)}
+"""Operands in the text that stand for the code of a number, or of a word: the field that they fill, and the codes."""

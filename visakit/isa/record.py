@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict, Unpack
 
 from visakit.forks import cached_property
-from visakit.isa.enums import ENUMERATED, GROUPS
+from visakit.isa.enums import CHOICE_CODES, COUNT_CODES, ENUMERATED
 from visakit.isa.layout import Field, parse_layout
 from visakit.isa.suffixes import Choice, Flag, Hint, Number, Saturate, Suffix
 from visakit.language.operands import Address, General, Immediate, Indirect, Predicate, State
@@ -365,7 +365,8 @@ class InstructionDesc:
     def enumerated(self) -> tuple[tuple[str, frozenset[int]], ...]:
         """Fields of which only some values exist, with these."""
         found = {n: frozenset(codes.values()) for n, codes in ENUMERATED.items() if n in self.by_name and (self.category == "lsc" or n == "class")}
-        found |= {field: frozenset(codes.values()) for word, (field, codes) in GROUPS.items() if word in self.text}
+        found |= {n: frozenset(codes.values()) for word, (n, codes) in COUNT_CODES.items() if word in self.text}
+        found |= {n: frozenset(codes.values()) for word, (n, codes) in CHOICE_CODES.items() if word in self.text}
         for s in self.suffixes:
             if isinstance(s, Choice) and s.field and s.field in self.by_name:
                 found[s.field] = frozenset(s.values.values()) | ({s.default} if s.default is not None else frozenset())

@@ -167,7 +167,7 @@ class CountSyntax(OperandSyntax, forms="(owords) (simd)"):
 
     @classmethod
     def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
-        field, codes = enums.GROUPS[form]
+        field, codes = enums.COUNT_CODES[form]
         return cls(field, codes, "a number of owords" if field == "owords" else "an execution size of this instruction")
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
@@ -485,7 +485,7 @@ class ChoiceSyntax(OperandSyntax, forms="=format =mode"):
 
     @classmethod
     def of(cls, form: str, name: str, desc: InstructionDesc) -> OperandSyntax:
-        return cls(*enums.GROUPS[form])
+        return cls(*enums.CHOICE_CODES[form])
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         if at.text not in self.values:

@@ -27,6 +27,7 @@ from visakit.language.operands import SAMPLER, SURFACE, General, Indirect, Raw, 
 from visakit.language.program import FIRST_VARIABLE, Instruction
 from vsim.analysis.control_flow import ControlFlow, covers_all, takes_all
 from vsim.semantics.refused import RAW_MESSAGES
+from vsim.semantics.registers import takes_address
 
 LARGEST_COST = 40
 """Vectors of the processor that the instructions of a branch fill, up to which it becomes a mask."""
@@ -132,7 +133,7 @@ class _Temporaries:
     """Scalar registers that every block which names them writes first, without regard to the mask."""
 
     def __init__(self, flow: ControlFlow) -> None:
-        function = flow.function
+        self.function = function = flow.function
         self.instructions = function.instructions
         self.others: set[_Register] = set()
         """Registers that some block reads before it writes them, or reads in another place."""
@@ -149,14 +150,20 @@ class _Temporaries:
             kind = _STATES.get(name)
             if kind is not None and isinstance(value, int) and (kind, value) not in written:
                 self.others.add((kind, value))
-            register = _register(value)
-            if register is None or name in results:
-                continue
-            if written.get(register) != _place(value):
-                self.others.add(register)
+            if name not in results:
+                self._note_reads(value if isinstance(value, tuple) else (value,), written)
+        addressed = takes_address(self.function, i)
+        if addressed is not None:
+            self.others.add(("V", addressed.var))
         for value in results.values():
             register = _register(value)
             if register is not None and written.setdefault(register, _place(value)) != _place(value):
+                self.others.add(register)
+
+    def _note_reads(self, values: tuple[object, ...], written: dict[_Register, object]) -> None:
+        for value in values:
+            register = _register(value)
+            if register is not None and (register not in written or written[register] != _place(value)):
                 self.others.add(register)
 
     def has(self, n: int) -> bool:

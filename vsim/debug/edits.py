@@ -43,7 +43,7 @@ class ValueEdit:
             activation, number = (activation, number) if back is None else (back.activation, max(0, back.pc - 1))
         is_caller = activation.registers is not place[0].registers
         convenience, sources = stage.watching.convenience, stage.sources
-        scope = Scope(execution, activation, np.array([row]), convenience, number, sources, is_caller)
+        scope = Scope(execution, activation, np.array([row]), number, sources, is_caller, convenience)
         try:
             own = self.wanted.value(scope).location
         except DebugError as error:  # Earlier changes have led elsewhere.

@@ -16,20 +16,23 @@ import numpy as np
 from visakit.diagnostics import DebugError, Diagnostic, Span, did_you_mean
 from visakit.language.operands import region_elements
 from visakit.language.types import DataType
+from visakit.usage import whole_number
 from vsim.debug.problems import EXPRESSION, part_of, problem
-from vsim.debug.scope import Scope, ScopeMemory, variable_number
+from vsim.debug.scope import Scope, variable_number
+from vsim.debug.stopped_threads import NamedMemory
 from vsim.debug.values import TYPES, DebugValue, type_name
 from vsim.launch.arrays import Array
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+    r"\s*(?:(?P<number>0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
     r"|(?P<name>[%$]?[A-Za-z_][\w$]*(?:\.[A-Za-z_]\w*)*|\$\d*)"
     r"|(?P<op><<|>>|<=|>=|==|!=|&&|\|\||[-+*/%<>!~&|^()\[\],@:]))"
 )
-_REGION = re.compile(r"\s*<\s*(\d+)\s*(?:;\s*(\d+)\s*,\s*(\d+)\s*)?>(?!\s*[\w(])")
+_REGION = re.compile(r"\s*<\s*([0-9]{1,9})\s*(?:;\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*)?>(?!\s*[\w(])")
 _LEVELS = (("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
            ("*", "/", "%"))  # fmt: skip
-Evaluate = Callable[[Scope], DebugValue | ScopeMemory]
+TOO_DEEP = "the expression is nested too deep"
+Evaluate = Callable[[Scope], DebugValue | NamedMemory]
 
 
 class _Token(NamedTuple):
@@ -60,7 +63,10 @@ class Expression:
         Raises:
             DebugError: D002, it has none there.
         """
-        return plain(self.evaluate(scope), scope)
+        try:
+            return plain(self.evaluate(scope), scope)
+        except RecursionError:
+            raise problem(EXPRESSION, TOO_DEEP) from None
 
     def holds(self, scope: Scope, lanes: Array) -> Array:
         """In which of some lanes (threads x 32) it is not 0."""
@@ -73,7 +79,7 @@ class Expression:
         return lanes & held
 
 
-def plain(found: DebugValue | ScopeMemory, scope: Scope) -> DebugValue:
+def plain(found: DebugValue | NamedMemory, scope: Scope) -> DebugValue:
     """A value; of memory all elements, up to some."""
     if isinstance(found, DebugValue):
         return found
@@ -106,7 +112,10 @@ class _Parser:
     def whole(self) -> Expression:
         if not self.text.strip():
             raise self.fail("an expression is missing", 0, len(self.text))
-        evaluate = self.level(0)
+        try:
+            evaluate = self.level(0)
+        except RecursionError:
+            raise self.fail(TOO_DEEP, 0, len(self.text)) from None
         token = self.peek()
         if token is not None:
             raise self.fail(f"'{token.text}' does not continue the expression", token.start, token.end)
@@ -220,9 +229,13 @@ class _Parser:
 
     def literal(self, token: _Token) -> Evaluate:
         text = token.text
-        is_whole = text[:2].lower() == "0x" or text.isdigit()
-        number = int(text, 0 if text[:1] == "0" and not text.isdigit() else 10) if is_whole else float(text)
-        if is_whole and not number < 1 << 64:
+        digits = text.lstrip("0")
+        is_hexadecimal = digits[:1] in ("x", "X")
+        is_whole = is_hexadecimal or text.isdigit()
+        if is_whole and len(digits) > 20:  # Python reads no numbers of thousands of digits.
+            raise self.fail(f"{text:.40} has more than 64 bits", token.start, token.end)
+        number = float(text) if not is_whole else int(text, 16 if is_hexadecimal else 10)
+        if is_whole and number >= 1 << 64:
             raise self.fail(f"{text} has more than 64 bits", token.start, token.end)
         data = np.array([[number]], np.float64 if not is_whole else np.uint64 if number >= 1 << 63 else np.int64)
         return lambda scope: DebugValue(data, type_name(data.dtype))
@@ -232,7 +245,7 @@ class _Parser:
         if (self.text[self.at : self.at + 1]) == "(":
             return self.region(token, as_type)
 
-        def evaluate(scope: Scope) -> DebugValue | ScopeMemory:
+        def evaluate(scope: Scope) -> DebugValue | NamedMemory:
             with _at(self, token):
                 if as_type is None:
                     return scope.find(token.text)
@@ -283,10 +296,11 @@ class _Parser:
 
     def index(self) -> int:
         token = self.take()
-        if token is None or token.kind != "number" or not token.text.isdigit():
+        number = whole_number(token.text) if token is not None else None
+        if number is None:
             where = (token.start, token.end) if token else (len(self.text), len(self.text) + 1)
             raise self.fail("a region has a row and a column, as V34(1,0)", *where)
-        return int(token.text)
+        return number
 
     def subscript(self, base: Evaluate, bracket: _Token) -> Evaluate:
         inner = self.level_inside()
@@ -299,7 +313,7 @@ class _Parser:
                 if index.data.dtype.kind == "f":
                     raise problem(EXPRESSION, "the number of an element is whole")
                 numbers = _number(index.data).astype(np.int64)
-                if isinstance(found, ScopeMemory):
+                if isinstance(found, NamedMemory):
                     return scope.elements(found, numbers)
                 memory = scope.memory(found.name) if found.name else None
                 if memory is not None:
@@ -310,19 +324,19 @@ class _Parser:
 
     def consecutive(self, base: Evaluate, at: _Token) -> Evaluate:
         token = self.take()
-        if token is None or token.kind != "number" or not token.text.isdigit() or int(token.text) < 1:
+        count = whole_number(token.text) if token is not None else None
+        if token is None or not count:
             raise self.fail("'@' is followed by a number of elements", at.start, at.end)
-        count = int(token.text)
 
         def evaluate(scope: Scope) -> DebugValue:
             found = base(scope)
             with _at(self, at._replace(end=token.end)):
-                if isinstance(found, ScopeMemory):
+                if isinstance(found, NamedMemory):
                     return scope.elements(found, np.zeros((1, 1), np.int64), count)
                 location = found.location
                 if location is None or location.data is None:
                     raise problem(EXPRESSION, "'@' follows an element of memory, as x[3]@8")
-                memory = ScopeMemory(
+                memory = NamedMemory(
                     location.name, location.data, location.dtype, location.columns[:, :1, 0], _rest(found)
                 )
                 return scope.elements(memory, np.zeros((1, 1), np.int64), count)

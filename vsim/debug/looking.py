@@ -97,7 +97,7 @@ def undisplay(console: Console, words: CommandWords) -> None:
 
 @command("x[/COUNT FORMAT UNIT] EXPRESSION", "", DATA, "Show memory: at an address, or from an element on.", _names)
 def examine(console: Console, words: CommandWords) -> None:
-    match = re.fullmatch(r"(\d*)([xdutfc]?)([bhwg]?)", words.format)
+    match = re.fullmatch(r"([0-9]{,9})([xdutfc]?)([bhwg]?)", words.format)
     if match is None:
         raise problem(COMMAND, f"'{words.format}' is no format", "as x/8fw: a count, one of xdutfc, one of bhwg")
     count, letter = int(match[1] or 1), match[2] or "x"

@@ -11,84 +11,36 @@ from visakit.diagnostics import did_you_mean
 from visakit.language import types
 from visakit.language.program import FIRST_PREDICATE, FIRST_VARIABLE, PREDEFINED_VARIABLES, Function
 from visakit.language.types import DataType
-from vsim.debug.execution import SteppedLaunch
-from vsim.debug.footprints import ADDRESS, MEMORY, PREDICATE, Holder, holder_of
-from vsim.debug.locations import Location, array_of, shadow_of
+from vsim.debug.footprints import ADDRESS, PREDICATE, Holder, holder_of
+from vsim.debug.locations import Location
 from vsim.debug.problems import EXPRESSION, problem
 from vsim.debug.source.values import leaves, source_value
-from vsim.debug.source.variables import SourceVariables
-from vsim.debug.values import TYPES, DebugValue, type_name
-from vsim.engines.numpy.activation import Activation
+from vsim.debug.stopped_threads import NamedMemory, StoppedThreads
+from vsim.debug.values import TYPES, DebugValue
 from vsim.engines.numpy.algebra import DTYPES
-from vsim.engines.numpy.registers import RegisterFile, RegisterKind
-from vsim.launch.arrays import Array, Bytes, DType
+from vsim.engines.numpy.registers import RegisterKind
+from vsim.launch.arrays import Array, DType
 from vsim.launch.element_types import pointed_type
 from vsim.launch.launch import BufferArgument, ScalarArgument
 from vsim.launch.threads import work_item
-from vsim.memory.memory import Buffer
 
 _AXES = "xyz"
 SLM_WORDS, SCRATCH_WORD = ("slm", "%slm"), "scratch"
-MOST_ELEMENTS = 4096
-"""Elements that an expression shows at once."""
 
 
 @dataclass
-class ScopeMemory:
-    """Memory that a name means, with the type of its elements: a buffer, local memory, scratch memory."""
-
-    name: str
-    data: Bytes
-    dtype: DType
-    starts: Array
-    """Where it begins in ``data``, for each thread, or one for all."""
-    size: int
-
-
-@dataclass
-class Scope:
-    """Threads of the batch that runs, in an activation of a function.
+class Scope(StoppedThreads):
+    """Stopped threads, and what names mean in them.
 
     Attributes:
-        rows: of the threads.
         convenience: values by name that the user has set, and results by number.
-        number: the next instruction of the function.
-        sources: the variables of its source.
-        is_caller: whether the function waits for one that it has called.
     """
 
-    execution: SteppedLaunch
-    activation: Activation | None
-    rows: Array
     convenience: dict[str, DebugValue] = field(default_factory=dict)
-    number: int = 0
-    sources: SourceVariables | None = None
-    is_caller: bool = False
-
-    @property
-    def function(self) -> Function:
-        """The function whose variables are meant."""
-        return self.execution.dispatch.kernel if self.activation is None else self.activation.function
-
-    @property
-    def registers(self) -> RegisterFile:
-        """Its registers.
-
-        Raises:
-            DebugError: D002, no thread runs.
-        """
-        if self.activation is None:
-            raise problem(EXPRESSION, "no thread has registers here", "'run' or 'start' begins the launch")
-        return self.activation.registers
-
-    @property
-    def simd(self) -> int:
-        """Lanes of a thread."""
-        return self.execution.dispatch.lanes
 
     # -- names ---------------------------------------------------------------------------------------------
 
-    def find(self, name: str) -> DebugValue | ScopeMemory:
+    def find(self, name: str) -> DebugValue | NamedMemory:
         """The value of a name, or the memory that it means.
 
         Raises:
@@ -176,26 +128,9 @@ class Scope:
         )
         return self.at(location, "bool" if is_bits else "ud", is_bits and count == self.simd, name)
 
-    def at(self, location: Location, shown: str, by_lane: bool, name: str) -> DebugValue:
-        """The value of registers."""
-        batch = self.execution.batch
-        assert batch is not None
-        own = array_of(location.holder, batch.threads)[self.rows]
-        columns, shadow = location.columns, shadow_of(location.holder)
-        unknown = None
-        if location.holder.kind in (PREDICATE, ADDRESS):
-            data = own[:, columns[:, 0]]
-            if shadow is not None:
-                unknown = shadow[self.rows[0], columns[:, 0]].astype(bool)
-        else:
-            data = np.ascontiguousarray(own[:, columns]).view(location.dtype)[..., 0]
-            if shadow is not None:
-                unknown = shadow[self.rows[0]][columns].any(axis=1)
-        return DebugValue(data, shown, by_lane, name, unknown, location)
-
     # -- memory and arguments ------------------------------------------------------------------------------
 
-    def memory(self, name: str, as_type: DataType | None = None) -> ScopeMemory | None:
+    def memory(self, name: str, as_type: DataType | None = None) -> NamedMemory | None:
         """The memory that a name means: an argument's, local or scratch memory; None for other names."""
         dispatch, batch = self.execution.dispatch, self.execution.batch
         if name in SLM_WORDS or name == SCRATCH_WORD:
@@ -204,14 +139,14 @@ class Scope:
             space = batch.threads.slm if name != SCRATCH_WORD else batch.threads.scratch
             if not space.size:
                 raise problem(EXPRESSION, f"the kernel has no {space.name}")
-            return ScopeMemory(name, space.data, DTYPES[as_type or types.UD], space.base[self.rows], space.size)
+            return NamedMemory(name, space.data, DTYPES[as_type or types.UD], space.base[self.rows], space.size)
         number = self._argument(name)
         buffer = dispatch.arguments.buffers.get(number) if number is not None else None
         if buffer is None or number is None:
             return None
         if not buffer.size:
             raise problem(EXPRESSION, f"'{name}' has no elements")
-        return ScopeMemory(
+        return NamedMemory(
             name, buffer.data, self._element_type(number, as_type), np.zeros((1, 1), np.int64), buffer.size
         )
 
@@ -241,45 +176,6 @@ class Scope:
         kind = TYPES.get(word) or types.UNSIGNED_BY_SIZE.get(len(given.data), types.UB)
         data = np.frombuffer(given.data[: len(given.data) // kind.size * kind.size], DTYPES[kind])
         return DebugValue(data.reshape(1, -1), kind.name, False, name)
-
-    def elements(self, memory: ScopeMemory, index: Array, count: int = 1) -> DebugValue:
-        """Elements of memory: those with some numbers (rows x n), and from each on so many.
-
-        Raises:
-            DebugError: D002, they are outside.
-        """
-        size = memory.dtype.itemsize
-        numbers = (index[..., None] + np.arange(count)).reshape(index.shape[0], -1)
-        if memory.starts.shape[1] > 1 and numbers.shape[1] not in (1, index.shape[1] if count == 1 else 1):
-            raise problem(EXPRESSION, f"each lane has '{memory.name}': name one element", f"as {memory.name}[0]")
-        limit = memory.size // size
-        if limit <= 0:
-            raise problem(EXPRESSION, f"'{memory.name}' has no elements: its size is {memory.size} bytes")
-        if numbers.size and (numbers.min() < 0 or numbers.max() >= limit):
-            wrong = int(numbers.min() if numbers.min() < 0 else numbers.max())
-            raise problem(EXPRESSION, f"'{memory.name}' has elements 0 to {limit - 1}, and no {wrong}")
-        if numbers.size > MOST_ELEMENTS:
-            raise problem(EXPRESSION, f"{numbers.size} elements are too many to show, up to {MOST_ELEMENTS}")
-        columns = (numbers * size + memory.starts)[..., None] + np.arange(size)
-        data = np.ascontiguousarray(memory.data[columns]).view(memory.dtype)[..., 0]
-        location = Location(Holder(None, MEMORY), columns, memory.dtype, self.rows, memory.data, memory.name)
-        by_lane = count == 1 and columns.shape[1] == self.simd > 1
-        name = f"{memory.name}[{int(numbers[0, 0])}]" if numbers.size == 1 else memory.name
-        return DebugValue(data, type_name(memory.dtype), by_lane, name, None, location)
-
-    def at_address(self, address: int, dtype: DType, count: int) -> DebugValue:
-        """Elements at an address of the 64-bit space.
-
-        Raises:
-            DebugError: D002, there is no memory.
-        """
-        buffer = self.execution.program.memory.slots.get(address >> 32)
-        if not isinstance(buffer, Buffer) or not 0 <= address - buffer.address < buffer.size:
-            raise problem(EXPRESSION, f"there is no memory at {address:#x}", "'info buffers' lists addresses")
-        offset = address - buffer.address
-        name = self.execution.dispatch.name_of(buffer)
-        memory = ScopeMemory(name, buffer.data[offset:], dtype, np.zeros((1, 1), np.int64), buffer.size - offset)
-        return self.elements(memory, np.zeros((1, 1), np.int64), count)
 
     # -- numbers of threads --------------------------------------------------------------------------------
 

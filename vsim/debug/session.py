@@ -395,7 +395,9 @@ class Session(StopTable):
             raise problem(COMMAND, f"'{target}' is a result, and cannot be changed", "name a variable or memory")
         if given.count not in (1, found.count):
             raise problem(COMMAND, f"'{target}' has {found.count} elements, the value {given.count}")
-        data, lane = converted(given.data, found.data.dtype), self.lane()
+        data, lane = converted(given.data, location.dtype), self.lane()
+        if location.dtype != found.data.dtype and (data != converted(given.data, found.data.dtype)).any():
+            raise problem(COMMAND, f"the compiler keeps '{target}' in {8 * location.dtype.itemsize} bits here")
         if lane is not None:
             self.execution.edit(ValueEdit(self, target, wanted, data, lane, self.frame_number))
         return wanted.value(self.scope())

@@ -177,7 +177,7 @@ class Stage:
         rows = np.array([lane[0] if lane is not None else 0])
         activation, number = (None, 0) if frame is None else (frame.activation, frame.spot.number)
         is_caller = frame is not None and frame.activation.registers is not frames[0].activation.registers
-        return Scope(self.execution, activation, rows, self.watching.convenience, number, self.sources, is_caller)
+        return Scope(self.execution, activation, rows, number, self.sources, is_caller, self.watching.convenience)
 
     def evaluate(self, text: str) -> DebugValue:
         """The value of an expression in the thread in focus: one row.

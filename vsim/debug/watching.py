@@ -251,7 +251,9 @@ class Watching:
 
     def _scope(self, activation: Activation, rows: Array) -> Scope:
         assert self.execution is not None
-        return Scope(self.execution, activation, rows, self.convenience, self.execution.number, self.sources)
+        return Scope(
+            self.execution, activation, rows, self.execution.number, self.sources, convenience=self.convenience
+        )
 
     def _log_text(self, b: Breakpoint, activation: Activation, lanes: Array) -> str:
         from vsim.debug.logs import log_text

@@ -144,9 +144,14 @@ class Dispatch(BoundLaunch):
         return self.checks, self.tells_runs, self.tells_lanes
 
     @property
-    def is_watched(self) -> bool:
-        """Whether observers or results depend on the order of threads, or the mapping of work-items to lanes."""
-        return bool(self.is_observed or self.schedule or self.needs_order)
+    def has_fixed_order(self) -> bool:
+        """Whether checks or results depend on the order of threads; counters of what executes do not."""
+        return bool(self.checks or self.schedule or self.needs_order)
+
+    @property
+    def has_fixed_lanes(self) -> bool:
+        """Whether observers or results depend on the mapping of work-items to lanes, too."""
+        return self.is_observed or self.has_fixed_order
 
     @property
     def needs_order(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from visakit.text.printer import FunctionPrinter
 from vsim.program import Program
@@ -11,19 +11,20 @@ from vsim.prove.verdict import Outcome, Remark, Verdict
 SHOWN_PLACES = 5
 
 
-def lines_of(program: Program, verdict: Verdict) -> Iterator[str]:
-    """The lines of a verdict: the result, the reason, and the launches."""
+def lines_of(program: Program, verdict: Verdict, second: Program | None = None) -> Iterator[str]:
+    """The lines of a verdict: the result, the reason, and the launches; ``second`` has the second of two kernels."""
+    programs = (program, second or program)
     yield f"{verdict.kernel}: {verdict.property} {verdict.outcome} ({verdict.seconds:.1f} s)"
     if verdict.refutation is not None:
         refutation = verdict.refutation
-        yield from _place(program, refutation.place)
+        yield from _place(programs, refutation.place)
         for engine, said in refutation.engines.items():
             yield f"    {engine}: {said}"
         if refutation.where:
             yield f"  launch: {refutation.where}"
     elif verdict.outcome is Outcome.UNKNOWN:
         for place in verdict.places[:SHOWN_PLACES]:
-            yield from _place(program, place)
+            yield from _place(programs, place)
         if len(verdict.places) > SHOWN_PLACES:
             yield f"  and {len(verdict.places) - SHOWN_PLACES} more instructions"
     for text in verdict.scope:
@@ -34,11 +35,12 @@ def lines_of(program: Program, verdict: Verdict) -> Iterator[str]:
         yield f"  note: {text}"
 
 
-def _place(program: Program, place: Remark) -> Iterator[str]:
-    span, _ = program.image.place(place.function, place.instruction)
+def _place(programs: Sequence[Program], place: Remark) -> Iterator[str]:
+    span, _ = programs[place.side].image.place(place.function, place.instruction)
     shown = FunctionPrinter(place.function).instruction(place.instruction)
     where = f"{span}: " if span.line else ""
     yield f"  {where}{place.why}"
-    yield f"    '{shown}' (instruction {place.number} of '{place.function.name}')"
+    owner = "" if programs[0] is programs[1] else f", {('first', 'second')[place.side]} program"
+    yield f"    '{shown}' (instruction {place.number} of '{place.function.name}'{owner})"
     if place.hint:
         yield f"    hint: {place.hint}"

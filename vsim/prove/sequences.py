@@ -132,7 +132,7 @@ def _line(part: str, names: Iterator[str], before: TemplateOperand | None, numbe
     results, sources = _fields(desc, "d"), _fields(desc, "s")
     if not operands:
         first = [before] if before is not None else []
-        own = [*first, *(TemplateOperand(next(names)) for _ in sources[len(first) :])]
+        own = [*first, *(TemplateOperand(_next(names)) for _ in sources[len(first) :])]
         more = [TemplateOperand(f"{RESULT}{k}") for k in range(1, len(results))]
         operands = (TemplateOperand(RESULT if is_last else f"t{number}"), *more, *own)
     wanted = len(results) + len(sources)
@@ -141,6 +141,13 @@ def _line(part: str, names: Iterator[str], before: TemplateOperand | None, numbe
     if any(o.is_number or o.modifier for o in operands[: len(results)]):
         raise refused(f"the destination of '{part}' is no plain name")
     return TemplateLine(mnemonic, operands[: len(results)], operands[len(results) :], predicate or "", bool(inverse))
+
+
+def _next(names: Iterator[str]) -> str:
+    name = next(names, "")
+    if not name:
+        raise refused(f"the rule has more inputs than letters before '{RESULT}'", "give operands by name")
+    return name
 
 
 def _described(mnemonic: str) -> InstructionDesc:

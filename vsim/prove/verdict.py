@@ -20,12 +20,13 @@ class Outcome(enum.StrEnum):
 
 
 class Remark(NamedTuple):
-    """An instruction that a verdict is about, its number, and a remark."""
+    """An instruction that a verdict is about, its number, and a remark; ``side`` is 1 for the second of two kernels."""
 
     function: Function
     number: int
     why: str
     hint: str = ""
+    side: int = 0
 
     @property
     def instruction(self) -> Instruction:

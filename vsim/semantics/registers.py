@@ -47,6 +47,8 @@ class Layout:
     """The bytes of the file that are variables', from one to before another."""
     file_sizes: dict[int, int] = field(default_factory=dict)
     """Bytes of each variable in the file."""
+    targets: dict[int, set[int]] = field(default_factory=dict)
+    """By address variable the roots whose addresses instructions write to it."""
     file_size: int = FILE_BEGIN
     has_indirect: bool = False
     """Whether an operand reaches registers by their address."""
@@ -141,6 +143,7 @@ def layout_of(function: Function, grf_size: int) -> Layout:
         register = takes_address(function, i)
         if register is not None:
             root, _ = found.root(register.var)
+            found.targets.setdefault(i.args["dst"].var, set()).add(root)
             if root not in UNADDRESSED and root not in found.file_offsets:
                 own = function.variable_size(root, grf_size)
                 if root < FIRST_VARIABLE:

@@ -6,7 +6,7 @@ work-group of any launch of the kernel begins with these registers, under the fa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import z3
@@ -22,6 +22,7 @@ from vsim.semantics.registers import CR0
 from vsim.symbolic import terms
 from vsim.symbolic.algebra import SymbolicAlgebra
 from vsim.symbolic.floats import UninterpretedFloats
+from vsim.symbolic.limits import Limits
 from vsim.symbolic.registers import Piece, SymbolicRegisters, pieces_of
 from vsim.symbolic.spaces import FLAT, HANDLES, LOCAL, SCRATCH_MEMORY, TABLE, SymbolicSpace
 from vsim.symbolic.symbols import Symbols, Uniformity
@@ -81,6 +82,7 @@ class SymbolicLaunch:
         loads: what loads gave.
         on_load: called for each of them.
         arrays_of_known_elements: numbers of the arguments about whose elements something is assumed.
+        limits: what the proof may take, which all work on terms asks for.
     """
 
     bound: BoundLaunch
@@ -92,6 +94,7 @@ class SymbolicLaunch:
     loads: list[LoadedValue] = field(default_factory=list)
     on_load: Callable[[LoadedValue], None] | None = None
     arrays_of_known_elements: set[int] = field(default_factory=set)
+    limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         bound = self.bound
@@ -133,7 +136,7 @@ class SymbolicLaunch:
             start, whole = terms.times(group, local, 32), terms.expression(local, 32)
             if not isinstance(local, int):
                 product, start = start, number(f"group_start.{name}", 32, scope=Uniformity.GROUP)
-                self._products += [(product, start), (whole * group, start)]
+                self._products += [(product, start), (whole * group, start), *_low_products(group, whole, start)]
                 state(start == product)
             state(
                 z3.UGE(size, 1),
@@ -142,6 +145,8 @@ class SymbolicLaunch:
                 z3.ULT(start, size),
                 z3.ULE(start + whole, size),
             )
+            if isinstance(local, int):
+                state(z3.URem(size, local) == 0)
             self.local_size.append(local)
             self.global_size.append(size)
             self.group_ids.append(group)
@@ -302,10 +307,11 @@ class SymbolicLaunch:
         is_new = name not in self.symbols.known
         found = self.symbols.number(name, 32, scope=Uniformity.LAUNCH)
         if is_new:
+            local = terms.expression(self.local_size[axis], 32)
             self.symbols.state(
                 z3.ULT(self.group_ids[axis], found),
-                z3.UDiv(self.global_size[axis], terms.expression(self.local_size[axis], 32)) == found,
-                z3.URem(self.global_size[axis], terms.expression(self.local_size[axis], 32)) == 0,
+                found * local == self.global_size[axis],
+                z3.BVMulNoOverflow(found, local, False),
             )
         return found
 
@@ -399,12 +405,17 @@ class SymbolicLaunch:
     # -- terms ---------------------------------------------------------------------------------------------
 
     def simplified(self, term: Term) -> Term:
-        """A term or condition, as short as the solver makes it; a number or truth where it is constant."""
+        """A term or condition, as short as the solver makes it; a number or truth where it is constant.
+
+        Raises:
+            Undecided: the proof takes too long or too much.
+        """
         if isinstance(term, (int, bool)):
             return term
-        key = term.get_id()
+        key = terms.identity(term)
         known = self._simplified.get(key)
         if known is None:
+            self.limits.check()
             named = z3.substitute(term, *self._products) if self._products else term
             found: Term = z3.simplify(named, elim_sign_ext=False)
             if z3.is_bv_value(found):
@@ -413,6 +424,10 @@ class SymbolicLaunch:
                 found = bool(z3.is_true(found))
             known = self._simplified[key] = found, term
         return known[0]
+
+    def fix(self, symbol: Term, value: int) -> None:
+        """Let a symbol be a number in simplified terms: the facts leave no other one."""
+        self._products.append((symbol, z3.BitVecVal(value, symbol.size())))
 
     def loops_of(self, function: Function) -> dict[int, range]:
         """The loops of a function, by the pc of their first instruction."""
@@ -428,6 +443,14 @@ class SymbolicLaunch:
             self.on_load(value)
 
 
+def _low_products(x: Term, y: Term, product: Term) -> Iterator[tuple[Term, Term]]:
+    """The low bits of a product as the solver writes them, as in parts of an index."""
+    for high in range(31):
+        low = [z3.Extract(high, 0, t) for t in (x, y, product)]
+        yield low[0] * low[1], low[2]
+        yield low[1] * low[0], low[2]
+
+
 def numerals(term: Term) -> set[int]:
     """The numbers in a term of 64 bits."""
     if isinstance(term, int):
@@ -435,9 +458,9 @@ def numerals(term: Term) -> set[int]:
     found, seen, work = set[int](), set[int](), [term]
     while work:
         own = work.pop()
-        if own.get_id() in seen:
+        if terms.identity(own) in seen:
             continue
-        seen.add(own.get_id())
+        seen.add(terms.identity(own))
         if z3.is_bv_value(own):
             found.add(own.as_long())
         elif z3.is_bv(own):

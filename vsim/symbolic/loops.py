@@ -19,6 +19,7 @@ import z3
 
 from vsim.analysis.control_flow import control_flow
 from vsim.symbolic import terms
+from vsim.symbolic.limits import Undecided
 from vsim.symbolic.loop_terms import (
     ROUND_BITS,
     Cell,
@@ -41,7 +42,7 @@ from vsim.symbolic.spaces import READ
 from vsim.symbolic.stretch import PREDICATE, VARIABLE
 from vsim.symbolic.symbols import NO_LANE
 from vsim.symbolic.terms import Condition, Term
-from vsim.symbolic.thread import SymbolicActivation, SymbolicThread, Undecided
+from vsim.symbolic.thread import SymbolicActivation, SymbolicThread
 
 MOST_STEPS = 1500
 """Instructions that rounds of a loop run before it is closed."""
@@ -55,7 +56,7 @@ def run_loop(thread: SymbolicThread, activation: SymbolicActivation, loop: range
     Raises:
         Undecided: the loop has several entries, or jumps out of it to places before it.
     """
-    _check(activation, loop)
+    check_loop(activation, loop)
     key = id(activation.machine.function), loop.start
     activation.open_loops.add(loop.start)
     if key in thread.closed or not _unrolled(thread, activation, loop, place):
@@ -64,7 +65,12 @@ def run_loop(thread: SymbolicThread, activation: SymbolicActivation, loop: range
     activation.open_loops.remove(loop.start)
 
 
-def _check(activation: SymbolicActivation, loop: range) -> None:
+def check_loop(activation: SymbolicActivation, loop: range) -> None:
+    """See that a loop has one entry.
+
+    Raises:
+        Undecided: it has several, or jumps out of it to places before it.
+    """
     function = activation.machine.function
     flow = control_flow(function)
     for pc, instruction in enumerate(function.instructions):
@@ -127,7 +133,7 @@ class _Closing:
         """Names of the conditions that lanes are still in the loop."""
         self.born: set[str] = set()
         """Names of symbols that another round has others for."""
-        self.solver = Solver(self.launch, _QUESTION_SECONDS, thread.deadline)
+        self.solver = Solver(self.launch, _QUESTION_SECONDS)
 
     def run(self) -> None:
         """Run it."""

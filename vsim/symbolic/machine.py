@@ -191,7 +191,7 @@ class SymbolicMachine(StretchOperands):
         columns = [spread(s.terms, lanes) for s in sources]
         guards = self._guards(lanes, mask)
         found = self.thread.memory.atomic(
-            space, spread(address.terms, lanes), guards, data_type.size, columns, self.instruction
+            space, spread(address.terms, lanes), guards, data_type.size, columns, self.instruction, op
         )
         return self.algebra.of(data_type, found)
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import BinaryIO
 
 from visakit.diagnostics import VisaError
+from visakit.usage import whole_number
 from vsim.debug.console import Console
 from vsim.debug.dap import messages
 from vsim.debug.dap.streams import Request, read_message, write_message
@@ -123,6 +124,8 @@ class Server:
         run = getattr(self, f"on_{name}", None) or getattr(self.views, f"on_{name}", None)
         after: Callable[[], None] | None = None
         try:
+            if run is None and hasattr(Views, f"on_{name}"):
+                raise problem(COMMAND, "nothing was launched")
             if run is None:
                 raise problem(COMMAND, f"the request '{name}' is not known")
             found = run(arguments)
@@ -228,7 +231,7 @@ class Server:
             numbers.append(number)
             own = session.breakpoints[number]
             hits = str(item.get("hitCondition") or "")
-            own.ignore = int(hits) - 1 if hits.isdecimal() and int(hits) else 0
+            own.ignore = max(0, (whole_number(hits) or 0) - 1)
             info: messages.DapBreakpoint = {"id": number, "verified": True}
             if own.spots:
                 info["line"] = session.places.span(own.spots[0]).line

@@ -39,12 +39,14 @@ Meanwhile = Callable[[Callable[[], bool]], bool]
 class CompiledKernel(NamedTuple):
     """Loaded code of a kernel with the functions that fault records name by number.
 
-    ``transposed``: local ids count up along y from lane to lane. ``improvement``: of quick code.
+    ``transposed``: local ids count up along y from lane to lane. ``blocks``: of each function, once launches are
+    counted. ``improvement``: of quick code.
     """
 
     native: native.Native
     functions: list[Function]
     transposed: bool
+    blocks: list[list[tuple[int, int]]]
     improvement: Improvement | None = None
 
 
@@ -108,7 +110,7 @@ class KernelCache:
         numbers, transposed, is_quick, objects = _unpacked(packed)
         functions = self.image.module.all_functions
         code = native.Native(objects, is_guarded())
-        found = CompiledKernel(code, [functions[n] for n in numbers], transposed)
+        found = CompiledKernel(code, [functions[n] for n in numbers], transposed, [])
         if not is_quick or improve is None:
             return found
         from vsim.engines.llvm.improvement import Improvement

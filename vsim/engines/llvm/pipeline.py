@@ -148,7 +148,7 @@ def _with_concurrent_threads(text: str, dispatch: Dispatch) -> tuple[str, int]:
     """A kernel's module, in which several threads of a group may run at once where they need not run one after the
     other; and how many do between barriers.
     """
-    if dispatch.is_watched or dispatch.takes_turns or dispatch.has_private_memory or dispatch.scratch_size:
+    if dispatch.has_fixed_order or dispatch.takes_turns or dispatch.has_private_memory or dispatch.scratch_size:
         return text, 1
     instructions = len(dispatch.kernel.instructions)
     if dispatch.has_barrier:

@@ -76,7 +76,9 @@ def _has_rows(dispatch: Dispatch) -> bool:
 def transposed_row_of(dispatch: Dispatch, shape: Geometry) -> int:
     """The same for a group whose lanes go along y first; 0 too where it is watched in which lane a work-item runs."""
     x, y, _ = dispatch.local_size
-    if not _has_rows(dispatch) or dispatch.is_watched or not shape.full or 1 in (x, y) or dispatch.local_id_rows < 2:
+    if not _has_rows(dispatch) or dispatch.has_fixed_lanes or not shape.full:
+        return 0
+    if 1 in (x, y) or dispatch.local_id_rows < 2:
         return 0
     return _row(dispatch.simd, y, x)
 

@@ -28,6 +28,8 @@ _FLOATS = ("float", "half", "double")
 NAME = re.compile(r"%[\w.]+")
 """The name of a value or a label in IR."""
 INVARIANT_LOAD = "!invariant.load !0"
+COUNTER = "!counter !0"
+"""At the end of a load of something that each thread adds to."""
 FLUSHED = ", !flushed !0"
 """What a product ends with that makes zeros of denormals (``denormals.py``)."""
 UNLIKELY, LIKELY = ", !prof !1", ", !prof !2"

@@ -162,7 +162,7 @@ class ControlFlowLowering:
         state, pc = self.state, self.state.at.pc
         instruction, target = state.function.instructions[pc], state.flow.labels[label]
         if pc in state.flow.masked:
-            return lambda: self.masked.part(target, self._condition(instruction))
+            return lambda: self._part(target, self._condition(instruction))
 
         def step() -> None:
             b = state.b
@@ -192,6 +192,13 @@ class ControlFlowLowering:
                 self._branch_back(pc, target, some)
 
         return step
+
+    def _part(self, target: int, condition: Value | None) -> None:
+        """A goto changes the mask alone: the lanes for which a condition holds (None: all) wait at its target."""
+        if condition is not None and self.branched:
+            running = self.masks.running_vector()
+            self._tell_ways(condition & running, ~condition & running)
+        self.masked.part(target, condition)
 
     def _condition(self, instruction: Instruction) -> Value | None:
         """What must hold in a lane so that it takes a goto that is about all lanes; None for nothing."""

@@ -12,6 +12,7 @@ from typing import TypeVar
 from visakit.language import types
 from visakit.language.program import Function
 from visakit.language.types import DataType
+from vsim.analysis.control_flow import control_flow
 from vsim.analysis.read_only_loops import only_reads_memory
 from vsim.analysis.waiting import touches_memory
 from vsim.engines.llvm import CannotExecute, Unsupported
@@ -70,6 +71,8 @@ class FunctionLowering:
         """What the semantics drive: the machine, or one around it."""
         self.before, self.after = listeners(self.observers, Observer.before), listeners(self.observers, Observer.after)
         self.ran = listeners(self.observers, Observer.ran)
+        self.ends = dict(control_flow(function).blocks()) if self.ran else {}
+        """Of the blocks that the text has, where some branches become masks: the first instructions, and the ends."""
         self.guarded = is_guarded()
         self.yields = module.dispatch.is_round_robin
         self.prepared: dict[int, Callable[[], object]] = {}
@@ -186,10 +189,11 @@ class FunctionLowering:
         running: Mask = self.masks.work_items() if converged else self.masks.load_running()
         at = state.at = Position(start, running, converged)
         self._place_in_others(at)
-        for tell in self.ran:
-            tell(state.function, start, end, 1, running)
         for pc in range(start, end):
             self.flow.masked.meet(pc)
+            if pc in self.ends:
+                for tell in self.ran:
+                    tell(state.function, pc, self.ends[pc], 1, at.running)
             at.pc, at.execution, at.sources = pc, state.function.instructions[pc].args.get("exec"), {}
             self._instruction(pc, keep)
             if at.left:

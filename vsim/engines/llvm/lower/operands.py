@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
-from functools import cache, reduce
+from functools import cache
 from typing import NamedTuple
 
 from visakit.language import types
@@ -21,20 +20,16 @@ from visakit.language.operands import (
 )
 from visakit.language.types import DataType
 from vsim.engines.llvm import CannotExecute
-from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.affine import AffineLanes
-from vsim.engines.llvm.ir.constant_masks import only_lane
 from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.intrinsics import opaque
-from vsim.engines.llvm.ir.joins import if_any
-from vsim.engines.llvm.ir.types import MASK, ir_type, literal
+from vsim.engines.llvm.ir.types import ir_type, literal
 from vsim.engines.llvm.ir.values import Mask, Value
+from vsim.engines.llvm.lower.indirect import IndirectRegions
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import ADDRESS, PREDICATE, VARIABLE, Key, file_of, state_key
 from vsim.engines.llvm.memory.access import MemoryAccess
-from vsim.engines.llvm.memory.part import first_active
-from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.semantics.core import unsigned_of
 from vsim.semantics.operands import indirect_elements, packed_elements
 from vsim.semantics.registers import operand_type
@@ -100,9 +95,13 @@ class Operands:
 
     variables = VARIABLE
     """The kind of the registers that general operands are."""
+    checks_addresses = True
+    """Whether indirect operands are checked."""
 
     def __init__(self, state: FunctionState, masks: Masks, access: MemoryAccess) -> None:
-        self.state, self.masks, self.access = state, masks, access
+        self.state, self.masks = state, masks
+        file, checks = file_of((self.variables, 0)), self.checks_addresses
+        self.indirect = IndirectRegions(state, masks, access, self._read_addresses, file, checks)
 
     def element(self, data_type: DataType) -> DataType:
         """The type of elements of a register whose variable has some type."""
@@ -128,7 +127,7 @@ class Operands:
             return lambda: self.state.registers.read(key, low, width, types.UD)
         if isinstance(op, Indirect):
             self._check_addresses(op, count)
-            return lambda: self._read_indirect(op, count)
+            return lambda: self.indirect.read(op, count, self.element(op.type))
         raise CannotExecute(f"an operand of class {type(op).__name__}")
 
     def writer(self, op: VectorOperand, count: int) -> Write:
@@ -144,7 +143,7 @@ class Operands:
             return lambda value, mask: self.write(key, low, index, self.state.b.cast(value, types.UD), mask)
         if isinstance(op, Indirect):
             self._check_addresses(op, count)
-            return lambda value, mask: self._write_indirect(op, count, value, mask)
+            return lambda value, mask: self.indirect.write(op, count, value, mask)
         raise CannotExecute(f"an operand of class {type(op).__name__}")
 
     # -- regions -------------------------------------------------------------------------------------------
@@ -308,13 +307,9 @@ class Operands:
 
     # -- indirect regions ----------------------------------------------------------------------------------
 
-    def _offsets(self, op: Indirect, count: int) -> Value:
-        """Byte offsets of the lanes in the register file, UD."""
-        b = self.state.b
-        chosen, added = indirect_elements(op, count)
-        base = self._read((ADDRESS, op.var), 0, listed(chosen), types.UD)
-        same = len(set(added)) == 1
-        return base + (b.const(added[0], types.UD) if same else b.vector(added, types.UD))
+    def _read_addresses(self, variable: int, chosen: list[int]) -> Value:
+        """Elements of an address variable by number."""
+        return self._read((ADDRESS, variable), 0, listed(chosen), types.UD, by_lane=True)
 
     def _check_addresses(self, op: Indirect, count: int) -> None:
         chosen, _ = indirect_elements(op, count)
@@ -323,102 +318,6 @@ class Operands:
     def _check_elements(self, variable: int, first: int, end: int) -> None:
         if not self.state.layout.has_elements(variable, first, end):
             raise CannotExecute("elements that an address variable does not have")
-
-    def _outside(self, place: Value, size: int) -> Value:
-        """The lanes at whose addresses no variable lies."""
-        b = self.state.b
-        ranges = [(begin, end - begin - size) for begin, end in self.state.layout.file_ranges if end - begin >= size]
-        tests = [(place - b.const(begin, types.UD)) > b.const(last, types.UD) for begin, last in ranges]
-        return reduce(operator.and_, tests) if tests else place == place
-
-    def _check_places(self, place: Value, size: int, count: int, mask: Mask, first: int = 0) -> None:
-        """A fault if a lane that executes has an address at which no variable lies; ``first``: the number of lane 0."""
-        b, outside = self.state.b, self._outside(place, size)
-        if mask is not True and mask.lanes != count:
-            mask = Value(b, MASK, 1, b.any(mask))
-        bad = outside & mask
-
-        def where() -> tuple[str, int, int, str]:
-            lane = str(first) if bad.lanes == 1 else first_active(b, bad, bad.lanes)
-            at = b.assign(f"extractelement {place.typed}, i64 {lane}") if place.lanes > 1 else place.text
-            return lane, 0, size, b.assign(f"sext i32 {at} to i64")
-
-        self.access.leave(b.any(bad) if bad.lanes > 1 else bad.text, cx.REGISTER, "0", "0", where)
-
-    def _executing(self) -> Mask:
-        """The lanes for which the instruction of this moment executes."""
-        at = self.state.at
-        if at.execution is None:
-            return True
-        predicate = self.state.function.instructions[at.pc].args.get("pred")
-        mask = self.masks.mask(at.execution, predicate)()
-        half = at.execution.half(self.state.function.split_lanes)
-        running = True if half is None else self.masks.running(half.offset, half.size)
-        if running is True:
-            return mask
-        some = Value(self.state.b, MASK, 1, self.state.b.any(running))
-        return some if mask is True else self.state.b.broadcast(some, mask.lanes) & mask
-
-    def _read_indirect(self, op: Indirect, count: int) -> Value:
-        """Lanes that do not execute read something of the register file; with lenient reads those at whose addresses no
-        variable lies read 0.
-        """
-        state, b = self.state, self.state.b
-        own = self.element(op.type)
-        state.registers.flush(state.storage.in_file, forget=False)
-        place = self._offsets(op, count)
-        if state.dispatch.lenient_reads:
-            found = self._in_file(place, own, count)
-            return b.select(self._outside(place, own.size), b.const(0, own), found)
-        self._check_places(place, own.size, count, self._executing())
-        return self._in_file(place, own, count)
-
-    def _in_file(self, place: Value, own: DataType, count: int) -> Value:
-        """The elements of lanes in the register file; lanes that are not in it get an arbitrary element."""
-        state, b = self.state, self.state.b
-        limit = b.const(max(state.layout.file_size - own.size, 0), types.UD)
-        place = b.select(place < limit, place, limit)
-        wide, file = b.cast(place, types.UQ), file_of((self.variables, 0))
-        if place.lanes == 1:
-            return b.load(own, 1, b.assign(f"getelementptr i8, ptr {file}, i64 {wide.text}"), 1)
-        pointers = b.assign(f"getelementptr i8, ptr {file}, {wide.typed}")
-        parts = []
-        for lane in range(count):
-            pointer = b.assign(f"extractelement <{count} x ptr> {pointers}, i64 {lane}")
-            parts.append(b.load(own, 1, pointer, 1))
-        text = "poison"
-        for lane, part in enumerate(parts):
-            text = b.assign(f"insertelement {ir_type(own, count)} {text}, {part.typed}, i64 {lane}")
-        return Value(b, own, count, text)
-
-    def _write_indirect(self, op: Indirect, count: int, value: Value, mask: Mask) -> None:
-        state, b = self.state, self.state.b
-        state.registers.flush(state.storage.in_file, forget=True)
-        lane = None if mask is True or mask.lanes != count else only_lane(mask)
-        if mask is not True and lane is not None:
-            self._write_lane_indirect(op, lane, b.lane(b.broadcast(value, count), lane), b.lane(mask, lane))
-            return
-        place = self._offsets(op, count)
-        self._check_places(place, value.type.size, count, mask)
-        place = b.broadcast(place, count)
-        file = MemorySpace(cx.REGISTER, file_of((self.variables, 0)), str(state.layout.file_size))
-        self.access.store(file, b.cast(place, types.UQ), [b.broadcast(value, count)], mask)
-        state.registers.flush(state.storage.in_file, forget=True)
-
-    def _write_lane_indirect(self, op: Indirect, lane: int, value: Value, active: Value) -> None:
-        """The one lane that may be active: compilers write an array in registers that each lane indexes so."""
-        state, b = self.state, self.state.b
-        (element,), (added,) = (numbers[lane:] for numbers in indirect_elements(op, lane + 1))
-        place = self._read((ADDRESS, op.var), 0, listed([element]), types.UD) + b.const(added, types.UD)
-        self._check_places(place, value.type.size, 1, active, lane)
-
-        def store() -> list[Value]:
-            file, wide = file_of((self.variables, 0)), b.cast(place, types.UQ)
-            b.store(value, b.assign(f"getelementptr i8, ptr {file}, i64 {wide.text}"), 1)
-            return []
-
-        if_any(b, active, store)
-        state.registers.flush(state.storage.in_file, forget=True)
 
     # -- messages, predicates, state -----------------------------------------------------------------------
 

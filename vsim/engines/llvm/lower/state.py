@@ -107,7 +107,7 @@ class FunctionState:
     def _control_flow(self) -> ControlFlow:
         """The control flow of the function, without the branches that become masks."""
         found = control_flow(self.function, self.barriers_end_blocks)
-        if self.dispatch.is_observed or self.module.takes_turns:
+        if self.dispatch.checks or self.module.takes_turns:
             return found
         masked = masked_gotos(found, self.jump_lanes, vector_bits() // 8)
         return control_flow(self.function, self.barriers_end_blocks, masked) if masked else found

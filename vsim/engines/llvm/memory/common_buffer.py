@@ -101,8 +101,9 @@ class UnprovedAccess:
     def _load_inside(self, part: LanePart, offset: Value, vector: Value | None) -> list[Value]:
         """The elements of lanes that are known to be inside."""
         assert part.space.pointer
-        if gathers(part):
-            return [gathered(part, part.space.pointer, offset)]
+        b = self.b
+        if part.count == 1 and gathers(part.element, part.lanes):
+            return [gathered(b, part.element, part.space.pointer, b.broadcast(offset, part.lanes))]
         return self.scalarised.load(part, part.space.pointer, offset, None)
 
     def _load_stream(self, part: LanePart, offset: Value, vector: Value | None, stream: Stream) -> list[Value]:

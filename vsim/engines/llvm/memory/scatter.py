@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from visakit.language import types
+from visakit.language.types import DataType
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.affine import AssumedMask
 from vsim.engines.llvm.ir.builder import Builder
@@ -158,20 +159,19 @@ class OutOfLineAccess:
         return True
 
 
-def gathers(part: LanePart) -> bool:
+def gathers(element: DataType, lanes: int) -> bool:
     """Whether the host has an instruction that loads the elements of lanes from places of their own."""
-    return part.count == 1 and part.element.size in (4, 8) and part.lanes > 1 and has_feature("avx2")
+    return element.size in (4, 8) and lanes > 1 and has_feature("avx2")
 
 
-def gathered(part: LanePart, pointer: str, offsets: Value) -> Value:
+def gathered(b: Builder, element: DataType, pointer: str, offsets: Value) -> Value:
     """The element of every lane, at offsets (ud or uq) below 2**31 that are known to be inside.
 
     The instruction of the host takes signed offsets of 32 bits.
     """
-    b = part.offset.builder
     index = b.cast(b.retype(b.cast(b.retype(offsets, unsigned_of(offsets.type.size)), types.UD), types.D), types.Q)
-    places = b.assign(f"getelementptr i8, ptr {pointer}, {b.broadcast(index, part.lanes).typed}")
-    return masked_read(b, "gather", part.element, places, 1, b.all_lanes(part.lanes))
+    places = b.assign(f"getelementptr i8, ptr {pointer}, {index.typed}")
+    return masked_read(b, "gather", element, places, 1, b.all_lanes(offsets.lanes))
 
 
 class HardwareGather:

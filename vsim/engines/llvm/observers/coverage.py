@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,13 +18,16 @@ from vsim.launch.arrays import Words
 from vsim.launch.dispatch import Dispatch
 from vsim.observe.observer import Observer, listeners
 
+if TYPE_CHECKING:
+    from vsim.engines.llvm.kernels import CompiledKernel
+
 
 class RunCounts(CompiledObserver):
     """The counters of a launch, of which observers are told when it is over."""
 
     tables: Words
     """Those of each worker that runs at the same time as others: workers x instructions x counters."""
-    compiled: Sequence[Function]
+    kernel: CompiledKernel
 
     def __init__(self, dispatch: Dispatch) -> None:
         self.functions = dispatch.image.module.all_functions
@@ -32,7 +36,9 @@ class RunCounts(CompiledObserver):
         self.branches = listeners(dispatch.observers, Observer.branched)
 
     def prepare(self, engine: LaunchPlan) -> None:
-        self.compiled, at_once = engine.kernel.functions, engine.jobs.size * 8 // cx.JOB_SIZE
+        self.kernel, at_once = engine.kernel, engine.jobs.size * 8 // cx.JOB_SIZE
+        if not self.kernel.blocks:
+            self.kernel.blocks.extend(control_flow(function).blocks() for function in self.kernel.functions)
         count = sum(len(f.instructions) for f in self.functions)
         self.tables = np.zeros((at_once, count, COUNTER_SIZE // 8), np.uint64)
         for number, worker in enumerate(engine.workers):
@@ -46,13 +52,14 @@ class RunCounts(CompiledObserver):
         for function in self.functions:
             own = totals[first : first + len(function.instructions)]
             first += len(own)
-            if own.any() and any(function is c for c in self.compiled):
-                self._tell(function, own)
+            for compiled, blocks in zip(self.kernel.functions, self.kernel.blocks, strict=True):
+                if function is compiled and own.any():
+                    self._tell(function, blocks, own)
 
-    def _tell(self, function: Function, own: Words) -> None:
+    def _tell(self, function: Function, blocks: Sequence[tuple[int, int]], own: Words) -> None:
         """Tell observers the counters of a function: instructions x counters."""
-        for start, end in control_flow(function).blocks() if self.blocks_ran else ():
-            threads, lanes = own[start, [THREADS // 8, LANES // 8]].tolist()
+        of_blocks = own[[start for start, _ in blocks]][:, [THREADS // 8, LANES // 8]].tolist()
+        for (start, end), (threads, lanes) in zip(blocks, of_blocks, strict=True):
             for tell in self.blocks_ran if threads else ():
                 tell(function, start, end, threads, lanes)
         for took_effect in self.effects:

@@ -126,8 +126,8 @@ class CoarsenedKernel(ThreadCopies):
         lines = [f"w.{name}:"]
         for phi in block.phis:
             lines += self.phi(block, phi)
-        for line in block.body:
-            lines += self.line(line)
+        for _, copies in self.body(block):
+            lines += copies
         if name in self.code.regions:
             return lines + self.serialised(block)
         if name in self.code.waits:

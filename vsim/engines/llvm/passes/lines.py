@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
-from vsim.engines.llvm.ir.emitter import LIKELY, NAME, UNLIKELY
+from vsim.engines.llvm.ir.emitter import COUNTER, LIKELY, NAME, UNLIKELY
 
 TYPE, MEMORY_TYPE = (rf"(<\d+ x \w+>|{other}|\w+)" for other in (r"\{[^{}]*\}", r"\[\d+ x i8\]"))
 """Types of values, and of those that are loaded, stored or make a stack slot."""
@@ -103,9 +103,16 @@ class Line:
         return self.operation.startswith("alloca ")
 
     @property
+    def is_counter(self) -> bool:
+        """Whether it loads a counter, which the next lines add to and store."""
+        return self.operation.endswith(COUNTER)
+
+    @property
     def is_repeatable(self) -> bool:
         """Whether it has one result for all threads with the same operands."""
-        return bool(self.result and (not self.operation.startswith("call ") or _PURE_CALL.match(self.operation)))
+        if not self.result or self.is_counter:
+            return False
+        return not self.operation.startswith("call ") or bool(_PURE_CALL.match(self.operation))
 
     @property
     def opcode(self) -> str:

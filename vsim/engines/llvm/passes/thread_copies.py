@@ -225,6 +225,16 @@ class ThreadCopies:
         """A line for all threads."""
         return [self.renamed(line.text, thread) for thread in (self.threads if self._is_repeated(line) else (0,))]
 
+    def body(self, block: Block) -> Iterator[tuple[Line, list[str]]]:
+        """The lines of a block, each for all threads; the three that add to a counter are one."""
+        lines = iter(block.body)
+        for line in lines:
+            if line.is_counter:
+                text = "\n".join(part.text for part in (line, next(lines), next(lines)))
+                yield line, [self.renamed(text, thread) for thread in self.threads]
+            else:
+                yield line, self.line(line)
+
     def _is_repeated(self, line: Line) -> bool:
         """Whether a line is of one thread, or does something each time."""
         return self.code.varies(line) or (not line.result and line.place not in self.code.slots)

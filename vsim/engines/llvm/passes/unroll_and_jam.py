@@ -309,8 +309,8 @@ class JammedGroup(ThreadCopies):
         for phi in block.phis:
             lines += self.phi(block, phi)
         copies: list[list[str]] = []
-        for line in block.body:
-            copies.append(self.line(line))
+        for line, of_threads in self.body(block):
+            copies.append(of_threads)
             if self._may_change_memory(line):  # which what comes is to find changed by all threads
                 lines += self._one_by_one(copies)
                 copies = []
@@ -322,7 +322,7 @@ class JammedGroup(ThreadCopies):
         return lines + self.end(block)
 
     def _may_change_memory(self, line: Line) -> bool:
-        return not line.is_repeatable and line.place not in self.code.slots
+        return not line.is_repeatable and not line.is_counter and line.place not in self.code.slots
 
     def _one_by_one(self, copies: list[list[str]]) -> list[str]:
         """Copies of lines: all of the first thread, with the uniform ones; then those of the next."""

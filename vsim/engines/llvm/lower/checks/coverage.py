@@ -8,6 +8,7 @@ from visakit.language.program import Function
 from vsim.analysis.active_lanes import counted_at, lane_rules
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.coverage import ACTIVE, BOTH, COUNTER_SIZE, LANES, TAKEN, THREADS, first_counter
+from vsim.engines.llvm.ir.emitter import COUNTER
 from vsim.engines.llvm.ir.values import Mask
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
@@ -26,7 +27,7 @@ class _Counters(Observer):
         b = self.state.b
         place = COUNTER_SIZE * (self.first + number) + field
         counter = b.offset(b.field("%worker", cx.WORKER_COUNTERS, "ptr"), place)
-        old = b.assign(f"load i64, ptr {counter}, align 8")
+        old = b.assign(f"load i64, ptr {counter}, align 8, {COUNTER}")
         b.emit(f"store i64 {b.assign(f'add i64 {old}, {amount}')}, ptr {counter}, align 8")
 
     def _count(self, lanes: Mask, size: int) -> str:
@@ -44,7 +45,10 @@ class BlockCounters(_Counters):
     """The code that counts the threads that come to the blocks of one function, and the lanes that run there."""
 
     def ran(self, function: Function, start: int, end: int, threads: int, lanes: Mask) -> None:
-        self._add(start, THREADS, str(threads))
+        some = str(threads)
+        if self.state.at.whole is not None and lanes is not True:  # A branch that became a mask: no lane may run.
+            some = self.state.b.assign(f"select i1 {self.state.b.any(lanes)}, i64 {threads}, i64 0")
+        self._add(start, THREADS, some)
         self._add(start, LANES, self._count(lanes, self.state.lanes))
 
 

@@ -43,13 +43,11 @@ class ShadowOperands(Operands):
     """The shadows of operands: undefined bits, in unsigned types."""
 
     variables = UNDEFINED_BITS
+    checks_addresses = False  # The operand itself has been checked.
 
     def element(self, data_type: DataType) -> DataType:
         """The type of the undefined bits of elements."""
         return unsigned_of(data_type.size)
-
-    def _check_places(self, place: Value, size: int, count: int, mask: Mask, first: int = 0) -> None:
-        """The operand itself has been checked."""
 
 
 class CompiledShadows:

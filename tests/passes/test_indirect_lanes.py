@@ -1,0 +1,75 @@
+"""Private arrays in registers: each lane writes its element in an instruction of its own, and all read theirs at once."""
+
+import numpy as np
+import pytest
+from support.programs import build_text
+from support.strategies import ENGINES
+
+import visakit
+from vsim.program import Program
+
+ROWS, LANES, SKIPS = 4, 8, 100
+"""Lanes with an index from SKIPS on do not take part."""
+
+
+def text():
+    """X[index[lane]][lane] = lane + 1, and Y beside it; then OUT is what each lane reads back, and X."""
+    lines = [
+        ".version 4.1", '.kernel "k"', ".decl IN v_type=G type=uq num_elts=1", ".decl OUT v_type=G type=uq num_elts=1",
+        f".decl X v_type=G type=ud num_elts={8 * ROWS} align=GRF", ".decl Y v_type=G type=ud num_elts=128 align=GRF",
+        *(f".decl {n} v_type=G type=ud num_elts=8 align=GRF" for n in ("INDEX", "V", "GOT", "AT")),
+        ".decl ATW v_type=G type=uw num_elts=16 align=GRF alias=<AT, 0>",
+        ".decl OFF v_type=G type=uw num_elts=8 align=GRF",
+        *(f".decl A{n} v_type=A num_elts=8" for n in range(3)), ".decl P1 v_type=P num_elts=8",
+        *(f".decl P{n + 2} v_type=P num_elts=8" for n in range(2 * LANES)),
+        ".input IN offset=64 size=8", ".input OUT offset=72 size=8", ".kernel_attr SimdSize=8",
+        *(f"mov (M1_NM, 8) X({n},0)<1> 0:ud" for n in range(ROWS)), "mov (M1_NM, 8) GOT(0,0)<1> 0:ud",
+        "svm_block_ld (2) IN(0,0)<0;1,0> INDEX.0", "mov (M1_NM, 8) V(0,0)<1> 0x76543210:v",
+        "mul (M1_NM, 8) AT(0,0)<1> INDEX(0,0)<1;1,0> 0x20:ud",
+        f"cmp.lt (M1, 8) P1 INDEX(0,0)<1;1,0> {SKIPS}:ud", "(!P1) goto (M1, 8) done",
+        "addr_add (M1, 8) A0(0)<1> &X ATW(0,0)<16;8,2>", "addr_add (M1, 8) A2(0)<1> &Y ATW(0,0)<16;8,2>",
+        "add (M1, 8) V(0,0)<1> V(0,0)<1;1,0> 1:ud",
+    ]  # fmt: skip
+    for variable in (0, 2):
+        for lane in range(LANES):
+            predicate = f"P{2 + lane + LANES * (variable == 2)}"
+            lines += [f"setp (M1_NM, 8) {predicate} {1 << lane}:ud",
+                      f"({predicate}) mov (M1, 8) r[A{variable}({lane}),0]<1>:ud V(0,{lane})<0;1,0>"]  # fmt: skip
+    return "\n".join([
+        *lines, "mov (M1_NM, 8) OFF(0,0)<1> 0x76543210:v", "mul (M1_NM, 8) OFF(0,0)<1> OFF(0,0)<1;1,0> 4:uw",
+        "add (M1, 8) OFF(0,0)<1> OFF(0,0)<1;1,0> ATW(0,0)<16;8,2>", "addr_add (M1, 8) A1(0)<1> &X OFF(0,0)<1;1,0>",
+        "mov (M1, 8) GOT(0,0)<1> r[A1(0),0]<1,0>:ud", "done:", "svm_block_st (2) OUT(0,0)<0;1,0> GOT.0",
+        "add (M1_NM, 1) OUT(0,0)<1> OUT(0,0)<0;1,0> 32:uq", "svm_block_st (8) OUT(0,0)<0;1,0> X.0", "ret (M1, 1)", "",
+    ])  # fmt: skip
+
+
+def launched(index, engine):
+    found = np.full((1 + ROWS, LANES), 99, "u4")
+    Program(build_text(text(), "tgllp")).launch("k", LANES, LANES, [np.array(index, "u4"), found], engine=engine)
+    return found
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("index", [[0, 1, 2, 3, 3, 2, 1, 0], [2, 1 << 20, 0, 3, SKIPS, 1, 1, 7000], [SKIPS] * 8])
+def test_each_lane_has_its_element(index, engine):
+    expected = np.zeros((1 + ROWS, LANES), "u4")
+    for lane, row in enumerate(index):
+        if row < SKIPS:
+            expected[0, lane] = expected[1 + row, lane] = lane + 1
+    assert launched(index, engine).tolist() == expected.tolist()
+
+
+def test_a_lane_beyond_the_array_may_reach_another_variable():
+    """The arrays are 64 bytes apart in the file: row 6 of X is the first one of Y."""
+    one, other = (launched([0, 0, 6, 0, 0, 0, 0, SKIPS], engine) for engine in ENGINES)
+    assert one[0].tolist() == other[0].tolist() == [1, 2, 3, 4, 5, 6, 7, 0]
+
+
+@pytest.mark.parametrize("index", [[0, 0, 0, 40, 0, 41, 0, 0], [SKIPS, 4, 0, 0, 0, 0, 0, 0]])
+def test_the_first_lane_outside_is_a_fault(index):
+    messages = []
+    for engine in ENGINES:
+        with pytest.raises(visakit.SimulationError, match="lies outside the registers") as caught:
+            launched(index, engine)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]

@@ -1,0 +1,193 @@
+"""Indirect regions: registers at addresses that address variables hold. Compilers keep private arrays so whose indices
+differ from lane to lane.
+
+All variables whose addresses are taken lie in the register file. A place is checked against the variable whose address
+the program writes to the address variable; only where it is outside of that one are all variables asked.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import reduce
+
+from visakit.language import types
+from visakit.language.operands import Indirect
+from visakit.language.types import DataType
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.ir.constant_masks import only_lane
+from vsim.engines.llvm.ir.emitter import UNLIKELY
+from vsim.engines.llvm.ir.joins import first_of
+from vsim.engines.llvm.ir.types import MASK, ir_type
+from vsim.engines.llvm.ir.values import Mask, Value
+from vsim.engines.llvm.lower.masks import Masks
+from vsim.engines.llvm.lower.state import FunctionState
+from vsim.engines.llvm.memory.access import MemoryAccess
+from vsim.engines.llvm.memory.part import first_active
+from vsim.engines.llvm.memory.scatter import gathered, gathers
+from vsim.engines.llvm.memory.space import MemorySpace
+from vsim.semantics.operands import indirect_elements
+
+UNUSED = 0
+"""A place of the file in front of all variables: lanes that do not execute write there."""
+ReadAddresses = Callable[[int, list[int]], Value]
+"""Reads elements of an address variable by number, UD."""
+
+
+class IndirectRegions:
+    """The indirect regions of one function in its register file, or in that of the shadows of registers.
+
+    ``checks``: whether an address at which no variable lies is a fault.
+    """
+
+    def __init__(
+        self,
+        state: FunctionState,
+        masks: Masks,
+        access: MemoryAccess,
+        addresses: ReadAddresses,
+        file: str,
+        checks: bool,
+    ) -> None:
+        self.state, self.masks, self.access = state, masks, access
+        self.addresses, self.file, self.checks = addresses, file, checks
+
+    def read(self, op: Indirect, count: int, own: DataType) -> Value:
+        """Lanes that do not execute read something of the register file; with lenient reads those at whose addresses no
+        variable lies read 0.
+        """
+        state, b = self.state, self.state.b
+        state.registers.flush(state.storage.in_file, forget=False)
+        place = self._places(op, count)
+        if state.dispatch.lenient_reads:
+            found = self._in_file(place, own, count)
+            return b.select(self._outside(place, own.size), b.const(0, own), found)
+        self._check(op, place, own.size, count, self._executing())
+        return self._in_file(place, own, count)
+
+    def write(self, op: Indirect, count: int, value: Value, mask: Mask) -> None:
+        """Write lanes under a mask."""
+        state, b = self.state, self.state.b
+        state.registers.flush(state.storage.in_file, forget=True)
+        lane = None if mask is True or mask.lanes != count else only_lane(mask)
+        if mask is not True and lane is not None:
+            self._write_lane(op, count, lane, b.lane(b.broadcast(value, count), lane), b.lane(mask, lane))
+        else:
+            place = self._places(op, count)
+            self._check(op, place, value.type.size, count, mask)
+            place = b.broadcast(place, count)
+            file = MemorySpace(cx.REGISTER, self.file, str(state.layout.file_size))
+            self.access.store(file, b.cast(place, types.UQ), [b.broadcast(value, count)], mask)
+        state.registers.flush(state.storage.in_file, forget=True)
+
+    # -- places ------------------------------------------------------------------------------------------------
+
+    def _places(self, op: Indirect, count: int) -> Value:
+        """Byte offsets of the lanes in the register file, UD."""
+        b, (chosen, added) = self.state.b, indirect_elements(op, count)
+        base = self.addresses(op.var, chosen)
+        same = len(set(added)) == 1
+        return base + (b.const(added[0], types.UD) if same else b.vector(added, types.UD))
+
+    def _outside(self, place: Value, size: int, roots: set[int] | None = None) -> Value:
+        """The lanes at whose addresses no variable lies; none of these root variables, if such are given."""
+        b, layout = self.state.b, self.state.layout
+        ranges = layout.file_ranges
+        if roots is not None:
+            ranges = [(layout.file_offsets[r], layout.file_offsets[r] + layout.file_sizes[r]) for r in sorted(roots)]
+        limits = [(begin, end - begin - size) for begin, end in ranges if end - begin >= size]
+        tests = [(place - b.const(begin, types.UD)) > b.const(last, types.UD) for begin, last in limits]
+        return reduce(operator.and_, tests) if tests else place == place
+
+    def _check(self, op: Indirect, place: Value, size: int, count: int, mask: Mask) -> None:
+        """A fault if a lane that executes has an address at which no variable lies."""
+        b = self.state.b
+        if mask is not True and mask.lanes != count:
+            mask = Value(b, MASK, 1, b.any(mask))
+        self._if_far(op, place, size, mask, lambda: self._check_all(place, size, mask))
+
+    def _if_far(self, op: Indirect, place: Value, size: int, mask: Mask, check: Callable[[], None]) -> None:
+        """Check places if a lane of the mask is outside of the variable whose address is taken for the operand."""
+        if not self.checks:
+            return
+        b, layout = self.state.b, self.state.layout
+        roots = layout.targets.get(op.var, set()) & layout.file_offsets.keys()
+        if len(roots) != 1 or len(layout.file_ranges) <= 1:
+            check()
+            return
+
+        def far() -> list[Value]:
+            check()
+            return []
+
+        outside = self._outside(place, size, roots) & mask
+        first_of(b, [(b.any(outside), UNLIKELY, far)], list, b.new_label("near"))
+
+    def _check_all(self, place: Value, size: int, mask: Mask, first: int = 0) -> None:
+        """A fault if a lane of the mask has an address at which no variable lies; ``first``: the number of lane 0."""
+        b, bad = self.state.b, self._outside(place, size) & mask
+
+        def where() -> tuple[str, int, int, str]:
+            lane = str(first) if bad.lanes == 1 else first_active(b, bad, bad.lanes)
+            at = b.assign(f"extractelement {place.typed}, i64 {lane}") if place.lanes > 1 else place.text
+            return lane, 0, size, b.assign(f"sext i32 {at} to i64")
+
+        self.access.leave(b.any(bad), cx.REGISTER, "0", "0", where)
+
+    def _executing(self) -> Mask:
+        """The lanes for which the instruction of this moment executes."""
+        at = self.state.at
+        if at.execution is None:
+            return True
+        predicate = self.state.function.instructions[at.pc].args.get("pred")
+        mask = self.masks.mask(at.execution, predicate)()
+        half = at.execution.half(self.state.function.split_lanes)
+        running = True if half is None else self.masks.running(half.offset, half.size)
+        if running is True:
+            return mask
+        some = Value(self.state.b, MASK, 1, self.state.b.any(running))
+        return some if mask is True else self.state.b.broadcast(some, mask.lanes) & mask
+
+    # -- the file ----------------------------------------------------------------------------------------------
+
+    def _in_file(self, place: Value, own: DataType, count: int) -> Value:
+        """The elements of lanes in the register file; lanes that are not in it get an arbitrary element."""
+        b = self.state.b
+        limit = b.const(max(self.state.layout.file_size - own.size, 0), types.UD)
+        place = b.select(place < limit, place, limit)
+        if place.lanes > 1 and gathers(own, place.lanes):
+            return gathered(b, own, self.file, place)
+        wide = b.cast(place, types.UQ)
+        if place.lanes == 1:
+            return b.load(own, 1, self._pointer(wide), 1)
+        pointers = b.assign(f"getelementptr i8, ptr {self.file}, {wide.typed}")
+        parts = []
+        for lane in range(count):
+            pointer = b.assign(f"extractelement <{count} x ptr> {pointers}, i64 {lane}")
+            parts.append(b.load(own, 1, pointer, 1))
+        text = "poison"
+        for lane, part in enumerate(parts):
+            text = b.assign(f"insertelement {ir_type(own, count)} {text}, {part.typed}, i64 {lane}")
+        return Value(b, own, count, text)
+
+    def _pointer(self, place: Value) -> str:
+        return self.state.b.assign(f"getelementptr i8, ptr {self.file}, i64 {place.text}")
+
+    def _write_lane(self, op: Indirect, count: int, lane: int, value: Value, active: Value) -> None:
+        """The one lane that may be active: compilers write an array that each lane indexes lane after lane. Where each
+        of them has its element of an address variable, the first of these writes checks the places of all.
+        """
+        b, size = self.state.b, value.type.size
+        chosen, added = indirect_elements(op, count)
+        element, execution = chosen[lane], self.state.at.execution
+        whole = self.state.layout.has_elements(op.var, 0, count)
+        if element == lane and whole and execution is not None and execution.size == count:
+            places = self.addresses(op.var, list(range(count))) + b.vector(added, types.UD)
+            place, running = b.lane(places, lane), self.masks.reading(count)
+            mask: Mask = True if running is None else running
+        else:
+            place = places = self.addresses(op.var, [element]) + b.const(added[lane], types.UD)
+            mask = active
+        self._if_far(op, places, size, mask, lambda: self._check_all(place, size, active, lane))
+        place = b.select(active, place, b.const(UNUSED, types.UD))
+        b.store(value, self._pointer(b.cast(place, types.UQ)), 1)

@@ -1,0 +1,162 @@
+"""Launches that show that two kernels are not equal: both engines run both kernels, and the memories differ.
+
+The solver knows nothing of sums and products of floats, so that the contents of memory in its example may not show a
+difference that others do: the example is tried as it is, then with other contents where it leaves them open, then with
+other contents everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import z3
+
+from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, VisaError
+from vsim.launch.arrays import Array
+from vsim.launch.given_launch import GivenLaunch
+from vsim.launch.launch import BufferArgument, Launch
+from vsim.launch.writer import skeleton
+from vsim.prove.lane_pair import LanePair
+from vsim.prove.refutation import ENGINES, LEVELS, RUN_SECONDS, Load, fresh, launch_of, small, whole_groups
+from vsim.prove.subject import Subject
+from vsim.symbolic.queries import Possible
+from vsim.symbolic.terms import Condition, Term
+
+_SEED = 49
+
+
+def launches(pair: LanePair, condition: Condition) -> Iterator[Launch]:
+    """Launches in which a condition on the pair's work-item may hold."""
+    side = pair.sides[0]
+    loads = [Load(own.symbol, own.address, own) for own in side.launch.loads]
+    whole_groups(side.launch)
+    for items, size in LEVELS[:2]:
+        answer = pair.solver.possible(pair.question(condition), *small(side.launch, items, size), named=True)
+        if answer.possible is not Possible.YES or answer.model is None:
+            continue
+        launch = launch_of(side.subject, side.launch, answer.model, loads)
+        wanted = {n: _chosen(pair, n, argument.array.nbytes, answer.model) for n, argument in _arrays(launch)}
+        for attempt in range(4):
+            yield _with_contents(launch, wanted, attempt)
+
+
+def _arrays(launch: Launch) -> list[tuple[int, BufferArgument]]:
+    return [(n, own) for n, own in enumerate(launch.args) if isinstance(own, BufferArgument)]
+
+
+def _chosen(pair: LanePair, argument: int, size: int, model: z3.ModelRef) -> list[tuple[int, bytes]]:
+    """The bytes of an array that the solver's example says, and where they are."""
+
+    def value(term: Term) -> int:
+        return term if isinstance(term, int) else int(model.eval(term, model_completion=True).as_long())
+
+    found = []
+    for n, side in enumerate(pair.sides):
+        for places in side.thread.contents.loads.values():
+            place = places[0]
+            is_first = place.epoch == "0.0" or place.region not in pair.written
+            if place.region != f"argument {argument}" or not is_first:
+                continue
+            at = value(pair.term(n, place.offset))
+            if at + place.size <= size:
+                number = value(pair.term(n, place.value))
+                found.append((at, number.to_bytes(place.size, "little")))
+    return found
+
+
+def _with_contents(launch: Launch, wanted: dict[int, list[tuple[int, bytes]]], attempt: int) -> Launch:
+    """A launch with the wanted contents (attempts 0 and 1), with zeros (0) or small numbers elsewhere."""
+    numbers = np.random.default_rng(_SEED + attempt)
+    args = dict(enumerate(launch.args))
+    for n, own in _arrays(launch):
+        data = _numbers(numbers, own.array) if attempt else np.zeros_like(own.array)
+        whole = data.view(np.uint8)
+        for at, value in wanted.get(n, ()) if attempt < 2 else ():
+            whole[at : at + len(value)] = np.frombuffer(value, np.uint8)
+        args[n] = BufferArgument(data, "bytes")
+    found = Launch(launch.kernel, launch.global_size, launch.local_size)
+    found.args = [*args.values()]
+    renamed = {id(old): new for old, new in zip(launch.args, found.args, strict=True)}
+    found.names = {name: renamed[id(own)] for name, own in launch.names.items()}
+    return found
+
+
+def _numbers(numbers: np.random.Generator, like: Array) -> Array:
+    """Other contents of an array: numbers that are not too large."""
+    if like.dtype.kind == "f":
+        return (numbers.standard_normal(like.shape) * 4).astype(like.dtype)
+    high = min(100, np.iinfo(like.dtype).max)
+    return numbers.integers(0, high, like.shape).astype(like.dtype)
+
+
+# -- runs ------------------------------------------------------------------------------------------------------
+
+
+def compare(subjects: Sequence[Subject], launch: Launch, roughly: bool = False) -> dict[str, str]:
+    """What each engine says of a launch: how the memories differ that two kernels leave; empty if they do not.
+
+    Args:
+        roughly: floats that are nearly equal do not differ.
+
+    Raises:
+        LaunchError: P007, the engines do not agree.
+    """
+    said = {}
+    for engine in ENGINES:
+        first, second = (_run(subject, launch, engine) for subject in subjects)
+        said[engine] = _difference(subjects, launch, first, second, roughly)
+    if len({bool(text) for text in said.values()}) > 1:
+        text = "the engines do not agree whether the kernels differ in a launch: " + ", ".join(
+            f"{engine}: {own or 'equal'}" for engine, own in said.items()
+        )
+        raise LaunchError(Diagnostic("P007", text, None, "this is a fault of visakit: please report it"))
+    return said
+
+
+def _run(subject: Subject, launch: Launch, engine: str) -> list[Array] | str | None:
+    """The arrays that a kernel leaves, or its fault; None if it does not run."""
+    args = dict(enumerate(fresh(own) for own in launch.args))
+    own = skeleton(GivenLaunch(subject.signature, args, {}, {}, tuple(launch.global_size), launch.local_size))
+    try:
+        subject.program.run(own, engine=engine, max_seconds=RUN_SECONDS)
+    except SimulationError as error:
+        found = error.diagnostics[0]
+        return f"{found.message} [{found.code}]" if found.code != "S040" else None
+    except VisaError:
+        return None
+    return [a.array for a in own.args if isinstance(a, BufferArgument)]
+
+
+def _difference(
+    subjects: Sequence[Subject],
+    launch: Launch,
+    first: list[Array] | str | None,
+    second: list[Array] | str | None,
+    roughly: bool,
+) -> str:
+    """How results differ; nothing is said of launches that the first kernel does not take."""
+    if not isinstance(first, list) or second is None:
+        return ""
+    if isinstance(second, str):
+        return f"'{subjects[1].kernel}' of the second program fails: {second}"
+    names = [subjects[0].signature.names_in_order[n] for n, _ in _arrays(launch)]
+    for name, x, y in zip(names, first, second, strict=False):
+        if roughly and x.dtype == np.uint8 and x.nbytes % 4 == 0:
+            x, y = x.view(np.float32), y.view(np.float32)  # of hand-written kernels no types are known
+        differs = _unequal(x, y, roughly)
+        if differs.any():
+            at = int(np.flatnonzero(differs)[0])
+            return f"{name}[{at}] is {x.reshape(-1)[at]!s} and {y.reshape(-1)[at]!s}"
+    return ""
+
+
+def _unequal(x: Array, y: Array, roughly: bool) -> Array:
+    """Where arrays differ bit for bit, but for the bits of NaNs; or where floats are not even nearly equal."""
+    bits = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}[x.dtype.itemsize]
+    found: Array = x.view(bits) != y.view(bits)
+    if x.dtype.kind == "f":
+        found &= ~(np.isnan(x) & np.isnan(y))
+        if roughly:
+            found &= ~np.isclose(x, y, rtol=1e-3, atol=1e-5)
+    return found.reshape(-1)
