@@ -313,7 +313,7 @@ def test_a_loop_that_takes_long_begins_anew_on_native_code(is_late, monkeypatch)
         return 60.0 * is_late * (len(seen) - 1)
 
     monkeypatch.setattr(tiers.time, "thread_time", clock)
-    result = program.launch("count", 64, 8, [data])
+    result = program.launch("count", 64, 8, [data], engine="llvm")
     assert result.engine == ("llvm" if is_late else "numpy")
     assert (data == np.arange(64) + ADDITIONS + ROUNDS).all()
     assert (other == len(seen)).all() and (seen[-1] != seen[0]).any()

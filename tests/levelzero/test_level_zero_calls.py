@@ -40,7 +40,7 @@ def test_random_calls_have_results_and_the_driver_makes_no_mistake(seed, threads
     handles += [pool, session.event(pool)]
 
     def check(name, values, result, memory):
-        assert host.points[name].result == "ptr" or result in ze.STATUS_NAMES, (name, result)
+        assert host.points[name].refusal is not None or result in ze.STATUS_NAMES, (name, result)
         return int(memory[values[-1]][0]) if not result and "Create" in name and values[-1] in memory else 0
 
     attack = Attack(host, handles, TYPES, is_handle, LEFT_OUT)

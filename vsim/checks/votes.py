@@ -32,6 +32,7 @@ _VOTE = (None, Access.STORE, None, Access.STORE, None, Access.LOAD)
 """The steps of a vote; None is a barrier."""
 _STORES = (1, 3)
 _OFFSETS = ("global_offset", "imm_offset")
+"""What messages add to an address."""
 
 
 class _Step(NamedTuple):
@@ -90,9 +91,7 @@ def _is_whole(steps: list[_Step], values: KnownValues) -> bool:
     if not all(_is_of_dword(step.instruction, values.layout.grf_size) for step in accesses):
         return False
     places = {_known(values, step, ("addr", "offsets")) for step in accesses}
-    offsets = {
-        (step.instruction.args.get("global_offset"), step.instruction.args.get("imm_offset")) for step in accesses
-    }
+    offsets = {tuple(step.instruction.args.get(name) for name in _OFFSETS) for step in accesses}
     stored = [_known(values, steps[n], ("src", "src1")) for n in _STORES]
     return len(places) == len(offsets) == 1 and None not in (*places, *stored) and stored[0] != stored[1]
 
@@ -105,6 +104,7 @@ def _is_of_dword(i: Instruction, grf_size: int) -> bool:
 
 
 def _known(values: KnownValues, step: _Step, names: tuple[str, ...]) -> int | None:
-    """The constant in one of some operands."""
-    operand = next(op for name in names if isinstance(op := step.instruction.args.get(name), Raw))
-    return values.of_message(step.number, operand)
+    """The constant in the operand that has one of some names; None if it is not known."""
+    found = (step.instruction.args.get(name) for name in names)
+    operand = next((op for op in found if isinstance(op, Raw)), None)
+    return None if operand is None else values.of_message(step.number, operand)

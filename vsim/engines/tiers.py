@@ -71,6 +71,9 @@ def ends_soon(dispatch: Dispatch, max_seconds: float | None) -> bool:
     summary, count = dispatch.signature.summary, dispatch.group_count * dispatch.threads_of(dispatch.group(0))
     if summary.spins or count > SHORT_THREADS or summary.instructions > SHORT_INSTRUCTIONS or must_wait(dispatch):
         return False
+    if not summary.repeats and not dispatch.image.module.functions:
+        run(dispatch, max_seconds, threads_at_once=THREADS_AT_ONCE)
+        return True
     written = _WrittenBytes()
     until = time.thread_time() + max(SOON_SECONDS, summary.instructions * SOON_SECONDS_PER_INSTRUCTION)
 
@@ -78,9 +81,8 @@ def ends_soon(dispatch: Dispatch, max_seconds: float | None) -> bool:
         if time.thread_time() > until:
             raise _Late
 
-    is_bounded = not summary.repeats and not dispatch.image.module.functions
     try:
-        run(dispatch, max_seconds, None if is_bounded else look, THREADS_AT_ONCE, besides=[written])
+        run(dispatch, max_seconds, look, THREADS_AT_ONCE, besides=[written])
     except _Late:
         written.restore()
         return False
