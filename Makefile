@@ -20,6 +20,8 @@ PYTHON ?= python3
 VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
+# Tests start Python often, which compiles all modules again in each process where this is set.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test bless dist test-wheel wheel bench compile-time fuzz pairs prove guard docs pictures site man opencl-numbers levelzero-numbers dap-messages format constraints clean
 
@@ -43,7 +45,7 @@ test: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 	@echo "the tests take about six minutes on two idle processors"
 	$(BIN)/python -m compileall -q vasm vlink vsim visakit
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m slipcover -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m slipcover -m pytest -n 2 --dist worksteal
 	$(BIN)/python tests/support/package_coverage.py .coverage.json
 
 bless: $(STAMP)
