@@ -48,7 +48,7 @@ class Screen:
 
     async def rest(self):
         """Until no command runs any more."""
-        while self.app.is_busy and self.app.is_running:
+        while (self.app.is_busy or self.app.waiting) and self.app.is_running:
             await self.pilot.pause(0.01)
         await self.pilot.pause()
 
