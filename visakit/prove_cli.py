@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LAUNCHES, PROOF = "The launches that it is about", "Proof"
 PROVED, REFUTED, UNKNOWN = 0, 1, 3
 """Exit codes: all properties are proved; one is refuted; none is refuted and not all are proved."""
-SECONDS = 60
+SECONDS, MEGABYTES = 60, 4096
 
 
 @application(
@@ -100,6 +100,9 @@ def prove_app(
         bool, flag("--reassociate", "With --equal, sums and products of floats may have any order.", PROOF)
     ] = False,
     seconds: Annotated[int, option("--seconds", "N", "Time for each property.", PROOF, parser=positive)] = SECONDS,
+    memory: Annotated[
+        int, option("--memory", "MB", "Memory for the proofs of a kernel, in megabytes.", PROOF, parser=positive)
+    ] = MEGABYTES,
     out: Annotated[str | None, option("--out", "DIR", "Where launches that refute are written.", PROOF)] = None,
     error_format: ErrorFormat = "human",
     as_json: Json = False,
@@ -123,6 +126,7 @@ def prove_app(
     if 0 in group:
         raise UsageError(f"--local-size has a zero: '{local_size}'")
     assumed = [Assumption(text, "--assume") for text in assume or ()]
+    limits = seconds, memory
     if equal is not None:
         from visakit.prove_equal import prove_kernels
         from vsim.prove.equal import ROUNDS, EqualOptions
@@ -131,13 +135,13 @@ def prove_app(
         builds = (build_options, build_options if other_options is None else other_options)
         programs = [_program(name, platform, options) for name, options in zip(equal, builds, strict=True)]
         first = Subject(programs[0], kernel, assumed, group, dimensions or 0)
-        settings = EqualOptions(seconds, rounds or ROUNDS, reassociate)
+        settings = EqualOptions(*limits, rounds or ROUNDS, reassociate)
         return _exit_code({v.outcome for v in prove_kernels(first, programs[1], settings, out, equal)})
     wanted = _properties(properties)
     program = _program(image, platform, build_options)
     names = [kernel] if kernel else program.kernels
     subjects = [Subject(program, name, assumed, group, dimensions or 0) for name in names]
-    verdicts = [verdict for subject in subjects for verdict in _proved(subject, wanted, seconds, out, image or "")]
+    verdicts = [verdict for subject in subjects for verdict in _proved(subject, wanted, limits, out, image or "")]
     return _exit_code({v.outcome for v in verdicts})
 
 
@@ -167,14 +171,14 @@ def _rule(peephole: tuple[str, str], platform: str | None, seconds: int, image: 
     return _exit_code({v.outcome for v in prove_rule(*peephole, platform, seconds)})
 
 
-def _proved(subject: Subject, wanted: list[str], seconds: int, out: str | None, image: str) -> list[Verdict]:
+def _proved(subject: Subject, wanted: list[str], limits: tuple[int, int], out: str | None, image: str) -> list[Verdict]:
     """The verdicts on a kernel, which are printed as they come."""
     from vsim.prove import refutation
     from vsim.prove.prover import prove
     from vsim.prove.report import lines_of
 
     found = []
-    for verdict in prove(subject, wanted, seconds):
+    for verdict in prove(subject, wanted, *limits):
         if verdict.refutation is not None and out is not None:
             make_directory(out)
             verdict.refutation.where = os.path.join(out, f"{verdict.kernel}.{verdict.property}.json")

@@ -8,7 +8,7 @@ from visakit.language.platforms import find
 from vsim.cost.constants import constant
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "cost.md"
-LANES = {"FP32": "lanes of FP32", "FP16": "lanes of FP16", "XMX FP16": "multiply-adds of halves in XMX"}
+LANES = {**{f"FP{bits}": f"lanes of FP{bits}" for bits in (16, 32, 64)}, "XMX FP16": "multiply-adds of halves in XMX"}
 
 
 def rows():

@@ -51,6 +51,14 @@ def test_structures_have_the_sizes_of_c():
 # -- driver and device
 
 
+def test_functions_without_a_status(session):
+    host = session.host
+    assert host.zerGetDefaultContext() == host.zeDriverGetDefaultContext(session.driver)
+    assert host.zerTranslateDeviceHandleToIdentifier(session.device) == 0
+    assert host.zerTranslateIdentifierToDeviceHandle(0) == session.device
+    assert ctypes.string_at(host.made("zerGetLastErrorDescription")) == b""
+
+
 def test_the_device_answers():
     host = Host()
     host.zeInit(ze.ZE_INIT_FLAG_GPU_ONLY)
@@ -621,7 +629,7 @@ def test_objects_of_the_runtime_go_with_those_of_the_program(session):
 def test_null_and_wrong_handles_have_results(session):
     host = session.host
     for name, point in host.points.items():
-        if name in ("zeInit", "zesInit", "zeDriverGetDefaultContext"):
+        if name in ("zeInit", "zesInit") or point.refusal is not None:
             continue
         wrong = host.result(name, *[0] * len(point.parameters))
         assert wrong >= 0x7000_0000, name
@@ -632,6 +640,8 @@ def test_null_and_wrong_handles_have_results(session):
                 host.result(name, other, *[0] * (len(point.parameters) - 1)) == ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
             ), name
     assert host.zeDriverGetDefaultContext(0) == 0
+    assert host.zerTranslateIdentifierToDeviceHandle(1) == 0
+    assert host.zerTranslateDeviceHandleToIdentifier(session.context) == 0xFFFFFFFF
 
 
 def test_chains_in_circles_and_wrong_types(session):

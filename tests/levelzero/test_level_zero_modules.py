@@ -9,6 +9,7 @@ import pytest
 from support.levelzero_host import Failed, Session, given, made, sizes
 from support.ocloc import needs_ocloc
 from support.opencl_host import only_device
+from support.programs import DATA
 
 from visakit.levelzero import ze
 from visakit.runtime.specialisation import constant_size, linkage
@@ -126,6 +127,19 @@ def test_several_modules_of_spirv_in_one(session, spirv):
     session.launch(session.kernel("calls", x, module=int(target[0]), group=(16, 1, 1)), (1, 1, 1))
     session.finish()
     assert (seen == np.arange(16) ** 2).all()
+
+
+def test_several_program_binaries_in_one_module_are_refused(session):
+    binary = np.frombuffer((DATA / "zebins" / "xelp.bin").read_bytes(), "u1")
+    places, lengths = sizes(*[binary.ctypes.data] * 2), sizes(*[binary.size] * 2)
+    several = made(
+        "ze_module_program_exp_desc_t", ze.ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC, count=2,
+        inputSizes=given(lengths), pInputModules=given(places),
+    )  # fmt: skip
+    desc = made("ze_module_desc_t", ze.ZE_STRUCTURE_TYPE_MODULE_DESC, format=ze.ZE_MODULE_FORMAT_NATIVE)
+    desc.pNext = given(several)
+    with pytest.raises(Failed, match="UNSUPPORTED_FEATURE"):
+        session.host.zeModuleCreate(session.context, session.device, desc, sizes(0), None)
 
 
 def test_attributes_of_the_source(session, spirv):

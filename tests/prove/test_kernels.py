@@ -72,6 +72,14 @@ def test_accesses_behind_a_guard(condition, assumptions, wanted):
     assert outcome(GUARDED.format(condition=condition) + OWN + END, *assumptions) is wanted
 
 
+def test_launches_have_whole_groups():
+    """The last work-item of a launch of groups of 16 has a number that ends in 15."""
+    lines = "add (M1_NM, 1) I(0,0)<1> N(0,0)<0;1,0> -1:d\nor (M1_NM, 1) I(0,0)<1> I(0,0)<0;1,0> 15:d\n"
+    store = STORE.format(index="I(0,0)<0;1,0>")
+    assert outcome(lines + store + END, "N == global_size", "size(X) == 4 * N") is Outcome.PROVED
+    assert outcome(lines + store + END, "N == global_size - 1", "size(X) == 4 * N") is Outcome.REFUTED
+
+
 def test_both_sides_of_a_branch_meet_again():
     """Behind the branch each lane has the value of its side."""
     lines = (

@@ -39,7 +39,7 @@ class Host:
         def call(*values):
             assert len(values) == len(point.parameters), name
             result = function(*(given(value) for value in values))
-            if point.result != "ptr" and result:
+            if point.refusal is None and result:
                 raise Failed(name, result)
             return result
 

@@ -28,8 +28,8 @@ def exports(trace: TextIO | None = None) -> dict[str, Export]:
 
 
 def _guarded(point: EntryPoint, function: Call) -> Export:
-    """A call that gives a result in every case; a function that gives an object gives null for a refusal."""
-    name, gives_object = point.name, point.result == "ptr"
+    """A call that gives a result in every case."""
+    name, refusal = point.name, point.refusal
 
     def call(*given: int) -> int:
         note_call(name)
@@ -37,9 +37,10 @@ def _guarded(point: EntryPoint, function: Call) -> Export:
             made = function(*given)
         except CallError as problem:
             note_reason(problem.reason)
-            return 0 if gives_object else result_of(problem.status)
+            return result_of(problem.status) if refusal is None else refusal
         except BaseException as error:
-            return 0 if gives_object else result_of(mistake(name, error))
+            status = result_of(mistake(name, error))
+            return status if refusal is None else refusal
         return made or 0
 
     return call

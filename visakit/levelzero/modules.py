@@ -95,6 +95,8 @@ class ApiModule(ApiObject):
         self.source: bytes | None = None
         self.names: list[ctypes.Array[ctypes.c_char]] = []
         if is_native:
+            is_single = len(parts) == 1
+            require(is_single, ze.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, f"{len(parts)} program binaries in one module")
             self.program, states = create_with_binaries(context, [device], [parts[0].data])
             require(not any(states), ze.ZE_RESULT_ERROR_INVALID_NATIVE_BINARY, "it is no program binary")
             return

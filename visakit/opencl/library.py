@@ -132,8 +132,8 @@ def _entry(point: EntryPoint, closed: Closed) -> list[str]:
     """
     call = f"{point.in_python.name}({', '.join(name for _, name in point.parameters)})"
     gives = point.result != "none"
-    fails = point.result == "i32" and not closed.releases.fullmatch(point.name)
-    result = f"{C_TYPES[point.result]} result = {closed.status if fails else '0'};"
+    fails = point.refusal is None and not closed.releases.fullmatch(point.name)
+    result = f"{C_TYPES[point.result]} result = {closed.status if fails else point.refusal or 0};"
     lines = [
         f"extern {point.in_python.prototype};",
         f"CFFI_DLLEXPORT {point.prototype}",

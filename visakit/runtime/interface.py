@@ -18,7 +18,8 @@ class EntryPoint(NamedTuple):
     """A function of a driver.
 
     Attributes:
-        result: ``i32`` for functions that return a status, ``ptr`` for functions that return an object or memory.
+        result: ``i32`` for functions that return a status, ``ptr`` for functions that return an object or memory,
+            ``u32`` for functions that return a number.
         parameters: type and name of each.
         is_served: whether Python has it; else every call is refused outside of Python.
         in_table: whether it has a place in the dispatch table.
@@ -29,6 +30,11 @@ class EntryPoint(NamedTuple):
     parameters: tuple[tuple[str, str], ...]
     is_served: bool
     in_table: bool
+
+    @property
+    def refusal(self) -> int | None:
+        """What it returns when it is refused; None where that is a status."""
+        return {"i32": None, "u32": 0xFFFFFFFF}.get(self.result, 0)
 
     @property
     def has_error_parameter(self) -> bool:

@@ -97,8 +97,8 @@ def _traced(point: EntryPoint, function: Export, trace: CallTrace, names: Mappin
         line = f"{point.name}({', '.join(shown)})"
         if point.result == "i32":
             line += f" = {names.get(result or 0, str(result))}"
-        elif point.result == "ptr":
-            line += f" = {result or 0:#x}"
+        elif point.result != "none":
+            line += f" = {_shown(point.result, result or 0)}"
         reason = f": {_LAST.reason}" if _LAST.reason else ""
         trace.write(f"{line}{reason} [{microseconds:.0f} us]")
         return result

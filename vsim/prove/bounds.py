@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from vsim.memory.memory import SLM_ADDRESS_MASK
@@ -12,14 +13,25 @@ from vsim.symbolic.memory import ExecutedMessage, LaneAccess
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.spaces import LOCAL, READ
 from vsim.symbolic.terms import Condition, Term
+from vsim.symbolic.thread import SymbolicThread
 
 
 class PropertyViolation(NamedTuple):
-    """A condition under which a property does not hold, at an instruction; ``is_certain``: the solver said so."""
+    """A condition under which a property does not hold, at an instruction.
+
+    Attributes:
+        is_certain: the solver said so.
+        other: number of the other instruction, of a conflict between two.
+        visible: what must hold, too, for a launch to show it.
+        second: of a conflict between two work-items, terms of the first one as those of the second one.
+    """
 
     place: Remark
     condition: Condition
     is_certain: bool
+    other: int = -1
+    visible: Condition = True
+    second: Callable[[Term], Term] | None = None
 
 
 def offset_in(message: ExecutedMessage, access: LaneAccess, buffer: SymbolicBuffer) -> Term:
@@ -55,26 +67,25 @@ def outside(launch: SymbolicLaunch, message: ExecutedMessage, access: LaneAccess
     return launch.simplified(terms.conjunction(access.guard, terms.negation(within)))
 
 
-def violations(launch: SymbolicLaunch, messages: list[ExecutedMessage], solver: Solver) -> list[PropertyViolation]:
-    """The accesses that may be outside, each instruction once; those of which the solver has an example first."""
-    found: dict[tuple[int, int], PropertyViolation] = {}
-    for message in messages:
+def violations(thread: SymbolicThread, solver: Solver) -> Iterator[PropertyViolation]:
+    """The accesses that may be outside, each instruction once, and again if the solver has an example of it.
+
+    Raises:
+        Undecided: a limit of the proof is reached.
+    """
+    launch, found = thread.launch, dict[tuple[int, int], bool]()
+    for message in thread.memory.messages:
         key = id(message.function), message.number
+        launch.limits.at(message.function, message.number)
         for access in message.lanes:
-            if key in found and (found[key].is_certain or solver.is_late):
+            if found.get(key):
                 break
-            if solver.is_late:
-                place = Remark(message.function, message.number, "the time is up", "give more by --seconds")
-                return [*found.values(), PropertyViolation(place, True, False)]
             condition = outside(launch, message, access)
-            if condition is False:
-                continue
             answer = solver.possible(condition)
-            if answer.possible is Possible.NO:
-                continue
             is_certain = answer.possible is Possible.YES
-            found[key] = PropertyViolation(_place(launch, message, access, is_certain), condition, is_certain)
-    return sorted(found.values(), key=lambda v: not v.is_certain)
+            if answer.possible is not Possible.NO and (is_certain or key not in found):
+                found[key] = is_certain
+                yield PropertyViolation(_place(launch, message, access, is_certain), condition, is_certain)
 
 
 def _place(launch: SymbolicLaunch, message: ExecutedMessage, access: LaneAccess, is_certain: bool) -> Remark:

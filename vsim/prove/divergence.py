@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from vsim.prove.bounds import PropertyViolation
 from vsim.prove.races import diverging
 from vsim.symbolic.queries import Solver
 from vsim.symbolic.thread import SymbolicThread
 
 
-def violations(thread: SymbolicThread, solver: Solver) -> list[PropertyViolation]:
+def violations(thread: SymbolicThread, solver: Solver) -> Iterator[PropertyViolation]:
     """The barriers that some work-items of a group may not reach."""
-    return [
-        PropertyViolation(place, condition, condition is not True) for place, condition in diverging(thread, solver)
-    ]
+    for place, condition, others in diverging(thread, solver):
+        yield PropertyViolation(place, condition, condition is not True, visible=others)

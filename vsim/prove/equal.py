@@ -27,9 +27,9 @@ from vsim.prove.verdict import Outcome, Refutation, Remark, Verdict
 from vsim.symbolic import terms
 from vsim.symbolic.comparing import ComparedThread
 from vsim.symbolic.launch import SymbolicLaunch
+from vsim.symbolic.limits import MEGABYTES, Limits, Undecided
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.symbols import Uniformity
-from vsim.symbolic.thread import Undecided
 
 QUESTION_SECONDS = 10.0
 REFUTATION_SECONDS = 20.0
@@ -47,11 +47,13 @@ class EqualOptions:
 
     Attributes:
         seconds: for one comparison.
+        megabytes: of memory for one comparison.
         rounds: of a loop that are followed.
         reassociate: whether sums and products of floats may have any order.
     """
 
     seconds: float = 60.0
+    megabytes: int = MEGABYTES
     rounds: int = ROUNDS
     reassociate: bool = False
 
@@ -101,7 +103,7 @@ class _Comparison:
     def __init__(self, first: Subject, second: Subject, options: EqualOptions) -> None:
         self.subjects, self.options = (first, second), options
         self.started = time.monotonic()
-        self.deadline = self.started + options.seconds
+        self.limits = Limits(options.seconds, options.megabytes)
         names = dict.fromkeys([first.kernel, second.kernel])
         self.verdict = Verdict(" and ".join(names), PROPERTY, Outcome.UNKNOWN)
         self.verdict.assumptions = [a.text for a in first.assumptions]
@@ -112,9 +114,13 @@ class _Comparison:
         """Compare them."""
         verdict = self.verdict
         try:
-            self._compare()
+            with self.limits.watched():
+                self._compare()
         except _Unclear as problem:
             verdict.places.append(problem.remark)
+        except Undecided as problem:
+            function = problem.function or self.subjects[0].signature.kernel
+            verdict.places.append(Remark(function, problem.number, problem.why, problem.hint))
         else:
             if not self.found:
                 verdict.outcome = Outcome.PROVED
@@ -124,7 +130,7 @@ class _Comparison:
     def _compare(self) -> None:
         launches = self._launches()
         self.verdict.scope = scope_of(launches[0])
-        self.solver = Solver(launches[0], QUESTION_SECONDS, self.deadline)
+        self.solver = Solver(launches[0], QUESTION_SECONDS)
         check_assumptions(self.subjects[0], launches[0], self.solver)
         _fix(launches, self.solver)
         sides = self._run(0, launches), self._run(1, launches)
@@ -150,17 +156,17 @@ class _Comparison:
     def _launches(self) -> tuple[SymbolicLaunch, SymbolicLaunch]:
         first, second = self.subjects
         dimensions = max(symbolic_launch(s._replace(assumptions=())).geometry.dimensions for s in self.subjects)
-        one = symbolic_launch(first._replace(dimensions=dimensions))
+        one = symbolic_launch(first._replace(dimensions=dimensions), self.limits)
         same_names = first.signature.names_in_order == second.signature.names_in_order
         assumptions = first.assumptions if same_names else ()
-        return one, symbolic_launch(second._replace(dimensions=dimensions, assumptions=assumptions))
+        return one, symbolic_launch(second._replace(dimensions=dimensions, assumptions=assumptions), self.limits)
 
     def _run(self, side: int, launches: tuple[SymbolicLaunch, SymbolicLaunch]) -> Side:
         launch = launches[side]
         if self.options.reassociate:
             launch.float_modes = replace(launch.float_modes, flushed={})
         launch.fix(launch.slot, 0)  # it says where private memory is, which no other thread sees
-        thread = ComparedThread(launch, self.deadline, "AB"[side], _elements(launches[0]), self.options.rounds)
+        thread = ComparedThread(launch, "AB"[side], _elements(launches[0]), self.options.rounds)
         try:
             thread.run()
         except Undecided as problem:
@@ -217,10 +223,10 @@ class _Comparison:
 
     def _candidates(self, pair: LanePair, difference: Difference) -> Iterator[Launch]:
         """Launches that may show a difference; they are looked for even if the time is nearly up."""
-        deadline = self.solver.deadline
-        self.solver.deadline = max(deadline, time.monotonic() + REFUTATION_SECONDS)
+        deadline = self.limits.deadline
+        self.limits.deadline = max(deadline, time.monotonic() + REFUTATION_SECONDS)
         yield from equal_launches.launches(pair, difference.condition)
-        self.solver.deadline = deadline
+        self.limits.deadline = deadline
 
     def _is_shown_outside(self, pair: LanePair) -> bool:
         """Whether a launch shows a difference where the second kernel leaves its memory. If none does, the verdict is

@@ -18,7 +18,7 @@ from vsim.launch.given_launch import GivenLaunch
 from vsim.launch.launch import BufferArgument, Launch
 from vsim.launch.writer import skeleton
 from vsim.prove.lane_pair import LanePair
-from vsim.prove.refutation import ENGINES, LEVELS, RUN_SECONDS, fresh, last_group, launch_of, small
+from vsim.prove.refutation import ENGINES, LEVELS, RUN_SECONDS, Load, fresh, launch_of, small, whole_groups
 from vsim.prove.subject import Subject
 from vsim.symbolic.queries import Possible
 from vsim.symbolic.terms import Condition, Term
@@ -29,12 +29,13 @@ _SEED = 49
 def launches(pair: LanePair, condition: Condition) -> Iterator[Launch]:
     """Launches in which a condition on the pair's work-item may hold."""
     side = pair.sides[0]
+    loads = [Load(own.symbol, own.address, own) for own in side.launch.loads]
+    whole_groups(side.launch)
     for items, size in LEVELS[:2]:
-        wishes = [*small(side.launch, items, size), *last_group(side.launch)]
-        answer = pair.solver.possible(pair.question(condition), *wishes, named=True)
+        answer = pair.solver.possible(pair.question(condition), *small(side.launch, items, size), named=True)
         if answer.possible is not Possible.YES or answer.model is None:
             continue
-        launch = launch_of(side.subject, side.launch, answer.model)
+        launch = launch_of(side.subject, side.launch, answer.model, loads)
         wanted = {n: _chosen(pair, n, argument.array.nbytes, answer.model) for n, argument in _arrays(launch)}
         for attempt in range(4):
             yield _with_contents(launch, wanted, attempt)

@@ -9,19 +9,19 @@ from typing import NamedTuple
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, Span
 from vsim.prove import bounds, divergence, races, refutation, undefined
 from vsim.prove.bounds import PropertyViolation
-from vsim.prove.refutation import Shows
+from vsim.prove.refutation import Evidence
 from vsim.prove.subject import Subject, scope_of, symbolic_launch
 from vsim.prove.verdict import Outcome, Refutation, Remark, Verdict
-from vsim.result import LaunchResult
 from vsim.symbolic.launch import SymbolicLaunch
+from vsim.symbolic.limits import MEGABYTES, Limits, Undecided
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.spaces import LOCAL, READ, SCRATCH_MEMORY
-from vsim.symbolic.thread import SymbolicThread, Undecided
+from vsim.symbolic.thread import SymbolicThread
 
 QUESTION_SECONDS = 10.0
 """How long the solver may think about one question, if there is time."""
 REFUTATION_SECONDS = 10.0
-"""How long a launch is looked for at least, when the time is up."""
+"""How long launches are looked for that show one violation, if there is time."""
 MOST_TRIED = 3
 """Possible violations for which launches are tried."""
 
@@ -32,58 +32,55 @@ class Property(NamedTuple):
     Attributes:
         violations: what may violate it, after the kernel has run on symbols.
         check: the checks that watch a launch which is to refute it.
-        shows: how the result of such a launch refutes it.
+        evidence: the faults and findings of such a launch that refute it.
     """
 
     title: str
-    violations: Callable[[SymbolicThread, Solver], list[PropertyViolation]]
+    violations: Callable[[SymbolicThread, Solver], Iterator[PropertyViolation]]
     check: str
-    shows: Shows
+    evidence: Evidence
 
 
-def _nothing(result: LaunchResult) -> str:
-    return ""
+def _is_outside(found: Diagnostic) -> bool:
+    return found.code == "S030" and found.message.startswith(("access of", "write of"))
 
 
-def _finding(result: LaunchResult) -> str:
-    found = result.findings
-    return f"{found[0].message} [{found[0].code}]" if found else ""
-
-
-def _bounds(thread: SymbolicThread, solver: Solver) -> list[PropertyViolation]:
-    return bounds.violations(thread.launch, thread.memory.messages, solver)
+def _is_finding(found: Diagnostic) -> bool:
+    return found.code.startswith("K")
 
 
 PROPERTIES = {
-    "bounds": Property("every access is inside its memory", _bounds, "", _nothing),
-    "undefined": Property("no undefined value reaches memory or a branch", undefined.violations, "undefined", _finding),
-    "divergence": Property(
-        "all work-items of a group come to a barrier", divergence.violations, "divergence", _finding
+    "bounds": Property("every access is inside its memory", bounds.violations, "", _is_outside),
+    "undefined": Property(
+        "no undefined value reaches memory or a branch", undefined.violations, "undefined", _is_finding
     ),
-    "races": Property("no two work-items conflict between barriers", races.violations, "race,race-items", _finding),
+    "divergence": Property(
+        "all work-items of a group come to a barrier", divergence.violations, "divergence", _is_finding
+    ),
+    "races": Property("no two work-items conflict between barriers", races.violations, "race,race-items", _is_finding),
 }
 
 
-def prove(subject: Subject, properties: Sequence[str], seconds: float) -> Iterator[Verdict]:
-    """The verdicts on some properties of a kernel, each within so many seconds.
+def prove(subject: Subject, properties: Sequence[str], seconds: float, megabytes: int = MEGABYTES) -> Iterator[Verdict]:
+    """The verdicts on some properties of a kernel, each within so many seconds, all within so much memory.
 
     Raises:
         LaunchError: P001, an assumption has no meaning; P002, no launch fulfils the assumptions.
     """
     started = time.monotonic()
-    launch = symbolic_launch(subject)
-    check_assumptions(subject, launch, Solver(launch, QUESTION_SECONDS, started + seconds))
-    thread, problem = _run(launch, started + seconds)
-    problem = problem or _changed_elements(thread)
-    spent = time.monotonic() - started
-    for name in properties:
-        began = time.monotonic()
-        deadline = began + max(seconds - spent, 1.0)
-        verdict = Verdict(subject.kernel, name, Outcome.UNKNOWN, scope_of(launch))
-        verdict.assumptions = [a.text for a in subject.assumptions]
-        _Proof(subject, thread, PROPERTIES[name], Solver(launch, QUESTION_SECONDS, deadline), verdict).run(problem)
-        verdict.seconds = spent + time.monotonic() - began
-        yield verdict
+    launch = symbolic_launch(subject, Limits(seconds, megabytes))
+    with launch.limits.watched():
+        thread, problem = _run(subject, launch)
+        problem = problem or _changed_elements(thread)
+        spent = time.monotonic() - started
+        for name in properties:
+            began = time.monotonic()
+            launch.limits.begin(max(seconds - spent, 1.0))
+            verdict = Verdict(subject.kernel, name, Outcome.UNKNOWN, scope_of(launch))
+            verdict.assumptions = [a.text for a in subject.assumptions]
+            _Proof(subject, thread, PROPERTIES[name], Solver(launch, QUESTION_SECONDS), verdict).run(problem)
+            verdict.seconds = spent + time.monotonic() - began
+            yield verdict
 
 
 def check_assumptions(subject: Subject, launch: SymbolicLaunch, solver: Solver) -> None:
@@ -94,18 +91,22 @@ def check_assumptions(subject: Subject, launch: SymbolicLaunch, solver: Solver) 
         raise LaunchError(Diagnostic("P002", "no launch fulfils the assumptions", span, hint))
 
 
-def _run(launch: SymbolicLaunch, deadline: float) -> tuple[SymbolicThread, Remark | None]:
+def _run(subject: Subject, launch: SymbolicLaunch) -> tuple[SymbolicThread, Remark | None]:
     """The kernel run on symbols, and where it could not go on, if anywhere."""
-    thread = SymbolicThread(launch, deadline)
+    thread = SymbolicThread(launch)
     try:
+        check_assumptions(subject, launch, Solver(launch, QUESTION_SECONDS))
         thread.run()
     except Undecided as problem:
-        function = problem.function or launch.kernel
-        return thread, Remark(function, problem.number, problem.why, problem.hint)
+        return thread, _remark(launch, problem)
     except SimulationError as error:
         function = thread.activation.machine.function
         return thread, Remark(function, thread.number, error.diagnostics[0].message, error.diagnostics[0].hint)
     return thread, None
+
+
+def _remark(launch: SymbolicLaunch, problem: Undecided) -> Remark:
+    return Remark(problem.function or launch.kernel, problem.number, problem.why, problem.hint)
 
 
 def _changed_elements(thread: SymbolicThread) -> Remark | None:
@@ -136,29 +137,42 @@ class _Proof:
 
     def run(self, problem: Remark | None) -> None:
         """Find the verdict; ``problem`` is where the kernel could not be followed."""
-        verdict = self.verdict
-        found: list[PropertyViolation] = []
+        verdict, tried = self.verdict, 0
+        found: dict[tuple[object, ...], Remark] = {}
         try:
-            found = self.wanted.violations(self.thread, self.solver)
+            for violation in self.wanted.violations(self.thread, self.solver):
+                place = violation.place
+                if violation.is_certain and tried < MOST_TRIED:
+                    tried += 1
+                    if self._refute(violation):
+                        break
+                    depends = refutation.obstacle(self.thread.launch, violation)
+                    depends = f"it depends {depends}, and " if depends else ""
+                    place = place._replace(why=f"{place.why}: {depends}no launch that was tried shows it")
+                found[id(place.function), place.number, violation.other] = place
+            else:
+                if not found and problem is None:
+                    verdict.outcome = Outcome.PROVED
         except Undecided as own:
-            problem = problem or Remark(own.function or self.thread.launch.kernel, own.number, own.why, own.hint)
-        for violation in [v for v in found if v.is_certain][:MOST_TRIED]:
-            if self._refute(violation):
-                break
-        else:
-            if not found and problem is None:
-                verdict.outcome = Outcome.PROVED
-            verdict.places = [*([problem] if problem else []), *(v.place for v in found)]
+            problem = problem or _remark(self.thread.launch, own)
+        if verdict.outcome is Outcome.UNKNOWN:
+            verdict.places = [*([problem] if problem else []), *found.values()]
         verdict.asked = self.solver.asked
 
     def _refute(self, violation: PropertyViolation) -> bool:
         """Try launches in which a violation may occur; whether one shows it on both engines."""
-        check, shows = self.wanted.check, self.wanted.shows
-        self.solver.deadline = max(self.solver.deadline, time.monotonic() + REFUTATION_SECONDS)
-        for launch in refutation.launches(self.subject, self.thread.launch, self.solver, violation.condition):
-            said = refutation.run(self.subject, launch, check, shows)
-            if all(said.values()):
-                self.verdict.outcome = Outcome.REFUTED
-                self.verdict.refutation = Refutation(launch, violation.place, said)
-                return True
+        wanted, launch = self.wanted, self.thread.launch
+        try:
+            with launch.limits.shortened(REFUTATION_SECONDS):
+                for own in refutation.launches(self.subject, launch, self.solver, violation, bool(wanted.check)):
+                    said = refutation.run(self.subject, own, wanted.check, wanted.evidence, launch.limits)
+                    if all(said.values()):
+                        self.verdict.outcome = Outcome.REFUTED
+                        self.verdict.refutation = Refutation(own, violation.place, said)
+                        return True
+                    if any(said.values()):
+                        shown = ", ".join(f"{engine}: {text or 'nothing'}" for engine, text in said.items())
+                        self.verdict.notes.append(f"the engines disagree about a launch, a mistake of ours: {shown}")
+        except Undecided:
+            launch.limits.check()
         return False

@@ -15,17 +15,20 @@ from typing import NamedTuple
 
 import z3
 
+from vsim.analysis.unread import ReadElements, read_elements
 from vsim.checks.votes import is_vote
 from vsim.prove.bounds import PropertyViolation, inside, offset_in
 from vsim.prove.verdict import Remark
 from vsim.symbolic import terms
-from vsim.symbolic.launch import SymbolicBuffer, SymbolicLaunch
+from vsim.symbolic.launch import THREAD, SymbolicBuffer, SymbolicLaunch
+from vsim.symbolic.limits import Undecided
 from vsim.symbolic.memory import ExecutedMessage, LaneAccess
+from vsim.symbolic.places import any_of
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY
 from vsim.symbolic.symbols import NO_LANE, Uniformity
 from vsim.symbolic.terms import Condition, Term
-from vsim.symbolic.thread import SymbolicThread, Undecided
+from vsim.symbolic.thread import SymbolicThread
 
 PRIVATE = "private memory"
 ANY_LANE = -2
@@ -51,31 +54,52 @@ class _Access(NamedTuple):
     number: Term | None
 
 
-def violations(thread: SymbolicThread, solver: Solver) -> list[PropertyViolation]:
-    """The pairs of accesses that may conflict, one for each pair of instructions.
+def violations(thread: SymbolicThread, solver: Solver) -> Iterator[PropertyViolation]:
+    """The pairs of accesses that may conflict, one for each pair of instructions, and again if the solver has an
+    example of it.
 
     Raises:
-        Undecided: it is not clear which barriers lie between accesses.
+        Undecided: it is not clear which barriers lie between accesses, or a limit of the proof is reached.
     """
     launch = thread.launch
     _check_barriers(thread, solver)
-    accesses = [a for message in thread.memory.messages for a in _accesses(launch, solver, message)]
-    found: dict[tuple[int, int], PropertyViolation] = {}
+    accesses = [a for message in _as_read(launch, thread.memory.messages) for a in _accesses(launch, solver, message)]
+    found: dict[tuple[object, ...], bool] = {}
     for n, one in enumerate(accesses):
         for other in accesses[n:]:
-            key = one.message.number, other.message.number
-            if not _may_conflict(one, other) or (key in found and found[key].is_certain):
+            first, second = one.message, other.message
+            key = id(first.function), first.number, id(second.function), second.number
+            if not _may_conflict(one, other) or found.get(key):
                 continue
-            if solver.is_late:
-                place = Remark(one.message.function, one.message.number, "the time is up", "give more by --seconds")
-                return [*found.values(), PropertyViolation(place, True, False)]
-            for condition in _Pair(thread, one, other).conditions():
+            launch.limits.at(first.function, first.number)
+            pair = _Pair(thread, one, other)
+            for condition in pair.conditions():
                 answer = solver.possible(condition)
-                if answer.possible is not Possible.NO and not _is_of_vote(launch, one, other):
-                    is_certain = answer.possible is Possible.YES
-                    found[key] = PropertyViolation(_place(one, other, is_certain), condition, is_certain)
+                is_certain = answer.possible is Possible.YES
+                is_new = answer.possible is not Possible.NO and (is_certain or key not in found)
+                if is_new and not _is_of_vote(launch, one, other):
+                    found[key] = is_certain
+                    place, visible = _place(one, other, is_certain), pair.is_visible()
+                    yield PropertyViolation(place, condition, is_certain, second.number, visible, pair.second)
                     break
-    return sorted(found.values(), key=lambda v: not v.is_certain)
+
+
+def _as_read(launch: SymbolicLaunch, messages: Sequence[ExecutedMessage]) -> Iterator[ExecutedMessage]:
+    """Messages; of loads of vectors the elements that the program reads, as of the checks."""
+    read: dict[int, dict[int, ReadElements]] = {}
+    for message in messages:
+        key = id(message.function)
+        known = read.get(key)
+        if known is None:
+            known = read[key] = read_elements(message.function, launch.grf_size)
+        own = known.get(message.number) if message.kind == READ else None
+        if own is None or message.size % own.size:
+            yield message
+            continue
+        step = message.size // own.size
+        for first, count in own.runs:
+            lanes = (a._replace(address=terms.plus(a.address, first * step, 64)) for a in message.lanes)
+            yield message._replace(size=count * step, lanes=tuple(lanes))
 
 
 def _is_of_vote(launch: SymbolicLaunch, one: _Access, other: _Access) -> bool:
@@ -101,12 +125,15 @@ def _accesses(launch: SymbolicLaunch, solver: Solver, message: ExecutedMessage) 
     """
     if message.space.kind == SCRATCH_MEMORY:
         return
+    launch.limits.at(message.function, message.number)
     classes: dict[tuple[object, ...], LaneAccess] = {}
     for access in message.lanes:
         key = _key(solver.nameless(access.guard)), _key(solver.nameless(access.address))
         classes.setdefault(key, access)
     found = [*classes.values()]
     stand_for_others = len(found) < len(message.lanes)
+    if stand_for_others and any(_knows_its_place(launch, access) for access in found):
+        found, stand_for_others = [*message.lanes], False
     buffers = {b.name: b for access in found for b in launch.candidates(message.space, access.address)}
     if not buffers:
         raise Undecided("which memory it accesses is not known", message.function, message.number)
@@ -115,6 +142,12 @@ def _accesses(launch: SymbolicLaunch, solver: Solver, message: ExecutedMessage) 
             continue
         own = [_access(launch, message, access, buffer, stand_for_others) for access in found]
         yield from own if len(own) <= MOST_CLASSES or stand_for_others else [_any_of(launch, own)]
+
+
+def _knows_its_place(launch: SymbolicLaunch, access: LaneAccess) -> bool:
+    """Whether an access depends on the number of the thread or on several lanes, so that one lane is not any."""
+    names = launch.symbols.free(access.guard) | launch.symbols.free(access.address)
+    return THREAD in names or len(launch.symbols.lanes_of(names)) > 1
 
 
 def _access(
@@ -147,7 +180,7 @@ def _any_of(launch: SymbolicLaunch, accesses: Sequence[_Access]) -> _Access:
 
 
 def _key(term: Term) -> object:
-    return term if isinstance(term, (int, bool)) else ("term", term.get_id())
+    return term if isinstance(term, (int, bool)) else ("term", terms.identity(term))
 
 
 def _may_conflict(one: _Access, other: _Access) -> bool:
@@ -167,28 +200,30 @@ def _check_barriers(thread: SymbolicThread, solver: Solver) -> None:
     Raises:
         Undecided: some may and some may not.
     """
-    for problem, _ in diverging(thread, solver):
+    for problem, _, _ in diverging(thread, solver):
         raise Undecided(problem.why, problem.function, problem.number)
 
 
-def diverging(thread: SymbolicThread, solver: Solver) -> Iterator[tuple[Remark, Condition]]:
-    """Barriers that work-items of one group may reach differently often, and the condition under which one of them does
-    not reach it; True where that is not known.
+def diverging(thread: SymbolicThread, solver: Solver) -> Iterator[tuple[Remark, Condition, Condition]]:
+    """Barriers that work-items of one group may reach differently often, the condition under which one of them does not
+    reach it, which is True where that is not known, and the condition that another one of its thread does.
     """
     launch = thread.launch
     for function, number, guards, _ in thread.barriers:
+        launch.limits.at(function, number)
         lanes = [(s, g) for s, g in zip(thread.starts, guards, strict=True) if s is not False]
         if _is_uniform(launch, lanes):
             continue
         for start, guard in lanes:
             missing = launch.simplified(terms.conjunction(start, terms.negation(guard)))
             if missing is not False and solver.possible(missing).possible is not Possible.NO:
-                yield Remark(function, number, "not all work-items of a group may reach this barrier"), missing
+                others = any_of([g for s, g in lanes if s is True])
+                yield Remark(function, number, "not all work-items of a group may reach this barrier"), missing, others
                 break
     for condition, function, number in thread.barrier_loops:
         if not _of_group(launch, condition):
             why = "work-items of a group may run different numbers of rounds with a barrier"
-            yield Remark(function, number, why), True
+            yield Remark(function, number, why), True, True
 
 
 def _is_uniform(launch: SymbolicLaunch, lanes: Sequence[tuple[Condition, Condition]]) -> bool:
@@ -223,16 +258,16 @@ class _Pair:
     def conditions(self) -> Iterator[Condition]:
         """Conditions under which they conflict: in one group, and in different ones."""
         one, other = self.one, self.other
-        offset, condition = self._second(other.offset), self._second(other.condition)
+        offset, condition = self.second(other.offset), self.second(other.condition)
         overlap = self._overlap(one.offset, offset)
         both = terms.conjunction(terms.conjunction(one.condition, condition), overlap)
-        both = terms.conjunction(both, terms.conjunction(self._lane(one), self._second(self._lane(other))))
+        both = terms.conjunction(both, terms.conjunction(self._lane(one), self.second(self._lane(other))))
         both = self.launch.simplified(both)
         if both is False:
             return
-        same_group = [terms.equal(g, self._second(g), 32) for g in self.launch.group_ids if not isinstance(g, int)]
+        same_group = [terms.equal(g, self.second(g), 32) for g in self.launch.group_ids if not isinstance(g, int)]
         differ = [
-            terms.negation(terms.equal(x, y, 16)) for x, y in zip(one.ids, map(self._second, other.ids), strict=True)
+            terms.negation(terms.equal(x, y, 16)) for x, y in zip(one.ids, map(self.second, other.ids), strict=True)
         ]
         if differ:
             apart = z3.Or(*[terms.condition(c) for c in differ])
@@ -241,6 +276,15 @@ class _Pair:
         if one.message.space.kind != LOCAL and same_group:
             elsewhere = z3.Or(*[z3.Not(c) for c in same_group])
             yield self._with_facts(z3.And(terms.condition(both), elsewhere))
+
+    def is_visible(self) -> Condition:
+        """That the two are of different threads, where one instruction of one thread may write twice what it likes."""
+        if self.one.message.number != self.other.message.number or self.launch.geometry.dimensions != 1:
+            return True
+        ids = (self.one.ids[0], self.second(self.other.ids[0]))
+        one, other = (z3.UDiv(terms.expression(n, 16), z3.BitVecVal(self.launch.simd, 16)) for n in ids)
+        group = self.launch.group_ids[0]
+        return terms.disjunction(one != other, terms.negation(terms.equal(group, self.second(group), 32)))
 
     def _lane(self, access: _Access) -> Condition:
         """Which work-item of its thread an access belongs to, in groups of one dimension."""
@@ -260,13 +304,15 @@ class _Pair:
     def _orders(self) -> Iterator[list[Condition]]:
         """Ways in which no barrier lies between the accesses of two work-items of a group, as conditions."""
         first, second = self.one.message, self.other.message
-        common = [(n, k) for (n, k), (_, other) in zip(first.rounds, second.rounds, strict=False) if k.eq(other)]
+        common = [
+            (n, k) for (n, k), (_, other) in zip(first.rounds, second.rounds, strict=False) if terms.same_term(k, other)
+        ]
         equal: list[Condition] = []
         for _, number in common:
             phases = self.thread.loop_phases.get(number.decl().name())
             if phases is None or phases[0] == phases[1]:
                 continue
-            mine, its = number, self._second(number)
+            mine, its = number, self.second(number)
             for before, after, is_mine in ((first, second, True), (second, first, False)):
                 between = [*range(before.phase, phases[1]), *range(phases[0], after.phase)]
                 step = its == mine + 1 if is_mine else mine == its + 1
@@ -312,20 +358,20 @@ class _Pair:
             size, group, start = launch.local_size[axis], launch.group_ids[axis], launch.group_starts[axis]
             if isinstance(size, int):
                 continue
-            group2, start2 = self._second(group), self._second(start)
+            group2, start2 = self.second(group), self.second(start)
             yield z3.Implies(z3.ULT(group, group2), z3.ULE(start + size, start2))
             yield z3.Implies(z3.ULT(group2, group), z3.ULE(start2 + size, start))
             yield z3.Implies(group == group2, start == start2)
 
     # -- the second work-item ------------------------------------------------------------------------------
 
-    def _second(self, term: Term) -> Term:
+    def second(self, term: Term) -> Term:
         """A term of the second work-item."""
         if isinstance(term, (int, bool)):
             return term
         names = [n for n in self.symbols.free(term) if n in self.symbols.known]
         pairs = [(self.symbols.expressions[n], self._named(n)) for n in names]
-        return z3.substitute(term, *[(x, y) for x, y in pairs if not x.eq(y)])
+        return z3.substitute(term, *[(x, y) for x, y in pairs if not terms.same_term(x, y)])
 
     def _named(self, name: str) -> Term:
         own = self.symbols.known[name]
@@ -341,6 +387,8 @@ class _Pair:
     def _with_facts(self, condition: Condition) -> Condition:
         """A condition with the facts about the symbols of the second work-item."""
         starts = list(self._starts())
-        names = {n for n in self._names}
-        facts = [self._second(f) for f in self.symbols.about(names)]
+        facts = self.symbols.about(self._names)
+        if THREAD in self._names:
+            facts += self.launch.links()
+        facts = [self.second(f) for f in facts]
         return self.launch.simplified(z3.And(condition, *starts, *[terms.condition(f) for f in facts]))

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 import numpy as np
 import z3
 
-from visakit.diagnostics import SimulationError, VisaError
+from visakit.diagnostics import Diagnostic, VisaError
 from vsim.launch.arrays import Array
 from vsim.launch.element_types import pointed_type
 from vsim.launch.given_launch import GivenLaunch
 from vsim.launch.launch import Argument, BufferArgument, Launch, LocalArgument, ScalarArgument
 from vsim.launch.writer import make_launch, skeleton
+from vsim.prove.bounds import PropertyViolation
 from vsim.prove.subject import Subject
-from vsim.result import LaunchResult
+from vsim.prove.undefined import unfollowed_loads
 from vsim.symbolic import terms
-from vsim.symbolic.launch import SymbolicLaunch
+from vsim.symbolic.launch import LoadedValue, SymbolicLaunch
+from vsim.symbolic.limits import Limits, Undecided
 from vsim.symbolic.queries import Possible, Solver
-from vsim.symbolic.terms import Condition
+from vsim.symbolic.terms import Condition, Term
 
 ENGINES = ("numpy", "llvm")
 MOST_ITEMS, MOST_BYTES = 1 << 20, 1 << 26
@@ -27,23 +31,106 @@ MOST_ITEMS, MOST_BYTES = 1 << 20, 1 << 26
 LEVELS = ((256, 1 << 12), (1 << 14, 1 << 16), (MOST_ITEMS, MOST_BYTES))
 """Work-items and bytes of the launches that are looked for first, and later."""
 RUN_SECONDS = 30.0
+MOST_LOADS = 24
+"""Loads that are told to give the same where they are of one place."""
 
 
-def launches(subject: Subject, launch: SymbolicLaunch, solver: Solver, condition: Condition) -> Iterator[Launch]:
-    """Launches in which a condition holds, as far as its symbols are arguments, sizes, ids and contents of arrays."""
-    for items, size in LEVELS:
-        wishes = small(launch, items, size)
-        answer = solver.possible(condition, *wishes, *last_group(launch), named=True)
-        if answer.possible is Possible.YES and answer.model is not None:
-            yield launch_of(subject, launch, answer.model)
+def launches(
+    subject: Subject, launch: SymbolicLaunch, solver: Solver, violation: PropertyViolation, without_faults: bool
+) -> Iterator[Launch]:
+    """Launches with a violation, as far as the symbols of its condition are arguments, sizes, ids and contents of
+    arrays; first those that show it for certain.
+
+    Args:
+        without_faults: an access outside would end a launch before it shows anything.
+    """
+    second, identical = violation.second, lambda term: term
+    items_of: list[Callable[[Term], Term]] = [identical] if second is None else [identical, second]
+    names = launch.symbols.free(violation.condition) | launch.symbols.free(violation.visible)
+    loads = [Load(own(v.symbol), own(v.address), v) for own in items_of for v in launch.loads]
+    loads = [load for load in loads if load.symbol.decl().name() in names]
+    whole_groups(launch)
+    known = [*_same_contents(loads), *_defined(launch, names)]
+    known += [own(c) for own in items_of for c in _places(launch)]
+    for visible in [True] if violation.visible is True else [violation.visible, True]:
+        for items, size in LEVELS:
+            wishes = [*small(launch, items, size), *known, visible]
+            for more in (_roomy(launch, items, size), []) if without_faults else ([],):
+                answer = solver.possible(violation.condition, *wishes, *more, named=True)
+                if answer.possible is Possible.YES and answer.model is not None:
+                    yield launch_of(subject, launch, answer.model, loads)
 
 
-def last_group(launch: SymbolicLaunch) -> list[Condition]:
-    """The group is the last one of its row, so that the launch has whole groups."""
-    return [
-        terms.equal(launch.global_size[n], terms.plus(launch.group_starts[n], launch.local_size[n], 32), 32)
-        for n in range(launch.geometry.dimensions)
-    ]
+class Load(NamedTuple):
+    """A loaded value of one of the work-items."""
+
+    symbol: Term
+    address: Term
+    value: LoadedValue
+
+
+def _same_contents(loads: Sequence[Load]) -> Iterator[Condition]:
+    """Loads of one place give the same, as nothing was written before: what the run on symbols did not know."""
+    for n, one in enumerate(loads[:MOST_LOADS]):
+        for other in loads[:n]:
+            if one.value.size == other.value.size and one.value.space == other.value.space:
+                first, second = (
+                    terms.expression(terms.plus(load.address, load.value.offset, 64), 64) for load in (one, other)
+                )
+                yield z3.Implies(first == second, one.symbol == other.symbol)
+
+
+def _defined(launch: SymbolicLaunch, names: AbstractSet[str]) -> Iterator[Condition]:
+    """The engines find zeros in undefined registers."""
+    for name in names:
+        if name in launch.symbols.known and launch.symbols.known[name].is_undefined:
+            own = launch.symbols.expressions[name]
+            yield z3.Not(own) if z3.is_bool(own) else own == 0
+
+
+_ROUGH = {
+    "undefined.": "on an undefined register", "old!": "on the result of an atomic", "any!": "on a loop",
+    "after!": "on a loop", "other!": "on a loop", "leaves!": "on a loop", "in_loop!": "on a loop",
+    "last_round!": "on a loop", "state!": "on a loop",
+}  # fmt: skip
+"""What a launch cannot be chosen for, by the beginnings of names of symbols."""
+
+
+def obstacle(launch: SymbolicLaunch, violation: PropertyViolation) -> str:
+    """What a violation depends on that a launch cannot be chosen for; empty if nothing."""
+    names = launch.symbols.free(violation.condition)
+    if names & unfollowed_loads(launch):
+        return "on contents of local or private memory"
+    return next((text for name in sorted(names) for word, text in _ROUGH.items() if name.startswith(word)), "")
+
+
+def _places(launch: SymbolicLaunch) -> Iterator[Condition]:
+    """The local ids of the lanes go together: work-items are numbered along x first, then along y."""
+    start = launch.thread_number() * launch.simd
+    sizes = [n if isinstance(n, int) else None for n in launch.local_size]
+    for lane in range(launch.simd):
+        number, step = z3.BitVecVal(0, 32), 1
+        for axis in range(launch.geometry.dimensions):
+            number = number + z3.ZeroExt(16, launch.local_id(axis, lane)) * step
+            size = sizes[axis]
+            if size is None:  # the others are 1 then
+                break
+            step *= size
+        active = launch.symbols.expressions.get(f"active@{lane}")
+        yield number == start + lane if active is None else z3.Implies(active, number == start + lane)
+
+
+def _roomy(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
+    """Arrays are as large as they may be, and numbers are small, so that few accesses are outside."""
+    sizes = [b.size for b in launch.buffers if b.argument is not None and not isinstance(b.size, int)]
+    return [*(s == size for s in sizes), *(z3.ULE(n, items) for n in launch.arguments.values() if n.size() >= 32)]
+
+
+def whole_groups(launch: SymbolicLaunch) -> None:
+    """Know that launches have whole groups, which is a fact already where the size of a group is a number."""
+    for axis in range(launch.geometry.dimensions):
+        if not isinstance(launch.local_size[axis], int):
+            launch.group_count(axis)
 
 
 def small(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
@@ -70,17 +157,17 @@ def element_of(launch: SymbolicLaunch, index: int) -> np.dtype[np.generic]:
     return pointed_type(launch.bound.signature.argument_types.get(index, "")) or np.dtype("u1")
 
 
-def launch_of(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef) -> Launch:
+def launch_of(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef, loads: Sequence[Load]) -> Launch:
     """The launch of a model."""
 
-    def value(term: terms.Term) -> int:
+    def value(term: Term) -> int:
         return term if isinstance(term, int) else int(model.eval(term, model_completion=True).as_long())
 
     arguments: dict[int, Argument] = {}
     for buffer in launch.buffers:
         if buffer.argument is not None:
             data = np.zeros(value(buffer.size), np.uint8)
-            _fill(launch, value, model, buffer.address, data)
+            _fill(launch, value, loads, buffer.address, data)
             element = element_of(launch, buffer.argument)
             whole = data.view(element) if data.size % element.itemsize == 0 else data
             arguments[buffer.argument] = BufferArgument(whole, "bytes")
@@ -94,45 +181,54 @@ def launch_of(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef) -> L
 
 
 def _fill(
-    launch: SymbolicLaunch, value: Callable[[terms.Term], int], model: z3.ModelRef, address: int, data: Array
+    launch: SymbolicLaunch, value: Callable[[Term], int], loads: Sequence[Load], address: int, data: Array
 ) -> None:
     """Put what loads gave where they loaded it."""
-    chosen = {d.name() for d in model.decls()}
-    for loaded in launch.loads:
-        if loaded.symbol.decl().name() not in chosen:
-            continue
+    for load in loads:
+        loaded = load.value
         own = [b for b in launch.candidates(loaded.space, loaded.address) if b.argument is not None]
         base = own[0].address if own else None
         real = next((b.address for b in launch.buffers if own and b.argument == own[0].argument), None)
         if base is None or real != address:
             continue
-        at = value(loaded.address) - base + loaded.offset
+        at = value(load.address) - base + loaded.offset
         if at >= 0 and at + loaded.size <= data.size:
-            data[at : at + loaded.size] = np.frombuffer(value(loaded.symbol).to_bytes(loaded.size, "little"), np.uint8)
+            data[at : at + loaded.size] = np.frombuffer(value(load.symbol).to_bytes(loaded.size, "little"), np.uint8)
 
 
-Shows = Callable[[LaunchResult], str]
-"""What a result says against a property; empty if it says nothing."""
+Evidence = Callable[[Diagnostic], bool]
+"""Whether a fault or a finding shows that a property does not hold."""
 
 
-def run(subject: Subject, launch: Launch, check: str, shows: Shows) -> dict[str, str]:
-    """What each engine says of a launch: its fault, or what its result shows; empty for nothing."""
-    return {engine: _run(subject, launch, engine, check, shows) for engine in ENGINES}
+def run(subject: Subject, launch: Launch, check: str, evidence: Evidence, limits: Limits) -> dict[str, str]:
+    """What each engine says of a launch that shows that a property does not hold; empty for nothing. The second engine
+    runs it only if the first one shows something.
+
+    Raises:
+        Undecided: a limit of the proof is reached.
+    """
+    found: dict[str, str] = {}
+    for engine in ENGINES:
+        limits.check()
+        found[engine] = _run(subject, launch, engine, check, evidence, min(RUN_SECONDS, max(limits.left, 0.5)))
+        if not found[engine]:
+            break
+    return found
 
 
-def _run(subject: Subject, launch: Launch, engine: str, check: str, shows: Shows) -> str:
+def _run(subject: Subject, launch: Launch, engine: str, check: str, evidence: Evidence, seconds: float) -> str:
     own = copy.copy(launch)
     own.args = [fresh(argument) for argument in launch.args]
     renamed = {id(old): new for old, new in zip(launch.args, own.args, strict=True)}
     own.names = {name: renamed[id(argument)] for name, argument in launch.names.items()}
     try:
-        result = subject.program.run(own, engine=engine, check=check, max_seconds=RUN_SECONDS)
-    except SimulationError as error:
-        found = error.diagnostics[0]
-        return f"{found.message} [{found.code}]" if found.code != "S040" else ""
-    except VisaError:
-        return ""
-    return shows(result)
+        said = subject.program.run(own, engine=engine, check=check, max_seconds=seconds).diagnostics
+    except VisaError as error:
+        said = error.diagnostics
+        if said[0].code == "S040":
+            raise Undecided("the time is up", None, 0) from None
+    shown = next((d for d in said if evidence(d)), None)
+    return f"{shown.message} [{shown.code}]" if shown is not None else ""
 
 
 def fresh(argument: Argument) -> Argument:

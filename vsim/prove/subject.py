@@ -18,6 +18,7 @@ from vsim.prove.assumptions import Assumption, Assumptions
 from vsim.semantics.memory import execution_of
 from vsim.semantics.registers import layout_of
 from vsim.symbolic.launch import AXES, MAXIMUM_GLOBAL, NdRangeShape, SymbolicLaunch
+from vsim.symbolic.limits import Limits
 
 _GROUP_ID_AT = {1: 24, 2: 28}
 """Bytes of %r0 with the group's id along y and z."""
@@ -43,7 +44,7 @@ class Subject(NamedTuple):
         return self.program.signature(self.kernel)
 
 
-def symbolic_launch(subject: Subject) -> SymbolicLaunch:
+def symbolic_launch(subject: Subject, limits: Limits | None = None) -> SymbolicLaunch:
     """The launches of a subject on symbols, with its assumptions as facts.
 
     Raises:
@@ -54,7 +55,7 @@ def symbolic_launch(subject: Subject) -> SymbolicLaunch:
     dimensions = subject.dimensions or max(len([n for n in sizes if n > 1]) or 1, looked_at(signature))
     x, y, z = (*sizes, 1, 1, 1)[:3] if sizes else (None, None, None)
     dispatch = template(subject, dimensions)
-    launch = SymbolicLaunch(dispatch, NdRangeShape(dimensions, (x, y, z)))
+    launch = SymbolicLaunch(dispatch, NdRangeShape(dimensions, (x, y, z)), limits=limits or Limits())
     own = Assumptions(launch)
     for assumption in subject.assumptions:
         own.add(assumption)

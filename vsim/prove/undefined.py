@@ -26,17 +26,19 @@ _NOT_FOLLOWED = ("any!", "after!", "other!", "state!")
 """Beginnings of the names of symbols for what loops leave in registers."""
 
 
-def violations(thread: SymbolicThread, solver: Solver) -> list[PropertyViolation]:
-    """The instructions that an undefined value may reach, each once."""
-    launch, found = thread.launch, dict[tuple[int, int], PropertyViolation]()
+def violations(thread: SymbolicThread, solver: Solver) -> Iterator[PropertyViolation]:
+    """The instructions that an undefined value may reach, each once, and again if the solver has an example of it.
+
+    Raises:
+        Undecided: a limit of the proof is reached.
+    """
+    launch, found = thread.launch, dict[tuple[int, int], bool]()
     perhaps = _not_followed(launch)
     for function, number, what, term, guard in _uses(thread):
         key = id(function), number
-        if key in found and found[key].is_certain:
+        if found.get(key):
             continue
-        if solver.is_late:
-            place = Remark(function, number, "the time is up", "give more by --seconds")
-            return [*found.values(), PropertyViolation(place, True, False)]
+        launch.limits.at(function, number)
         names = launch.symbols.free(term)
         undefined = {n for n in names if n in launch.symbols.known and launch.symbols.known[n].is_undefined}
         for own, is_certain in ((undefined, True), (undefined | (names & perhaps), False)):
@@ -48,9 +50,10 @@ def violations(thread: SymbolicThread, solver: Solver) -> list[PropertyViolation
                 continue
             certain = is_certain and answer.possible is Possible.YES
             why = f"{what} {'may be' if certain else 'is not shown not to be'} undefined"
-            found[key] = PropertyViolation(Remark(function, number, why), condition, certain)
+            if certain or key not in found:
+                found[key] = certain
+                yield PropertyViolation(Remark(function, number, why), condition, certain)
             break
-    return sorted(found.values(), key=lambda v: not v.is_certain)
 
 
 def _uses(thread: SymbolicThread) -> Iterator[tuple[Function, int, str, Term, Condition]]:
@@ -70,7 +73,12 @@ def _uses(thread: SymbolicThread) -> Iterator[tuple[Function, int, str, Term, Co
 
 def _not_followed(launch: SymbolicLaunch) -> frozenset[str]:
     """The names of symbols that may stand for undefined values."""
-    found = {n for n in launch.symbols.known if n.startswith(_NOT_FOLLOWED)}
+    return unfollowed_loads(launch) | {n for n in launch.symbols.known if n.startswith(_NOT_FOLLOWED)}
+
+
+def unfollowed_loads(launch: SymbolicLaunch) -> frozenset[str]:
+    """The names of symbols for contents of memory that begins undefined, or of memory that is not known."""
+    found = set[str]()
     for value in launch.loads:
         own = launch.candidates(value.space, value.address)
         is_array = value.space.kind in (FLAT, TABLE, HANDLES) and all(b.name != "private memory" for b in own)

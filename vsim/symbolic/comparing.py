@@ -27,16 +27,14 @@ class ComparedThread(SymbolicThread):
         rounds: of a loop that are followed, beyond those that all lanes run in any case.
     """
 
-    def __init__(
-        self, launch: SymbolicLaunch, deadline: float, owner: str, elements: dict[int, int], rounds: int
-    ) -> None:
-        super().__init__(launch, deadline)
+    def __init__(self, launch: SymbolicLaunch, owner: str, elements: dict[int, int], rounds: int) -> None:
+        super().__init__(launch)
         self.rounds = rounds
         self.contents = ContentsMemory(self, owner, elements)
         self.memory = self.contents
         self.bounded: dict[tuple[str, int], Function] = {}
         """Loops that may have more rounds than were followed: by function and first instruction."""
-        self._solver = Solver(launch, _QUESTION_SECONDS, deadline)
+        self._solver = Solver(launch, _QUESTION_SECONDS)
 
     def run_loop(self, activation: SymbolicActivation, loop: range, place: Place) -> None:
         check_loop(activation, loop)

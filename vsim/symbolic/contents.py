@@ -21,12 +21,12 @@ from vsim.launch.bound_launch import PRIVATE_MEMORY
 from vsim.memory.memory import SLM_ADDRESS_MASK
 from vsim.symbolic import terms
 from vsim.symbolic.launch import SymbolicBuffer
+from vsim.symbolic.limits import Undecided
 from vsim.symbolic.loop_terms import where_known
 from vsim.symbolic.memory import SymbolicMemory
 from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY, WRITE, SymbolicSpace
 from vsim.symbolic.symbols import NO_LANE
 from vsim.symbolic.terms import Condition, Term
-from vsim.symbolic.thread import Undecided
 
 if TYPE_CHECKING:
     from vsim.symbolic.comparing import ComparedThread

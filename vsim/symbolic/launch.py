@@ -22,6 +22,7 @@ from vsim.semantics.registers import CR0
 from vsim.symbolic import terms
 from vsim.symbolic.algebra import SymbolicAlgebra
 from vsim.symbolic.floats import UninterpretedFloats
+from vsim.symbolic.limits import Limits
 from vsim.symbolic.registers import Piece, SymbolicRegisters, pieces_of
 from vsim.symbolic.spaces import FLAT, HANDLES, LOCAL, SCRATCH_MEMORY, TABLE, SymbolicSpace
 from vsim.symbolic.symbols import Symbols, Uniformity
@@ -81,6 +82,7 @@ class SymbolicLaunch:
         loads: what loads gave.
         on_load: called for each of them.
         arrays_of_known_elements: numbers of the arguments about whose elements something is assumed.
+        limits: what the proof may take, which all work on terms asks for.
     """
 
     bound: BoundLaunch
@@ -92,6 +94,7 @@ class SymbolicLaunch:
     loads: list[LoadedValue] = field(default_factory=list)
     on_load: Callable[[LoadedValue], None] | None = None
     arrays_of_known_elements: set[int] = field(default_factory=set)
+    limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         bound = self.bound
@@ -142,6 +145,8 @@ class SymbolicLaunch:
                 z3.ULT(start, size),
                 z3.ULE(start + whole, size),
             )
+            if isinstance(local, int):
+                state(z3.URem(size, local) == 0)
             self.local_size.append(local)
             self.global_size.append(size)
             self.group_ids.append(group)
@@ -302,10 +307,11 @@ class SymbolicLaunch:
         is_new = name not in self.symbols.known
         found = self.symbols.number(name, 32, scope=Uniformity.LAUNCH)
         if is_new:
+            local = terms.expression(self.local_size[axis], 32)
             self.symbols.state(
                 z3.ULT(self.group_ids[axis], found),
-                z3.UDiv(self.global_size[axis], terms.expression(self.local_size[axis], 32)) == found,
-                z3.URem(self.global_size[axis], terms.expression(self.local_size[axis], 32)) == 0,
+                found * local == self.global_size[axis],
+                z3.BVMulNoOverflow(found, local, False),
             )
         return found
 
@@ -399,12 +405,17 @@ class SymbolicLaunch:
     # -- terms ---------------------------------------------------------------------------------------------
 
     def simplified(self, term: Term) -> Term:
-        """A term or condition, as short as the solver makes it; a number or truth where it is constant."""
+        """A term or condition, as short as the solver makes it; a number or truth where it is constant.
+
+        Raises:
+            Undecided: the proof takes too long or too much.
+        """
         if isinstance(term, (int, bool)):
             return term
-        key = term.get_id()
+        key = terms.identity(term)
         known = self._simplified.get(key)
         if known is None:
+            self.limits.check()
             named = z3.substitute(term, *self._products) if self._products else term
             found: Term = z3.simplify(named, elim_sign_ext=False)
             if z3.is_bv_value(found):
@@ -447,9 +458,9 @@ def numerals(term: Term) -> set[int]:
     found, seen, work = set[int](), set[int](), [term]
     while work:
         own = work.pop()
-        if own.get_id() in seen:
+        if terms.identity(own) in seen:
             continue
-        seen.add(own.get_id())
+        seen.add(terms.identity(own))
         if z3.is_bv_value(own):
             found.add(own.as_long())
         elif z3.is_bv(own):

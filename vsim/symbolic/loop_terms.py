@@ -47,7 +47,7 @@ def fits_32_bits(start: Term, step: int, number: Term, signed: bool) -> Conditio
 
 def term_key(term: Term) -> object:
     """What equal terms have in common."""
-    return term if isinstance(term, (int, bool)) else ("term", term.get_id())
+    return term if isinstance(term, (int, bool)) else ("term", terms.identity(term))
 
 
 def where_known(term: Term, known: Sequence[Condition]) -> Term:

@@ -19,6 +19,7 @@ import z3
 
 from vsim.analysis.control_flow import control_flow
 from vsim.symbolic import terms
+from vsim.symbolic.limits import Undecided
 from vsim.symbolic.loop_terms import (
     ROUND_BITS,
     Cell,
@@ -41,7 +42,7 @@ from vsim.symbolic.spaces import READ
 from vsim.symbolic.stretch import PREDICATE, VARIABLE
 from vsim.symbolic.symbols import NO_LANE
 from vsim.symbolic.terms import Condition, Term
-from vsim.symbolic.thread import SymbolicActivation, SymbolicThread, Undecided
+from vsim.symbolic.thread import SymbolicActivation, SymbolicThread
 
 MOST_STEPS = 1500
 """Instructions that rounds of a loop run before it is closed."""
@@ -132,7 +133,7 @@ class _Closing:
         """Names of the conditions that lanes are still in the loop."""
         self.born: set[str] = set()
         """Names of symbols that another round has others for."""
-        self.solver = Solver(self.launch, _QUESTION_SECONDS, thread.deadline)
+        self.solver = Solver(self.launch, _QUESTION_SECONDS)
 
     def run(self) -> None:
         """Run it."""

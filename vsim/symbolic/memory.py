@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from visakit.language.program import Function, Instruction
 from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY, WRITE, SymbolicSpace
 from vsim.symbolic.symbols import NO_LANE
-from vsim.symbolic.terms import Condition, Term
+from vsim.symbolic.terms import Condition, Term, identity
 
 if TYPE_CHECKING:
     from vsim.symbolic.thread import SymbolicThread
@@ -172,4 +172,4 @@ class SymbolicMemory:
 
 def _key(term: Term) -> object:
     """What equal terms have in common."""
-    return term if isinstance(term, int) else ("term", term.get_id())
+    return term if isinstance(term, int) else ("term", identity(term))

@@ -63,8 +63,8 @@ def any_of(guards: Sequence[Condition]) -> Condition:
     for guard in guards:
         if guard is True:
             return True
-        if guard is not False and guard.get_id() not in seen:
-            seen.add(guard.get_id())
+        if guard is not False and terms.identity(guard) not in seen:
+            seen.add(terms.identity(guard))
             found = terms.disjunction(found, guard)
     return found
 

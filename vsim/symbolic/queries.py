@@ -8,7 +8,6 @@ which is enough for most proofs.
 from __future__ import annotations
 
 import enum
-import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -17,7 +16,7 @@ import z3
 from vsim.symbolic import terms
 from vsim.symbolic.launch import THREAD, SymbolicLaunch
 from vsim.symbolic.symbols import NO_LANE
-from vsim.symbolic.terms import Condition, Term
+from vsim.symbolic.terms import Condition, Term, identity, same_term
 
 Result = TypeVar("Result")
 
@@ -51,35 +50,41 @@ class Solver:
 
     Args:
         seconds: how long one question may take.
-        deadline: when no more are asked.
+        deadline: when no more are asked; if none is given, the launch's limits say it.
     """
 
-    def __init__(self, launch: SymbolicLaunch, seconds: float, deadline: float) -> None:
-        self.launch, self.seconds, self.deadline = launch, seconds, deadline
+    def __init__(self, launch: SymbolicLaunch, seconds: float, deadline: float | None = None) -> None:
+        self.launch, self.seconds = launch, seconds
+        if deadline is not None:
+            launch.limits.deadline = deadline
         self.asked = 0
         self._known: dict[int, tuple[Term, Answer]] = {}
         self._abstract: dict[int, tuple[Term, Term]] = {}
         self._easy: dict[int, tuple[Term, Term]] = {}
         """Terms with symbols for the hard ones in them, by the number of the term."""
         self._plain: dict[int, tuple[Term, bool]] = {}
+        self._nameless: dict[int, tuple[Term, Term]] = {}
 
     @property
     def is_late(self) -> bool:
-        """Whether the time is up."""
-        return time.monotonic() > self.deadline
+        """Whether a limit of the proof is reached."""
+        return self.launch.limits.are_reached
 
     def possible(self, *conditions: Condition, named: bool = False) -> Answer:
         """Whether conditions can hold together in some launch.
 
         Args:
             named: the model is to have the symbols of the lanes.
+
+        Raises:
+            Undecided: a limit of the proof is reached.
         """
         whole = self.formula(conditions)
         if whole is False:
             return Answer(Possible.NO)
         question = terms.condition(whole)
         question = question if named else self.nameless(question)
-        key = question.get_id()
+        key = identity(question)
         if key not in self._known:
             self._known[key] = question, self._ask(question)
         return self._known[key][1]
@@ -115,9 +120,15 @@ class Solver:
 
     def nameless(self, question: Condition | Term) -> Term:
         """A question about one lane as one about a nameless lane."""
-        symbols = self.launch.symbols
         if isinstance(question, (int, bool)):
             return question
+        key = identity(question)
+        if key not in self._nameless:
+            self._nameless[key] = question, self._without_lane(question)
+        return self._nameless[key][1]
+
+    def _without_lane(self, question: Term) -> Term:
+        symbols = self.launch.symbols
         own = [n for n in symbols.free(question) if n in symbols.known and symbols.known[n].lane != NO_LANE]
         if len({symbols.known[n].lane for n in own}) != 1:
             return question
@@ -131,22 +142,25 @@ class Solver:
             return Answer(Possible.NO)
         easy = self._without_hard(question)
         answer = self._check(easy)
-        if answer.possible is Possible.NO or easy.eq(question):
+        if answer.possible is Possible.NO or same_term(easy, question):
             return answer
         return self._check(question)
 
     def _check(self, question: Term) -> Answer:
-        left = min(self.seconds, self.deadline - time.monotonic())
-        if left <= 0:
-            return Answer(Possible.UNKNOWN)
+        limits = self.launch.limits
+        limits.check()
+        left = min(self.seconds, limits.left)
         self.asked += 1
         solver = z3.SolverFor("QF_BV") if self._is_plain(question) else z3.Solver()
         solver.set("timeout", max(1, int(left * 1000)))
         solver.add(question)
         try:
-            found = solver.check()
+            with limits.question(left):
+                found = solver.check()
         except z3.Z3Exception:
-            return Answer(Possible.UNKNOWN)
+            found = z3.unknown
+        if found == z3.unknown:
+            limits.check()
         if found == z3.unsat:
             return Answer(Possible.NO)
         return Answer(Possible.YES, solver.model()) if found == z3.sat else Answer(Possible.UNKNOWN)
@@ -156,9 +170,9 @@ class Solver:
         whenever the question can.
         """
         found, hard, done = self._eased(question), list[tuple[Term, Term]](), set[int]()
-        while new := [(e, t) for e, t in self._hard_in([question, *(t for _, t in hard)]) if t.get_id() not in done]:
+        while new := [(e, t) for e, t in self._hard_in([question, *(t for _, t in hard)]) if identity(t) not in done]:
             hard += new
-            done |= {t.get_id() for _, t in new}
+            done |= {identity(t) for _, t in new}
         return z3.And(found, *(fact for easy, term in hard for fact in self._known_of(easy, term))) if hard else found
 
     def _hard_in(self, found: Sequence[Term]) -> list[tuple[Term, Term]]:
@@ -166,12 +180,12 @@ class Solver:
         seen, work, hard = set[int](), [c for t in found for c in ([t] if not _is_hard(t) else t.children())], []
         while work:
             own = work.pop()
-            if own.get_id() in seen:
+            if identity(own) in seen:
                 continue
-            seen.add(own.get_id())
+            seen.add(identity(own))
             if _is_hard(own):
                 hard.append((self._symbol_for(own), own))
-            elif not self._easy[own.get_id()][1].eq(own) if own.get_id() in self._easy else True:
+            elif not same_term(self._easy[identity(own)][1], own) if identity(own) in self._easy else True:
                 work += own.children()
         return hard
 
@@ -192,7 +206,7 @@ class Solver:
         def eased(own: Term, new: list[Term]) -> Term:
             if _is_hard(own):
                 return self._symbol_for(own)
-            same = all(x.eq(y) for x, y in zip(own.children(), new, strict=True))
+            same = all(same_term(x, y) for x, y in zip(own.children(), new, strict=True))
             return own if same else own.decl()(*new)
 
         return fold_term(term, self._easy, lambda own: [] if _is_hard(own) else own.children(), eased)
@@ -207,7 +221,7 @@ class Solver:
         return fold_term(term, self._plain, lambda own: own.children(), plain)
 
     def _symbol_for(self, term: Term) -> Term:
-        key = term.get_id()
+        key = identity(term)
         if key not in self._abstract:
             self._abstract[key] = z3.FreshConst(term.sort(), "hard"), term
         return self._abstract[key][0]
@@ -225,15 +239,15 @@ def fold_term(
     work = [term]
     while work:
         own = work[-1]
-        children = [] if own.get_id() in known else children_of(own)
-        missing = [c for c in children if c.get_id() not in known]
+        children = [] if identity(own) in known else children_of(own)
+        missing = [c for c in children if identity(c) not in known]
         if missing:
             work += missing
             continue
-        if own.get_id() not in known:
-            known[own.get_id()] = own, combine(own, [known[c.get_id()][1] for c in children])
+        if identity(own) not in known:
+            known[identity(own)] = own, combine(own, [known[identity(c)][1] for c in children])
         work.pop()
-    return known[term.get_id()][1]
+    return known[identity(term)][1]
 
 
 def _is_hard(term: Term) -> bool:

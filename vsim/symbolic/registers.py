@@ -67,6 +67,7 @@ class SymbolicRegisters:
         contents: of variables that were not written yet.
         predicates: the bits of a predicate that was not written yet.
         states: an element of a surface or sampler variable that was not written yet.
+        check: called for each element that is read, as some instructions read thousands.
     """
 
     def __init__(
@@ -75,7 +76,9 @@ class SymbolicRegisters:
         contents: Contents = zeros,
         predicates: Callable[[int], list[Condition]] = lambda number: [False] * PREDICATE_BITS,
         states: Callable[[int, int, int], Term] = lambda kind, index, element: 0,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
+        self.check = check
         self.layout, self.contents, self.new_predicate, self.new_state = layout, contents, predicates, states
         self._bytes: dict[int, list[Piece]] = {}
         self._predicates: dict[int, list[Condition]] = {}
@@ -84,7 +87,7 @@ class SymbolicRegisters:
 
     def copy(self) -> SymbolicRegisters:
         """The same contents, which change apart from these."""
-        found = SymbolicRegisters(self.layout, self.contents, self.new_predicate, self.new_state)
+        found = SymbolicRegisters(self.layout, self.contents, self.new_predicate, self.new_state, self.check)
         found._bytes = {key: list(own) for key, own in self._bytes.items()}
         found._predicates = {key: list(own) for key, own in self._predicates.items()}
         found._addresses = {key: list(own) for key, own in self._addresses.items()}
@@ -128,6 +131,7 @@ class SymbolicRegisters:
 
     def read(self, root: int, offset: int, size: int) -> Term:
         """``size`` bytes of a root variable as a term."""
+        self.check()
         return joined(self.bytes_of(root)[offset : offset + size])
 
     def write(self, root: int, offset: int, size: int, value: Term, where: Condition = True) -> None:

@@ -13,9 +13,13 @@ from typing import NamedTuple
 
 import z3
 
-from vsim.symbolic.terms import Condition, Term
+from vsim.symbolic.terms import Condition, Term, identity
 
 NO_LANE = -1
+
+
+def _is_value(leaf: Term) -> bool:
+    return bool(leaf.decl().kind() != z3.Z3_OP_UNINTERPRETED)
 
 
 class Uniformity(enum.Enum):
@@ -51,7 +55,11 @@ class Symbols:
         self.expressions: dict[str, Term] = {}
         self.facts: list[Condition] = []
         self._count = 0
-        self._free: dict[int, tuple[Term, frozenset[str]]] = {}
+        self._free: dict[int, frozenset[str]] = {}
+        """Names of symbols by the identity of nodes, which live as long as the terms that are kept."""
+        self._kept: list[Term] = []
+        self._subjects: dict[int, tuple[Condition, frozenset[str], frozenset[int]]] = {}
+        """Facts by their objects, with their symbols and the lanes of these."""
 
     def number(
         self,
@@ -92,28 +100,33 @@ class Symbols:
         """The names of the symbols in a term."""
         if isinstance(term, (int, bool)):
             return frozenset()
-        work = [term]
+        key = identity(term)
+        found = self._free.get(key)
+        if found is None:
+            self._kept.append(term)
+            found = self._find_free(term, key)
+        return found
+
+    def _find_free(self, term: Term, key: int) -> frozenset[str]:
+        """Walks over the solver's nodes, for which its Python would make an object each."""
+        context, known, work = term.ctx_ref(), self._free, [term.as_ast()]
         while work:
             last = work[-1]
-            key = last.get_id()
-            if key in self._free:
+            if last.value in known:
                 work.pop()
                 continue
-            children = last.children()
-            missing = [c for c in children if c.get_id() not in self._free]
+            children = [z3.Z3_get_app_arg(context, last, n) for n in range(z3.Z3_get_app_num_args(context, last))]
+            missing = [c for c in children if c.value not in known]
             if missing:
                 work += missing
                 continue
-            found: frozenset[str] = frozenset()
-            if not children and last.decl().kind() == z3.Z3_OP_UNINTERPRETED:
-                found = frozenset([last.decl().name()])
-            elif len(children) == 1:
-                found = self._free[children[0].get_id()][1]
-            elif children:
-                found = frozenset().union(*(self._free[c.get_id()][1] for c in children))
-            self._free[key] = last, found
-            work.pop()
-        return self._free[term.get_id()][1]
+            sets = {id(own): own for own in (known[c.value] for c in children) if own}
+            found = frozenset[str]().union(*sets.values()) if len(sets) != 1 else next(iter(sets.values()))
+            if not children:
+                leaf = z3.z3._to_expr_ref(last, term.ctx)
+                found = frozenset([leaf.decl().name()]) if z3.is_const(leaf) and not _is_value(leaf) else found
+            known[last.value] = found
+        return known[key]
 
     def lanes_of(self, names: Iterable[str]) -> frozenset[int]:
         """The lanes that symbols belong to."""
@@ -126,7 +139,8 @@ class Symbols:
         """
         known, found = set(names), list[Condition]()
         lanes = self.lanes_of(known)
-        left = [(f, own) for f in self.facts if self.lanes_of(own := self.free(f)) <= lanes]
+        subjects = map(self._subject, self.facts)
+        left = [(fact, own) for fact, own, its in subjects if its <= lanes]
         changed = True
         while changed:
             changed, rest = False, []
@@ -137,4 +151,11 @@ class Symbols:
                 else:
                     rest.append((fact, own))
             left = rest
+        return found
+
+    def _subject(self, fact: Condition) -> tuple[Condition, frozenset[str], frozenset[int]]:
+        found = self._subjects.get(id(fact))
+        if found is None:
+            names = self.free(fact)
+            found = self._subjects[id(fact)] = fact, names, self.lanes_of(names)
         return found

@@ -28,13 +28,18 @@ def condition(x: Condition) -> Condition:
     return z3.BoolVal(x) if isinstance(x, bool) else x
 
 
+def identity(x: Term) -> int:
+    """A number that an expression shares with equal ones as long as one of them lives, many times as fast as its id."""
+    return int(x.ast.value)
+
+
 def same_term(x: Term, y: Term) -> bool:
     """Whether two terms are one and the same."""
     if x is y:
         return True
     if isinstance(x, (int, bool)) or isinstance(y, (int, bool)):
         return type(x) is type(y) and bool(x == y)
-    return bool(x.eq(y))
+    return bool(x.ast.value == y.ast.value)
 
 
 def signed(x: int, bits: int) -> int:
@@ -66,7 +71,7 @@ def conjunction(x: Condition, y: Condition) -> Condition:
         return y if x else False
     if isinstance(y, bool):
         return x if y else False
-    return x if x.eq(y) else z3.And(x, y)
+    return x if same_term(x, y) else z3.And(x, y)
 
 
 def disjunction(x: Condition, y: Condition) -> Condition:
@@ -75,7 +80,7 @@ def disjunction(x: Condition, y: Condition) -> Condition:
         return True if x else y
     if isinstance(y, bool):
         return True if y else x
-    return x if x.eq(y) else z3.Or(x, y)
+    return x if same_term(x, y) else z3.Or(x, y)
 
 
 def difference(x: Condition, y: Condition) -> Condition:
@@ -84,7 +89,7 @@ def difference(x: Condition, y: Condition) -> Condition:
         return negation(y) if x else y
     if isinstance(y, bool):
         return negation(x) if y else x
-    return False if x.eq(y) else z3.Xor(x, y)
+    return False if same_term(x, y) else z3.Xor(x, y)
 
 
 def choice(c: Condition, x: Condition, y: Condition) -> Condition:

@@ -6,7 +6,6 @@ not depend on symbols; others are closed (:mod:`vsim.symbolic.loops`).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -18,6 +17,7 @@ from vsim.semantics import SEMANTICS
 from vsim.semantics.algebra import Machine, Step
 from vsim.semantics.registers import CE0, Layout, layout_of, reads_lanes
 from vsim.symbolic import terms
+from vsim.symbolic.limits import Undecided
 from vsim.symbolic.loop_terms import Cell
 from vsim.symbolic.machine import MAXIMUM_DEPTH, SymbolicMachine
 from vsim.symbolic.memory import SymbolicMemory
@@ -32,14 +32,6 @@ if TYPE_CHECKING:
     from vsim.symbolic.launch import SymbolicLaunch
 
 MAXIMUM_LANES = 32
-
-
-class Undecided(Exception):
-    """Nothing can be said: an instruction is not followed, or a limit is reached."""
-
-    def __init__(self, why: str, function: Function | None, number: int, hint: str = "") -> None:
-        super().__init__(why)
-        self.why, self.function, self.number, self.hint = why, function, number, hint
 
 
 @dataclass
@@ -59,14 +51,12 @@ class SymbolicActivation:
 
 
 class SymbolicThread:
-    """A thread of a launch.
+    """A thread of a launch, which runs as long as the launch's limits allow, and to a deadline if one is given."""
 
-    Args:
-        seconds: after so long :class:`Undecided` is raised.
-    """
-
-    def __init__(self, launch: SymbolicLaunch, deadline: float) -> None:
-        self.launch, self.deadline = launch, deadline
+    def __init__(self, launch: SymbolicLaunch, deadline: float | None = None) -> None:
+        self.launch = launch
+        if deadline is not None:
+            launch.limits.deadline = deadline
         self.symbols: Symbols = launch.symbols
         self.memory = SymbolicMemory(self)
         self.activation: SymbolicActivation
@@ -125,7 +115,7 @@ class SymbolicThread:
             name = f"undefined.P{number}.{birth}"
             return [self.symbols.condition(name, k, is_undefined=True) for k in range(PREDICATE_BITS)]
 
-        found = SymbolicRegisters(self.layout(function), contents, predicate)
+        found = SymbolicRegisters(self.layout(function), contents, predicate, check=self.launch.limits.check)
         found.states.update(self.launch.states_of(function))
         return found
 
@@ -207,12 +197,11 @@ class SymbolicThread:
             machine.stretch = None
 
     def _step(self, machine: SymbolicMachine, number: int) -> object:
-        if time.monotonic() > self.deadline:
-            raise Undecided("the time is up", machine.function, number, "give more by --seconds")
         function = machine.function
         instruction = function.instructions[number]
         machine.instruction, machine.number, self.number = instruction, number, number
         self.steps += 1
+        self.launch.limits.at(function, number)
         steps = self._prepared[id(function)]
         step = steps[number]
         if step is None:

@@ -14,7 +14,7 @@ from visakit.levelzero.structures import (
     ze_init_driver_type_desc_t,
 )
 from visakit.runtime import host
-from visakit.runtime.device import Platform, platform
+from visakit.runtime.device import Device, Platform, platform
 from visakit.runtime.errors import require
 from visakit.runtime.models import DPAS
 
@@ -101,8 +101,30 @@ def zeDriverGetExtensionProperties(driver: int, count: int, properties: int) -> 
 @entry
 def zeDriverGetLastErrorDescription(driver: int, text: int) -> None:
     find(Platform, driver)
+    zerGetLastErrorDescription(text)
+
+
+@entry
+def zerGetLastErrorDescription(text: int) -> None:
     need(text)
     host.write_size(text, _EMPTY.address)
+
+
+@entry
+def zerTranslateDeviceHandleToIdentifier(device: int) -> int:
+    return platform().devices.index(find(Device, device))
+
+
+@entry
+def zerTranslateIdentifierToDeviceHandle(identifier: int) -> int:
+    known = platform().devices
+    require(identifier < len(known), ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"there are {len(known)} devices")
+    return known[identifier].handle
+
+
+@entry
+def zerGetDefaultContext() -> int:
+    return default_context().handle
 
 
 @entry

@@ -1,0 +1,66 @@
+"""Limits of proofs: time and memory end in the verdict *unknown*, with the instruction."""
+
+import pytest
+
+pytest.importorskip("z3", reason="proofs need z3-solver")
+
+import z3
+from support.programs import build_text
+
+from prove.test_kernels import END, GUARDED, HEAD, OWN, STORE
+from vsim.program import Program
+from vsim.prove.prover import prove
+from vsim.prove.subject import Subject
+from vsim.prove.verdict import Outcome
+from vsim.symbolic import limits
+from vsim.symbolic.limits import Limits, Undecided
+
+EACH = ("bounds", "undefined", "divergence", "races")
+LONG = "\n".join(
+    f"mul (M1, 16) V(0,0)<1> V(0,0)<1;1,0> ITEM(0,0)<1;1,0>\nadd (M1, 16) V(0,0)<1> V(0,0)<1;1,0> {k}:ud"
+    for k in range(500)
+)
+
+
+def verdicts(lines, seconds, **more):
+    program = Program(build_text(HEAD + lines, "tgllp"))
+    return list(prove(Subject(program, "k", (), (16,)), EACH, seconds, **more))
+
+
+def test_a_proof_without_time_says_where_it_was():
+    for verdict in verdicts(LONG + "\n" + OWN + END, 0):
+        assert verdict.outcome is Outcome.UNKNOWN
+        assert "the time is up" in verdict.places[0].why and "--seconds" in verdict.places[0].hint
+
+
+def test_a_proof_without_memory_says_where_it_was(monkeypatch):
+    used = iter(range(0, 1 << 40, 1 << 20))
+    monkeypatch.setattr(limits, "memory_in_use", lambda: next(used))
+    monkeypatch.setattr(limits, "_PERIOD", 0.001)
+    for verdict in verdicts(LONG + "\n" + OWN + END, 600, megabytes=3):
+        assert verdict.outcome is Outcome.UNKNOWN
+        assert "3 MB of memory" in verdict.places[0].why and "--memory" in verdict.places[0].hint
+        assert verdict.places[0].number > 0
+
+
+def test_a_question_that_does_not_end_is_interrupted():
+    a, b, c = z3.BitVecs("a b c", 512)
+    solver = z3.SolverFor("QF_BV")
+    solver.add(a * b * c == 0x123456789ABCDEF1, z3.UDiv(a, b) * c + a == 77777, z3.And(a > 3, b > 3, c > 3))
+    own = Limits()
+    with own.watched(), own.question(0.0):
+        assert solver.check() == z3.unknown
+
+
+def test_an_attempt_has_less_time_than_the_whole():
+    own = Limits(1000)
+    with own.shortened(-1), pytest.raises(Undecided):
+        own.check()
+    own.check()
+
+
+def test_a_fault_refutes_no_other_property():
+    """A launch that shows a race must show a race: an access outside is another matter."""
+    lines = GUARDED.format(condition="ge") + STORE.format(index="ITEM(0,0)<1;1,0>") + END
+    found = {v.property: v.outcome for v in verdicts(lines, 60)}
+    assert found == dict.fromkeys(EACH, Outcome.PROVED) | {"bounds": Outcome.REFUTED}
