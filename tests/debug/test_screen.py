@@ -81,8 +81,6 @@ def looked_at(test, text=ENDING, commands=()):
     async def run():
         async with app.run_test(size=(150, 50)) as pilot:
             screen = Screen(app, pilot)
-            while not screen.output() and app.is_running:  # The first commands begin after the first refresh.
-                await pilot.pause(0.01)
             await screen.rest()
             await test(screen)
 
