@@ -20,6 +20,8 @@ PYTHON ?= python3
 VENV = .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
+# Tests start Python often, which compiles all modules again in each process where this is set.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test bless dist test-wheel wheel bench compile-time fuzz pairs prove guard docs pictures site man opencl-numbers levelzero-numbers dap-messages format constraints clean
 
@@ -43,7 +45,7 @@ test: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 	@echo "the tests take about six minutes on two idle processors"
 	$(BIN)/python -m compileall -q vasm vlink vsim visakit
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m slipcover -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m slipcover -m pytest -n 2 --dist worksteal
 	$(BIN)/python tests/support/package_coverage.py .coverage.json
 
 bless: $(STAMP)
@@ -91,7 +93,8 @@ fuzz: $(STAMP)
 	FUZZ_EXAMPLES=5000 $(BIN)/python -m pytest -n 2 tests/semantics/test_engines.py tests/text/test_assembler.py tests/link/test_link_many.py
 	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/semantics/test_values.py tests/semantics/test_memory_values.py tests/semantics/test_image_values.py tests/semantics/test_flow_values.py tests/memory/test_rows.py \
 	  tests/semantics/test_address_values.py tests/semantics/test_narrow_values.py tests/memory/test_lane_patterns.py tests/semantics/test_lane_masks.py tests/launch/test_waiting.py tests/launch/test_ndrange.py tests/launch/test_run.py \
-	  tests/semantics/test_forms.py tests/semantics/test_mathematics.py tests/launch/test_schedule.py tests/opencl/test_opencl_sources.py tests/text/test_golden_texts.py
+	  tests/semantics/test_forms.py tests/semantics/test_mathematics.py tests/launch/test_schedule.py tests/opencl/test_opencl_sources.py tests/text/test_golden_texts.py \
+	  tests/launch/test_ordinary.py tests/launch/test_further.py tests/semantics/test_vector_kernels.py
 
 pairs: $(STAMP)
 	FUZZ_EXAMPLES=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/checks/test_check_orders.py tests/checks/test_undefined.py tests/checks/test_call_checks.py \

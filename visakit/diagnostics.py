@@ -202,6 +202,17 @@ def listed(words: Sequence[str], conjunction: str = "and") -> str:
     return f" {conjunction} ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
 
 
+def ranges_of(numbers: Iterable[int]) -> list[str]:
+    """Ascending numbers, those that follow each other as a range: ``0-3``, ``7``."""
+    ranges: list[list[int]] = []
+    for n in numbers:
+        if ranges and n == ranges[-1][1] + 1:
+            ranges[-1][1] = n
+        else:
+            ranges.append([n, n])
+    return [f"{a}" if a == b else f"{a}-{b}" for a, b in ranges]
+
+
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """A hint that names the closest candidates, or an empty string."""
     import difflib

@@ -48,7 +48,7 @@ class Screen:
 
     async def rest(self):
         """Until no command runs any more."""
-        while self.app.is_busy and self.app.is_running:
+        while (self.app.is_busy or self.app.waiting) and self.app.is_running:
             await self.pilot.pause(0.01)
         await self.pilot.pause()
 
@@ -81,8 +81,6 @@ def looked_at(test, text=ENDING, commands=()):
     async def run():
         async with app.run_test(size=(150, 50)) as pilot:
             screen = Screen(app, pilot)
-            while not screen.output() and app.is_running:  # The first commands begin after the first refresh.
-                await pilot.pause(0.01)
             await screen.rest()
             await test(screen)
 

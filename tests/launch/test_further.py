@@ -5,6 +5,7 @@ import pytest
 from further import KERNELS
 from ordinary import DEVICES
 from support.programs import build
+from support.strategies import each_engine
 
 from vsim.program import Program
 
@@ -138,9 +139,7 @@ REFERENCE = {
 }
 
 
-@pytest.mark.parametrize("engine", ["llvm", "numpy"])
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(("name", "device", "engine"), each_engine(dict.fromkeys(KERNELS, DEVICES)))
 def test_further_kernel(name, device, engine):
     work = KERNELS[name].work(512)
     expected = REFERENCE[name](*[a.copy() if isinstance(a, np.ndarray) else a for a in work.args])

@@ -1,6 +1,5 @@
 """Kernels of ordinary kinds at a reduced size give what numpy computes."""
 
-import itertools
 import math
 import zlib
 
@@ -9,6 +8,7 @@ import pytest
 from kernels import Picture
 from ordinary import DEVICES, KERNELS
 from support.programs import build
+from support.strategies import each_engine
 
 from vsim.launch.launch import ImageArgument
 from vsim.program import Program
@@ -324,13 +324,7 @@ REFERENCE = {
 }  # fmt: skip
 
 
-RUNS = [(n, d, "llvm") for n in KERNELS for d in DEVICES] + [
-    (n, d, "numpy") for n, d in zip(KERNELS, itertools.cycle(DEVICES))
-]
-"""The reference engine runs each kernel on one of the devices."""
-
-
-@pytest.mark.parametrize(("name", "device", "engine"), RUNS)
+@pytest.mark.parametrize(("name", "device", "engine"), each_engine(dict.fromkeys(KERNELS, DEVICES)))
 def test_ordinary_kernel(name, device, engine):
     work = KERNELS[name].work(512)
     expected = REFERENCE[name](*[a.copy() if isinstance(a, np.ndarray) else a for a in work.args])

@@ -49,7 +49,8 @@ def tests(pytester, monkeypatch):
 
     def run(text, *options, **outcomes):
         pytester.makepyfile(test_kernels=HEAD + text)
-        result = pytester.runpytest_subprocess("-v", "-p", "no:cacheprovider", "-p", "no:xdist", "-rs", *options)
+        without = (word for plugin in ("cacheprovider", "xdist", "hypothesispytest") for word in ("-p", f"no:{plugin}"))
+        result = pytester.runpytest_subprocess("-v", *without, "-rs", *options)
         result.assert_outcomes(**outcomes)
         return result.stdout
 

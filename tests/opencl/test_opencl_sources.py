@@ -55,7 +55,7 @@ def test_source(name, tmp_path, capsys):
 
 @needs_corpus
 @needs_ocloc
-@pytest.mark.parametrize("name", CASES if FUZZ else CASES[::3])
+@pytest.mark.parametrize("name", CASES if FUZZ else CASES[::6])
 def test_case_of_the_corpus(name, monkeypatch, capsys):
     """Cases run from their sources in the same way, in ``make fuzz`` all; the corpus says which devices they are for."""
     spec = json.loads((SHARED / "specs" / f"{name}.json").read_text())

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from support.programs import TESTS, build_text
 from support.scalar import SIZES
-from support.strategies import ENGINES
+from support.strategies import ENGINES, each_engine
 
 import vsim
 from visakit.language.platforms import find
@@ -491,12 +491,7 @@ def test_images(name, platform, engine):
     np.testing.assert_array_equal(image.array, pixels)
 
 
-RUNS = [(n, p, "llvm") for n, c in CASES.items() for p in c.platforms]
-RUNS += [(n, c.platforms[k % len(c.platforms)], "numpy") for k, (n, c) in enumerate(CASES.items())]
-"""The reference engine runs each kernel on one of its platforms."""
-
-
-@pytest.mark.parametrize(("name", "platform", "engine"), RUNS)
+@pytest.mark.parametrize(("name", "platform", "engine"), each_engine({n: c.platforms for n, c in CASES.items()}))
 def test_a_kernel_computes_what_numpy_does(name, platform, engine):
     seed(name)
     c = CASES[name]

@@ -41,6 +41,20 @@ def effort(examples, share=1.0, shrink=True):
     )  # fmt: skip
 
 
+def each_engine(devices):
+    """Names with a device and an engine: each engine runs a kernel on one of its devices, in ``make fuzz`` on all.
+
+    Native code takes time to make. ``devices`` are those of each name.
+    """
+    return [
+        (name, device, engine)
+        for n, (name, own) in enumerate(devices.items())
+        for k, engine in enumerate(ENGINES)
+        for m, device in enumerate(own)
+        if FUZZ or (n + k) % len(own) == m
+    ]
+
+
 CHECKED = effort(2, 0.1, shrink=False)
 """For the many tests that compare an instruction with its model: the simplest example, and a drawn one."""
 

@@ -142,14 +142,18 @@ class Queue(CommandQueue):
         self.at_end(_wake)
         return True
 
+    def _runs_one(self) -> bool:
+        """Run a command that waits for nothing else in the thread of the caller; false if there is none."""
+        with CHANGED:
+            command = self.take()
+        if command is not None:
+            self.run(command)
+        return command is not None
+
     def _run_what_can_run(self) -> None:
         """Run commands in the thread of the caller, as far as they wait for nothing else."""
-        while True:
-            with CHANGED:
-                command = self.take()
-            if command is None:
-                return
-            self.run(command)
+        while self._runs_one():
+            pass
 
     def flush(self) -> None:
         """Commands of the queue count as submitted."""
@@ -217,12 +221,8 @@ class Queue(CommandQueue):
 
     def help_until(self, event: Awaited) -> None:
         """Run ready commands in the caller's thread, until a command is over or another thread runs it."""
-        while not event.is_over:
-            with CHANGED:
-                command = self.take()
-            if command is None:
-                return
-            self.run(command)
+        while not event.is_over and self._runs_one():
+            pass
 
     def take(self) -> Command | None:
         """The next command that can run here; None if no command can, or one is running. The caller holds the lock.

@@ -34,6 +34,14 @@ def _instructions(words: tuple[int, ...]) -> Iterator[spirv.SpirvInstruction]:
         raise CallError(cl.CL_INVALID_PROGRAM, str(error)) from None
 
 
+def _constants_of(words: tuple[int, ...], number: int) -> set[int]:
+    """Ids of the specialisation constants of a number."""
+    return {
+        operands[0] for _, opcode, operands in _instructions(words)
+        if opcode == _DECORATE and operands[1:3] == (_SPEC_ID, number)
+    }  # fmt: skip
+
+
 def specialised(module: bytes, number: int, value: bytes) -> bytes:
     """The module with another value for the constant of a number.
 
@@ -41,10 +49,7 @@ def specialised(module: bytes, number: int, value: bytes) -> bytes:
         CallError: there is no such constant, or it has another size.
     """
     words = _words(module)
-    targets = {
-        operands[0] for _, opcode, operands in _instructions(words)
-        if opcode == _DECORATE and operands[1:3] == (_SPEC_ID, number)
-    }  # fmt: skip
+    targets = _constants_of(words, number)
     changed = list(words)
     is_known = False
     for position, opcode, operands in _instructions(words):
@@ -73,10 +78,7 @@ def constant_size(module: bytes, number: int) -> int:
         CallError: the module is damaged, or has no such constant.
     """
     words = _words(module)
-    targets = {
-        operands[0] for _, opcode, operands in _instructions(words)
-        if opcode == _DECORATE and operands[1:3] == (_SPEC_ID, number)
-    }  # fmt: skip
+    targets = _constants_of(words, number)
     widths = {
         operands[0]: operands[1] // 8 for _, opcode, operands in _instructions(words) if opcode in (_INTEGER, _REAL)
     }

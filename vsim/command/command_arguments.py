@@ -313,17 +313,18 @@ def _elements(texts: Sequence[str], type_name: str) -> ScalarArgument:
     if len(texts) > MAXIMUM_ELEMENTS:
         raise UsageError(f"a vector or structure has at most {MAXIMUM_ELEMENTS} elements, found {len(texts)}")
     elements = [_read_number(text.strip()) for text in texts]
-    if not type_name and not any(element.type for element in elements):
+    types = [element.type or type_name for element in elements]
+    if not any(types):
         values = [element.value for element in elements]
         usual = "f32" if any(isinstance(value, float) for value in values) else "i32"
         return ScalarArgument(scalar_bytes(values, usual, "--arg"), numbers=values)
-    if not type_name and not all(element.type for element in elements):
+    if not all(types):
         raise UsageError(f"some elements of '[{','.join(texts):.80}]' have a type and others none; write [1,2]:TYPE")
-    data, types = b"", {element.type or type_name for element in elements}
-    for element in elements:
-        added = scalar_bytes(element.value, element.type or type_name, "--arg")
+    data = b""
+    for element, own in zip(elements, types, strict=True):
+        added = scalar_bytes(element.value, own, "--arg")
         data += bytes(-len(data) % len(added)) + added
-    return ScalarArgument(data, type=types.pop() if len(types) == 1 else "")
+    return ScalarArgument(data, type=types[0] if len({*types}) == 1 else "")
 
 
 def _array_file(path: str, take: Take) -> Argument:

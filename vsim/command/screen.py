@@ -116,9 +116,10 @@ class DebuggerWindow(App[int]):
 
     def __init__(self, session: Session, commands: Sequence[str] = ()) -> None:
         super().__init__()
-        self.session, self.commands = session, list(commands)
+        self.session = session
         self.debugger = Console(session, self.say)
-        self.waiting: list[str] = []
+        self.waiting = [*commands] or ["start"]
+        """Commands that are yet to run."""
         self.is_busy = False
         registers, memory = panels.Values(panels.register_names), panels.Values(panels.memory_names)
         self.panels = [
@@ -150,7 +151,7 @@ class DebuggerWindow(App[int]):
     def on_mount(self) -> None:
         self.title = "visakit debug"
         self.query_one(CommandInput).focus()
-        self.call_after_refresh(self.run_commands, self.commands or ["start"])
+        self.call_after_refresh(self.run_commands, [])
 
     def on_resize(self) -> None:
         if not self.is_busy:

@@ -47,6 +47,8 @@ class _Monitor(Observer):
     """Tells an execution what happens."""
 
     interrupts = True
+    engine: BatchExecution
+    """Of the batch that runs."""
 
     def __init__(self, execution: SteppedLaunch) -> None:
         self.execution = execution

@@ -200,18 +200,11 @@ def _threads(console: Console, rest: str) -> None:
 @_info("lanes", "lanes of the thread: their work-items, and where they are")
 def _lanes(console: Console, rest: str) -> None:
     session = console.session
-    scope = session.scope()
     if session.execution.batch is None:
         console.write("no thread runs")
-        return
-    items = [scope.work_items(axis, False)[0] for axis in range(3)]
-    for state in session.threads():
-        if state[:2] != session.focus[:2]:
-            continue
-        for lane in state.lanes:
-            mark = "*" if lane == session.focus.lane else " "
-            item = tuple(int(axis[lane]) for axis in items if lane < axis.size)
-            console.write(f"{mark} {lane:2}  work-item {item}  {state.state:8} {where(session.places, state.spot)}")
+    for state, lane, item in session.lanes_in_focus():
+        mark = "*" if lane == session.focus.lane else " "
+        console.write(f"{mark} {lane:2}  work-item {item}  {state.state:8} {where(session.places, state.spot)}")
 
 
 @_info("groups", "work-groups: how many have run, which run, how many follow")

@@ -131,16 +131,9 @@ def memory_names(session: Session) -> Iterator[str]:
 
 def lanes(session: Session, height: int) -> Iterator[PanelLine]:
     """The lanes of the thread in focus: their work-items, and where they are."""
-    if session.execution.batch is None:
-        return
-    items = [session.scope().work_items(axis, False)[0] for axis in range(3)]
-    for state in session.threads():
-        if state[:2] != session.focus[:2]:
-            continue
-        for lane in state.lanes:
-            item = tuple(int(axis[lane]) for axis in items if lane < axis.size)
-            mark = HERE if lane == session.focus.lane else "" if state.state == "running" else GREY
-            yield PanelLine(f"{lane:2} {item!s:14} {state.state:8} +{state.spot.number}", mark)
+    for state, lane, item in session.lanes_in_focus():
+        mark = HERE if lane == session.focus.lane else "" if state.state == "running" else GREY
+        yield PanelLine(f"{lane:2} {item!s:14} {state.state:8} +{state.spot.number}", mark)
 
 
 def threads(session: Session, height: int) -> Iterator[PanelLine]:

@@ -203,6 +203,16 @@ class Stage:
         groups, threads = batch.numbers()
         self.focus = Focus(int(groups[row]), int(threads[row]), int(lanes[0]) if lanes.size else 0)
 
+    def lanes_in_focus(self) -> Iterator[tuple[ThreadState, int, tuple[int, ...]]]:
+        """The lanes of the thread in focus, with their work-items; none if no thread runs."""
+        if self.execution.batch is None:
+            return
+        axes = [self.scope().work_items(axis, False)[0] for axis in range(3)]
+        for state in self.threads():
+            if state[:2] == self.focus[:2]:
+                for lane in state.lanes:
+                    yield state, lane, tuple(int(axis[lane]) for axis in axes if lane < axis.size)
+
     def keep_focus(self) -> None:
         """Let the focus be on a thread of the batch that runs, and on a lane that has not ended."""
         batch = self.execution.batch

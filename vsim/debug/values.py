@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from visakit.diagnostics import ranges_of
 from visakit.language import types
 from visakit.language.types import DataType
 from vsim.debug.locations import Location
@@ -142,11 +143,5 @@ def table(
 
 def lane_list(lanes: Sequence[int]) -> str:
     """Numbers of lanes as Intel's gdb writes them: 3, [0-7], [0-3 8]."""
-    ranges: list[list[int]] = []
-    for n in lanes:
-        if ranges and n == ranges[-1][1] + 1:
-            ranges[-1][1] = n
-        else:
-            ranges.append([n, n])
-    words = [f"{a}" if a == b else f"{a}-{b}" for a, b in ranges]
+    words = ranges_of(lanes)
     return words[0] if len(words) == 1 and "-" not in words[0] else f"[{' '.join(words)}]"

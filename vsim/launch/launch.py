@@ -13,7 +13,7 @@ import numpy as np
 
 from visakit.diagnostics import Diagnostic, LaunchError, Span, did_you_mean
 from visakit.usage import shown
-from vsim.launch.arrays import Array
+from vsim.launch.arrays import Array, DType
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -193,18 +193,27 @@ def launch_error(message: str, name: str, hint: str = "", code: str = "S001") ->
     return LaunchError(Diagnostic(code, message, Span(name, 0), hint))
 
 
-def scalar_bytes(value: object, type_name: str, name: str) -> bytes:
-    """Bytes of a number or a list of them.
+def _scalar_type(type_name: str, name: str) -> DType:
+    """The elements of a type of numbers.
 
     Raises:
-        LaunchError: S001, it is no number, or does not fit the type; the message begins with ``name``.
+        LaunchError: S001, there is no such type; the message begins with ``name``.
     """
     if type_name not in SCALAR_TYPES:
         short = re.sub(r"^(u?)(int|float)(\d+)$", lambda m: (m[1] or m[2][0]) + m[3], type_name)
         hint = f"write {short}" if short in SCALAR_TYPES else did_you_mean(type_name, SCALAR_TYPES)
         hint = hint or f"types are {', '.join(list(SCALAR_TYPES)[:11])}"
         raise launch_error(f"'{type_name}' is not a type of a scalar", name, hint)
-    dtype = np.dtype(SCALAR_TYPES[type_name])
+    return np.dtype(SCALAR_TYPES[type_name])
+
+
+def scalar_bytes(value: object, type_name: str, name: str) -> bytes:
+    """Bytes of a number or a list of them.
+
+    Raises:
+        LaunchError: S001, it is no number, or does not fit the type; the message begins with ``name``.
+    """
+    dtype = _scalar_type(type_name, name)
     given = value if isinstance(value, (list, tuple)) else (value,)
     numbers = [n for n in given if isinstance(n, (int, float))]
     if len(numbers) < len(given):

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from visakit.diagnostics import Label, Span, counted, listed
+from visakit.diagnostics import Label, Span, counted, listed, ranges_of
 from visakit.language.program import Function
 from visakit.text.printer import FunctionPrinter
 from vsim.launch.ndrange import Group
@@ -90,11 +90,4 @@ def _who(positions: list[ThreadPosition]) -> str:
 
 def _threads(numbers: list[int]) -> str:
     """Numbers of threads, those that follow each other as a range: threads 0-3, 7."""
-    ranges: list[list[int]] = []
-    for n in sorted(numbers):
-        if ranges and n == ranges[-1][1] + 1:
-            ranges[-1][1] = n
-        else:
-            ranges.append([n, n])
-    shown = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in ranges)
-    return f"thread{'s' if len(numbers) > 1 else ''} {shown}"
+    return f"thread{'s' if len(numbers) > 1 else ''} {', '.join(ranges_of(sorted(numbers)))}"

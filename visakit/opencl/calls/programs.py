@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from visakit.opencl import info
 from visakit.opencl.answers import BUILD_ANSWERS, PROGRAM_ANSWERS
 from visakit.opencl.calls import entry
@@ -24,6 +27,16 @@ def _given(place: int, size: int) -> bytes:
     """
     require(size < _LARGEST_INPUT, cl.CL_INVALID_VALUE, f"{size} bytes")
     return host.read(place, size)
+
+
+@contextmanager
+def _notifying(program: Program, pfn_notify: int, user_data: int) -> Iterator[None]:
+    """Call the function of the host, if there is one, when the program is made or cannot be made."""
+    try:
+        yield
+    finally:
+        if pfn_notify:
+            host.call(pfn_notify, "pp", program.handle, user_data or None)
 
 
 @entry
@@ -88,11 +101,8 @@ def clBuildProgram(
     program_object.check_changeable()
     needs_compiler = program_object.source is not None
     require(not needs_compiler or compiler(), cl.CL_COMPILER_NOT_AVAILABLE, "the compiler driver ocloc is not there")
-    try:
+    with _notifying(program_object, pfn_notify, user_data):
         program_object.build(devices, host.text_at(options))
-    finally:
-        if pfn_notify:
-            host.call(pfn_notify, "pp", program_object.handle, user_data or None)
 
 
 @entry
@@ -136,11 +146,8 @@ def clCompileProgram(
     inside = all(title and not title.startswith("/") and ".." not in title.split("/") for title in titles)
     require(inside, cl.CL_INVALID_VALUE, "the name of a header is empty, or leads out of the folder")
     contents = {title: text.source or b"" for title, text in zip(titles, texts, strict=True)}
-    try:
+    with _notifying(program_object, pfn_notify, user_data):
         program_object.compile(devices, host.text_at(options), contents)
-    finally:
-        if pfn_notify:
-            host.call(pfn_notify, "pp", program_object.handle, user_data or None)
 
 
 @entry

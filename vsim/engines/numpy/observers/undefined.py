@@ -31,6 +31,7 @@ from vsim.engines.numpy.observers.saving import ArrayHistory, SavedObserver, tog
 from vsim.engines.numpy.operands import BatchOperands, Read, Write
 from vsim.engines.numpy.prepared import PreparedFunction
 from vsim.engines.numpy.registers import RegisterFile, RegisterKind
+from vsim.engines.numpy.scheduler import Scheduler
 from vsim.engines.numpy.threads import HardwareThreads
 from vsim.launch import threads
 from vsim.launch.arrays import Array, Bools, Bytes
@@ -60,6 +61,8 @@ class UndefinedObserver(Observer):
 
     def __init__(self, findings: BatchFindings) -> None:
         self.findings, self.check, self.history = findings, UndefinedCheck(findings.dispatch), ArrayHistory()
+        self.scheduler: Scheduler | None = None
+        """That of the batch; None before one is prepared."""
 
     @property
     def lane(self) -> int:
@@ -77,7 +80,7 @@ class UndefinedObserver(Observer):
 
     def saved(self) -> SavedObserver:
         """Memory that was not used yet begins anew."""
-        live = tuple(self.scheduler.live) if hasattr(self, "scheduler") else ()  # None before a batch is prepared.
+        live = () if self.scheduler is None else tuple(self.scheduler.live)
         files = list({id(a.registers): a.registers for a in live}.values())
         shadows = [file.shadow for file in files]
         arrays = [array for shadow in shadows if shadow is not None for array in shadow.arrays.values()]
