@@ -29,6 +29,7 @@ from vsim.symbolic.comparing import ComparedThread
 from vsim.symbolic.launch import SymbolicLaunch
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.symbols import Uniformity
+from vsim.symbolic.terms import Term
 from vsim.symbolic.thread import Undecided
 
 QUESTION_SECONDS = 10.0
@@ -133,8 +134,14 @@ class _Comparison:
         written = frozenset(e.region for side in sides for e in side.thread.contents.effects)
         laws = FloatLaws(self.options.reassociate)
         lanes = [launch.lanes for launch in launches]
+        shapes: dict[tuple[object, ...], tuple[Term, ...]] = {}
         for k in range(max(lanes)):
             pair = LanePair(sides, (k % lanes[0], k % lanes[1]), written, laws, self.solver)
+            shape = pair.shape()
+            key = tuple(x if isinstance(x, (int, bool)) else ("term", x.get_id()) for x in shape)
+            if key in shapes:
+                continue
+            shapes[key] = shape
             self._check_barriers(pair)
             for difference in differences(pair, sides[0].thread.phase):
                 self.found.append(difference)
@@ -142,7 +149,7 @@ class _Comparison:
                     return
             if self.found and self.tried >= MOST_TRIED:
                 return
-            if pair.outside and self._is_shown_outside(pair):
+            if (pair.outside or pair.takes_inside) and self._is_shown_outside(pair):
                 return
 
     # -- the two runs --------------------------------------------------------------------------------------
