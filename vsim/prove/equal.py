@@ -30,6 +30,7 @@ from vsim.symbolic.launch import SymbolicLaunch
 from vsim.symbolic.limits import MEGABYTES, Limits, Undecided
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.symbols import Uniformity
+from vsim.symbolic.terms import Term
 
 QUESTION_SECONDS = 10.0
 REFUTATION_SECONDS = 20.0
@@ -139,8 +140,14 @@ class _Comparison:
         written = frozenset(e.region for side in sides for e in side.thread.contents.effects)
         laws = FloatLaws(self.options.reassociate)
         lanes = [launch.lanes for launch in launches]
+        shapes: dict[tuple[object, ...], tuple[Term, ...]] = {}
         for k in range(max(lanes)):
             pair = LanePair(sides, (k % lanes[0], k % lanes[1]), written, laws, self.solver)
+            shape = pair.shape()
+            key = tuple(x if isinstance(x, (int, bool)) else ("term", x.get_id()) for x in shape)
+            if key in shapes:
+                continue
+            shapes[key] = shape
             self._check_barriers(pair)
             for difference in differences(pair, sides[0].thread.phase):
                 self.found.append(difference)
@@ -148,7 +155,7 @@ class _Comparison:
                     return
             if self.found and self.tried >= MOST_TRIED:
                 return
-            if pair.outside and self._is_shown_outside(pair):
+            if (pair.outside or pair.takes_inside) and self._is_shown_outside(pair):
                 return
 
     # -- the two runs --------------------------------------------------------------------------------------

@@ -13,9 +13,9 @@ import numpy as np
 import z3
 
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, VisaError
-from vsim.launch.arrays import Array
+from vsim.launch.arrays import Array, DType
 from vsim.launch.given_launch import GivenLaunch
-from vsim.launch.launch import BufferArgument, Launch
+from vsim.launch.launch import SCALAR_TYPES, BufferArgument, Launch, ScalarArgument
 from vsim.launch.writer import skeleton
 from vsim.prove.lane_pair import LanePair
 from vsim.prove.refutation import ENGINES, LEVELS, RUN_SECONDS, Load, fresh, launch_of, small, whole_groups
@@ -38,7 +38,14 @@ def launches(pair: LanePair, condition: Condition) -> Iterator[Launch]:
         launch = launch_of(side.subject, side.launch, answer.model, loads)
         wanted = {n: _chosen(pair, n, argument.array.nbytes, answer.model) for n, argument in _arrays(launch)}
         for attempt in range(4):
-            yield _with_contents(launch, wanted, attempt)
+            yield _with_contents(launch, wanted, _floats(side.subject), attempt)
+
+
+def _floats(subject: Subject) -> dict[int, DType]:
+    """The types of arguments by value that are floats."""
+    signature = subject.signature
+    types = {n: SCALAR_TYPES.get(signature.declared_type(n), "") for n in range(len(signature.names_in_order))}
+    return {n: np.dtype(code) for n, code in types.items() if code.startswith("f")}
 
 
 def _arrays(launch: Launch) -> list[tuple[int, BufferArgument]]:
@@ -65,8 +72,14 @@ def _chosen(pair: LanePair, argument: int, size: int, model: z3.ModelRef) -> lis
     return found
 
 
-def _with_contents(launch: Launch, wanted: dict[int, list[tuple[int, bytes]]], attempt: int) -> Launch:
-    """A launch with the wanted contents (attempts 0 and 1), with zeros (0) or small numbers elsewhere."""
+def _with_contents(
+    launch: Launch, wanted: dict[int, list[tuple[int, bytes]]], floats: dict[int, DType], attempt: int
+) -> Launch:
+    """A launch with the wanted contents (attempts 0 and 1), with zeros (0) or small numbers elsewhere.
+
+    Args:
+        floats: types of the arguments that are floats, which get other values, too (attempts 2 and 3).
+    """
     numbers = np.random.default_rng(_SEED + attempt)
     args = dict(enumerate(launch.args))
     for n, own in _arrays(launch):
@@ -75,6 +88,9 @@ def _with_contents(launch: Launch, wanted: dict[int, list[tuple[int, bytes]]], a
         for at, value in wanted.get(n, ()) if attempt < 2 else ():
             whole[at : at + len(value)] = np.frombuffer(value, np.uint8)
         args[n] = BufferArgument(data, "bytes")
+    for n, like in floats.items() if attempt >= 2 else ():
+        if isinstance(given := args[n], ScalarArgument):
+            args[n] = ScalarArgument(_numbers(numbers, np.zeros(len(given.data) // like.itemsize, like)).tobytes())
     found = Launch(launch.kernel, launch.global_size, launch.local_size)
     found.args = [*args.values()]
     renamed = {id(old): new for old, new in zip(launch.args, found.args, strict=True)}

@@ -25,6 +25,8 @@ from vsim.symbolic.spaces import READ
 from vsim.symbolic.symbols import NO_LANE
 from vsim.symbolic.terms import Condition, Term
 
+MOST_COMPARED = 8
+"""Loads of the first kernel with which one of the second kernel is compared."""
 _SHARED = ("group_start.", "group_count.")
 _OF_EQUAL_THREADS = (THREAD, "active")
 
@@ -89,10 +91,14 @@ class LanePair:
         self._renamings = ([*_active(sides[0], lanes[0])], [*_active(sides[1], lanes[1]), *self._second_symbols()])
         self._known: tuple[dict[int, tuple[Term, Term]], dict[int, tuple[Term, Term]]] = ({}, {})
         self._settled: tuple[dict[int, tuple[Term, Term]], dict[int, tuple[Term, Term]]] = ({}, {})
-        self._unified: dict[int, tuple[Term, Term]] = {}
+        self._offsets: dict[str, list[Term]] = {}
+        """By the function of a memory, where the first kernel loads from it."""
+        self.takes_inside = False
+        """Whether terms are equal only if the second kernel stays inside of its memory."""
         self.facts = self._facts()
         self._links = [self.term(1, c) for c in sides[1].launch.links()]
         self._inside: dict[int, list[Condition]] = {}
+        self._effects: dict[int, list[ItemEffect]] = {}
         self._accesses: dict[int, list[ItemAccess]] = {}
         self.outside: list[Difference] = []
         """Differences where the second kernel alone leaves its memory."""
@@ -159,8 +165,35 @@ class LanePair:
             kind, region, *epoch, size = name.split(".")
             if region not in self.written and "old" not in epoch:
                 name = f"{kind}.{region}.0.0.{size}"
-            return z3.Function(name, new[0].sort(), own.sort())(*new)
+            return self._loaded(side, z3.Function(name, new[0].sort(), own.sort()), region, new[0])
         return self.laws.made(name, [z3.simplify(x) for x in new])
+
+    def _loaded(self, side: int, function: Term, region: str, offset: Term) -> Term:
+        """The contents of memory at an offset; at one that is always equal to one of the first kernel, those there."""
+        known = self._offsets.setdefault(function.name(), [])
+        if any(offset.eq(other) for other in known):
+            return function(offset)
+        if side == 0:
+            known.append(offset)
+            return function(offset)
+        for other in known[:MOST_COMPARED]:
+            if self._is_same_place(region, offset, other, function.range().size() // 8):
+                return function(other)
+        return function(offset)
+
+    def _is_same_place(self, region: str, offset: Term, other: Term, size: int) -> bool:
+        differ = self.sides[0].launch.simplified(offset != other)
+        if isinstance(differ, bool):
+            return not differ
+        if self.symbols.free(offset) != self.symbols.free(other):
+            return False
+        if self.solver.possible(differ).possible is Possible.NO:
+            return True
+        room = next((b.size for b in self.sides[0].launch.buffers if f"argument {b.argument}" == region), None)
+        if room is None or self.solver.possible(differ, fits(room, offset, size)).possible is not Possible.NO:
+            return False
+        self.takes_inside = True
+        return True
 
     # -- facts ---------------------------------------------------------------------------------------------
 
@@ -170,10 +203,10 @@ class LanePair:
         is_equally_wide = self.sides[0].launch.lanes == self.sides[1].launch.lanes
         known = {f.get_id() for f in self.symbols.facts}
         found = []
-        for fact in own.facts:
+        for fact in own.facts:  # few of them have floats or loads, whose laws are not needed
             if not is_equally_wide and own.lanes_of(own.free(fact)) - {lane}:
                 continue
-            renamed = self.term(1, fact)
+            renamed = self.sides[1].launch.simplified(z3.substitute(fact, *self._renamings[1]))
             if renamed is not True and not (renamed is not False and renamed.get_id() in known):
                 found.append(renamed)
         return found
@@ -220,6 +253,11 @@ class LanePair:
 
     def effects(self, side: int) -> list[ItemEffect]:
         """The effects of the work-item, in order."""
+        if side not in self._effects:
+            self._effects[side] = self._effects_of(side)
+        return self._effects[side]
+
+    def _effects_of(self, side: int) -> list[ItemEffect]:
         found, lane = [], self.lanes[side]
         for effect in self.sides[side].thread.contents.effects:
             guard = self.term(side, for_lane(effect, lane))
@@ -249,6 +287,16 @@ class LanePair:
         if access.kind != READ and not access.buffer.is_writable:
             within = False
         return self.sides[0].launch.simplified(terms.conjunction(guard, terms.negation(within)))
+
+    def shape(self) -> tuple[Term, ...]:
+        """All that is asked about the pair, of nameless lanes: pairs of equal shapes have the same answers."""
+        found: list[Term] = [*self.facts]
+        for side, lane in enumerate(self.lanes):
+            found += [self.term(side, guards[lane]) for guards in self.sides[side].thread.dropped]
+            for effect in self.effects(side):
+                found += [effect.guard, effect.offset, *effect.values]
+            found += [access.outside for access in self.accesses(side)]
+        return tuple(self.solver.nameless(x) for x in found)
 
     def other_lanes(self, *found: Term) -> bool:
         """Whether terms depend on other work-items of the thread."""

@@ -13,6 +13,7 @@ from vsim.symbolic.launch import SymbolicLaunch
 from vsim.symbolic.loops import check_loop
 from vsim.symbolic.places import Place, guards_of
 from vsim.symbolic.queries import Possible, Solver
+from vsim.symbolic.terms import Condition
 from vsim.symbolic.thread import SymbolicActivation, SymbolicThread
 
 _QUESTION_SECONDS = 1.0
@@ -32,6 +33,8 @@ class ComparedThread(SymbolicThread):
         self.rounds = rounds
         self.contents = ContentsMemory(self, owner, elements)
         self.memory = self.contents
+        self.dropped: list[tuple[Condition, ...]] = []
+        """Of lanes that went on as if a loop had no more rounds, the conditions to have been in another one."""
         self.bounded: dict[tuple[str, int], Function] = {}
         """Loops that may have more rounds than were followed: by function and first instruction."""
         self._solver = Solver(launch, _QUESTION_SECONDS)
@@ -67,7 +70,8 @@ class ComparedThread(SymbolicThread):
         """Say of lanes that they are not at a place; they join those that have left the loop."""
         if place is None:
             return
-        for guard in guards_of(place, self.launch.lanes):
+        self.dropped.append(guards_of(place, self.launch.lanes))
+        for guard in self.dropped[-1]:
             self.symbols.state(terms.negation(guard))
         targets = [pc for pc in activation.waiting if pc >= loop.stop]
         if targets:

@@ -96,6 +96,10 @@ class LoadedPlace(NamedTuple):
     number: int
 
 
+def _key(term: Term) -> object:
+    return term if isinstance(term, (int, bool)) else ("term", term.get_id())
+
+
 def split_offset(offset: Term) -> tuple[Term, int]:
     """An offset as a term (None for none) and a number that is added to it."""
     if isinstance(offset, int):
@@ -163,6 +167,7 @@ class ContentsMemory(SymbolicMemory):
         self.accesses: list[SharedAccess] = []
         self.loads: dict[int, list[LoadedPlace]] = {}
         """By the number of the term of the value."""
+        self._known_places: dict[tuple[object, ...], tuple[object, list[Place]]] = {}
         self._stored: dict[str, list[_Stored]] = {}
         self.constants: dict[str, bytes] = {}
         """Contents of regions that nothing writes."""
@@ -171,9 +176,18 @@ class ContentsMemory(SymbolicMemory):
 
     # -- places --------------------------------------------------------------------------------------------
 
-    def _places(self, space: SymbolicSpace, address: Term, guard: Condition) -> list[Place]:
+    def _places(self, space: SymbolicSpace, address: Term, lane: int, guard: Condition) -> list[Place]:
+        key = (space.kind, _key(space.surface), _key(address), lane, _key(guard))
+        if key not in self._known_places:
+            self._known_places[key] = (space, address, guard), self._found_places(space, address, lane, guard)
+        return self._known_places[key][1]
+
+    def _found_places(self, space: SymbolicSpace, address: Term, lane: int, guard: Condition) -> list[Place]:
         launch = self.thread.launch
-        address = launch.simplified(where_known(launch.simplified(address), parts_of(guard)))
+        address = launch.simplified(address)
+        if not isinstance(address, int) and self.thread.symbols.free(address) & self.thread.symbols.free(guard):
+            starts = [] if lane == NO_LANE else [self.thread.starts[lane]]
+            address = launch.simplified(where_known(address, [*starts, *parts_of(guard)]))
         if space.kind == LOCAL:
             return [Place(True, "local", launch.simplified(terms.both_bits(address, SLM_ADDRESS_MASK, _BITS)))]
         if space.kind == SCRATCH_MEMORY:
@@ -197,7 +211,7 @@ class ContentsMemory(SymbolicMemory):
         self, kind: str, space: SymbolicSpace, address: Term, lane: int, guard: Condition, size: int
     ) -> list[Place]:
         """The places of an access, which is remembered if others see them."""
-        places = self._places(space, address, guard) if guard is not False else []
+        places = self._places(space, address, lane, guard) if guard is not False else []
         thread = self.thread
         for place in places:
             if place.buffer is not None and not self._is_own(place.region):
@@ -329,7 +343,7 @@ class ContentsMemory(SymbolicMemory):
             ]
             return z3.Concat(*reversed(own))
         base, start = split_offset(offset)
-        if size < element and is_aligned(base or 0, element) and start % element + size <= element:
+        if size < element and is_aligned(0 if base is None else base, element) and start % element + size <= element:
             first = self._moved(base if base is not None else 0, start - start % element)
             whole = self._function(region, first, element, guard, lane)
             return terms.extract(whole, 8 * (start % element), 8 * size, 8 * element)
