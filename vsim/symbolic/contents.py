@@ -167,7 +167,7 @@ class ContentsMemory(SymbolicMemory):
         self.accesses: list[SharedAccess] = []
         self.loads: dict[int, list[LoadedPlace]] = {}
         """By the number of the term of the value."""
-        self._known_places: dict[tuple[object, ...], tuple[object, list[Place]]] = {}
+        self._places_found: dict[tuple[object, ...], tuple[object, list[Place]]] = {}
         self._stored: dict[str, list[_Stored]] = {}
         self.constants: dict[str, bytes] = {}
         """Contents of regions that nothing writes."""
@@ -178,9 +178,9 @@ class ContentsMemory(SymbolicMemory):
 
     def _places(self, space: SymbolicSpace, address: Term, lane: int, guard: Condition) -> list[Place]:
         key = (space.kind, _key(space.surface), _key(address), lane, _key(guard))
-        if key not in self._known_places:
-            self._known_places[key] = (space, address, guard), self._found_places(space, address, lane, guard)
-        return self._known_places[key][1]
+        if key not in self._places_found:
+            self._places_found[key] = (space, address, guard), self._found_places(space, address, lane, guard)
+        return self._places_found[key][1]
 
     def _found_places(self, space: SymbolicSpace, address: Term, lane: int, guard: Condition) -> list[Place]:
         launch = self.thread.launch
