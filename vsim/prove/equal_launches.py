@@ -7,6 +7,7 @@ other contents everywhere.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -29,8 +30,11 @@ _SEED = 49
 def launches(pair: LanePair, condition: Condition) -> Iterator[Launch]:
     """Launches in which a condition on the pair's work-item may hold."""
     side = pair.sides[0]
-    for items, size in LEVELS[:2]:
-        wishes = [*small(side.launch, items, size), *last_group(side.launch)]
+    sizes = [b.size for b in side.launch.buffers if b.argument is not None and not isinstance(b.size, int)]
+    for (items, size), is_roomy in itertools.product(LEVELS[:2], (True, False)):
+        # The question is about one work-item: others stay inside of large arrays rather than of small ones.
+        roomy = [own == size for own in sizes] if is_roomy else []
+        wishes = [*small(side.launch, items, size), *last_group(side.launch), *roomy]
         answer = pair.solver.possible(pair.question(condition), *wishes, named=True)
         if answer.possible is not Possible.YES or answer.model is None:
             continue
