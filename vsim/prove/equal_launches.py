@@ -7,6 +7,7 @@ other contents everywhere.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -18,7 +19,7 @@ from vsim.launch.given_launch import GivenLaunch
 from vsim.launch.launch import SCALAR_TYPES, BufferArgument, Launch, ScalarArgument
 from vsim.launch.writer import skeleton
 from vsim.prove.lane_pair import LanePair
-from vsim.prove.refutation import ENGINES, LEVELS, RUN_SECONDS, Load, fresh, launch_of, small, whole_groups
+from vsim.prove.refutation import ENGINES, LEVELS, RUN_SECONDS, Load, fresh, launch_of, roomy, small, whole_groups
 from vsim.prove.subject import Subject
 from vsim.symbolic.queries import Possible
 from vsim.symbolic.terms import Condition, Term
@@ -31,8 +32,10 @@ def launches(pair: LanePair, condition: Condition) -> Iterator[Launch]:
     side = pair.sides[0]
     loads = [Load(own.symbol, own.address, own) for own in side.launch.loads]
     whole_groups(side.launch)
-    for items, size in LEVELS[:2]:
-        answer = pair.solver.possible(pair.question(condition), *small(side.launch, items, size), named=True)
+    for (items, size), is_roomy in itertools.product(LEVELS[:2], (True, False)):
+        # The question is about one work-item: others stay inside of large arrays rather than of small ones.
+        wishes = [*small(side.launch, items, size), *(roomy(side.launch, items, size) if is_roomy else [])]
+        answer = pair.solver.possible(pair.question(condition), *wishes, named=True)
         if answer.possible is not Possible.YES or answer.model is None:
             continue
         launch = launch_of(side.subject, side.launch, answer.model, loads)

@@ -55,7 +55,7 @@ def launches(
     for visible in [True] if violation.visible is True else [violation.visible, True]:
         for items, size in LEVELS:
             wishes = [*small(launch, items, size), *known, visible]
-            for more in (_roomy(launch, items, size), []) if without_faults else ([],):
+            for more in (roomy(launch, items, size), []) if without_faults else ([],):
                 answer = solver.possible(violation.condition, *wishes, *more, named=True)
                 if answer.possible is Possible.YES and answer.model is not None:
                     yield launch_of(subject, launch, answer.model, loads)
@@ -122,7 +122,7 @@ def _places(launch: SymbolicLaunch, any_lane: int) -> Iterator[Condition]:
         yield number == start + lane if active is None else z3.Implies(active, number == start + lane)
 
 
-def _roomy(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
+def roomy(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
     """Arrays are as large as they may be, and numbers are small, so that few accesses are outside."""
     sizes = [b.size for b in launch.buffers if b.argument is not None and not isinstance(b.size, int)]
     return [*(s == size for s in sizes), *(z3.ULE(n, items) for n in launch.arguments.values() if n.size() >= 32)]
