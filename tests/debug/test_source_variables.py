@@ -210,13 +210,14 @@ def where(text, lane=0, registers=0):
         ("088f0880fe402310ed341e222340", 3, [ValuePart(0, 5000 + 16 + 3 * 4 + 64)]),
         ("908f0108800840ec2310ed341e222300", 3, [ValuePart(0, 5000 + 16 + 3 * 4)]),
         ("ed32252334ebed331a08401e0840ec", 3, [ValuePart(0, 5000)]),
+        ("3210051e9f", 0, [ValuePart(0, (10).to_bytes(8, "little"))]),
     ],
 )
 def test_expressions(text, lane, expected):
     assert where(text, lane, 5000) == expected
 
 
-@pytest.mark.parametrize("text", ["ff00", "22", "0a01", "2ffdff", "3031", "65ec"])
+@pytest.mark.parametrize("text", ["ff00", "22", "0a01", "2ffdff", "3031", "65ec", "3110e8031e9f"])
 def test_expressions_without_a_meaning(text):
     with pytest.raises(UnknownLocation):
         where(text)

@@ -14,7 +14,7 @@ FIRST_REGISTER = 16
 """DWARF's number of the register r0."""
 _LANE, _REGISTERS, _OLD_BITS, _BITS = 0xED, 0xEB, 0xEC, 0xFE
 _ADDRESS, _BRANCH, _SKIP, _IMPLICIT, _STACK_VALUE = 0x03, 0x28, 0x2F, 0x9E, 0x9F
-_PLUS_CONSTANT, _PIECE, _BIT_PIECE, _AND, _EQUAL = 0x23, 0x93, 0x9D, 0x1A, 0x29
+_CONSTANT, _PLUS_CONSTANT, _PIECE, _BIT_PIECE, _AND, _EQUAL = 0x10, 0x23, 0x93, 0x9D, 0x1A, 0x29
 _CONSTANTS = {0x08: "B", 0x09: "b", 0x0A: "H", 0x0B: "h", 0x0C: "I", 0x0D: "i", 0x0E: "Q", 0x0F: "q"}
 _WORD = 1 << 64
 MOST_STEPS = 1000
@@ -129,8 +129,12 @@ class PlaceMachine:
             self.stack.append(struct.unpack_from("<Q", code, at)[0])
             return at + 8
         operand, at = _leb128(code, at)
-        if op in (0x10, 0x90):
-            self.stack.append(operand if op == 0x10 else RegisterBits(operand, 0, 0))
+        if op == _CONSTANT:
+            if operand > 0x7F:  # Compilers write 1000 as 0xe8 0x03, the bytes of a word, where DWARF has 0xe8 0x07.
+                raise UnknownLocation("it is computed with a constant that the compiler may write wrongly")
+            self.stack.append(operand)
+        elif op == 0x90:
+            self.stack.append(RegisterBits(operand, 0, 0))
         elif op == _PLUS_CONSTANT:
             self.stack.append((self.number() + operand) % _WORD)
         elif op == _BITS:
