@@ -17,6 +17,8 @@ PROVED, REFUTED = "proved", "refuted"
         ("races.old", "counter_local", "mended", "races", PROVED),
         # Two lanes of one thread.
         ("items.old.dg2", "words", "race", "races", REFUTED),
+        # The thread stores for one lane, and loads for the others.
+        ("items.old.tgllp", "first_item_tells_all", "race", "races", REFUTED),
         # What lanes have loaded decides how often they come to the barrier.
         ("values.old", "around_in_a_loop", "wrong", "divergence", REFUTED),
         ("values.old", "around_in_a_loop", "mended", "divergence", PROVED),

@@ -19,6 +19,7 @@ from vsim.analysis.unread import ReadElements, read_elements
 from vsim.checks.votes import is_vote
 from vsim.prove.bounds import PropertyViolation, inside, offset_in
 from vsim.prove.verdict import Remark
+from vsim.semantics.memory import execution_of
 from vsim.symbolic import terms
 from vsim.symbolic.launch import THREAD, SymbolicBuffer, SymbolicLaunch
 from vsim.symbolic.limits import Undecided
@@ -163,8 +164,15 @@ def _access(
     condition = launch.simplified(terms.conjunction(access.guard, within))
     lane = max(access.lane, 0)
     ids = [launch.local_id(axis, lane) for axis in range(launch.geometry.dimensions)]
+    execution = execution_of(message.function.instructions[message.number])
+    of_thread = launch.simd > 1 and (access.lane == NO_LANE or execution is None or execution.size == 1)
+    if of_thread:  # The thread accesses it, for any of its work-items.
+        name = launch.symbols.fresh("item")
+        ids = [launch.symbols.number(f"{name}.{axis}", 16) for axis in range(len(ids))]
+        stands_for_others = True
     offset = offset_in(message, access, buffer)
-    return _Access(message, access.lane, buffer, condition, offset, ids, None if stands_for_others else lane)
+    own = NO_LANE if of_thread else access.lane
+    return _Access(message, own, buffer, condition, offset, ids, None if stands_for_others else lane)
 
 
 def _any_of(launch: SymbolicLaunch, accesses: Sequence[_Access]) -> _Access:
@@ -271,6 +279,9 @@ class _Pair:
         differ = [
             terms.negation(terms.equal(x, y, 16)) for x, y in zip(one.ids, map(self.second, other.ids), strict=True)
         ]
+        if one.message is other.message and NO_LANE in (one.lane, other.lane):
+            thread = self.launch.thread_number()
+            differ = [terms.negation(terms.equal(thread, self.second(thread), 32))]
         if differ:
             apart = z3.Or(*[terms.condition(c) for c in differ])
             for order in self._orders():
@@ -282,7 +293,7 @@ class _Pair:
     @property
     def any_lanes(self) -> tuple[int, int]:
         """The lanes of the two that stand for any lane."""
-        one, other = (max(a.lane, 0) if a.number is None else -1 for a in (self.one, self.other))
+        one, other = (a.lane if a.number is None else -1 for a in (self.one, self.other))
         return one, other
 
     def is_visible(self) -> Condition:
@@ -296,6 +307,10 @@ class _Pair:
 
     def _lane(self, access: _Access) -> Condition:
         """Which work-item of its thread an access belongs to, in groups of one dimension."""
+        if access.lane == NO_LANE and self.launch.geometry.dimensions == 1 and not self.launch.kernel.is_cm:
+            own, simd = terms.expression(terms.extend(access.ids[0], 16, 32, False), 32), self.launch.simd
+            first = self.launch.thread_number() * simd
+            return z3.And(z3.ULE(first, own), z3.ULT(own, first + simd), z3.ULT(self.launch.thread_number(), 1 << 16))
         if access.number is None or self.launch.geometry.dimensions > 1 or self.launch.kernel.is_cm:
             return True
         own = terms.expression(terms.extend(access.ids[0], 16, 32, False), 32)
