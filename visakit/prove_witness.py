@@ -1,4 +1,6 @@
-"""``visakit prove --witness``: launches that come to a place of a kernel, and both ways from a branch there."""
+"""``visakit prove --witness``: launches that come to a place of a kernel, and both ways from a branch there; and
+``--cover``: launches that cover all of a kernel.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from visakit.diagnostics import UsageError
 from visakit.files import make_directory
 
 if TYPE_CHECKING:
+    from vsim.prove.cover import Cover
     from vsim.prove.subject import Subject
     from vsim.prove.witness import Goal
 
@@ -47,7 +50,7 @@ def find_witnesses(subject: Subject, place: str, limits: tuple[int, int], out: s
 def _goals(subject: Subject, text: str) -> dict[str, Goal]:
     """The goals of a place, by the names of their files: both ways of its branches, or the place itself."""
     from vsim.debug.places import Places, Spot
-    from vsim.prove.reaching import divides, name_of
+    from vsim.prove.cover import divides, name_of, ways_of
     from vsim.prove.witness import Goal
 
     signature, places = subject.signature, Places(subject.program.image)
@@ -62,7 +65,22 @@ def _goals(subject: Subject, text: str) -> dict[str, Goal]:
         return {"witness": Goal(name_of(subject, *own[0]), own)}
     found = {}
     for function, number in branches:
-        name, branch = name_of(subject, function, number), ((function, number),)
-        found[f"{number}.taken"] = Goal(f"{name}, taken", branch, True)
-        found[f"{number}.not-taken"] = Goal(f"{name}, not taken", branch, False)
+        found[f"{number}.taken"], found[f"{number}.not-taken"] = ways_of(subject, function, number)
+    return found
+
+
+def cover_kernel(subject: Subject, limits: tuple[int, int], out: str | None, image: str) -> Cover:
+    """The launches that cover a kernel, which are printed; arguments as of :func:`find_witnesses`."""
+    from vsim.prove import refutation
+    from vsim.prove.cover import cover
+    from vsim.prove.reaching import cover_lines
+    from vsim.prove.witness import WitnessSearch
+
+    found = cover(WitnessSearch(subject, *limits))
+    for number, own in enumerate(found.launches if out is not None else ()):
+        make_directory(str(out))
+        own.where = os.path.join(str(out), f"{subject.kernel}.{number}.json")
+        refutation.write(subject, own.launch, own.where, [image])
+    for line in cover_lines(subject, found):
+        print(line, flush=True)
     return found

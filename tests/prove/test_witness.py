@@ -10,6 +10,7 @@ from visakit.diagnostics import DebugError
 from vsim.debug.places import Places, Spot
 from vsim.program import Program
 from vsim.prove.assumptions import Assumption
+from vsim.prove.cover import CoveringLaunch, cover, needed_launches
 from vsim.prove.refutation import ENGINES
 from vsim.prove.subject import Subject
 from vsim.prove.witness import Goal, Reached, WitnessSearch, executed_places
@@ -95,3 +96,23 @@ def test_a_line_is_all_its_instructions():
     assert places.all_at(f"*{of_line[1].number}", here) == of_line[1:]
     with pytest.raises(DebugError):
         places.all_at("a.cl:99", here)
+
+
+def test_launches_that_cover_a_kernel_reach_all_that_can_be_reached():
+    low = "cmp.ge (M1, 16) P1 N(0,0)<0;1,0> 5:d\n(P1) goto (M1, 16) high\nmov (M1_NM, 1) I(0,0)<1> 0:d\n"
+    high = "goto (M1, 16) out\nhigh:\nmov (M1_NM, 1) I(0,0)<1> 1:d\n" + GUARDED.format(condition="ge")
+    never = "cmp.lt (M1, 16) P1 N(0,0)<0;1,0> 5:d\n(!P1) goto (M1, 16) out\nbarrier\n"
+    found = cover(search(low + high + never, "global_size == 32"))
+    assert len(found.launches) == 2
+    assert {own.outcome for own in found.missed} == {Reached.UNREACHABLE}
+    missed = {number for number, goal in enumerate(found.goals) if goal in [own.goal for own in found.missed]}
+    assert set().union(*(own.reaches for own in found.launches)) == set(range(len(found.goals))) - missed
+    assert sorted(goal.name.partition(":")[2] for goal in (found.goals[n] for n in missed)) == ["29, not taken", "30"]
+
+
+@pytest.mark.parametrize(
+    ("reached", "kept"),
+    [([{0}, {0, 1}], [{0, 1}]), ([{0, 1}, {1, 2}, {0, 2}], [{1, 2}, {0, 2}]), ([{0}, {1}], [{0}, {1}])],
+)
+def test_launches_that_reach_nothing_alone_are_left_out(reached, kept):
+    assert [own.reaches for own in needed_launches([CoveringLaunch(None, own) for own in reached])] == kept

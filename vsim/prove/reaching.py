@@ -6,26 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from visakit.language.program import Function
+from visakit.diagnostics import counted
 from visakit.text.printer import FunctionPrinter
-from vsim.analysis.active_lanes import may_divide
 from vsim.launch.launch import SCALAR_TYPES, BufferArgument, Launch, LocalArgument, ScalarArgument
+from vsim.prove.cover import Cover
 from vsim.prove.report import SHOWN_PLACES, place_lines
 from vsim.prove.subject import Subject
 from vsim.prove.witness import Finding, Reached
 
 SHOWN_ELEMENTS = 4
-
-
-def divides(subject: Subject, function: Function, number: int) -> bool:
-    """Whether an instruction is a branch or return that lanes may take or not."""
-    return may_divide(function, function.instructions[number], subject.signature.simd)
-
-
-def name_of(subject: Subject, function: Function, number: int) -> str:
-    """An instruction in messages: its line, or its number where no line is known."""
-    span, _ = subject.program.image.place(function, function.instructions[number])
-    return f"{span.file}:{span.line}" if span.line else f"instruction {number} of '{function.name}'"
 
 
 def lines_of(subject: Subject, found: Finding) -> Iterator[str]:
@@ -48,6 +37,32 @@ def lines_of(subject: Subject, found: Finding) -> Iterator[str]:
     if found.outcome is Reached.UNREACHABLE:
         yield from (f"  for: {text}" for text in found.scope)
     yield from (f"  assuming: {text}" for text in found.assumptions)
+
+
+def cover_lines(subject: Subject, found: Cover) -> Iterator[str]:
+    """The lines of a cover: a table, the launches, and the goals that none of them reaches."""
+    yield f"{subject.kernel}: {counted(len(found.launches), 'launch')} ({found.seconds:.1f} s)"
+    yield f"  {'':16} {'all':>5} {'covered':>8} {'unreachable':>12} {'unknown':>8}"
+    for title, is_way in (("lines", False), ("ways of branches", True)):
+        count = sum((goal.way is not None) is is_way for goal in found.goals)
+        outcomes = [own.outcome for own in found.missed if (own.goal.way is not None) is is_way]
+        left = [outcomes.count(outcome) for outcome in (Reached.UNREACHABLE, Reached.UNKNOWN)]
+        yield f"  {title:16} {count:5} {count - sum(left):8} {left[0]:12} {left[1]:8}"
+    for own in found.launches:
+        yield f"  launch: {launch_text(subject, own.launch)}"
+        if own.fault:
+            yield f"    note: it ends with a fault: {own.fault}"
+        if own.where:
+            yield f"    written: {own.where}"
+    for missed in found.missed:
+        yield f"  {missed.outcome}: {missed.goal.name}"
+        if missed.outcome is Reached.UNKNOWN:
+            yield from (
+                f"  {line}" for place in missed.places[:1] for line in place_lines([subject.program] * 2, place)
+            )
+    if any(missed.outcome is Reached.UNREACHABLE for missed in found.missed):
+        yield from (f"  for: {text}" for text in found.missed[0].scope)
+    yield from (f"  assuming: {a.text}" for a in subject.assumptions)
 
 
 def launch_text(subject: Subject, launch: Launch) -> str:

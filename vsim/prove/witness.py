@@ -8,8 +8,9 @@ may be anything on symbols, so a place whose conditions cannot hold is unreachab
 from __future__ import annotations
 
 import enum
+import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -149,6 +150,14 @@ class WitnessSearch:
             self.thread, self.problem = run_kernel(subject, self.launch)
             self.problem = self.problem or changed_elements(self.thread)
         self.solver = Solver(self.launch, QUESTION_SECONDS)
+        self.reached: dict[tuple[int, int], list[Sequence[Condition]]] = {}
+        """By function and number the conditions under which lanes execute an instruction."""
+        self.ways: dict[tuple[int, int], list[tuple[Sequence[Condition], Sequence[Condition]]]] = {}
+        """Likewise of branches, with the conditions under which lanes take it."""
+        for function, number, guards in self.thread.reached:
+            self.reached.setdefault((id(function), number), []).append(guards)
+        for function, number, guards, taken in self.thread.ways:
+            self.ways.setdefault((id(function), number), []).append((guards, taken))
 
     def find(self, goal: Goal) -> Finding:
         """A witness of a goal, or why there is none."""
@@ -166,23 +175,22 @@ class WitnessSearch:
 
     def conditions(self, goal: Goal) -> Iterator[tuple[Function, int, Condition]]:
         """The different conditions under which a lane reaches a goal."""
-        spots, seen = {(id(f), n) for f, n in goal.spots}, dict[tuple[int, int, int], Condition]()
-        for function, number, condition in self._all_conditions(goal.way):
-            if condition is False or (id(function), number) not in spots:
-                continue
-            key = id(function), number, -1 if condition is True else identity(condition)
-            if key not in seen:
-                seen[key] = condition  # A term that lives keeps its identity.
-                yield function, number, condition
+        seen = dict[tuple[int, int, int], Condition]()
+        for function, number in goal.spots:
+            for condition in self._conditions(function, number, goal.way):
+                key = id(function), number, -1 if condition is True else identity(condition)
+                if condition is not False and key not in seen:
+                    seen[key] = condition  # A term that lives keeps its identity.
+                    yield function, number, condition
 
-    def _all_conditions(self, way: bool | None) -> Iterator[tuple[Function, int, Condition]]:
+    def _conditions(self, function: Function, number: int, way: bool | None) -> Iterator[Condition]:
+        key = id(function), number
         if way is None:
-            for function, number, guards in self.thread.reached:
-                yield from ((function, number, guard) for guard in guards)
+            yield from itertools.chain(*self.reached.get(key, ()))
             return
-        for function, number, guards, taken in self.thread.ways:
+        for guards, taken in self.ways.get(key, ()):
             for guard, own in zip(guards, taken, strict=True):
-                yield function, number, terms.conjunction(guard, own if way else terms.negation(own))
+                yield terms.conjunction(guard, own if way else terms.negation(own))
 
     def _find(self, found: Finding) -> None:
         tried, places = 0, dict[tuple[int, int], Remark]()
