@@ -12,8 +12,8 @@ from visakit.files import make_directory
 
 if TYPE_CHECKING:
     from vsim.prove.cover import Cover
+    from vsim.prove.goals import Goal
     from vsim.prove.subject import Subject
-    from vsim.prove.witness import Goal
 
 
 def find_witnesses(subject: Subject, place: str, limits: tuple[int, int], out: str | None, image: str) -> set[str]:
@@ -51,7 +51,7 @@ def _goals(subject: Subject, text: str) -> dict[str, Goal]:
     """The goals of a place, by the names of their files: both ways of its branches, or the place itself."""
     from vsim.debug.places import Places, Spot
     from vsim.prove.cover import divides, name_of, ways_of
-    from vsim.prove.witness import Goal
+    from vsim.prove.goals import Goal
 
     signature, places = subject.signature, Places(subject.program.image)
     spots = places.all_at(text, Spot(signature.kernel, 0))

@@ -11,9 +11,10 @@ from vsim.debug.places import Places, Spot
 from vsim.program import Program
 from vsim.prove.assumptions import Assumption
 from vsim.prove.cover import CoveringLaunch, cover, needed_launches
+from vsim.prove.goals import Goal
 from vsim.prove.refutation import ENGINES
 from vsim.prove.subject import Subject
-from vsim.prove.witness import Goal, Reached, WitnessSearch, executed_places
+from vsim.prove.witness import Reached, WitnessSearch, executed_places
 
 LOADED = OWN.replace("svm_scatter", "svm_gather").replace("mov (M1, 16) V(0,0)<1> ITEM(0,0)<1;1,0>\n", "")
 
@@ -78,6 +79,18 @@ def test_a_place_in_a_loop():
     lines = LOOP.format(start="0:d") + body + NEXT.format(step=1)
     assert outcome(lines) is Reached.REACHED
     assert outcome(lines, "N <= 3") is Reached.UNREACHABLE
+
+
+def test_a_place_behind_a_loop_that_needs_a_sum_of_elements():
+    """The loop adds up elements of the array, of which a closed loop knows nothing."""
+    load = OWN.replace("ITEM(0,0)<1;1,0>", "I(0,0)<0;1,0>").replace("mov (M1, 16) V(0,0)<1> I(0,0)<0;1,0>\n", "")
+    load = load.replace("svm_scatter", "svm_gather") + "add (M1, 16) J(0,0)<1> J(0,0)<1;1,0> V(0,0)<1;1,0>\n"
+    lines = "mov (M1, 16) J(0,0)<1> 0:d\n" + LOOP.format(start="0:d") + load + NEXT.format(step=1)
+    found = search(lines + "cmp.ne (M1, 16) P1 J(0,0)<1;1,0> 77:d\n(P1) goto (M1, 16) out\nbarrier\n")
+    witness = found.find(goal(found, "barrier"))
+    assert witness.outcome is Reached.REACHED
+    rounds = int.from_bytes(witness.launch.args[1].data, "little")
+    assert witness.launch.args[0].array.view("u4")[:rounds].sum(dtype="u4") == 77
 
 
 def test_what_is_not_followed_is_unknown():

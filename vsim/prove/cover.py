@@ -13,8 +13,9 @@ from visakit.language.program import Function
 from vsim.analysis.active_lanes import may_divide
 from vsim.launch.launch import Launch
 from vsim.prove import refutation
+from vsim.prove.goals import Goal
 from vsim.prove.subject import Subject
-from vsim.prove.witness import Finding, Goal, WitnessSearch, executed_places
+from vsim.prove.witness import Finding, WitnessSearch, executed_places
 from vsim.symbolic.limits import Undecided
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from visakit.diagnostics import counted
 from visakit.text.printer import FunctionPrinter
 from vsim.launch.launch import SCALAR_TYPES, BufferArgument, Launch, LocalArgument, ScalarArgument
 from vsim.prove.cover import Cover
@@ -41,7 +40,8 @@ def lines_of(subject: Subject, found: Finding) -> Iterator[str]:
 
 def cover_lines(subject: Subject, found: Cover) -> Iterator[str]:
     """The lines of a cover: a table, the launches, and the goals that none of them reaches."""
-    yield f"{subject.kernel}: {counted(len(found.launches), 'launch')} ({found.seconds:.1f} s)"
+    number = len(found.launches)
+    yield f"{subject.kernel}: {number} launch{'' if number == 1 else 'es'} ({found.seconds:.1f} s)"
     yield f"  {'':16} {'all':>5} {'covered':>8} {'unreachable':>12} {'unknown':>8}"
     for title, is_way in (("lines", False), ("ways of branches", True)):
         count = sum((goal.way is not None) is is_way for goal in found.goals)

@@ -10,9 +10,8 @@ from __future__ import annotations
 import enum
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import z3
 
@@ -22,18 +21,24 @@ from vsim.launch.launch import Launch
 from vsim.observe.observer import Observer
 from vsim.prove import refutation
 from vsim.prove.bounds import PropertyViolation
+from vsim.prove.goals import Goal, ReachConditions
 from vsim.prove.prover import QUESTION_SECONDS, REFUTATION_SECONDS, changed_elements, remark_of, run_kernel
+from vsim.prove.round_search import RoundSearch
 from vsim.prove.subject import Subject, scope_of, symbolic_launch
 from vsim.prove.verdict import Remark
 from vsim.symbolic import terms
 from vsim.symbolic.limits import MEGABYTES, Limits, Undecided
 from vsim.symbolic.queries import Possible, Solver
-from vsim.symbolic.terms import Condition, identity
+from vsim.symbolic.terms import Condition
 
 FEW_ROUNDS, SMALL_NUMBER = 4, 64
 """Rounds of loops and loaded numbers that launches are looked for with first."""
+ROUND_SECONDS = 30.0
+"""How long a launch is looked for with few rounds of loops, if there is time."""
 MOST_TRIED = 4
-"""Conditions of a goal for which launches are tried."""
+"""Conditions of a goal for which launches are tried; of a condition on what is followed roughly only the first one."""
+MOST_ROUGH = 2
+"""Launches that are tried for such a condition."""
 
 
 class Reached(enum.StrEnum):
@@ -42,20 +47,6 @@ class Reached(enum.StrEnum):
     REACHED = "reached"
     UNREACHABLE = "unreachable"
     UNKNOWN = "unknown"
-
-
-class Goal(NamedTuple):
-    """What launches are looked for.
-
-    Attributes:
-        name: in messages.
-        spots: instructions, by function and number; one of them is to execute.
-        way: of a branch, whether a lane is to take it, or not to take it; None if it is to execute.
-    """
-
-    name: str
-    spots: tuple[tuple[Function, int], ...]
-    way: bool | None = None
 
 
 @dataclass
@@ -150,14 +141,9 @@ class WitnessSearch:
             self.thread, self.problem = run_kernel(subject, self.launch)
             self.problem = self.problem or changed_elements(self.thread)
         self.solver = Solver(self.launch, QUESTION_SECONDS)
-        self.reached: dict[tuple[int, int], list[Sequence[Condition]]] = {}
-        """By function and number the conditions under which lanes execute an instruction."""
-        self.ways: dict[tuple[int, int], list[tuple[Sequence[Condition], Sequence[Condition]]]] = {}
-        """Likewise of branches, with the conditions under which lanes take it."""
-        for function, number, guards in self.thread.reached:
-            self.reached.setdefault((id(function), number), []).append(guards)
-        for function, number, guards, taken in self.thread.ways:
-            self.ways.setdefault((id(function), number), []).append((guards, taken))
+        self.conditions = ReachConditions(self.thread)
+        self.rounds: RoundSearch | None = None
+        """Made for the first goal that needs it."""
 
     def find(self, goal: Goal) -> Finding:
         """A witness of a goal, or why there is none."""
@@ -173,28 +159,9 @@ class WitnessSearch:
         found.seconds = time.monotonic() - started
         return found
 
-    def conditions(self, goal: Goal) -> Iterator[tuple[Function, int, Condition]]:
-        """The different conditions under which a lane reaches a goal."""
-        seen = dict[tuple[int, int, int], Condition]()
-        for function, number in goal.spots:
-            for condition in self._conditions(function, number, goal.way):
-                key = id(function), number, -1 if condition is True else identity(condition)
-                if condition is not False and key not in seen:
-                    seen[key] = condition  # A term that lives keeps its identity.
-                    yield function, number, condition
-
-    def _conditions(self, function: Function, number: int, way: bool | None) -> Iterator[Condition]:
-        key = id(function), number
-        if way is None:
-            yield from itertools.chain(*self.reached.get(key, ()))
-            return
-        for guards, taken in self.ways.get(key, ()):
-            for guard, own in zip(guards, taken, strict=True):
-                yield terms.conjunction(guard, own if way else terms.negation(own))
-
     def _find(self, found: Finding) -> None:
         tried, places = 0, dict[tuple[int, int], Remark]()
-        for function, number, condition in self.conditions(found.goal):
+        for function, number, condition in self.conditions.of(found.goal):
             self.launch.limits.at(function, number)
             answer = self.solver.possible(condition).possible
             if answer is Possible.NO:
@@ -203,13 +170,16 @@ class WitnessSearch:
             if answer is Possible.YES:
                 wish = self._few_rounds(condition)
                 violation = PropertyViolation(Remark(function, number, ""), condition, True, visible=wish)
-                tried += 1
-                if tried <= MOST_TRIED and self._is_shown(found, violation):
-                    return
                 depends = refutation.obstacle(self.launch, violation)
+                tried += 1
+                most = (1, MOST_ROUGH) if depends else (MOST_TRIED, None)
+                if tried <= most[0] and self._is_shown(found, violation, most[1]):
+                    return
                 why = f"it depends {depends}, and no" if depends else "no"
                 why += " launch that was tried reaches it"
             places.setdefault((id(function), number), Remark(function, number, why))
+        if places and self._is_shown_in_rounds(found):
+            return
         found.places = [*([self.problem] if self.problem else []), *places.values()]
         if not found.places:
             found.outcome = Reached.UNREACHABLE
@@ -224,20 +194,37 @@ class WitnessSearch:
             wish = terms.conjunction(wish, z3.ULE(own, min(most, (1 << own.size()) - 1)))
         return wish
 
-    def _is_shown(self, found: Finding, violation: PropertyViolation) -> bool:
-        """Whether a launch in which a condition may hold reaches the goal on both engines; best one without a fault."""
+    def _is_shown(self, found: Finding, violation: PropertyViolation, most: int | None) -> bool:
+        """Whether a launch in which a condition may hold reaches the goal on both engines; ``most`` are tried."""
         limits = self.launch.limits
         try:
             with limits.shortened(REFUTATION_SECONDS):
-                for own in refutation.launches(self.subject, self.launch, self.solver, violation, True):
-                    fault = self.shown_by(found.goal, own)
-                    if fault is not None and (found.launch is None or not fault):
-                        found.outcome, found.launch, found.fault = Reached.REACHED, own, fault
-                    if fault == "":
-                        break
+                launches = refutation.launches(self.subject, self.launch, self.solver, violation, True)
+                self._try(found, itertools.islice(launches, most))
         except Undecided:
             limits.check()
         return found.launch is not None
+
+    def _is_shown_in_rounds(self, found: Finding) -> bool:
+        """Whether a launch with few rounds of loops reaches the goal: there nothing is followed roughly."""
+        limits = self.launch.limits
+        try:
+            with limits.shortened(ROUND_SECONDS):
+                if self.rounds is None:
+                    self.rounds = RoundSearch(self.subject, limits)
+                self._try(found, self.rounds.launches(found.goal))
+        except Undecided:
+            limits.check()
+        return found.launch is not None
+
+    def _try(self, found: Finding, launches: Iterator[Launch]) -> None:
+        """Look for a launch that reaches the goal, the best one without a fault."""
+        for own in launches:
+            fault = self.shown_by(found.goal, own)
+            if fault is not None and (found.launch is None or not fault):
+                found.outcome, found.launch, found.fault = Reached.REACHED, own, fault
+            if fault == "":
+                break
 
     def shown_by(self, goal: Goal, launch: Launch) -> str | None:
         """None if a launch does not reach a goal on both engines; else the fault in which it ends, or nothing."""
