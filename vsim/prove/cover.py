@@ -1,7 +1,7 @@
 """A small set of launches that covers the lines of a kernel and both ways of its branches.
 
-One goal after the other that no launch reached yet is asked for (:mod:`vsim.prove.witness`); what each new launch
-reaches by the way counts. Launches that reach nothing alone are left out in the end.
+A simple launch begins. One goal after the other that no launch reached yet is asked for (:mod:`vsim.prove.witness`);
+what each new launch reaches by the way counts. Launches that reach nothing alone are left out in the end.
 """
 
 from __future__ import annotations
@@ -81,6 +81,9 @@ def cover(search: WitnessSearch) -> Cover:
     """The launches that cover a kernel."""
     started = time.monotonic()
     found, done = Cover(all_goals(search.subject)), set[int]()
+    for launch in search.simple_launches():
+        found.launches.append(CoveringLaunch(launch, _reached_by(search.subject, launch, found.goals)))
+        done |= found.launches[-1].reaches
     for number, goal in enumerate(found.goals):
         if number in done:
             continue
@@ -99,10 +102,12 @@ def cover(search: WitnessSearch) -> Cover:
 
 
 def _reached_by(subject: Subject, launch: Launch, goals: list[Goal]) -> set[int]:
-    """The goals that a launch reaches on both engines."""
+    """The goals that a launch reaches on both engines; none if it ends with a fault."""
     try:
         seen = [executed_places(subject, launch, engine, refutation.RUN_SECONDS) for engine in refutation.ENGINES]
     except Undecided:  # It took less time when it was found.
+        return set()
+    if any(places.ended_by for places in seen):
         return set()
     return {number for number, goal in enumerate(goals) if all(places.shows(goal) for places in seen)}
 

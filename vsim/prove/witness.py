@@ -7,6 +7,7 @@ may be anything on symbols, so a place whose conditions cannot hold is unreachab
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import itertools
 import time
@@ -158,6 +159,18 @@ class WitnessSearch:
                 found.places.append(remark_of(self.launch, problem))
         found.seconds = time.monotonic() - started
         return found
+
+    def simple_launches(self) -> list[Launch]:
+        """A launch with large arrays and small numbers, if the assumptions leave one."""
+        items, size = refutation.LEVELS[0]
+        self.launch.limits.begin()
+        refutation.whole_groups(self.launch)
+        wishes = [*refutation.small(self.launch, items, size), *refutation.roomy(self.launch, items, size)]
+        with contextlib.suppress(Undecided), self.launch.limits.watched():
+            answer = self.solver.possible(True, *wishes, named=True)
+            if answer.possible is Possible.YES and answer.model is not None:
+                return [refutation.launch_of(self.subject, self.launch, answer.model, [])]
+        return []
 
     def _find(self, found: Finding) -> None:
         tried, places = 0, dict[tuple[int, int], Remark]()
