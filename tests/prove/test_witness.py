@@ -81,6 +81,14 @@ def test_a_place_in_a_loop():
     assert outcome(lines, "N <= 3") is Reached.UNREACHABLE
 
 
+def test_ways_that_are_known_without_inputs():
+    again = "add (M1_NM, 1) I(0,0)<1> I(0,0)<0;1,0> 1:d\ncmp.lt (M1_NM, 1) P2 I(0,0)<0;1,0> {count}:d\n"
+    lines = "mov (M1_NM, 1) I(0,0)<1> 0:d\nagain:\n" + again + "(P2) jmp (M1, 1) again\n" + OWN
+    for count, taken in ((3, Reached.REACHED), (1, Reached.UNREACHABLE)):
+        assert outcome(lines.format(count=count), mnemonic="jmp", way=True) is taken
+        assert outcome(lines.format(count=count), mnemonic="jmp", way=False) is Reached.REACHED
+
+
 def test_a_place_behind_a_loop_that_needs_a_sum_of_elements():
     """The loop adds up elements of the array, of which a closed loop knows nothing."""
     load = OWN.replace("ITEM(0,0)<1;1,0>", "I(0,0)<0;1,0>").replace("mov (M1, 16) V(0,0)<1> I(0,0)<0;1,0>\n", "")

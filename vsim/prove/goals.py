@@ -44,8 +44,10 @@ class ReachConditions:
         seen = dict[tuple[int, int, int], Condition]()
         for function, number in goal.spots:
             for condition in self._conditions(function, number, goal.way):
+                if condition is False:
+                    continue
                 key = id(function), number, -1 if condition is True else identity(condition)
-                if condition is not False and key not in seen:
+                if key not in seen:
                     seen[key] = condition  # A term that lives keeps its identity.
                     yield function, number, condition
 
