@@ -15,7 +15,7 @@ from vsim.launch.launch import Launch
 from vsim.prove import refutation
 from vsim.prove.goals import Goal
 from vsim.prove.subject import Subject
-from vsim.prove.witness import Finding, WitnessSearch, executed_places
+from vsim.prove.witness import Finding, Reached, WitnessSearch, executed_places
 from vsim.symbolic.limits import Undecided
 
 
@@ -42,6 +42,7 @@ class Cover:
     goals: list[Goal]
     launches: list[CoveringLaunch] = field(default_factory=list)
     missed: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
 
@@ -80,7 +81,7 @@ def all_goals(subject: Subject) -> list[Goal]:
 def cover(search: WitnessSearch) -> Cover:
     """The launches that cover a kernel."""
     started = time.monotonic()
-    found, done = Cover(all_goals(search.subject)), set[int]()
+    found, done, missed = Cover(all_goals(search.subject)), set[int](), dict[int, Finding]()
     for launch in search.simple_launches():
         found.launches.append(CoveringLaunch(launch, _reached_by(search.subject, launch, found.goals)))
         done |= found.launches[-1].reaches
@@ -89,13 +90,19 @@ def cover(search: WitnessSearch) -> Cover:
             continue
         witness = search.find(goal)
         if witness.launch is None:
-            found.missed.append(witness)
+            missed[number] = witness
             continue
         own = CoveringLaunch(witness.launch, {number}, witness.fault)
         if not own.fault:  # Of other goals there may be launches without a fault.
             own.reaches |= _reached_by(search.subject, own.launch, found.goals)
         done |= own.reaches
         found.launches.append(own)
+    for number, witness in missed.items():
+        if number not in done:
+            found.missed.append(witness)
+        elif witness.outcome is Reached.UNREACHABLE:
+            name = witness.goal.name
+            found.notes.append(f"a launch reaches {name}, which was proved to be unreachable, a mistake of ours")
     found.launches = needed_launches(found.launches)
     found.seconds = time.monotonic() - started
     return found

@@ -55,7 +55,9 @@ def cover_lines(subject: Subject, found: Cover) -> Iterator[str]:
         if own.where:
             yield f"    written: {own.where}"
     for missed in found.missed:
-        yield f"  {missed.outcome}: {missed.goal.name}"
+        function, at = missed.goal.spots[0]
+        branch = "" if missed.goal.way is None else f" (instruction {at} of '{function.name}')"
+        yield f"  {missed.outcome}: {missed.goal.name}{branch}"
         if missed.outcome is Reached.UNKNOWN:
             yield from (
                 f"  {line}" for place in missed.places[:1] for line in place_lines([subject.program] * 2, place)
@@ -63,6 +65,7 @@ def cover_lines(subject: Subject, found: Cover) -> Iterator[str]:
     if any(missed.outcome is Reached.UNREACHABLE for missed in found.missed):
         yield from (f"  for: {text}" for text in found.missed[0].scope)
     yield from (f"  assuming: {a.text}" for a in subject.assumptions)
+    yield from (f"  note: {text}" for text in found.notes)
 
 
 def launch_text(subject: Subject, launch: Launch) -> str:
