@@ -131,6 +131,13 @@ def test_launches_that_cover_a_kernel_reach_all_that_can_be_reached():
     assert sorted(goal.name.partition(":")[2] for goal in (found.goals[n] for n in missed)) == ["29, not taken", "30"]
 
 
+def test_the_simple_launch_fulfils_assumptions():
+    found = search(GUARDED.format(condition="ge") + OWN, "N == 12", "global_size == 32", "size(X) == 128")
+    (launch,) = found.simple_launches()
+    assert launch.global_size[0] == 32 and launch.args[0].array.nbytes == 128
+    assert int.from_bytes(launch.args[1].data, "little") == 12
+
+
 @pytest.mark.parametrize(
     ("reached", "kept"),
     [([{0}, {0, 1}], [{0, 1}]), ([{0, 1}, {1, 2}, {0, 2}], [{1, 2}, {0, 2}]), ([{0}, {1}], [{0}, {1}])],
