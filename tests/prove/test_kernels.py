@@ -216,3 +216,10 @@ def test_barriers_that_all_work_items_reach_or_none(condition, wanted):
 def test_a_barrier_that_some_work_items_reach():
     lines = "cmp.ge (M1, 16) P1 LANE(0,0)<1;1,0> 8:uw\n(P1) goto (M1, 16) out\nbarrier\n"
     assert outcome(lines + END, "global_size == 64", properties=("divergence",), local=(32,)) is Outcome.UNKNOWN
+
+
+def test_a_refutation_fulfils_assumptions_about_other_inputs():
+    """The fault does not depend on N, and the launch has the N that is assumed all the same."""
+    (verdict,) = verdicts(OWN + END, "N == 12", "size(X) == 8")
+    assert verdict.outcome is Outcome.REFUTED
+    assert int.from_bytes(verdict.refutation.launch.args[1].data, "little") == 12

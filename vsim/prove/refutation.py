@@ -23,6 +23,7 @@ from vsim.symbolic import terms
 from vsim.symbolic.launch import LoadedValue, SymbolicLaunch
 from vsim.symbolic.limits import Limits, Undecided
 from vsim.symbolic.queries import Possible, Solver
+from vsim.symbolic.symbols import Uniformity
 from vsim.symbolic.terms import Condition, Term
 
 ENGINES = ("numpy", "llvm")
@@ -136,8 +137,12 @@ def whole_groups(launch: SymbolicLaunch) -> None:
 
 
 def small(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
-    """The launch can be run: not too many work-items, arrays not too large and of whole elements."""
-    found: list[Condition] = []
+    """The launch can be run: not too many work-items, arrays not too large and of whole elements. It fulfils the
+    assumptions, also those about inputs that no condition is about.
+    """
+    symbols = launch.symbols
+    inputs = [n for n, own in symbols.known.items() if own.is_input and own.scope is Uniformity.LAUNCH]
+    found: list[Condition] = symbols.about(inputs)
     count = launch.geometry.dimensions
     each = max(2, round(items ** (1 / count)))
     for n in range(count):

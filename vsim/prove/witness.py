@@ -161,17 +161,17 @@ class WitnessSearch:
         return found
 
     def simple_launches(self) -> list[Launch]:
-        """A launch with large arrays of zeros and small numbers, if the assumptions leave one."""
+        """A launch with zeros in arrays, which are large if the assumptions leave that."""
         if self.launch.arrays_of_known_elements:
             return []
         items, size = refutation.LEVELS[0]
         self.launch.limits.begin()
         refutation.whole_groups(self.launch)
-        wishes = [*refutation.small(self.launch, items, size), *refutation.roomy(self.launch, items, size)]
         with contextlib.suppress(Undecided), self.launch.limits.watched():
-            answer = self.solver.possible(True, *wishes, named=True)
-            if answer.possible is Possible.YES and answer.model is not None:
-                return [refutation.launch_of(self.subject, self.launch, answer.model, [])]
+            for more in (refutation.roomy(self.launch, items, size), []):
+                answer = self.solver.possible(True, *refutation.small(self.launch, items, size), *more, named=True)
+                if answer.possible is Possible.YES and answer.model is not None:
+                    return [refutation.launch_of(self.subject, self.launch, answer.model, [])]
         return []
 
     def _find(self, found: Finding) -> None:
