@@ -47,6 +47,11 @@ SECONDS, MEGABYTES = 60, 4096
             "visakit prove --equal k.cl k.cl --other-options=-cl-opt-disable",
             "that the compiler's optimisations are right",
         ),
+        (
+            "visakit prove kernels.cl --witness 12 --out found",
+            "a launch that comes to line 12",
+        ),
+        ("visakit prove kernels.cl --cover --out found", "few launches that cover all lines and branches"),
         ("visakit prove --peephole 'mul; add' mad", "for which types a compiler may fuse a product and a sum"),
     ),
     completion=False,
@@ -75,7 +80,8 @@ def prove_app(
     ] = None,
     platform: Annotated[str | None, platform_option(DEVICE_HELP, LAUNCHES, device_name)] = None,
     build_options: Annotated[
-        str, option("--build-options", "TEXT", "Options for the compiler.", LAUNCHES, show_default=False)
+        str,
+        option("--build-options", "TEXT", "For the compiler; --witness adds -g.", LAUNCHES, show_default=False),
     ] = "",
     properties: Annotated[
         str | None, option("--property", "LIST", "What is proved, with commas; all if missing.", PROOF)
@@ -84,6 +90,13 @@ def prove_app(
         tuple[str, str] | None,
         option("--peephole", "LEFT RIGHT", "Prove that two sequences of instructions compute the same.", PROOF),
     ] = None,
+    witness: Annotated[
+        str | None,
+        option("--witness", "PLACE", "Find a launch that comes to LINE, FILE:LINE, *NUMBER or LABEL.", PROOF),
+    ] = None,
+    cover: Annotated[
+        bool, flag("--cover", "Find few launches that cover all lines, and both ways of branches.", PROOF)
+    ] = False,
     equal: Annotated[
         tuple[str, str] | None,
         option("--equal", "A B", "Prove that kernels of two programs leave the same in memory.", PROOF),
@@ -103,7 +116,7 @@ def prove_app(
     memory: Annotated[
         int, option("--memory", "MB", "Memory for the proofs of a kernel, in megabytes.", PROOF, parser=positive)
     ] = MEGABYTES,
-    out: Annotated[str | None, option("--out", "DIR", "Where launches that refute are written.", PROOF)] = None,
+    out: Annotated[str | None, option("--out", "DIR", "Where launches that were found are written.", PROOF)] = None,
     error_format: ErrorFormat = "human",
     as_json: Json = False,
     explain: Explain = None,
@@ -115,6 +128,7 @@ def prove_app(
     if equal is None and (rounds or reassociate or other_options is not None):
         raise UsageError("--rounds, --reassociate and --other-options go with --equal")
     if peephole is not None:
+        exclude("--peephole", {"--witness": witness is not None, "--cover": cover, "--equal": equal is not None})
         return _rule(peephole, platform, seconds, image)
     from vsim.command.command_arguments import sizes
     from vsim.prove.assumptions import Assumption
@@ -127,6 +141,15 @@ def prove_app(
         raise UsageError(f"--local-size has a zero: '{local_size}'")
     assumed = [Assumption(text, "--assume") for text in assume or ()]
     limits = seconds, memory
+    if witness is not None or cover:
+        from visakit.compiler.ocloc import with_lines
+        from visakit.file_kinds import source_language
+
+        others = {"--equal": equal is not None, "--property": properties is not None}
+        exclude("--cover" if witness is None else "--witness", {**others, "--cover": cover and witness is not None})
+        options = with_lines(build_options, source_language(image or "", b""))
+        subject = Subject(_program(image, platform, options), kernel, assumed, group, dimensions or 0)
+        return _reached(subject, witness, limits, out, image or "")
     if equal is not None:
         from visakit.prove_equal import prove_kernels
         from vsim.prove.equal import ROUNDS, EqualOptions
@@ -169,6 +192,18 @@ def _rule(peephole: tuple[str, str], platform: str | None, seconds: int, image: 
     if image is not None:
         raise UsageError(f"--peephole is about instructions, and '{image}' is an image")
     return _exit_code({v.outcome for v in prove_rule(*peephole, platform, seconds)})
+
+
+def _reached(subject: Subject, witness: str | None, limits: tuple[int, int], out: str | None, image: str) -> int:
+    """Find a launch that comes to a place, or launches that cover kernels; the exit code."""
+    from visakit.prove_witness import cover_kernel, find_witnesses
+
+    if witness is not None:
+        found = find_witnesses(subject, witness, limits, out, image)
+        return REFUTED if "unreachable" in found else UNKNOWN if "unknown" in found else PROVED
+    names = [subject.kernel] if subject.kernel else subject.program.kernels
+    covers = [cover_kernel(subject._replace(kernel=name), limits, out, image) for name in names]
+    return UNKNOWN if any(found.outcome == "unknown" for own in covers for found in own.missed) else PROVED
 
 
 def _proved(subject: Subject, wanted: list[str], limits: tuple[int, int], out: str | None, image: str) -> list[Verdict]:

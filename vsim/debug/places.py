@@ -112,6 +112,27 @@ class Places:
                     return Spot(owner, next_instruction(owner, n))
         raise problem(PLACE, f"there is no function or label '{text}'", did_you_mean(rest, list(self.names(here))))
 
+    def all_at(self, text: str, here: Spot) -> list[Spot]:
+        """All instructions of a line, or the one of another place; as :meth:`find`.
+
+        Raises:
+            DebugError: D003, there is no such place.
+        """
+        found = self.find(text, here)
+        file, _, rest = text.rpartition(":")
+        line = None if text.startswith("*") else whole_number(rest)
+        if line is None:
+            return [found]
+        wanted = file or self._default_file(here)
+        kinds = [(own(found.function)[found.number], own) for own in (self.spans, self._text_spans)]
+        span, spans_of = min((kind for kind in kinds if _is_from(kind[0], wanted, line)), key=lambda kind: kind[0].line)
+        return [
+            Spot(function, number)
+            for function in self.functions
+            for number, own in enumerate(spans_of(function))
+            if (own.file, own.line) == (span.file, span.line) and not function.instructions[number].desc.is_directive
+        ]
+
     def first(self, function: Function) -> Spot:
         """Where a function begins: of one that was compiled with -g at its first instruction with a source line."""
         lines = source_lines(function)
@@ -153,7 +174,7 @@ class Places:
                     if not span.line or function.instructions[number].desc.is_directive:
                         continue
                     known.add(span.file)
-                    if span.line >= line and _is_file(span.file, wanted) and (best is None or span.line < best[0]):
+                    if _is_from(span, wanted, line) and (best is None or span.line < best[0]):
                         best = span.line, Spot(function, number)
         if best is None:
             hint = f"lines are known of {', '.join(sorted(known))}" if known else "assemble or compile it with -g"
@@ -167,3 +188,8 @@ class Places:
 
 def _is_file(own: str, wanted: str) -> bool:
     return own == wanted or own.endswith("/" + wanted)
+
+
+def _is_from(span: Span, file: str, line: int) -> bool:
+    """Whether a place is in a file, at a line or behind it."""
+    return span.line >= line and _is_file(span.file, file)

@@ -173,7 +173,7 @@ class _Comparison:
         if self.options.reassociate:
             launch.float_modes = replace(launch.float_modes, flushed={})
         launch.fix(launch.slot, 0)  # it says where private memory is, which no other thread sees
-        thread = ComparedThread(launch, "AB"[side], _elements(launches[0]), self.options.rounds)
+        thread = ComparedThread(launch, "AB"[side], element_sizes(launches[0]), self.options.rounds)
         try:
             thread.run()
         except Undecided as problem:
@@ -264,7 +264,7 @@ class _Comparison:
         return ""
 
 
-def _elements(launch: SymbolicLaunch) -> dict[int, int]:
+def element_sizes(launch: SymbolicLaunch) -> dict[int, int]:
     """Bytes of the elements of the arrays."""
     types = launch.bound.signature.argument_types
     found = {n: pointed_type(text) for n, text in types.items()}

@@ -70,8 +70,8 @@ def prove(subject: Subject, properties: Sequence[str], seconds: float, megabytes
     started = time.monotonic()
     launch = symbolic_launch(subject, Limits(seconds, megabytes))
     with launch.limits.watched():
-        thread, problem = _run(subject, launch)
-        problem = problem or _changed_elements(thread)
+        thread, problem = run_kernel(subject, launch)
+        problem = problem or changed_elements(thread)
         spent = time.monotonic() - started
         for name in properties:
             began = time.monotonic()
@@ -91,25 +91,25 @@ def check_assumptions(subject: Subject, launch: SymbolicLaunch, solver: Solver) 
         raise LaunchError(Diagnostic("P002", "no launch fulfils the assumptions", span, hint))
 
 
-def _run(subject: Subject, launch: SymbolicLaunch) -> tuple[SymbolicThread, Remark | None]:
+def run_kernel(subject: Subject, launch: SymbolicLaunch) -> tuple[SymbolicThread, Remark | None]:
     """The kernel run on symbols, and where it could not go on, if anywhere."""
     thread = SymbolicThread(launch)
     try:
         check_assumptions(subject, launch, Solver(launch, QUESTION_SECONDS))
         thread.run()
     except Undecided as problem:
-        return thread, _remark(launch, problem)
+        return thread, remark_of(launch, problem)
     except SimulationError as error:
         function = thread.activation.machine.function
         return thread, Remark(function, thread.number, error.diagnostics[0].message, error.diagnostics[0].hint)
     return thread, None
 
 
-def _remark(launch: SymbolicLaunch, problem: Undecided) -> Remark:
+def remark_of(launch: SymbolicLaunch, problem: Undecided) -> Remark:
     return Remark(problem.function or launch.kernel, problem.number, problem.why, problem.hint)
 
 
-def _changed_elements(thread: SymbolicThread) -> Remark | None:
+def changed_elements(thread: SymbolicThread) -> Remark | None:
     """The first instruction that may write an array whose elements have an assumption: elements that a thread loads
     later need not fulfil it.
     """
@@ -154,7 +154,7 @@ class _Proof:
                 if not found and problem is None:
                     verdict.outcome = Outcome.PROVED
         except Undecided as own:
-            problem = problem or _remark(self.thread.launch, own)
+            problem = problem or remark_of(self.thread.launch, own)
         if verdict.outcome is Outcome.UNKNOWN:
             verdict.places = [*([problem] if problem else []), *found.values()]
         verdict.asked = self.solver.asked

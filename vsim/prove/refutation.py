@@ -219,18 +219,23 @@ def run(subject: Subject, launch: Launch, check: str, evidence: Evidence, limits
 
 
 def _run(subject: Subject, launch: Launch, engine: str, check: str, evidence: Evidence, seconds: float) -> str:
-    own = copy.copy(launch)
-    own.args = [fresh(argument) for argument in launch.args]
-    renamed = {id(old): new for old, new in zip(launch.args, own.args, strict=True)}
-    own.names = {name: renamed[id(argument)] for name, argument in launch.names.items()}
     try:
-        said = subject.program.run(own, engine=engine, check=check, max_seconds=seconds).diagnostics
+        said = subject.program.run(fresh_launch(launch), engine=engine, check=check, max_seconds=seconds).diagnostics
     except VisaError as error:
         said = error.diagnostics
         if said[0].code == "S040":
             raise Undecided("the time is up", None, 0) from None
     shown = next((d for d in said if evidence(d)), None)
     return f"{shown.message} [{shown.code}]" if shown is not None else ""
+
+
+def fresh_launch(launch: Launch) -> Launch:
+    """A launch with its own memory."""
+    own = copy.copy(launch)
+    own.args = [fresh(argument) for argument in launch.args]
+    renamed = {id(old): new for old, new in zip(launch.args, own.args, strict=True)}
+    own.names = {name: renamed[id(argument)] for name, argument in launch.names.items()}
+    return own
 
 
 def fresh(argument: Argument) -> Argument:

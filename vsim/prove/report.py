@@ -17,14 +17,14 @@ def lines_of(program: Program, verdict: Verdict, second: Program | None = None) 
     yield f"{verdict.kernel}: {verdict.property} {verdict.outcome} ({verdict.seconds:.1f} s)"
     if verdict.refutation is not None:
         refutation = verdict.refutation
-        yield from _place(programs, refutation.place)
+        yield from place_lines(programs, refutation.place)
         for engine, said in refutation.engines.items():
             yield f"    {engine}: {said}"
         if refutation.where:
             yield f"  launch: {refutation.where}"
     elif verdict.outcome is Outcome.UNKNOWN:
         for place in verdict.places[:SHOWN_PLACES]:
-            yield from _place(programs, place)
+            yield from place_lines(programs, place)
         if len(verdict.places) > SHOWN_PLACES:
             yield f"  and {len(verdict.places) - SHOWN_PLACES} more instructions"
     for text in verdict.scope:
@@ -35,7 +35,8 @@ def lines_of(program: Program, verdict: Verdict, second: Program | None = None) 
         yield f"  note: {text}"
 
 
-def _place(programs: Sequence[Program], place: Remark) -> Iterator[str]:
+def place_lines(programs: Sequence[Program], place: Remark) -> Iterator[str]:
+    """A remark about an instruction, with the instruction; ``programs`` are one, twice, or the two of a comparison."""
     span, _ = programs[place.side].image.place(place.function, place.instruction)
     shown = FunctionPrinter(place.function).instruction(place.instruction)
     where = f"{span}: " if span.line else ""

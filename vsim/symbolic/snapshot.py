@@ -19,6 +19,7 @@ class ThreadSnapshot:
         self.facts, self.loads = len(thread.symbols.facts), len(thread.launch.loads)
         self.barriers, self.branches, self.phase = len(thread.barriers), len(thread.branches), thread.phase
         self.barrier_loops = len(thread.barrier_loops)
+        self.reached, self.ways = len(thread.reached), len(thread.ways)
 
     def restore(self, thread: SymbolicThread, activation: SymbolicActivation) -> None:
         """Return to it. Registers keep their places, which other activations share."""
@@ -37,4 +38,6 @@ class ThreadSnapshot:
         del thread.barriers[self.barriers :]
         del thread.branches[self.branches :]
         del thread.barrier_loops[self.barrier_loops :]
+        del thread.reached[self.reached :]
+        del thread.ways[self.ways :]
         thread.phase = self.phase

@@ -68,6 +68,12 @@ class SymbolicThread:
         self.barriers: list[tuple[Function, int, Sequence[Condition], int]] = []
         self.branches: list[tuple[Function, int, Condition, Condition]] = []
         """Function, number, condition of each lane or the thread, and under which it runs."""
+        self.reached: list[tuple[Function, int, Sequence[Condition]]] = []
+        """Instructions that were run: function, number, and the conditions under which each lane runs it."""
+        self.ways: list[tuple[Function, int, Sequence[Condition], Sequence[Condition]]] = []
+        """Branches: function, number, the conditions under which each lane runs it, and those under which it takes
+        it.
+        """
         self._machines: dict[int, SymbolicMachine] = {}
         self._prepared: dict[int, list[Step | None]] = {}
         self._layouts: dict[int, Layout] = {}
@@ -202,6 +208,7 @@ class SymbolicThread:
         machine.instruction, machine.number, self.number = instruction, number, number
         self.steps += 1
         self.launch.limits.at(function, number)
+        self.reached.append((function, number, self.guards))
         steps = self._prepared[id(function)]
         step = steps[number]
         if step is None:
@@ -239,6 +246,7 @@ class SymbolicThread:
     def note_branch(self, conditions: Sequence[Condition]) -> None:
         """Remember a condition on which control flow depends."""
         function = self.activation.machine.function
+        self.ways.append((function, self.number, self.guards, conditions))
         for guard, c in zip(self.guards, conditions, strict=True):
             if not isinstance(c, bool) and guard is not False:
                 self.branches.append((function, self.number, c, guard))

@@ -1,0 +1,77 @@
+"""Launches in which loops have few rounds: these run one by one, and loads find what was stored.
+
+A closed loop leaves anything in its registers, so that a model of a condition on them is no launch. Here conditions are
+exact but for floats and for what other work-items store, and say nothing of more rounds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import numpy as np
+import z3
+
+from visakit.diagnostics import SimulationError
+from vsim.launch.launch import BufferArgument, Launch
+from vsim.prove.equal import ROUNDS, element_sizes
+from vsim.prove.goals import Goal, ReachConditions
+from vsim.prove.refutation import LEVELS, launch_of, roomy, small, whole_groups
+from vsim.prove.subject import Subject, symbolic_launch
+from vsim.symbolic.comparing import ComparedThread
+from vsim.symbolic.limits import Limits, Undecided
+from vsim.symbolic.queries import Possible, Solver
+from vsim.symbolic.terms import Condition, Term
+
+QUESTION_SECONDS = 5.0
+
+
+class RoundSearch:
+    """Runs a kernel on symbols with few rounds of its loops."""
+
+    def __init__(self, subject: Subject, limits: Limits) -> None:
+        self.subject, self.launch = subject, symbolic_launch(subject, limits)
+        self.launch.fix(self.launch.slot, 0)  # it says where private memory is, which no other thread sees
+        self.thread = ComparedThread(self.launch, "A", element_sizes(self.launch), ROUNDS)
+        with contextlib.suppress(Undecided, SimulationError):  # What ran may do.
+            self.thread.run()
+        self.conditions = ReachConditions(self.thread)
+        self.solver = Solver(self.launch, QUESTION_SECONDS)
+        whole_groups(self.launch)
+
+    def launches(self, goal: Goal) -> Iterator[Launch]:
+        """Launches that may reach a goal.
+
+        Raises:
+            Undecided: a limit is reached.
+        """
+        items, size = LEVELS[0]
+        for function, number, condition in self.conditions.of(goal):
+            self.launch.limits.at(function, number)
+            for wishes in (roomy(self.launch, items, size), []):
+                answer = self.solver.possible(condition, *small(self.launch, items, size), *wishes, named=True)
+                if answer.possible is Possible.YES and answer.model is not None:
+                    yield self._launch(answer.model)
+
+    def _launch(self, model: z3.ModelRef) -> Launch:
+        """The launch of a model, with the contents that it says where lanes load."""
+        found = launch_of(self.subject, self.launch, model, [])
+
+        def value(term: Term) -> int:
+            return term if isinstance(term, int) else int(model.eval(term, model_completion=True).as_long())
+
+        def holds(condition: Condition) -> bool:
+            return condition is True or z3.is_true(model.eval(condition, model_completion=True))
+
+        written = {effect.region for effect in self.thread.contents.effects}
+        for places in self.thread.contents.loads.values():
+            for place in places:
+                kind, _, index = place.region.partition(" ")
+                if kind != "argument" or (place.epoch != "0.0" and place.region in written) or not holds(place.guard):
+                    continue
+                argument, at = found.args[int(index)], value(place.offset)
+                if isinstance(argument, BufferArgument) and at + place.size <= argument.array.nbytes:
+                    data = np.frombuffer(value(place.value).to_bytes(place.size, "little"), np.uint8)
+                    argument.array.reshape(-1).view(np.uint8)[at : at + place.size] = data
+                break
+        return found
