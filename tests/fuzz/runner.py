@@ -24,7 +24,7 @@ from pathlib import Path
 from fuzz.target import Target
 from visakit import VisaError
 
-MAXIMUM_MEMORY, MAXIMUM_SECONDS = 2 << 30, 60
+MAXIMUM_MEMORY, MAXIMUM_SECONDS = 3 << 30, 60
 COMMAND = (str(Path(__file__).parent),)
 """What Python runs for a child."""
 WRITE_SECONDS = 10.0

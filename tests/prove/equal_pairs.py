@@ -165,7 +165,7 @@ def verdict_on(first: Program, second: Program, pair: EqualPair, seconds: float)
     """The verdict on two builds."""
     assumed = [Assumption(text, "--assume") for text in pair.assumptions]
     subjects = [Subject(own, pair.kernel, assumed, pair.local_size) for own in (first, second)]
-    return prove_equal(subjects[0], subjects[1], EqualOptions(seconds, pair.rounds))
+    return prove_equal(subjects[0], subjects[1], EqualOptions(seconds, rounds=pair.rounds))
 
 
 def prove_pair(pair: EqualPair, seconds: float = 120) -> Verdict:

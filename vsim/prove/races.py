@@ -144,7 +144,8 @@ def _accesses(launch: SymbolicLaunch, solver: Solver, message: ExecutedMessage) 
         if buffer.name == PRIVATE:
             continue
         own = [_access(launch, message, access, buffer, stand_for_others) for access in found]
-        yield from own if len(own) <= MOST_CLASSES or stand_for_others else [_any_of(launch, own)]
+        one_by_one = len(own) <= MOST_CLASSES or stand_for_others or own[0].lane == NO_LANE
+        yield from own if one_by_one else [_any_of(launch, own)]
 
 
 def _knows_its_place(launch: SymbolicLaunch, access: LaneAccess) -> bool:
@@ -165,7 +166,9 @@ def _access(
     lane = max(access.lane, 0)
     ids = [launch.local_id(axis, lane) for axis in range(launch.geometry.dimensions)]
     execution = execution_of(message.function.instructions[message.number])
-    of_thread = launch.simd > 1 and (access.lane == NO_LANE or execution is None or execution.size == 1)
+    of_thread = launch.simd > 1 and (
+        access.lane == NO_LANE or execution is None or execution.size == 1 or execution.no_mask
+    )
     if of_thread:  # The thread accesses it, for any of its work-items.
         name = launch.symbols.fresh("item")
         ids = [launch.symbols.number(f"{name}.{axis}", 16) for axis in range(len(ids))]

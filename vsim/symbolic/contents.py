@@ -36,7 +36,7 @@ MEMORY, UNDEFINED = "memory", "undefined"
 _BITS = 64
 
 
-class Place(NamedTuple):
+class RegionPlace(NamedTuple):
     """Where an access goes, if ``condition`` holds: a region of memory and the byte in it."""
 
     condition: Condition
@@ -167,7 +167,7 @@ class ContentsMemory(SymbolicMemory):
         self.accesses: list[SharedAccess] = []
         self.loads: dict[int, list[LoadedPlace]] = {}
         """By the number of the term of the value."""
-        self._places_found: dict[tuple[object, ...], tuple[object, list[Place]]] = {}
+        self._places_found: dict[tuple[object, ...], tuple[object, list[RegionPlace]]] = {}
         self._stored: dict[str, list[_Stored]] = {}
         self.constants: dict[str, bytes] = {}
         """Contents of regions that nothing writes."""
@@ -176,22 +176,22 @@ class ContentsMemory(SymbolicMemory):
 
     # -- places --------------------------------------------------------------------------------------------
 
-    def _places(self, space: SymbolicSpace, address: Term, lane: int, guard: Condition) -> list[Place]:
+    def _places(self, space: SymbolicSpace, address: Term, lane: int, guard: Condition) -> list[RegionPlace]:
         key = (space.kind, _key(space.surface), _key(address), lane, _key(guard))
         if key not in self._places_found:
             self._places_found[key] = (space, address, guard), self._found_places(space, address, lane, guard)
         return self._places_found[key][1]
 
-    def _found_places(self, space: SymbolicSpace, address: Term, lane: int, guard: Condition) -> list[Place]:
+    def _found_places(self, space: SymbolicSpace, address: Term, lane: int, guard: Condition) -> list[RegionPlace]:
         launch = self.thread.launch
         address = launch.simplified(address)
         if not isinstance(address, int) and self.thread.symbols.free(address) & self.thread.symbols.free(guard):
             starts = [] if lane == NO_LANE else [self.thread.starts[lane]]
             address = launch.simplified(where_known(address, [*starts, *parts_of(guard)]))
         if space.kind == LOCAL:
-            return [Place(True, "local", launch.simplified(terms.both_bits(address, SLM_ADDRESS_MASK, _BITS)))]
+            return [RegionPlace(True, "local", launch.simplified(terms.both_bits(address, SLM_ADDRESS_MASK, _BITS)))]
         if space.kind == SCRATCH_MEMORY:
-            return [Place(True, "scratch", address)]
+            return [RegionPlace(True, "scratch", address)]
         found = launch.candidates(space, address)
         if not found:
             why = "which memory it accesses depends on values that are not followed"
@@ -204,12 +204,12 @@ class ContentsMemory(SymbolicMemory):
                 here = launch.simplified(terms.equal(terms.extract(address, 32, 32, _BITS), slot, 32))
             if here is not False:
                 offset = launch.simplified(terms.less(address, buffer.address, _BITS))
-                places.append(Place(here, self._region(buffer), offset, buffer))
+                places.append(RegionPlace(here, self._region(buffer), offset, buffer))
         return places
 
     def _accessed(
         self, kind: str, space: SymbolicSpace, address: Term, lane: int, guard: Condition, size: int
-    ) -> list[Place]:
+    ) -> list[RegionPlace]:
         """The places of an access, which is remembered if others see them."""
         places = self._places(space, address, lane, guard) if guard is not False else []
         thread = self.thread

@@ -222,8 +222,10 @@ class Value:
         return self.facts.low_zeros
 
     def with_low_zeros(self, count: int) -> Value:
-        """The same, of which so many of the lowest bits are known to be zero."""
-        return self.with_facts(low_zeros=count) if count > 0 and self.constant is None else self
+        """The same, of which so many of the lowest bits are known to be zero if it is an integer."""
+        if count <= 0 or self.type.is_float or self.constant is not None:
+            return self
+        return self.with_facts(low_zeros=count)
 
     def _is_above(self, other: Value) -> bool:
         """Whether another integer has no bits but those that are zero in this one, and distances between lanes are
