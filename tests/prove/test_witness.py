@@ -14,7 +14,7 @@ from vsim.prove.cover import CoveringLaunch, cover, needed_launches
 from vsim.prove.goals import Goal
 from vsim.prove.refutation import ENGINES
 from vsim.prove.subject import Subject
-from vsim.prove.witness import Reached, WitnessSearch, executed_places
+from vsim.prove.witness import GoalOutcome, WitnessSearch, executed_places
 
 LOADED = OWN.replace("svm_scatter", "svm_gather").replace("mov (M1, 16) V(0,0)<1> ITEM(0,0)<1;1,0>\n", "")
 
@@ -40,7 +40,7 @@ def test_a_witness_comes_to_its_place_on_both_engines():
     found = search(GUARDED.format(condition="ge") + OWN)
     own = goal(found, "svm_scatter")
     witness = found.find(own)
-    assert witness.outcome is Reached.REACHED and not witness.fault
+    assert witness.outcome is GoalOutcome.REACHED and not witness.fault
     for engine in ENGINES:
         places = executed_places(found.subject, witness.launch, engine, 30)
         assert places.shows(own)
@@ -49,9 +49,9 @@ def test_a_witness_comes_to_its_place_on_both_engines():
 @pytest.mark.parametrize(
     ("assumptions", "taken", "not_taken"),
     [
-        ([], Reached.REACHED, Reached.REACHED),
-        (["N <= 0"], Reached.REACHED, Reached.UNREACHABLE),
-        (["N >= global_size"], Reached.UNREACHABLE, Reached.REACHED),
+        ([], GoalOutcome.REACHED, GoalOutcome.REACHED),
+        (["N <= 0"], GoalOutcome.REACHED, GoalOutcome.UNREACHABLE),
+        (["N >= global_size"], GoalOutcome.UNREACHABLE, GoalOutcome.REACHED),
     ],
 )
 def test_both_ways_of_a_branch(assumptions, taken, not_taken):
@@ -65,28 +65,28 @@ def test_a_place_that_contents_of_memory_lead_to():
     after = "cmp.ne (M1, 16) P1 V(0,0)<1;1,0> 77:ud\n(P1) goto (M1, 16) out\nbarrier\n"
     found = search(LOADED + after)
     witness = found.find(goal(found, "barrier"))
-    assert witness.outcome is Reached.REACHED
+    assert witness.outcome is GoalOutcome.REACHED
     assert 77 in witness.launch.args[0].array.view("u4")
 
 
 def test_a_place_behind_conditions_that_exclude_each_other():
     lines = GUARDED.format(condition="ge") + GUARDED.format(condition="lt") + OWN
-    assert outcome(lines) is Reached.UNREACHABLE
+    assert outcome(lines) is GoalOutcome.UNREACHABLE
 
 
 def test_a_place_in_a_loop():
     body = "cmp.lt (M1, 16) P1 I(0,0)<0;1,0> 3:d\n(P1) goto (M1, 16) next\n" + OWN + "next:\n"
     lines = LOOP.format(start="0:d") + body + NEXT.format(step=1)
-    assert outcome(lines) is Reached.REACHED
-    assert outcome(lines, "N <= 3") is Reached.UNREACHABLE
+    assert outcome(lines) is GoalOutcome.REACHED
+    assert outcome(lines, "N <= 3") is GoalOutcome.UNREACHABLE
 
 
 def test_ways_that_are_known_without_inputs():
     again = "add (M1_NM, 1) I(0,0)<1> I(0,0)<0;1,0> 1:d\ncmp.lt (M1_NM, 1) P2 I(0,0)<0;1,0> {count}:d\n"
     lines = "mov (M1_NM, 1) I(0,0)<1> 0:d\nagain:\n" + again + "(P2) jmp (M1, 1) again\n" + OWN
-    for count, taken in ((3, Reached.REACHED), (1, Reached.UNREACHABLE)):
+    for count, taken in ((3, GoalOutcome.REACHED), (1, GoalOutcome.UNREACHABLE)):
         assert outcome(lines.format(count=count), mnemonic="jmp", way=True) is taken
-        assert outcome(lines.format(count=count), mnemonic="jmp", way=False) is Reached.REACHED
+        assert outcome(lines.format(count=count), mnemonic="jmp", way=False) is GoalOutcome.REACHED
 
 
 def test_a_place_behind_a_loop_that_needs_a_sum_of_elements():
@@ -96,7 +96,7 @@ def test_a_place_behind_a_loop_that_needs_a_sum_of_elements():
     lines = "mov (M1, 16) J(0,0)<1> 0:d\n" + LOOP.format(start="0:d") + load + NEXT.format(step=1)
     found = search(lines + "cmp.ne (M1, 16) P1 J(0,0)<1;1,0> 77:d\n(P1) goto (M1, 16) out\nbarrier\n")
     witness = found.find(goal(found, "barrier"))
-    assert witness.outcome is Reached.REACHED
+    assert witness.outcome is GoalOutcome.REACHED
     rounds = int.from_bytes(witness.launch.args[1].data, "little")
     assert witness.launch.args[0].array.view("u4")[:rounds].sum(dtype="u4") == 77
 
@@ -104,7 +104,7 @@ def test_a_place_behind_a_loop_that_needs_a_sum_of_elements():
 def test_what_is_not_followed_is_unknown():
     found = search("nbarrier.wait 1:ub\n" + OWN, platform="pvc")
     witness = found.find(goal(found, "svm_scatter"))
-    assert witness.outcome is Reached.UNKNOWN
+    assert witness.outcome is GoalOutcome.UNKNOWN
     assert witness.places[0].instruction.desc.mnemonic.startswith("nbarrier")
 
 
@@ -125,7 +125,7 @@ def test_launches_that_cover_a_kernel_reach_all_that_can_be_reached():
     never = "cmp.lt (M1, 16) P1 N(0,0)<0;1,0> 5:d\n(!P1) goto (M1, 16) out\nbarrier\n"
     found = cover(search(low + high + never, "global_size == 32"))
     assert len(found.launches) == 2
-    assert {own.outcome for own in found.missed} == {Reached.UNREACHABLE}
+    assert {own.outcome for own in found.missed} == {GoalOutcome.UNREACHABLE}
     missed = {number for number, goal in enumerate(found.goals) if goal in [own.goal for own in found.missed]}
     assert set().union(*(own.reaches for own in found.launches)) == set(range(len(found.goals))) - missed
     assert sorted(goal.name.partition(":")[2] for goal in (found.goals[n] for n in missed)) == ["29, not taken", "30"]

@@ -15,7 +15,7 @@ from vsim.launch.launch import Launch
 from vsim.prove import refutation
 from vsim.prove.goals import Goal
 from vsim.prove.subject import Subject
-from vsim.prove.witness import Finding, Reached, WitnessSearch, executed_places
+from vsim.prove.witness import GoalFinding, GoalOutcome, WitnessSearch, executed_places
 from vsim.symbolic.limits import Undecided
 
 
@@ -41,7 +41,7 @@ class Cover:
 
     goals: list[Goal]
     launches: list[CoveringLaunch] = field(default_factory=list)
-    missed: list[Finding] = field(default_factory=list)
+    missed: list[GoalFinding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -81,7 +81,7 @@ def all_goals(subject: Subject) -> list[Goal]:
 def cover(search: WitnessSearch) -> Cover:
     """The launches that cover a kernel."""
     started = time.monotonic()
-    found, done, missed = Cover(all_goals(search.subject)), set[int](), dict[int, Finding]()
+    found, done, missed = Cover(all_goals(search.subject)), set[int](), dict[int, GoalFinding]()
     for launch in search.simple_launches():
         found.launches.append(CoveringLaunch(launch, _reached_by(search.subject, launch, found.goals)))
         done |= found.launches[-1].reaches
@@ -100,7 +100,7 @@ def cover(search: WitnessSearch) -> Cover:
     for number, witness in missed.items():
         if number not in done:
             found.missed.append(witness)
-        elif witness.outcome is Reached.UNREACHABLE and not search.launch.arrays_of_known_elements:
+        elif witness.outcome is GoalOutcome.UNREACHABLE and not search.launch.arrays_of_known_elements:
             name = witness.goal.name
             found.notes.append(f"a launch reaches {name}, which was proved to be unreachable, a mistake of ours")
     found.launches = needed_launches(found.launches)

@@ -11,12 +11,12 @@ from vsim.launch.launch import SCALAR_TYPES, BufferArgument, Launch, LocalArgume
 from vsim.prove.cover import Cover
 from vsim.prove.report import SHOWN_PLACES, place_lines
 from vsim.prove.subject import Subject
-from vsim.prove.witness import Finding, Reached
+from vsim.prove.witness import GoalFinding, GoalOutcome
 
 SHOWN_ELEMENTS = 4
 
 
-def lines_of(subject: Subject, found: Finding) -> Iterator[str]:
+def lines_of(subject: Subject, found: GoalFinding) -> Iterator[str]:
     """The lines of a finding: the outcome, the launch or the reason, and the launches that it is about."""
     yield f"{found.kernel}: {found.goal.name}: {found.outcome} ({found.seconds:.1f} s)"
     function, number = found.goal.spots[0]
@@ -33,7 +33,7 @@ def lines_of(subject: Subject, found: Finding) -> Iterator[str]:
         yield from place_lines([subject.program] * 2, place)
     if len(found.places) > SHOWN_PLACES:
         yield f"  and {len(found.places) - SHOWN_PLACES} more instructions"
-    if found.outcome is Reached.UNREACHABLE:
+    if found.outcome is GoalOutcome.UNREACHABLE:
         yield from (f"  for: {text}" for text in found.scope)
     yield from (f"  assuming: {text}" for text in found.assumptions)
 
@@ -46,7 +46,7 @@ def cover_lines(subject: Subject, found: Cover) -> Iterator[str]:
     for title, is_way in (("lines", False), ("ways of branches", True)):
         count = sum((goal.way is not None) is is_way for goal in found.goals)
         outcomes = [own.outcome for own in found.missed if (own.goal.way is not None) is is_way]
-        left = [outcomes.count(outcome) for outcome in (Reached.UNREACHABLE, Reached.UNKNOWN)]
+        left = [outcomes.count(outcome) for outcome in (GoalOutcome.UNREACHABLE, GoalOutcome.UNKNOWN)]
         yield f"  {title:16} {count:5} {count - sum(left):8} {left[0]:12} {left[1]:8}"
     for own in found.launches:
         yield f"  launch: {launch_text(subject, own.launch)}"
@@ -58,11 +58,11 @@ def cover_lines(subject: Subject, found: Cover) -> Iterator[str]:
         function, at = missed.goal.spots[0]
         branch = "" if missed.goal.way is None else f" (instruction {at} of '{function.name}')"
         yield f"  {missed.outcome}: {missed.goal.name}{branch}"
-        if missed.outcome is Reached.UNKNOWN:
+        if missed.outcome is GoalOutcome.UNKNOWN:
             yield from (
                 f"  {line}" for place in missed.places[:1] for line in place_lines([subject.program] * 2, place)
             )
-    if any(missed.outcome is Reached.UNREACHABLE for missed in found.missed):
+    if any(missed.outcome is GoalOutcome.UNREACHABLE for missed in found.missed):
         yield from (f"  for: {text}" for text in found.missed[0].scope)
     yield from (f"  assuming: {a.text}" for a in subject.assumptions)
     yield from (f"  note: {text}" for text in found.notes)

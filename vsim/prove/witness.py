@@ -42,7 +42,7 @@ MOST_ROUGH = 2
 """Launches that are tried for such a condition."""
 
 
-class Reached(enum.StrEnum):
+class GoalOutcome(enum.StrEnum):
     """What is known of a goal."""
 
     REACHED = "reached"
@@ -51,7 +51,7 @@ class Reached(enum.StrEnum):
 
 
 @dataclass
-class Finding:
+class GoalFinding:
     """What is known of a goal.
 
     Attributes:
@@ -63,7 +63,7 @@ class Finding:
 
     kernel: str
     goal: Goal
-    outcome: Reached
+    outcome: GoalOutcome
     scope: list[str] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
     launch: Launch | None = None
@@ -146,10 +146,10 @@ class WitnessSearch:
         self.rounds: RoundSearch | None = None
         """Made for the first goal that needs it."""
 
-    def find(self, goal: Goal) -> Finding:
+    def find(self, goal: Goal) -> GoalFinding:
         """A witness of a goal, or why there is none."""
         started = time.monotonic()
-        found = Finding(self.subject.kernel, goal, Reached.UNKNOWN, scope_of(self.launch))
+        found = GoalFinding(self.subject.kernel, goal, GoalOutcome.UNKNOWN, scope_of(self.launch))
         found.assumptions = [a.text for a in self.subject.assumptions]
         self.launch.limits.begin()
         with self.launch.limits.watched():
@@ -174,7 +174,7 @@ class WitnessSearch:
                     return [refutation.launch_of(self.subject, self.launch, answer.model, [])]
         return []
 
-    def _find(self, found: Finding) -> None:
+    def _find(self, found: GoalFinding) -> None:
         tried, places = 0, dict[tuple[int, int], Remark]()
         for function, number, condition in self.conditions.of(found.goal):
             self.launch.limits.at(function, number)
@@ -197,7 +197,7 @@ class WitnessSearch:
             return
         found.places = [*([self.problem] if self.problem else []), *places.values()]
         if not found.places:
-            found.outcome = Reached.UNREACHABLE
+            found.outcome = GoalOutcome.UNREACHABLE
 
     def _few_rounds(self, condition: Condition) -> Condition:
         """That loops have few rounds, and that loaded numbers are small: then launches are small that come far."""
@@ -209,7 +209,7 @@ class WitnessSearch:
             wish = terms.conjunction(wish, z3.ULE(own, min(most, (1 << own.size()) - 1)))
         return wish
 
-    def _is_shown(self, found: Finding, violation: PropertyViolation, most: int | None) -> bool:
+    def _is_shown(self, found: GoalFinding, violation: PropertyViolation, most: int | None) -> bool:
         """Whether a launch in which a condition may hold reaches the goal on both engines; ``most`` are tried."""
         limits = self.launch.limits
         try:
@@ -220,7 +220,7 @@ class WitnessSearch:
             limits.check()
         return found.launch is not None
 
-    def _is_shown_in_rounds(self, found: Finding) -> bool:
+    def _is_shown_in_rounds(self, found: GoalFinding) -> bool:
         """Whether a launch with few rounds of loops reaches the goal: there nothing is followed roughly."""
         limits = self.launch.limits
         try:
@@ -232,12 +232,12 @@ class WitnessSearch:
             limits.check()
         return found.launch is not None
 
-    def _try(self, found: Finding, launches: Iterator[Launch]) -> None:
+    def _try(self, found: GoalFinding, launches: Iterator[Launch]) -> None:
         """Look for a launch that reaches the goal, the best one without a fault."""
         for own in launches:
             fault = self.shown_by(found.goal, own)
             if fault is not None and (found.launch is None or not fault):
-                found.outcome, found.launch, found.fault = Reached.REACHED, own, fault
+                found.outcome, found.launch, found.fault = GoalOutcome.REACHED, own, fault
             if fault == "":
                 break
 
