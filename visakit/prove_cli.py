@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,7 +22,6 @@ from visakit.commands.command import (
 )
 from visakit.commands.reporting import report
 from visakit.diagnostics import Diagnostic, LaunchError, UsageError, did_you_mean
-from visakit.files import make_directory
 from visakit.objects.elf import is_ctm
 from visakit.usage import exclude
 
@@ -43,14 +41,8 @@ SECONDS, MEGABYTES = 60, 4096
         ("visakit prove image.bin --assume 'n <= size(x) / 4'", "that every access is inside, for all launches"),
         ("visakit prove kernels.cl --kernel scale --local-size 64", "of groups of 64 work-items"),
         ("visakit prove image.bin --assume 'each(col) < n' --out found", "launches that refute go to a folder"),
-        (
-            "visakit prove --equal k.cl k.cl --other-options=-cl-opt-disable",
-            "that the compiler's optimisations are right",
-        ),
-        (
-            "visakit prove kernels.cl --witness 12 --out found",
-            "a launch that comes to line 12",
-        ),
+        ("visakit prove --equal k.cl k.cl --other-options=-cl-opt-disable", "that the optimisations are right"),
+        ("visakit prove kernels.cl --witness 12 --out found", "a launch that comes to line 12"),
         ("visakit prove kernels.cl --cover --out found", "few launches that cover all lines and branches"),
         ("visakit prove --peephole 'mul; add' mad", "for which types a compiler may fuse a product and a sum"),
     ),
@@ -152,7 +144,8 @@ def prove_app(
         return _reached(subject, witness, limits, out, image or "")
     if equal is not None:
         from visakit.prove_equal import prove_kernels
-        from vsim.prove.equal import ROUNDS, EqualOptions
+        from vsim.prove.equal import EqualOptions
+        from vsim.symbolic.comparing import ROUNDS
 
         exclude("--equal", {"IMAGE": image is not None, "--property": properties is not None})
         builds = (build_options, build_options if other_options is None else other_options)
@@ -215,9 +208,8 @@ def _proved(subject: Subject, wanted: list[str], limits: tuple[int, int], out: s
     found = []
     for verdict in prove(subject, wanted, *limits):
         if verdict.refutation is not None and out is not None:
-            make_directory(out)
-            verdict.refutation.where = os.path.join(out, f"{verdict.kernel}.{verdict.property}.json")
-            refutation.write(subject, verdict.refutation.launch, verdict.refutation.where, [image])
+            found_launch = verdict.refutation.launch
+            verdict.refutation.where = refutation.write(subject, found_launch, out, verdict.property, [image])
         for line in lines_of(subject.program, verdict):
             print(line, flush=True)
         found.append(verdict)

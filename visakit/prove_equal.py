@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-
-from visakit.files import make_directory
 
 if TYPE_CHECKING:
     from vsim.program import Program
@@ -32,9 +29,8 @@ def prove_kernels(
     for one, other in _pairs(first, second):
         verdict = prove_equal(one, other, options)
         if verdict.refutation is not None and out is not None:
-            make_directory(out)
-            verdict.refutation.where = os.path.join(out, f"{one.kernel}.{verdict.property}.json")
-            refutation.write(one, verdict.refutation.launch, verdict.refutation.where, files)
+            launch = verdict.refutation.launch
+            verdict.refutation.where = refutation.write(one, launch, out, verdict.property, files)
         for line in lines_of(one.program, verdict, other.program):
             print(line, flush=True)
         found.append(verdict)

@@ -4,11 +4,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from visakit.diagnostics import UsageError
-from visakit.files import make_directory
 
 if TYPE_CHECKING:
     from vsim.prove.cover import Cover
@@ -38,9 +36,7 @@ def find_witnesses(subject: Subject, place: str, limits: tuple[int, int], out: s
     for name, goal in goals.items():
         found = search.find(goal)
         if found.launch is not None and out is not None:
-            make_directory(out)
-            found.where = os.path.join(out, f"{subject.kernel}.{name}.json")
-            refutation.write(subject, found.launch, found.where, [image])
+            found.where = refutation.write(subject, found.launch, out, name, [image])
         for line in lines_of(subject, found):
             print(line, flush=True)
         outcomes.add(found.outcome)
@@ -77,10 +73,9 @@ def cover_kernel(subject: Subject, limits: tuple[int, int], out: str | None, ima
     from vsim.prove.witness import WitnessSearch
 
     found = cover(WitnessSearch(subject, *limits))
-    for number, own in enumerate(found.launches if out is not None else ()):
-        make_directory(str(out))
-        own.where = os.path.join(str(out), f"{subject.kernel}.{number}.json")
-        refutation.write(subject, own.launch, own.where, [image])
+    if out is not None:
+        for number, own in enumerate(found.launches):
+            own.where = refutation.write(subject, own.launch, out, str(number), [image])
     for line in cover_lines(subject, found):
         print(line, flush=True)
     return found

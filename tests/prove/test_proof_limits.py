@@ -34,8 +34,14 @@ def test_a_proof_without_time_says_where_it_was():
 
 
 def test_a_proof_without_memory_says_where_it_was(monkeypatch):
-    used = iter(range(0, 1 << 40, 1 << 20))
-    monkeypatch.setattr(limits, "memory_in_use", lambda: next(used))
+    begun, at = [], Limits.at
+
+    def noted_at(own, function, number):
+        begun.append(number)
+        at(own, function, number)
+
+    monkeypatch.setattr(Limits, "at", noted_at)
+    monkeypatch.setattr(limits, "memory_in_use", lambda: len(begun) << 20)  # A megabyte for each instruction.
     monkeypatch.setattr(limits, "_PERIOD", 0.001)
     for verdict in verdicts(LONG + "\n" + OWN + END, 600, megabytes=3):
         assert verdict.outcome is Outcome.UNKNOWN

@@ -15,28 +15,25 @@ from dataclasses import dataclass, replace
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError
 from visakit.language.program import Function
 from vsim.command.listing import ArgumentRow, argument_rows
-from vsim.launch.element_types import pointed_type
 from vsim.launch.launch import Launch
 from vsim.prove import equal_launches
 from vsim.prove.effects import differences
 from vsim.prove.float_laws import FloatLaws
 from vsim.prove.lane_pair import Difference, LanePair, Side
 from vsim.prove.prover import check_assumptions
-from vsim.prove.subject import Subject, scope_of, symbolic_launch
+from vsim.prove.subject import Subject, dimensions_of, scope_of, symbolic_launch
 from vsim.prove.verdict import Outcome, Refutation, Remark, Verdict
 from vsim.symbolic import terms
-from vsim.symbolic.comparing import ComparedThread
+from vsim.symbolic.comparing import ROUNDS, ComparedThread, element_sizes
 from vsim.symbolic.launch import SymbolicLaunch
 from vsim.symbolic.limits import MEGABYTES, Limits, Undecided
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.symbols import Uniformity
-from vsim.symbolic.terms import Term
+from vsim.symbolic.terms import Term, term_key
 
 QUESTION_SECONDS = 10.0
 REFUTATION_SECONDS = 20.0
 """How long a launch is looked for at least, when the time is up."""
-ROUNDS = 4
-"""Rounds of a loop that are followed, if nothing else is said."""
 MOST_TRIED = 3
 _UNUSED = "unused"
 PROPERTY = "equal"
@@ -144,7 +141,7 @@ class _Comparison:
         for k in range(max(lanes)):
             pair = LanePair(sides, (k % lanes[0], k % lanes[1]), written, laws, self.solver)
             shape = pair.shape()
-            key = tuple(x if isinstance(x, (int, bool)) else ("term", x.get_id()) for x in shape)
+            key = tuple(map(term_key, shape))
             if key in shapes:
                 continue
             shapes[key] = shape
@@ -162,7 +159,7 @@ class _Comparison:
 
     def _launches(self) -> tuple[SymbolicLaunch, SymbolicLaunch]:
         first, second = self.subjects
-        dimensions = max(symbolic_launch(s._replace(assumptions=())).geometry.dimensions for s in self.subjects)
+        dimensions = max(map(dimensions_of, self.subjects))
         one = symbolic_launch(first._replace(dimensions=dimensions), self.limits)
         same_names = first.signature.names_in_order == second.signature.names_in_order
         assumptions = first.assumptions if same_names else ()
@@ -172,7 +169,6 @@ class _Comparison:
         launch = launches[side]
         if self.options.reassociate:
             launch.float_modes = replace(launch.float_modes, flushed={})
-        launch.fix(launch.slot, 0)  # it says where private memory is, which no other thread sees
         thread = ComparedThread(launch, "AB"[side], element_sizes(launches[0]), self.options.rounds)
         try:
             thread.run()
@@ -230,10 +226,8 @@ class _Comparison:
 
     def _candidates(self, pair: LanePair, difference: Difference) -> Iterator[Launch]:
         """Launches that may show a difference; they are looked for even if the time is nearly up."""
-        deadline = self.limits.deadline
-        self.limits.deadline = max(deadline, time.monotonic() + REFUTATION_SECONDS)
-        yield from equal_launches.launches(pair, difference.condition)
-        self.limits.deadline = deadline
+        with self.limits.extended(REFUTATION_SECONDS):
+            yield from equal_launches.launches(pair, difference.condition)
 
     def _is_shown_outside(self, pair: LanePair) -> bool:
         """Whether a launch shows a difference where the second kernel leaves its memory. If none does, the verdict is
@@ -262,13 +256,6 @@ class _Comparison:
         if len({side.launch.lanes for side in pair.sides}) > 1 and pair.other_lanes(*difference.differing):
             return "it depends on other work-items of its thread, and the threads of the kernels differ in their width"
         return ""
-
-
-def element_sizes(launch: SymbolicLaunch) -> dict[int, int]:
-    """Bytes of the elements of the arrays."""
-    types = launch.bound.signature.argument_types
-    found = {n: pointed_type(text) for n, text in types.items()}
-    return {n: t.itemsize for n, t in found.items() if t is not None and not t.itemsize & (t.itemsize - 1)}
 
 
 def _fix(launches: tuple[SymbolicLaunch, SymbolicLaunch], solver: Solver) -> None:

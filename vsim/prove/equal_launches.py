@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import z3
@@ -19,10 +20,22 @@ from vsim.launch.given_launch import GivenLaunch
 from vsim.launch.launch import SCALAR_TYPES, BufferArgument, Launch, ScalarArgument
 from vsim.launch.writer import skeleton
 from vsim.prove.lane_pair import LanePair
-from vsim.prove.refutation import ENGINES, LEVELS, RUN_SECONDS, Load, fresh, launch_of, roomy, small, whole_groups
+from vsim.prove.refutation import (
+    ENGINES,
+    LEVELS,
+    RUN_SECONDS,
+    Load,
+    fresh,
+    launch_of,
+    roomy,
+    small,
+    whole_groups,
+    with_args,
+)
 from vsim.prove.subject import Subject
+from vsim.symbolic import terms
 from vsim.symbolic.queries import Possible
-from vsim.symbolic.terms import Condition, Term
+from vsim.symbolic.terms import Condition
 
 _SEED = 49
 
@@ -57,9 +70,7 @@ def _arrays(launch: Launch) -> list[tuple[int, BufferArgument]]:
 
 def _chosen(pair: LanePair, argument: int, size: int, model: z3.ModelRef) -> list[tuple[int, bytes]]:
     """The bytes of an array that the solver's example says, and where they are."""
-
-    def value(term: Term) -> int:
-        return term if isinstance(term, int) else int(model.eval(term, model_completion=True).as_long())
+    value = partial(terms.value_in, model)
 
     found = []
     for n, side in enumerate(pair.sides):
@@ -94,11 +105,7 @@ def _with_contents(
     for n, like in floats.items() if attempt >= 2 else ():
         if isinstance(given := args[n], ScalarArgument):
             args[n] = ScalarArgument(_numbers(numbers, np.zeros(len(given.data) // like.itemsize, like)).tobytes())
-    found = Launch(launch.kernel, launch.global_size, launch.local_size)
-    found.args = [*args.values()]
-    renamed = {id(old): new for old, new in zip(launch.args, found.args, strict=True)}
-    found.names = {name: renamed[id(own)] for name, own in launch.names.items()}
-    return found
+    return with_args(launch, [*args.values()])
 
 
 def _numbers(numbers: np.random.Generator, like: Array) -> Array:

@@ -23,7 +23,7 @@ from vsim.symbolic.launch import THREAD, SymbolicLaunch
 from vsim.symbolic.queries import Answer, Possible, Solver, fold_term
 from vsim.symbolic.spaces import READ
 from vsim.symbolic.symbols import NO_LANE
-from vsim.symbolic.terms import Condition, Term
+from vsim.symbolic.terms import Condition, Term, identity, term_key
 
 MOST_COMPARED = 8
 """Loads of the first kernel with which one of the second kernel is compared."""
@@ -136,7 +136,7 @@ class LanePair:
         if isinstance(term, (int, bool)):
             return term
         launch = self.sides[side].launch
-        key = term.get_id()
+        key = identity(term)
         known = self._known[side]
         if key not in known:
             pairs = self._renamings[side]
@@ -201,20 +201,22 @@ class LanePair:
         """The facts about the second kernel that the first one does not have."""
         own, lane = self.sides[1].launch.symbols, self.lanes[1]
         is_equally_wide = self.sides[0].launch.lanes == self.sides[1].launch.lanes
-        known = {f.get_id() for f in self.symbols.facts}
+        known = {identity(f) for f in self.symbols.facts}
         found = []
         for fact in own.facts:  # few of them have floats or loads, whose laws are not needed
             if not is_equally_wide and own.lanes_of(own.free(fact)) - {lane}:
                 continue
             renamed = self.sides[1].launch.simplified(z3.substitute(fact, *self._renamings[1]))
-            if renamed is not True and not (renamed is not False and renamed.get_id() in known):
+            if renamed is not True and not (renamed is not False and identity(renamed) in known):
                 found.append(renamed)
         return found
 
     def inside(self, side: int) -> list[Condition]:
         """That a kernel's accesses are inside their memory."""
         if side not in self._inside:
-            found = {_key(a.outside): terms.negation(a.outside) for a in self.accesses(side) if a.outside is not False}
+            found = {
+                term_key(a.outside): terms.negation(a.outside) for a in self.accesses(side) if a.outside is not False
+            }
             self._inside[side] = list(found.values())
         return self._inside[side]
 
@@ -276,7 +278,13 @@ class LanePair:
                 if guard is False:
                     continue
                 offset = self.term(side, access.offset)
-                key = (access.kind == READ, access.buffer.argument, access.size, _key(guard), _key(offset))
+                key = (
+                    access.kind == READ,
+                    access.buffer.argument,
+                    access.size,
+                    term_key(guard),
+                    term_key(offset),
+                )
                 if key not in found:
                     found[key] = ItemAccess(access, key, guard, self._outside(side, access, guard, offset))
             self._accesses[side] = list(found.values())
@@ -322,7 +330,3 @@ def _active(side: Side, lane: int) -> list[tuple[Term, Term]]:
 def _children(term: Term) -> list[Term]:
     found: list[Term] = term.children()
     return found
-
-
-def _key(term: Term) -> object:
-    return term if isinstance(term, (int, bool)) else term.get_id()

@@ -28,7 +28,7 @@ from vsim.symbolic.places import any_of
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY
 from vsim.symbolic.symbols import NO_LANE, Uniformity
-from vsim.symbolic.terms import Condition, Term
+from vsim.symbolic.terms import Condition, Term, term_key
 from vsim.symbolic.thread import SymbolicThread
 
 PRIVATE = "private memory"
@@ -131,7 +131,7 @@ def _accesses(launch: SymbolicLaunch, solver: Solver, message: ExecutedMessage) 
     launch.limits.at(message.function, message.number)
     classes: dict[tuple[object, ...], LaneAccess] = {}
     for access in message.lanes:
-        key = _key(solver.nameless(access.guard)), _key(solver.nameless(access.address))
+        key = term_key(solver.nameless(access.guard)), term_key(solver.nameless(access.address))
         classes.setdefault(key, access)
     found = [*classes.values()]
     stand_for_others = len(found) < len(message.lanes)
@@ -190,10 +190,6 @@ def _any_of(launch: SymbolicLaunch, accesses: Sequence[_Access]) -> _Access:
         ids = [terms.pick(here, x, y, 16) for x, y in zip(access.ids, ids, strict=True)]
     known = z3.Or(*[lane == access.number for access in accesses])
     return _Access(first.message, ANY_LANE, first.buffer, terms.conjunction(known, condition), offset, ids, lane)
-
-
-def _key(term: Term) -> object:
-    return term if isinstance(term, (int, bool)) else ("term", terms.identity(term))
 
 
 def _may_conflict(one: _Access, other: _Access) -> bool:

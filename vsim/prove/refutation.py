@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import z3
 
 from visakit.diagnostics import Diagnostic, VisaError
+from visakit.files import make_directory
 from vsim.launch.arrays import Array
 from vsim.launch.element_types import pointed_type
 from vsim.launch.given_launch import GivenLaunch
@@ -166,9 +169,7 @@ def element_of(launch: SymbolicLaunch, index: int) -> np.dtype[np.generic]:
 
 def launch_of(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef, loads: Sequence[Load]) -> Launch:
     """The launch of a model."""
-
-    def value(term: Term) -> int:
-        return term if isinstance(term, int) else int(model.eval(term, model_completion=True).as_long())
+    value = partial(terms.value_in, model)
 
     arguments: dict[int, Argument] = {}
     for buffer in launch.buffers:
@@ -236,9 +237,14 @@ def _run(subject: Subject, launch: Launch, engine: str, check: str, evidence: Ev
 
 def fresh_launch(launch: Launch) -> Launch:
     """A launch with its own memory."""
+    return with_args(launch, [fresh(argument) for argument in launch.args])
+
+
+def with_args(launch: Launch, args: list[Argument]) -> Launch:
+    """A launch with other arguments."""
     own = copy.copy(launch)
-    own.args = [fresh(argument) for argument in launch.args]
-    renamed = {id(old): new for old, new in zip(launch.args, own.args, strict=True)}
+    own.args = args
+    renamed = {id(old): new for old, new in zip(launch.args, args, strict=True)}
     own.names = {name: renamed[id(argument)] for name, argument in launch.names.items()}
     return own
 
@@ -250,12 +256,15 @@ def fresh(argument: Argument) -> Argument:
     return BufferArgument(argument.array.copy(), argument.contents)
 
 
-def write(subject: Subject, launch: Launch, path: str, inputs: Sequence[str]) -> None:
-    """Write a launch as a launch file and its arrays.
+def write(subject: Subject, launch: Launch, folder: str, name: str, inputs: Sequence[str]) -> str:
+    """Write a launch of a kernel as a launch file with its arrays; the path of the file, which begins with the kernel.
 
     Raises:
-        FileError: F001, one cannot be written.
+        FileError: F001, a file or the folder cannot be written.
     """
+    make_directory(folder)
+    path = os.path.join(folder, f"{subject.kernel}.{name}.json")
     arguments = dict(enumerate(launch.args))
     given = GivenLaunch(subject.signature, arguments, {}, {}, tuple(launch.global_size), launch.local_size)
     make_launch(path, [given], inputs)
+    return path

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import z3
 
 from visakit.diagnostics import SimulationError
 from vsim.launch.launch import BufferArgument, Launch
-from vsim.prove.equal import ROUNDS, element_sizes
 from vsim.prove.goals import Goal, ReachConditions
 from vsim.prove.refutation import LEVELS, launch_of, roomy, small, whole_groups
 from vsim.prove.subject import Subject, symbolic_launch
-from vsim.symbolic.comparing import ComparedThread
+from vsim.symbolic import terms
+from vsim.symbolic.comparing import ROUNDS, ComparedThread, element_sizes
 from vsim.symbolic.limits import Limits, Undecided
 from vsim.symbolic.queries import Possible, Solver
-from vsim.symbolic.terms import Condition, Term
+from vsim.symbolic.terms import Condition
 
 QUESTION_SECONDS = 5.0
 
@@ -31,7 +32,6 @@ class RoundSearch:
 
     def __init__(self, subject: Subject, limits: Limits) -> None:
         self.subject, self.launch = subject, symbolic_launch(subject, limits)
-        self.launch.fix(self.launch.slot, 0)  # it says where private memory is, which no other thread sees
         self.thread = ComparedThread(self.launch, "A", element_sizes(self.launch), ROUNDS)
         with contextlib.suppress(Undecided, SimulationError):  # What ran may do.
             self.thread.run()
@@ -57,8 +57,7 @@ class RoundSearch:
         """The launch of a model, with the contents that it says where lanes load."""
         found = launch_of(self.subject, self.launch, model, [])
 
-        def value(term: Term) -> int:
-            return term if isinstance(term, int) else int(model.eval(term, model_completion=True).as_long())
+        value = partial(terms.value_in, model)
 
         def holds(condition: Condition) -> bool:
             return condition is True or z3.is_true(model.eval(condition, model_completion=True))

@@ -50,9 +50,7 @@ def symbolic_launch(subject: Subject, limits: Limits | None = None) -> SymbolicL
     Raises:
         LaunchError: P001, an assumption has no meaning.
     """
-    signature = subject.signature
-    sizes = subject.local_size or signature.required_size or ()
-    dimensions = subject.dimensions or max(len([n for n in sizes if n > 1]) or 1, looked_at(signature))
+    sizes, dimensions = _group_of(subject), dimensions_of(subject)
     x, y, z = (*sizes, 1, 1, 1)[:3] if sizes else (None, None, None)
     dispatch = template(subject, dimensions)
     launch = SymbolicLaunch(dispatch, NdRangeShape(dimensions, (x, y, z)), limits=limits or Limits())
@@ -60,6 +58,17 @@ def symbolic_launch(subject: Subject, limits: Limits | None = None) -> SymbolicL
     for assumption in subject.assumptions:
         own.add(assumption)
     return launch
+
+
+def dimensions_of(subject: Subject) -> int:
+    """The dimensions of the launches."""
+    sizes = _group_of(subject)
+    return subject.dimensions or max(len([n for n in sizes if n > 1]) or 1, looked_at(subject.signature))
+
+
+def _group_of(subject: Subject) -> tuple[int, ...]:
+    """The size of groups; empty if it may be any."""
+    return subject.local_size or subject.signature.required_size or ()
 
 
 def template(subject: Subject, dimensions: int) -> Dispatch:
@@ -70,7 +79,7 @@ def template(subject: Subject, dimensions: int) -> Dispatch:
 def any_launch(subject: Subject, dimensions: int) -> Launch:
     """A launch of the kernel with arrays of some size."""
     signature = subject.signature
-    sizes = subject.local_size or signature.required_size or (signature.simd,) + (1,) * (dimensions - 1)
+    sizes = _group_of(subject) or (signature.simd,) + (1,) * (dimensions - 1)
     return skeleton(GivenLaunch(signature, {}, {}, {}, tuple(sizes), tuple(sizes)))
 
 

@@ -260,7 +260,7 @@ def unsigned_of(size: int) -> DataType:
 
 def signed_of(size: int) -> DataType:
     """The signed integer type of a size in bytes."""
-    return {1: types.B, 2: types.W, 4: D, 8: Q}[size]
+    return types.SIGNED_BY_SIZE[size]
 
 
 def float_type(found: list[DataType], dst: DataType) -> DataType | None:

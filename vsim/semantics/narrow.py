@@ -15,10 +15,10 @@ from visakit.isa.enums import DOWNSCALE_MODES, DOWNSCALE_ROUNDINGS, DOWNSCALES
 from visakit.language import types
 from visakit.language.operands import SAT, Immediate, Raw
 from visakit.language.program import Instruction
-from visakit.language.types import BF, HF, UB, UW, B, D, DataType, F
+from visakit.language.types import BF, HF, UW, B, D, DataType, F
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Read, Step
 from vsim.semantics.conversion import widen_bf16
-from vsim.semantics.core import mask_of, semantics, source
+from vsim.semantics.core import mask_of, semantics, source, unsigned_of
 
 # -- to eight bits ---------------------------------------------------------------------------------------------
 
@@ -88,8 +88,7 @@ def _random_bits(m: Machine, instruction: Instruction) -> Read:
     t, read = m.type_of(op), m.reader(op, count)
     if isinstance(op, Immediate) and t.is_integer:
         return lambda: a.cast(read(), types.UD)
-    word = {1: UB, 2: UW, 4: types.UD}[t.size]
-    return lambda: a.cast(a.bitcast(read(), word), types.UD)
+    return lambda: a.cast(a.bitcast(read(), unsigned_of(t.size)), types.UD)
 
 
 # -- to four bits ----------------------------------------------------------------------------------------------

@@ -13,15 +13,13 @@ from collections.abc import Callable
 from visakit.language import types
 from visakit.language.operands import Raw
 from visakit.language.program import PREDEFINED_SURFACES, SCRATCH, SLM, STATELESS, Instruction
-from visakit.language.types import HF, UB, UQ, UW, B, D, DataType, F, W
+from visakit.language.types import HF, UQ, UW, D, F
 from vsim.memory.images import ORDERS, ImageFormat
 from vsim.semantics.algebra import Algebra, FindImage, ImageReference, ImageView, Lanes, Machine, Mask
-from vsim.semantics.core import both, source
+from vsim.semantics.core import both, signed_of, source, unsigned_of
 from vsim.semantics.lsc import SURFACE_STATE
 from vsim.semantics.memory import stride
 
-_STORED: dict[int, DataType] = {1: UB, 2: UW, 4: types.UD}
-_SIGNED: dict[int, DataType] = {1: B, 2: W, 4: D}
 _CHANNELS = "rgba"
 
 COORDINATES = ("u", "v", "r")
@@ -123,10 +121,10 @@ def _load_elements(m: Machine, image: ImageView, at: Lanes, mask: Mask, instruct
     a, format = m.algebra, image.kind.format
     size = format.dtype.itemsize
     if format.size % 4:
-        found = m.load_elements(image.space, at, _STORED[size], format.channels, mask, instruction)
+        found = m.load_elements(image.space, at, unsigned_of(size), format.channels, mask, instruction)
         return [a.cast(x, types.UD) for x in found]
     words = m.load_elements(image.space, at, types.UD, format.size // 4, mask, instruction)
-    low = a.const(_STORED[size].maximum, types.UD)
+    low = a.const(unsigned_of(size).maximum, types.UD)
     elements = []
     for k in range(0, format.size, size):
         shifted = words[k // 4] >> a.const(8 * (k % 4), types.UD) if k % 4 else words[k // 4]
@@ -166,7 +164,7 @@ def store_texels(
             elements.setdefault(_CHANNELS.index(letter), _encoded(a, format, values[channel]))
     if format.size % 4 or len(elements) < format.channels:
         for k, bits in elements.items():
-            m.store(image.space, at + a.const(k * size, UQ), a.cast(bits, _STORED[size]), mask, instruction)
+            m.store(image.space, at + a.const(k * size, UQ), a.cast(bits, unsigned_of(size)), mask, instruction)
         return
     words = []
     for first in range(0, format.channels, 4 // size):
@@ -181,13 +179,13 @@ def _encoded(a: Algebra, format: ImageFormat, bits: Lanes) -> Lanes:
     size, signed = format.dtype.itemsize, format.dtype.kind == "i"
     if format.element == "f32" or (size == 4 and not format.is_real):
         return bits
-    stored = _STORED[size]
+    stored = unsigned_of(size)
     if format.element == "f16":
         return a.cast(a.bitcast(a.cast(a.bitcast(bits, F), HF), UW), types.UD)
     if format.is_real:
         number = _normalised(a, format, a.bitcast(bits, F), -1.0 if signed else 0.0)
     elif signed:
-        number, low, high = a.bitcast(bits, D), a.const(_SIGNED[size].minimum, D), a.const(_SIGNED[size].maximum, D)
+        number, low, high = a.bitcast(bits, D), a.const(signed_of(size).minimum, D), a.const(signed_of(size).maximum, D)
         number = a.select(number < low, low, a.select(number > high, high, number))
     else:
         high = a.const(stored.maximum, types.UD)

@@ -7,6 +7,7 @@ more: :attr:`ComparedThread.bounded` says which loops these are, and the facts s
 from __future__ import annotations
 
 from visakit.language.program import Function
+from vsim.launch.element_types import pointed_type
 from vsim.symbolic import terms
 from vsim.symbolic.contents import ContentsMemory
 from vsim.symbolic.launch import SymbolicLaunch
@@ -16,6 +17,8 @@ from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.terms import Condition
 from vsim.symbolic.thread import SymbolicActivation, SymbolicThread
 
+ROUNDS = 4
+"""Rounds of a loop that are followed, if nothing else is said."""
 _QUESTION_SECONDS = 1.0
 
 
@@ -25,10 +28,11 @@ class ComparedThread(SymbolicThread):
     Args:
         owner: the name of the kernel's side.
         elements: bytes of the elements of arguments.
-        rounds: of a loop that are followed, beyond those that all lanes run in any case.
+        rounds: of a loop that are followed, beyond the rounds that all lanes run in any case.
     """
 
     def __init__(self, launch: SymbolicLaunch, owner: str, elements: dict[int, int], rounds: int) -> None:
+        launch.fix(launch.slot, 0)  # The slot places private memory, which no other thread sees.
         super().__init__(launch)
         self.rounds = rounds
         self.contents = ContentsMemory(self, owner, elements)
@@ -76,3 +80,10 @@ class ComparedThread(SymbolicThread):
         targets = [pc for pc in activation.waiting if pc >= loop.stop]
         if targets:
             activation.wait(min(targets), place)
+
+
+def element_sizes(launch: SymbolicLaunch) -> dict[int, int]:
+    """Bytes of the elements of the arrays, by number of the argument, where the type is known."""
+    types = launch.bound.signature.argument_types
+    found = {n: pointed_type(text) for n, text in types.items()}
+    return {n: t.itemsize for n, t in found.items() if t is not None and not t.itemsize & (t.itemsize - 1)}

@@ -22,14 +22,14 @@ from vsim.memory.memory import SLM_ADDRESS_MASK
 from vsim.symbolic import terms
 from vsim.symbolic.launch import SymbolicBuffer
 from vsim.symbolic.limits import Undecided
-from vsim.symbolic.loop_terms import where_known
+from vsim.symbolic.loop_terms import parts_of, where_known
 from vsim.symbolic.memory import SymbolicMemory
 from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY, WRITE, SymbolicSpace
 from vsim.symbolic.symbols import NO_LANE
-from vsim.symbolic.terms import Condition, Term
+from vsim.symbolic.terms import Condition, Term, identity, term_key
 
 if TYPE_CHECKING:
-    from vsim.symbolic.comparing import ComparedThread
+    from vsim.symbolic.thread import SymbolicThread
 
 MEMORY, UNDEFINED = "memory", "undefined"
 """Beginnings of the names of functions: of contents that launches choose, and of contents that nobody wrote."""
@@ -96,10 +96,6 @@ class LoadedPlace(NamedTuple):
     number: int
 
 
-def _key(term: Term) -> object:
-    return term if isinstance(term, (int, bool)) else ("term", term.get_id())
-
-
 def split_offset(offset: Term) -> tuple[Term, int]:
     """An offset as a term (None for none) and a number that is added to it."""
     if isinstance(offset, int):
@@ -125,20 +121,6 @@ def is_aligned(offset: Term, size: int) -> bool:
     return bool(z3.is_bv_value(low) and low.as_long() == 0)
 
 
-def parts_of(condition: Condition) -> list[Term]:
-    """The conditions of a conjunction."""
-    found, work = [], [condition]
-    while work:
-        own = work.pop()
-        if isinstance(own, bool):
-            continue
-        if z3.is_and(own):
-            work += own.children()
-        else:
-            found.append(own)
-    return found
-
-
 class _Stored(NamedTuple):
     lane: int
     guard: Condition
@@ -158,9 +140,7 @@ class ContentsMemory(SymbolicMemory):
         elements: bytes of the elements of an argument, by the argument's number.
     """
 
-    thread: ComparedThread
-
-    def __init__(self, thread: ComparedThread, owner: str, elements: dict[int, int]) -> None:
+    def __init__(self, thread: SymbolicThread, owner: str, elements: dict[int, int]) -> None:
         super().__init__(thread)
         self.owner, self.elements = owner, elements
         self.effects: list[Effect] = []
@@ -177,7 +157,7 @@ class ContentsMemory(SymbolicMemory):
     # -- places --------------------------------------------------------------------------------------------
 
     def _places(self, space: SymbolicSpace, address: Term, lane: int, guard: Condition) -> list[RegionPlace]:
-        key = (space.kind, _key(space.surface), _key(address), lane, _key(guard))
+        key = (space.kind, term_key(space.surface), term_key(address), lane, term_key(guard))
         if key not in self._places_found:
             self._places_found[key] = (space, address, guard), self._found_places(space, address, lane, guard)
         return self._places_found[key][1]
@@ -261,7 +241,7 @@ class ContentsMemory(SymbolicMemory):
         for address, (number, guard) in zip(addresses, guards, strict=True):
             lane = number if by_lane else NO_LANE
             places = self._accessed(READ, space, address, lane, guard, size * count)
-            parts = {t.get_id() for t in parts_of(guard)}
+            parts = {identity(t) for t in parts_of(guard)}
             for k, column in enumerate(columns):
                 value: Term = 0
                 for place in places:
@@ -309,9 +289,9 @@ class ContentsMemory(SymbolicMemory):
         """The condition of a store, for one who loads under some conditions."""
         left: Condition = True
         for own in stored.parts:
-            if terms.negation(own).get_id() in parts:
+            if identity(terms.negation(own)) in parts:
                 return False
-            if own.get_id() not in parts:
+            if identity(own) not in parts:
                 left = terms.conjunction(left, own)
         return stored.guard if stored.guard is False else left
 
@@ -360,7 +340,7 @@ class ContentsMemory(SymbolicMemory):
         if not self._is_own(region):
             owner, number = self.thread.activation.machine.function, self.thread.number
             place = LoadedPlace(value, region, epoch, offset, size, guard, lane, owner, number)
-            self.loads.setdefault(value.get_id(), []).append(place)
+            self.loads.setdefault(identity(value), []).append(place)
         return value
 
     # -- stores --------------------------------------------------------------------------------------------

@@ -77,6 +77,16 @@ class Limits:
         finally:
             self.deadline = whole
 
+    @contextmanager
+    def extended(self, seconds: float) -> Iterator[None]:
+        """An attempt, which has so many seconds even if fewer are left."""
+        whole = self.deadline
+        self.deadline = max(whole, time.monotonic() + seconds)
+        try:
+            yield
+        finally:
+            self.deadline = whole
+
     @property
     def left(self) -> float:
         """Seconds that are left."""

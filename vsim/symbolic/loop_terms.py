@@ -45,11 +45,6 @@ def fits_32_bits(start: Term, step: int, number: Term, signed: bool) -> Conditio
     return z3.And(z3.ULE(number, 1 << 32), value >= low, value <= high)
 
 
-def term_key(term: Term) -> object:
-    """What equal terms have in common."""
-    return term if isinstance(term, (int, bool)) else ("term", terms.identity(term))
-
-
 def where_known(term: Term, known: Sequence[Condition]) -> Term:
     """A term where conditions are known to hold."""
     pairs = [
@@ -61,11 +56,13 @@ def where_known(term: Term, known: Sequence[Condition]) -> Term:
 
 
 def parts_of(condition: Condition) -> list[Condition]:
-    """The conditions of a conjunction, and of the conjunctions in it."""
+    """The conditions of a conjunction, and of the conjunctions in it, without constant ones."""
     found, work = list[Condition](), [condition]
     while work:
         own = work.pop()
-        if not isinstance(own, bool) and z3.is_and(own):
+        if isinstance(own, bool):
+            continue
+        if z3.is_and(own):
             work += own.children()
         else:
             found.append(own)

@@ -30,7 +30,6 @@ from vsim.symbolic.loop_terms import (
     guard_prefixes,
     same_terms,
     separate_cells,
-    term_key,
     where_known,
     without_guard,
 )
@@ -360,7 +359,7 @@ class _Closing:
             lane = next((k for k, g in enumerate(self.inside) if g is not False), 0) if own == NO_LANE else own
             start = self._begun(cell)
             nameless = self.solver.nameless
-            key = own == NO_LANE, step, *(term_key(nameless(t)) for t in (start, again[lane], self.inside[lane]))
+            key = own == NO_LANE, step, *(terms.term_key(nameless(t)) for t in (start, again[lane], self.inside[lane]))
             if key not in shown:
                 known = [self.inside[lane], *by_lane.get(own, [])]
                 shown[key] = self._range_kept(start, step, again[lane], known)

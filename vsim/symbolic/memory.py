@@ -13,7 +13,7 @@ from visakit.language.program import Function, Instruction
 from vsim.symbolic.loop_terms import parts_of, where_known
 from vsim.symbolic.spaces import ATOMIC, FLAT, LOCAL, READ, SCRATCH_MEMORY, WRITE, SymbolicSpace
 from vsim.symbolic.symbols import NO_LANE
-from vsim.symbolic.terms import Condition, Term, identity
+from vsim.symbolic.terms import Condition, Term, term_key
 
 if TYPE_CHECKING:
     from vsim.symbolic.thread import SymbolicThread
@@ -124,7 +124,7 @@ class SymbolicMemory:
         """The symbol of the value that a lane loads, the ``number``-th of its message."""
         launch, symbols = self.thread.launch, self.thread.symbols
         address = launch.simplified(address)
-        key = (space.kind, _key(space.surface), _key(address), offset, size)
+        key = (space.kind, term_key(space.surface), term_key(address), offset, size)
         if key not in self.loaded_values:
             is_own = lane != NO_LANE and symbols.free(address)
             found = symbols.number(name, 8 * size, lane) if is_own else symbols.number(f"{name}.{number}", 8 * size)
@@ -186,8 +186,3 @@ class SymbolicMemory:
     def forget_shared(self) -> None:
         """Other threads may have written."""
         self.loaded_values = {key: value for key, value in self.loaded_values.items() if key[0] == SCRATCH_MEMORY}
-
-
-def _key(term: Term) -> object:
-    """What equal terms have in common."""
-    return term if isinstance(term, int) else ("term", identity(term))

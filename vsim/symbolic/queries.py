@@ -50,13 +50,10 @@ class Solver:
 
     Args:
         seconds: how long one question may take.
-        deadline: when no more are asked; if none is given, the launch's limits say it.
     """
 
-    def __init__(self, launch: SymbolicLaunch, seconds: float, deadline: float | None = None) -> None:
+    def __init__(self, launch: SymbolicLaunch, seconds: float) -> None:
         self.launch, self.seconds = launch, seconds
-        if deadline is not None:
-            launch.limits.deadline = deadline
         self.asked = 0
         self._known: dict[int, tuple[Term, Answer]] = {}
         self._abstract: dict[int, tuple[Term, Term]] = {}
@@ -64,11 +61,6 @@ class Solver:
         """Terms with symbols for the hard ones in them, by the number of the term."""
         self._plain: dict[int, tuple[Term, bool]] = {}
         self._nameless: dict[int, tuple[Term, Term]] = {}
-
-    @property
-    def is_late(self) -> bool:
-        """Whether a limit of the proof is reached."""
-        return self.launch.limits.are_reached
 
     def possible(self, *conditions: Condition, named: bool = False) -> Answer:
         """Whether conditions can hold together in some launch.

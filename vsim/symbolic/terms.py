@@ -33,6 +33,16 @@ def identity(x: Term) -> int:
     return int(x.ast.value)
 
 
+def term_key(x: Term) -> object:
+    """What equal terms have in common, as a key of a table that keeps them alive."""
+    return x if isinstance(x, (int, bool)) else ("term", identity(x))
+
+
+def value_in(model: z3.ModelRef, x: Term) -> int:
+    """The number of a bit-vector in an example of the solver."""
+    return x if isinstance(x, int) else int(model.eval(x, model_completion=True).as_long())
+
+
 def same_term(x: Term, y: Term) -> bool:
     """Whether two terms are one and the same."""
     if x is y:

@@ -51,12 +51,10 @@ class SymbolicActivation:
 
 
 class SymbolicThread:
-    """A thread of a launch, which runs as long as the launch's limits allow, and to a deadline if one is given."""
+    """A thread of a launch, which runs as long as the launch's limits allow."""
 
-    def __init__(self, launch: SymbolicLaunch, deadline: float | None = None) -> None:
+    def __init__(self, launch: SymbolicLaunch) -> None:
         self.launch = launch
-        if deadline is not None:
-            launch.limits.deadline = deadline
         self.symbols: Symbols = launch.symbols
         self.memory = SymbolicMemory(self)
         self.activation: SymbolicActivation

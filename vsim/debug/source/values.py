@@ -85,7 +85,7 @@ def leaves(name: str, own: SourceType) -> list[str]:
 
 
 class _Reading:
-    """Reads a number, or finds an array, in all lanes of the threads of a stopped."""
+    """Reads a number, or finds an array, in all lanes of stopped threads."""
 
     def __init__(self, stopped: StoppedThreads, name: str, kind: SourceType, offset: int, place: LocationEntry) -> None:
         self.stopped, self.name, self.kind, self.offset, self.place = stopped, name, kind, offset, place

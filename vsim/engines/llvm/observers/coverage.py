@@ -49,12 +49,12 @@ class RunCounts(CompiledObserver):
 
     def launch_end(self, error: Exception | None) -> None:
         totals, first = self.tables.sum(axis=0), 0
+        blocks = {id(f): own for f, own in zip(self.kernel.functions, self.kernel.blocks, strict=True)}
         for function in self.functions:
             own = totals[first : first + len(function.instructions)]
             first += len(own)
-            for compiled, blocks in zip(self.kernel.functions, self.kernel.blocks, strict=True):
-                if function is compiled and own.any():
-                    self._tell(function, blocks, own)
+            if own.any() and id(function) in blocks:
+                self._tell(function, blocks[id(function)], own)
 
     def _tell(self, function: Function, blocks: Sequence[tuple[int, int]], own: Words) -> None:
         """Tell observers the counters of a function: instructions x counters."""
