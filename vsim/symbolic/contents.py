@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import z3
 
-from visakit.language.program import Function, Instruction
+from visakit.language.program import Function
 from visakit.objects.image import SLOT
 from vsim.launch.bound_launch import PRIVATE_MEMORY
 from vsim.memory.memory import SLM_ADDRESS_MASK
@@ -23,7 +23,7 @@ from vsim.symbolic import terms
 from vsim.symbolic.launch import SymbolicBuffer
 from vsim.symbolic.limits import Undecided
 from vsim.symbolic.loop_terms import parts_of, where_known
-from vsim.symbolic.memory import SymbolicMemory
+from vsim.symbolic.memory import LanewiseAccess, SymbolicMemory
 from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY, WRITE, SymbolicSpace
 from vsim.symbolic.symbols import NO_LANE
 from vsim.symbolic.terms import Condition, Term, identity, term_key
@@ -227,18 +227,10 @@ class ContentsMemory(SymbolicMemory):
 
     # -- loads ---------------------------------------------------------------------------------------------
 
-    def load(
-        self,
-        space: SymbolicSpace,
-        addresses: Sequence[Term],
-        guards: Sequence[tuple[int, Condition]],
-        size: int,
-        count: int,
-        instruction: Instruction,
-    ) -> list[list[Term]]:
-        by_lane = self._is_by_lane(len(guards))
+    def load(self, access: LanewiseAccess, count: int) -> list[list[Term]]:
+        space, size, by_lane = access.space, access.size, self._is_by_lane(len(access.guards))
         columns: list[list[Term]] = [[] for _ in range(count)]
-        for address, (number, guard) in zip(addresses, guards, strict=True):
+        for address, (number, guard) in access.lanes():
             lane = number if by_lane else NO_LANE
             places = self._accessed(READ, space, address, lane, guard, size * count)
             parts = {identity(t) for t in parts_of(guard)}
@@ -345,17 +337,9 @@ class ContentsMemory(SymbolicMemory):
 
     # -- stores --------------------------------------------------------------------------------------------
 
-    def store(
-        self,
-        space: SymbolicSpace,
-        addresses: Sequence[Term],
-        guards: Sequence[tuple[int, Condition]],
-        size: int,
-        columns: Sequence[Sequence[Term]],
-        instruction: Instruction,
-    ) -> None:
-        by_lane = self._is_by_lane(len(guards))
-        for n, (address, (number, guard)) in enumerate(zip(addresses, guards, strict=True)):
+    def store(self, access: LanewiseAccess, columns: Sequence[Sequence[Term]]) -> None:
+        space, size, by_lane = access.space, access.size, self._is_by_lane(len(access.guards))
+        for n, (address, (number, guard)) in enumerate(access.lanes()):
             lane = number if by_lane else NO_LANE
             for place in self._accessed(WRITE, space, address, lane, guard, size * len(columns)):
                 for k, column in enumerate(columns):
@@ -389,19 +373,10 @@ class ContentsMemory(SymbolicMemory):
         )
         self.effects.append(effect)
 
-    def atomic(
-        self,
-        space: SymbolicSpace,
-        addresses: Sequence[Term],
-        guards: Sequence[tuple[int, Condition]],
-        size: int,
-        columns: Sequence[Sequence[Term]],
-        instruction: Instruction,
-        op: str,
-    ) -> list[Term]:
-        by_lane = self._is_by_lane(len(guards))
+    def atomic(self, access: LanewiseAccess, columns: Sequence[Sequence[Term]], op: str) -> list[Term]:
+        space, size, by_lane = access.space, access.size, self._is_by_lane(len(access.guards))
         found, regions = list[Term](), set[str]()
-        for n, (address, (number, guard)) in enumerate(zip(addresses, guards, strict=True)):
+        for n, (address, (number, guard)) in enumerate(access.lanes()):
             value: Term = 0
             lane = number if by_lane else NO_LANE
             for place in self._accessed(ATOMIC, space, address, lane, guard, size):

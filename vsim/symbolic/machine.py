@@ -19,6 +19,7 @@ from vsim.semantics.flow import has_followers, reach
 from vsim.semantics.memory import execution_of
 from vsim.symbolic import terms
 from vsim.symbolic.algebra import AnyMask, SymbolicLanes, SymbolicMask, spread
+from vsim.symbolic.memory import LanewiseAccess
 from vsim.symbolic.operands import Read, ReadMask
 from vsim.symbolic.places import any_of
 from vsim.symbolic.spaces import FLAT, HANDLES, LOCAL, SCRATCH_MEMORY, TABLE, URB, SymbolicSpace
@@ -139,9 +140,8 @@ class SymbolicMachine(StretchOperands):
         """Consecutive elements for each lane."""
         lanes = self._lane_count(address, mask, instruction)
         guards = self._guards(lanes, mask)
-        columns = self.thread.memory.load(
-            space, spread(address.terms, lanes), guards, data_type.size, count, self.instruction
-        )
+        access = LanewiseAccess(space, spread(address.terms, lanes), guards, data_type.size)
+        columns = self.thread.memory.load(access, count)
         return [self.algebra.of(data_type, column) for column in columns]
 
     def _lane_count(self, address: SymbolicLanes, mask: AnyMask, instruction: Instruction) -> int:
@@ -173,7 +173,7 @@ class SymbolicMachine(StretchOperands):
         columns = [spread(v.terms, lanes) for v in values]
         guards = self._guards(lanes, mask)
         self.thread.memory.store(
-            space, spread(address.terms, lanes), guards, values[0].type.size, columns, self.instruction
+            LanewiseAccess(space, spread(address.terms, lanes), guards, values[0].type.size), columns
         )
 
     def atomic(
@@ -190,9 +190,8 @@ class SymbolicMachine(StretchOperands):
         lanes = self._lane_count(address, mask, instruction)
         columns = [spread(s.terms, lanes) for s in sources]
         guards = self._guards(lanes, mask)
-        found = self.thread.memory.atomic(
-            space, spread(address.terms, lanes), guards, data_type.size, columns, self.instruction, op
-        )
+        access = LanewiseAccess(space, spread(address.terms, lanes), guards, data_type.size)
+        found = self.thread.memory.atomic(access, columns, op)
         return self.algebra.of(data_type, found)
 
     def mapped(self, space: SymbolicSpace, address: SymbolicLanes, size: int, mask: AnyMask) -> SymbolicMask:

@@ -6,10 +6,10 @@ written there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from visakit.language.program import Function, Instruction
+from visakit.language.program import Function
 from vsim.symbolic.loop_terms import parts_of, where_known
 from vsim.symbolic.spaces import ATOMIC, FLAT, LOCAL, READ, SCRATCH_MEMORY, WRITE, SymbolicSpace
 from vsim.symbolic.symbols import NO_LANE
@@ -50,6 +50,23 @@ class ExecutedMessage(NamedTuple):
     """The closed loops that it is in, and the symbols of their rounds."""
 
 
+class LanewiseAccess(NamedTuple):
+    """What a message accesses: an address and a guard, with the number of the lane, for each lane.
+
+    Attributes:
+        size: bytes of an element.
+    """
+
+    space: SymbolicSpace
+    addresses: Sequence[Term]
+    guards: Sequence[tuple[int, Condition]]
+    size: int
+
+    def lanes(self) -> Iterator[tuple[Term, tuple[int, Condition]]]:
+        """Addresses and guards, by lane."""
+        return zip(self.addresses, self.guards, strict=True)
+
+
 class SymbolicMemory:
     """The messages of a thread."""
 
@@ -62,60 +79,50 @@ class SymbolicMemory:
     def _log(
         self,
         kind: str,
-        space: SymbolicSpace,
-        addresses: Sequence[Term],
-        guards: Sequence[tuple[int, Condition]],
+        access: LanewiseAccess,
         size: int,
         values: Sequence[Sequence[Term]] = (),
         loaded: Sequence[Sequence[Term]] = (),
     ) -> None:
         lanes = tuple(
             LaneAccess(lane, guard, self.thread.launch.simplified(address))
-            for (lane, guard), address in zip(guards, addresses, strict=True)
+            for address, (lane, guard) in access.lanes()
             if guard is not False
         )
-        kept = [k for k, (_, guard) in enumerate(guards) if guard is not False]
+        kept = [k for k, (_, guard) in enumerate(access.guards) if guard is not False]
         values, loaded = ([[column[k] for k in kept] for column in columns] for columns in (values, loaded))
         thread = self.thread
         function = thread.activation.machine.function
         self.messages.append(
             ExecutedMessage(
-                *(kind, space, size, lanes, function, thread.number, thread.phase, tuple(values), tuple(loaded)),
+                *(kind, access.space, size, lanes, function, thread.number, thread.phase, tuple(values), tuple(loaded)),
                 tuple(thread.loops),
             )
         )
 
-    def _known_places(
-        self, space: SymbolicSpace, addresses: Sequence[Term], guards: Sequence[tuple[int, Condition]]
-    ) -> list[Term]:
-        """Addresses; those that say nothing of their memory as they are where their lanes run.
+    def _with_known_places(self, access: LanewiseAccess) -> LanewiseAccess:
+        """An access with simplified addresses; addresses without a known memory are simplified for running lanes.
 
         An address that a branch computes is ``If(lanes of the branch, address, undefined)``.
         """
         launch, found = self.thread.launch, list[Term]()
-        for address, (_, guard) in zip(addresses, guards, strict=True):
+        space = access.space
+        for address, (_, guard) in access.lanes():
             own = launch.simplified(address)
             if space.kind == FLAT and not isinstance(guard, bool) and not launch.candidates(space, own):
                 own = launch.simplified(where_known(own, parts_of(launch.simplified(guard))))
             found.append(own)
-        return found
+        return access._replace(addresses=found)
 
-    def load(
-        self,
-        space: SymbolicSpace,
-        addresses: Sequence[Term],
-        guards: Sequence[tuple[int, Condition]],
-        size: int,
-        count: int,
-        instruction: Instruction,
-    ) -> list[list[Term]]:
-        """``count`` consecutive elements of ``size`` bytes for each lane: elements by lanes."""
-        addresses, columns = self._known_places(space, addresses, guards), []
+    def load(self, access: LanewiseAccess, count: int) -> list[list[Term]]:
+        """``count`` consecutive elements for each lane: elements by lanes."""
+        access, columns = self._with_known_places(access), []
+        space, size = access.space, access.size
         for k in range(count):
             name = self.thread.symbols.fresh("load")
-            pairs = enumerate(zip(addresses, guards, strict=True))
+            pairs = enumerate(access.lanes())
             columns.append([self._value(name, n, space, a, k * size, size, lane) for n, (a, (lane, _)) in pairs])
-        self._log(READ, space, addresses, guards, size * count, loaded=columns)
+        self._log(READ, access, size * count, loaded=columns)
         return columns
 
     def _value(
@@ -132,40 +139,22 @@ class SymbolicMemory:
             launch.loaded(found, space, address, offset, size)
         return self.loaded_values[key][0]
 
-    def store(
-        self,
-        space: SymbolicSpace,
-        addresses: Sequence[Term],
-        guards: Sequence[tuple[int, Condition]],
-        size: int,
-        columns: Sequence[Sequence[Term]],
-        instruction: Instruction,
-    ) -> None:
+    def store(self, access: LanewiseAccess, columns: Sequence[Sequence[Term]]) -> None:
         """Consecutive elements for each lane."""
-        addresses = self._known_places(space, addresses, guards)
-        self._log(WRITE, space, addresses, guards, size * len(columns), values=columns)
-        self.forget(space)
+        self._log(WRITE, self._with_known_places(access), access.size * len(columns), values=columns)
+        self.forget(access.space)
 
-    def atomic(
-        self,
-        space: SymbolicSpace,
-        addresses: Sequence[Term],
-        guards: Sequence[tuple[int, Condition]],
-        size: int,
-        columns: Sequence[Sequence[Term]],
-        instruction: Instruction,
-        op: str,
-    ) -> list[Term]:
+    def atomic(self, access: LanewiseAccess, columns: Sequence[Sequence[Term]], op: str) -> list[Term]:
         """The old values, of which nothing is known."""
-        addresses = self._known_places(space, addresses, guards)
+        access, size = self._with_known_places(access), access.size
         name = self.thread.symbols.fresh("old")
         number = self.thread.symbols.number
         found = [
             number(name, 8 * size, lane) if lane != NO_LANE else number(f"{name}.{k}", 8 * size)
-            for k, (lane, _) in enumerate(guards)
+            for k, (lane, _) in enumerate(access.guards)
         ]
-        self._log(ATOMIC, space, addresses, guards, size, values=columns)
-        self.forget(space)
+        self._log(ATOMIC, access, size, values=columns)
+        self.forget(access.space)
         return found
 
     # -- facts of contents ---------------------------------------------------------------------------------
