@@ -203,7 +203,7 @@ def listed(words: Sequence[str], conjunction: str = "and") -> str:
 
 
 def ranges_of(numbers: Iterable[int]) -> list[str]:
-    """Ascending numbers, those that follow each other as a range: ``0-3``, ``7``."""
+    """Ascending numbers with consecutive ones as a range: ``0-3``, ``7``."""
     ranges: list[list[int]] = []
     for n in numbers:
         if ranges and n == ranges[-1][1] + 1:

@@ -300,7 +300,7 @@ LOOP = TEXT.replace(
 
 @pytest.mark.parametrize("is_late", [False, True])
 def test_a_loop_that_takes_long_begins_anew_on_native_code(is_late, monkeypatch):
-    """What the launch has written is undone; what the program writes meanwhile to other memory is not."""
+    """Bytes that the launch wrote are restored; other bytes that the program writes meanwhile are kept."""
     program = vsim.load(build_text(LOOP))
     data, other = np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32)
     program.launch("count", 64, 8, [other], engine="numpy")

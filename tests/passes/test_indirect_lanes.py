@@ -1,4 +1,4 @@
-"""Private arrays in registers: each lane writes its element in an instruction of its own, and all read theirs at once."""
+"""Private arrays in registers: one instruction writes the element of each lane, and one instruction reads all elements."""
 
 import numpy as np
 import pytest

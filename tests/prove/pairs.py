@@ -1,7 +1,7 @@
 """Programs with one defect each, and their mended twins (``tests/data/checks``), under proofs: no verdict may be wrong.
 
 A defect program of which its property is proved, and a twin of which a property is refuted, are wrong verdicts.
-``python tests/prove/pairs.py --seconds 5`` asks all of them, and prints counts and what is wrong.
+``python tests/prove/pairs.py --seconds 5`` asks all of them, and prints counts and wrong verdicts.
 """
 
 import argparse

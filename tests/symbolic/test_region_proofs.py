@@ -22,7 +22,7 @@ BYTES = 1024
 
 
 def drawn(seed):
-    """A type, a region that lies in two registers of 32 bytes, its first element, and the step of the destination."""
+    """A type, a region in two registers of 32 bytes, its first element, and the step of the destination."""
     random = Random(seed)
     t = random.choice(("ub", "w", "ud", "f", "df"))
     lanes = random.choice((4, 8, 16))

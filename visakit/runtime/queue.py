@@ -143,7 +143,7 @@ class Queue(CommandQueue):
         return True
 
     def _runs_one(self) -> bool:
-        """Run a command that waits for nothing else in the thread of the caller; false if there is none."""
+        """Run the next ready command in the thread of the caller; whether a command was ready."""
         with CHANGED:
             command = self.take()
         if command is not None:

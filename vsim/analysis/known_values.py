@@ -1,7 +1,7 @@
 """Values of scalars that the text of a function says: constants, and sums of constants.
 
-The instructions in front of a use, back to the beginning of its block, say what a scalar is; else all instructions of
-the function that write it, where they agree.
+The value follows from the instructions in front of a use, back to the beginning of its block; else from all
+instructions of the function that write the scalar, where they agree.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A small set of launches that covers the lines of a kernel and both ways of its branches.
 
 A simple launch begins. One goal after the other that no launch reached yet is asked for (:mod:`vsim.prove.witness`);
-what each new launch reaches by the way counts. Launches that reach nothing alone are left out in the end.
+what each new launch reaches by the way counts. Launches that reach no goal alone are dropped in the end.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _reached_by(subject: Subject, launch: Launch, goals: list[Goal]) -> set[int]
 
 
 def needed_launches(launches: list[CoveringLaunch]) -> list[CoveringLaunch]:
-    """Launches without those that reach nothing alone; the first ones, which were found for easy goals, go first."""
+    """Launches that reach a goal alone; the earliest launches, found for easy goals, are dropped first."""
     kept = list(launches)
     for own in launches:
         others = set[int]().union(*(other.reaches for other in kept if other is not own))

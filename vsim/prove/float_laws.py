@@ -30,7 +30,7 @@ class FloatLaws:
         self.reassociate = reassociate
 
     def made(self, name: str, operands: list[Term]) -> Term | None:
-        """The term of an operation, by the name of its function; None if it is none, or has no laws."""
+        """The term of an operation, by the name of its function; None for other functions, which have no laws."""
         op, _, kind = name.partition(".")
         if op not in _OPERATIONS or kind not in BY_NAME:
             return None

@@ -1,7 +1,7 @@
-"""One work-item in two kernels: the terms of a lane of each, with the same symbols for the same things.
+"""One work-item in two kernels: the terms of a lane of each, with common symbols for common inputs.
 
-Ids, arguments, sizes and the contents of memory are those of both; what belongs to one kernel alone, such as undefined
-registers, has other symbols in the second one. Other lanes of the thread are the same work-items if the threads of both
+Both kernels have the same ids, arguments, sizes and contents of memory. Symbols of one kernel alone, such as undefined
+registers, are renamed in the second kernel. Other lanes of the thread are the same work-items if the threads of both
 kernels are equally wide.
 """
 
@@ -314,7 +314,7 @@ class LanePair:
 
 
 def launch_term(launch: SymbolicLaunch, term: Term) -> Term:
-    """A term with what the launch knows of its symbols."""
+    """A term, simplified with the facts of its launch."""
     found = launch.simplified(term)
     if isinstance(found, bool):
         return z3.BoolVal(found)

@@ -296,7 +296,7 @@ class _Pair:
         return one, other
 
     def is_visible(self) -> Condition:
-        """That the two are of different threads, where one instruction of one thread may write twice what it likes."""
+        """That the accesses are of different threads: two writes of one instruction of one thread are no finding."""
         if self.one.message.number != self.other.message.number or self.launch.geometry.dimensions != 1:
             return True
         ids = (self.one.ids[0], self.second(self.other.ids[0]))

@@ -1,4 +1,4 @@
-"""Goals of witnesses and what was found of them, as text."""
+"""Findings about goals, and covers, as text."""
 
 from __future__ import annotations
 
@@ -39,15 +39,10 @@ def lines_of(subject: Subject, found: GoalFinding) -> Iterator[str]:
 
 
 def cover_lines(subject: Subject, found: Cover) -> Iterator[str]:
-    """The lines of a cover: a table, the launches, and the goals that none of them reaches."""
+    """The lines of a cover: a table, the launches, and the goals that no launch reaches."""
     number = len(found.launches)
     yield f"{subject.kernel}: {number} launch{'' if number == 1 else 'es'} ({found.seconds:.1f} s)"
-    yield f"  {'':16} {'all':>5} {'covered':>8} {'unreachable':>12} {'unknown':>8}"
-    for title, is_way in (("lines", False), ("ways of branches", True)):
-        count = sum((goal.way is not None) is is_way for goal in found.goals)
-        outcomes = [own.outcome for own in found.missed if (own.goal.way is not None) is is_way]
-        left = [outcomes.count(outcome) for outcome in (GoalOutcome.UNREACHABLE, GoalOutcome.UNKNOWN)]
-        yield f"  {title:16} {count:5} {count - sum(left):8} {left[0]:12} {left[1]:8}"
+    yield from _table(found)
     for own in found.launches:
         yield f"  launch: {launch_text(subject, own.launch)}"
         if own.fault:
@@ -55,17 +50,28 @@ def cover_lines(subject: Subject, found: Cover) -> Iterator[str]:
         if own.where:
             yield f"    written: {own.where}"
     for missed in found.missed:
-        function, at = missed.goal.spots[0]
-        branch = "" if missed.goal.way is None else f" (instruction {at} of '{function.name}')"
-        yield f"  {missed.outcome}: {missed.goal.name}{branch}"
-        if missed.outcome is GoalOutcome.UNKNOWN:
-            yield from (
-                f"  {line}" for place in missed.places[:1] for line in place_lines([subject.program] * 2, place)
-            )
+        yield from _missed(subject, missed)
     if any(missed.outcome is GoalOutcome.UNREACHABLE for missed in found.missed):
         yield from (f"  for: {text}" for text in found.missed[0].scope)
     yield from (f"  assuming: {a.text}" for a in subject.assumptions)
     yield from (f"  note: {text}" for text in found.notes)
+
+
+def _table(found: Cover) -> Iterator[str]:
+    yield f"  {'':16} {'all':>5} {'covered':>8} {'unreachable':>12} {'unknown':>8}"
+    for title, is_way in (("lines", False), ("ways of branches", True)):
+        count = sum((goal.way is not None) is is_way for goal in found.goals)
+        outcomes = [own.outcome for own in found.missed if (own.goal.way is not None) is is_way]
+        left = [outcomes.count(outcome) for outcome in (GoalOutcome.UNREACHABLE, GoalOutcome.UNKNOWN)]
+        yield f"  {title:16} {count:5} {count - sum(left):8} {left[0]:12} {left[1]:8}"
+
+
+def _missed(subject: Subject, missed: GoalFinding) -> Iterator[str]:
+    function, number = missed.goal.spots[0]
+    branch = "" if missed.goal.way is None else f" (instruction {number} of '{function.name}')"
+    yield f"  {missed.outcome}: {missed.goal.name}{branch}"
+    if missed.outcome is GoalOutcome.UNKNOWN:
+        yield from (f"  {line}" for place in missed.places[:1] for line in place_lines([subject.program] * 2, place))
 
 
 def launch_text(subject: Subject, launch: Launch) -> str:

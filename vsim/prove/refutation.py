@@ -43,7 +43,7 @@ def launches(
     subject: Subject, launch: SymbolicLaunch, solver: Solver, violation: PropertyViolation, without_faults: bool
 ) -> Iterator[Launch]:
     """Launches with a violation, as far as the symbols of its condition are arguments, sizes, ids and contents of
-    arrays; first those that show it for certain.
+    arrays; launches that show it for certain come first.
 
     Args:
         without_faults: an access outside would end a launch before it shows anything.
@@ -74,7 +74,7 @@ class Load(NamedTuple):
 
 
 def _same_contents(loads: Sequence[Load]) -> Iterator[Condition]:
-    """Loads of one place give the same, as nothing was written before: what the run on symbols did not know."""
+    """Loads of one place give one value, as nothing was written before; the run on symbols does not know it."""
     for n, one in enumerate(loads[:MOST_LOADS]):
         for other in loads[:n]:
             if one.value.size == other.value.size and one.value.space == other.value.space:
@@ -101,7 +101,7 @@ _ROUGH = {
 
 
 def obstacle(launch: SymbolicLaunch, violation: PropertyViolation) -> str:
-    """What a violation depends on that a launch cannot be chosen for; empty if nothing."""
+    """The part of a violation that no choice of a launch decides; empty for none."""
     names = launch.symbols.free(violation.condition)
     if names & unfollowed_loads(launch):
         return "on contents of local or private memory"

@@ -1,4 +1,4 @@
-"""Launches in which loops have few rounds: these run one by one, and loads find what was stored.
+"""Launches in which loops have few rounds: the rounds run one by one, and loads find earlier stores.
 
 A closed loop leaves anything in its registers, so that a model of a condition on them is no launch. Here conditions are
 exact but for floats and for what other work-items store, and say nothing of more rounds.

@@ -37,7 +37,7 @@ FEW_ROUNDS, SMALL_NUMBER = 4, 64
 ROUND_SECONDS = 30.0
 """How long a launch is looked for with few rounds of loops, if there is time."""
 MOST_TRIED = 4
-"""Conditions of a goal for which launches are tried; of a condition on what is followed roughly only the first one."""
+"""Conditions of a goal for which launches are tried; of conditions that are followed roughly only the first one."""
 MOST_ROUGH = 2
 """Launches that are tried for such a condition."""
 
@@ -147,7 +147,7 @@ class WitnessSearch:
         """Made for the first goal that needs it."""
 
     def find(self, goal: Goal) -> GoalFinding:
-        """A witness of a goal, or why there is none."""
+        """A witness of a goal, or the reason against one."""
         started = time.monotonic()
         found = GoalFinding(self.subject.kernel, goal, GoalOutcome.UNKNOWN, scope_of(self.launch))
         found.assumptions = [a.text for a in self.subject.assumptions]

@@ -1,7 +1,7 @@
 """A thread of a kernel that is compared with another one: contents of memory are functions, and loops have a bound.
 
-Loops run round by round. Where more rounds are possible than the bound allows, the thread goes on as if there were no
-more: :attr:`ComparedThread.bounded` says which loops these are, and the facts say for which launches that is true.
+Loops run round by round. Beyond the bound the thread assumes that no further round follows:
+:attr:`ComparedThread.bounded` names these loops, and the facts restrict the launches.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ComparedThread(SymbolicThread):
         )
 
     def _drop(self, activation: SymbolicActivation, loop: range, place: Place | None) -> None:
-        """Say of lanes that they are not at a place; they join those that have left the loop."""
+        """State that lanes are not at a place; they join the lanes that have left the loop."""
         if place is None:
             return
         self.dropped.append(guards_of(place, self.launch.lanes))

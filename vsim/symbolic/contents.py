@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from vsim.symbolic.thread import SymbolicThread
 
 MEMORY, UNDEFINED = "memory", "undefined"
-"""Beginnings of the names of functions: of contents that launches choose, and of contents that nobody wrote."""
+"""Beginnings of the names of functions: of contents that launches choose, and of undefined contents."""
 _BITS = 64
 
 
@@ -136,7 +136,7 @@ class ContentsMemory(SymbolicMemory):
     """The memory that a thread of a kernel looks at and changes.
 
     Args:
-        owner: the name of the kernel's side, for what the sides do not share.
+        owner: the name of the kernel's side, which is part of the names of its undefined contents.
         elements: bytes of the elements of an argument, by the argument's number.
     """
 

@@ -82,7 +82,7 @@ class SymbolicLaunch:
         loads: what loads gave.
         on_load: called for each of them.
         arrays_of_known_elements: numbers of the arguments about whose elements something is assumed.
-        limits: what the proof may take, which all work on terms asks for.
+        limits: of time and memory for the proof; all work on terms asks them.
     """
 
     bound: BoundLaunch

@@ -38,7 +38,7 @@ class Facts(NamedTuple):
     implies: frozenset[str] = frozenset()
     """Masks (SSA names) that hold wherever this mask does."""
     low_zeros: int = 0
-    """So many of the lowest bits are zero in all lanes."""
+    """The number of lowest bits that are zero in all lanes."""
     denormal: Value | None = None
     """Of floats without denormals: the same, or with denormals where this has zeros."""
 

@@ -222,14 +222,14 @@ class Value:
         return self.facts.low_zeros
 
     def with_low_zeros(self, count: int) -> Value:
-        """The same, of which so many of the lowest bits are known to be zero if it is an integer."""
+        """The same, with a number of lowest bits that are known to be zero; floats have no such fact."""
         if count <= 0 or self.type.is_float or self.constant is not None:
             return self
         return self.with_facts(low_zeros=count)
 
     def _is_above(self, other: Value) -> bool:
-        """Whether another integer has no bits but those that are zero in this one, and distances between lanes are
-        known: compilers write the sum of such as ``or``.
+        """Whether an integer has only bits below the lowest set bit of this one, and the distances between lanes are
+        known for both: compilers write the sum of such numbers as ``or``.
         """
         lanes = max(self.lanes, other.lanes)
         if not self.low_zeros or lanes == 1 or not (self.affine_over(lanes) and other.affine_over(lanes)):

@@ -1,8 +1,8 @@
-"""Indirect regions: registers at addresses that address variables hold. Compilers keep private arrays so whose indices
-differ from lane to lane.
+"""Indirect regions: registers at addresses in address variables. Compilers use them for private arrays that each lane
+indexes differently.
 
-All variables whose addresses are taken lie in the register file. A place is checked against the variable whose address
-the program writes to the address variable; only where it is outside of that one are all variables asked.
+The register file holds all variables with a taken address. A place is checked against the variable whose address the
+program writes to the address variable, and against all variables only if it is outside of that one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.semantics.operands import indirect_elements
 
 UNUSED = 0
-"""A place of the file in front of all variables: lanes that do not execute write there."""
+"""A place of the file in front of all variables, which inactive lanes write."""
 ReadAddresses = Callable[[int, list[int]], Value]
 """Reads elements of an address variable by number, UD."""
 
@@ -37,7 +37,7 @@ ReadAddresses = Callable[[int, list[int]], Value]
 class IndirectRegions:
     """The indirect regions of one function in its register file, or in that of the shadows of registers.
 
-    ``checks``: whether an address at which no variable lies is a fault.
+    ``checks``: whether an address outside of all variables is a fault.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class IndirectRegions:
         self.addresses, self.file, self.checks = addresses, file, checks
 
     def read(self, op: Indirect, count: int, own: DataType) -> Value:
-        """Lanes that do not execute read something of the register file; with lenient reads those at whose addresses no
-        variable lies read 0.
+        """Inactive lanes read any element of the register file. With lenient reads, lanes with an address outside of
+        all variables read 0.
         """
         state, b = self.state, self.state.b
         state.registers.flush(state.storage.in_file, forget=False)
@@ -90,7 +90,7 @@ class IndirectRegions:
         return base + (b.const(added[0], types.UD) if same else b.vector(added, types.UD))
 
     def _outside(self, place: Value, size: int, roots: set[int] | None = None) -> Value:
-        """The lanes at whose addresses no variable lies; none of these root variables, if such are given."""
+        """The lanes with an address outside of all variables, or outside of some root variables."""
         b, layout = self.state.b, self.state.layout
         ranges = layout.file_ranges
         if roots is not None:
@@ -100,7 +100,7 @@ class IndirectRegions:
         return reduce(operator.and_, tests) if tests else place == place
 
     def _check(self, op: Indirect, place: Value, size: int, count: int, mask: Mask) -> None:
-        """A fault if a lane that executes has an address at which no variable lies."""
+        """A fault if an active lane has an address outside of all variables."""
         b = self.state.b
         if mask is not True and mask.lanes != count:
             mask = Value(b, MASK, 1, b.any(mask))
@@ -124,7 +124,7 @@ class IndirectRegions:
         first_of(b, [(b.any(outside), UNLIKELY, far)], list, b.new_label("near"))
 
     def _check_all(self, place: Value, size: int, mask: Mask, first: int = 0) -> None:
-        """A fault if a lane of the mask has an address at which no variable lies; ``first``: the number of lane 0."""
+        """A fault if a lane of the mask has an address outside of all variables; ``first``: the number of lane 0."""
         b, bad = self.state.b, self._outside(place, size) & mask
 
         def where() -> tuple[str, int, int, str]:
