@@ -22,7 +22,7 @@ from vsim.symbolic.spaces import FLAT, HANDLES, TABLE
 from vsim.symbolic.terms import Condition, Term
 from vsim.symbolic.thread import SymbolicThread
 
-_NOT_FOLLOWED = ("any!", "after!", "other!", "state!")
+NOT_FOLLOWED = ("any!", "after!", "other!", "state!")
 """Beginnings of the names of symbols for what loops leave in registers."""
 
 
@@ -73,7 +73,7 @@ def _uses(thread: SymbolicThread) -> Iterator[tuple[Function, int, str, Term, Co
 
 def _not_followed(launch: SymbolicLaunch) -> frozenset[str]:
     """The names of symbols that may stand for undefined values."""
-    return unfollowed_loads(launch) | {n for n in launch.symbols.known if n.startswith(_NOT_FOLLOWED)}
+    return unfollowed_loads(launch) | {n for n in launch.symbols.known if n.startswith(NOT_FOLLOWED)}
 
 
 def unfollowed_loads(launch: SymbolicLaunch) -> frozenset[str]:
