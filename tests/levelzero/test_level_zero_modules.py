@@ -10,6 +10,7 @@ from support.levelzero_host import Failed, Session, given, made, sizes
 from support.ocloc import needs_ocloc
 from support.opencl_host import only_device
 from support.programs import DATA
+from support.spirv import assembled
 
 from visakit.levelzero import ze
 from visakit.runtime.specialisation import constant_size, linkage
@@ -81,6 +82,19 @@ def test_what_the_driver_of_triton_calls(session, spirv):
     session.launch(kernel, (2, 1, 1))
     session.finish()
     assert (seen == np.arange(100) + 2).all()
+
+
+def test_a_kernel_in_the_shape_of_triton(session):
+    module = session.load(
+        assembled((DATA / "levelzero/triton_sum.spvasm").read_text()), flags="-cl-intel-256-GRF-per-thread"
+    )
+    numbers = np.arange(150, dtype="f4")
+    x, _ = session.shared(numbers)
+    out, sums = session.shared(np.zeros(3, "f4"))
+    kernel = session.kernel("sum_kernel", x, out, np.uint32(150), 0, 0, ("local", 16), module=module, group=(64, 1, 1))
+    session.launch(kernel, (3, 1, 1))
+    session.finish()
+    assert sums.tolist() == [numbers[at : at + 64].sum() for at in (0, 64, 128)]
 
 
 def test_errors_are_in_the_log(session, spirv):
