@@ -2,6 +2,7 @@
 
 import re
 import struct
+from itertools import chain
 
 _PLAIN, _RESULT, _TYPED = range(3)
 """An instruction without a result; with one; with a result whose type is the first operand of the text."""
@@ -54,7 +55,7 @@ def assembled(text):
         parts = [words(operand) for operand in operands]
         if kind != _PLAIN:
             parts.insert(kind == _TYPED, [number(result)])
-        flat = sum(parts, [])
+        flat = [*chain(*parts)]
         body += [(len(flat) + 1) << 16 | opcode, *flat]
     head = [0x07230203, 0x10300, 0, len(ids) + 1, 0]
     return struct.pack(f"<{len(head) + len(body)}I", *head, *body)
