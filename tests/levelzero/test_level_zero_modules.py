@@ -127,6 +127,25 @@ def test_modules_are_linked_by_the_names_that_they_export(session, spirv):
     assert (seen == np.arange(16) ** 2).all()
 
 
+TWICE = """
+int square(int x);
+int cube(int x);
+kernel void twice(global int *x) { x[0] = square(x[0]) + cube(x[0]); }
+"""
+
+
+@pytest.mark.parametrize(
+    "sources", [(CALLS,), (CALLS, ADD), (TWICE, SQUARE)], ids=["alone", "beside another", "one of two"]
+)
+def test_modules_without_a_function_that_they_use_cannot_be_linked(session, spirv, sources):
+    modules = [session.load(spirv(source)) for source in sources]
+    result, log = log_of(session, "zeModuleDynamicLink", len(modules), sizes(*modules))
+    assert result == ze.ZE_RESULT_ERROR_MODULE_LINK_FAILURE
+    assert ("cube" if sources[0] is TWICE else "square") in log
+    with pytest.raises(Failed, match="INVALID_MODULE_UNLINKED"):
+        session.kernel("calls" if sources[0] is CALLS else "twice", module=modules[0])
+
+
 def test_several_modules_of_spirv_in_one(session, spirv):
     parts = [np.frombuffer(spirv(source), "u1") for source in (CALLS, SQUARE)]
     places, lengths = sizes(*(p.ctypes.data for p in parts)), sizes(*(p.size for p in parts))
