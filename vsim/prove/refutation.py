@@ -55,7 +55,9 @@ def launches(
     loads = [load for load in loads if load.symbol.decl().name() in names]
     whole_groups(launch)
     known = [*_same_contents(loads), *_defined(launch, names)]
-    known += [own(c) for own, lane in zip(items_of, violation.any_lanes, strict=False) for c in _places(launch, lane)]
+    known += [
+        own(c) for own, lane in zip(items_of, violation.any_lanes, strict=False) for c in lanes_in_order(launch, lane)
+    ]
     for visible in [True] if violation.visible is True else [violation.visible, True]:
         for items, size in LEVELS:
             wishes = [*small(launch, items, size), *known, visible]
@@ -108,7 +110,7 @@ def obstacle(launch: SymbolicLaunch, violation: PropertyViolation) -> str:
     return next((text for name in sorted(names) for word, text in _ROUGH.items() if name.startswith(word)), "")
 
 
-def _places(launch: SymbolicLaunch, any_lane: int) -> Iterator[Condition]:
+def lanes_in_order(launch: SymbolicLaunch, any_lane: int) -> Iterator[Condition]:
     """The local ids of the lanes go together: work-items are numbered along x first, then along y. Of a lane that
     stands for any lane this says nothing.
     """
