@@ -40,6 +40,7 @@ REFUTATION_SECONDS = 20.0
 SIMPLE_SECONDS = 5.0
 """How long a simple launch may take that is tried before anything is asked, and the search for one."""
 MOST_TRIED = 3
+RACED = "launches that show a difference have races, and the verdict is about launches without"
 _UNUSED = "unused"
 PROPERTY = "equal"
 
@@ -178,7 +179,7 @@ class _Comparison:
                 if not equal_launches.compare_by(ENGINES[0], self.subjects, own, seconds=SIMPLE_SECONDS):
                     continue
                 said = equal_launches.compare(self.subjects, own)
-                if all(said.values()):
+                if said is not None and all(said.values()):
                     self.verdict.outcome = Outcome.REFUTED
                     self.verdict.refutation = Refutation(own, None, said)
                     return True
@@ -247,11 +248,14 @@ class _Comparison:
             return False
         for launch in self._candidates(pair, difference):
             said = equal_launches.compare(self.subjects, launch, self.options.reassociate)
-            if all(said.values()):
-                self.verdict.outcome = Outcome.REFUTED
-                self.verdict.refutation = Refutation(launch, remark, said)
-                self.verdict.places = []
-                return True
+            if said is None:
+                self.verdict.places[-1] = remark._replace(hint=hint or RACED)
+            if said is None or not all(said.values()):
+                continue
+            self.verdict.outcome = Outcome.REFUTED
+            self.verdict.refutation = Refutation(launch, remark, said)
+            self.verdict.places = []
+            return True
         return False
 
     def _candidates(self, pair: LanePair, difference: Difference) -> Iterator[Launch]:

@@ -57,7 +57,9 @@ def launches(
     loads = [load for load in loads if load.symbol.decl().name() in names]
     whole_groups(launch)
     known = [*_same_contents(loads), *_defined(launch, names)]
-    known += [own(c) for own, lane in zip(items_of, violation.any_lanes, strict=False) for c in _places(launch, lane)]
+    known += [
+        own(c) for own, lane in zip(items_of, violation.any_lanes, strict=False) for c in lanes_in_order(launch, lane)
+    ]
     for visible in [True] if violation.visible is True else [violation.visible, True]:
         for items, size in LEVELS:
             wishes = [*small(launch, items, size), *known, visible]
@@ -110,7 +112,7 @@ def obstacle(launch: SymbolicLaunch, violation: PropertyViolation) -> str:
     return next((text for name in sorted(names) for word, text in _ROUGH.items() if name.startswith(word)), "")
 
 
-def _places(launch: SymbolicLaunch, any_lane: int) -> Iterator[Condition]:
+def lanes_in_order(launch: SymbolicLaunch, any_lane: int) -> Iterator[Condition]:
     """The local ids of the lanes go together: work-items are numbered along x first, then along y. Of a lane that
     stands for any lane this says nothing.
     """
@@ -149,7 +151,7 @@ def small(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
     inputs = [n for n, own in symbols.known.items() if own.is_input and own.scope is Uniformity.LAUNCH]
     found: list[Condition] = symbols.about(inputs)
     count = launch.geometry.dimensions
-    each = max(2, round(items ** (1 / count)))
+    each = round(items ** (1 / count))
     for n in range(count):
         found.append(z3.ULE(terms.expression(launch.global_size[n], 32), each))
         if not isinstance(launch.local_size[n], int) and n:
