@@ -14,6 +14,8 @@ CHOSEN = [
     EqualPair("nested", Build(), Build(device="dg2")),
     EqualPair("reversed", Build(), Build(options="-DWIDTH=8"), (), (32,)),
     EqualPair("saxpy", Build(), Build(options="-cl-opt-disable")),
+    EqualPair("counted", Build(), Build(options="-DWIDTH=8")),
+    EqualPair("sums", Build(), Build(options="-DWIDTH=8"), ("0 <= n <= 3",)),
 ]
 
 

@@ -22,7 +22,7 @@ from vsim.memory.memory import SLM_ADDRESS_MASK
 from vsim.symbolic import terms
 from vsim.symbolic.launch import SymbolicBuffer
 from vsim.symbolic.limits import Undecided
-from vsim.symbolic.loop_terms import parts_of, where_known
+from vsim.symbolic.loop_terms import where_known
 from vsim.symbolic.memory import LanewiseAccess, SymbolicMemory
 from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY, WRITE, SymbolicSpace
 from vsim.symbolic.symbols import NO_LANE
@@ -169,7 +169,7 @@ class ContentsMemory(SymbolicMemory):
         address = launch.simplified(address)
         if not isinstance(address, int) and self.thread.symbols.free(address) & self.thread.symbols.free(guard):
             starts = [] if lane == NO_LANE else [self.thread.starts[lane]]
-            address = launch.simplified(where_known(address, [*starts, *parts_of(guard)]))
+            address = launch.simplified(where_known(address, [*starts, *terms.implied_by(guard)]))
         if space.kind == LOCAL:
             return [RegionPlace(True, "local", launch.simplified(terms.both_bits(address, SLM_ADDRESS_MASK, _BITS)))]
         if space.kind == SCRATCH_MEMORY:
@@ -235,7 +235,7 @@ class ContentsMemory(SymbolicMemory):
         for address, (number, guard) in access.lanes():
             lane = number if by_lane else NO_LANE
             places = self._accessed(READ, space, address, lane, guard, size * count)
-            parts = {identity(t) for t in parts_of(guard)}
+            parts = {identity(t) for t in terms.parts_of(guard)}
             for k, column in enumerate(columns):
                 value: Term = 0
                 for place in places:
@@ -352,7 +352,7 @@ class ContentsMemory(SymbolicMemory):
 
     def _put(self, lane: int, guard: Condition, region: str, offset: Term, size: int, value: Term) -> None:
         base, start = split_offset(offset)
-        found = _Stored(lane, guard, parts_of(guard), base, start, offset, size, value)
+        found = _Stored(lane, guard, terms.parts_of(guard), base, start, offset, size, value)
         self._stored.setdefault(region, []).append(found)
         self._note(WRITE, lane, guard, region, offset, size, (value,))
 
@@ -385,8 +385,8 @@ class ContentsMemory(SymbolicMemory):
             lane = number if by_lane else NO_LANE
             for place in self._accessed(ATOMIC, space, address, lane, guard, size):
                 where = terms.conjunction(guard, place.condition)
-                values = tuple(column[n] for column in columns)
-                self._note(ATOMIC, lane, where, place.region, place.offset, size, values, op)
+                name, values = _as_sum(op, tuple(column[n] for column in columns), 8 * size)
+                self._note(ATOMIC, lane, where, place.region, place.offset, size, values, name)
                 regions.add(place.region)
                 name = f"{MEMORY}.{place.region}.old.{self._epoch(place.region)}.{size}"
                 old = z3.Function(name, z3.BitVecSort(_BITS), z3.BitVecSort(8 * size))
@@ -406,6 +406,13 @@ class ContentsMemory(SymbolicMemory):
         raise AssertionError("loops of compared threads are not closed")
 
 
+def _as_sum(op: str, values: tuple[Term, ...], bits: int) -> tuple[str, tuple[Term, ...]]:
+    """The operation and operands of an atomic; differences, and those that count, as sums."""
+    if op in ("inc", "dec"):
+        return "add", (1 if op == "inc" else terms.minus(1, bits),)
+    return ("add", (terms.minus(values[0], bits),)) if op == "sub" else (op, values)
+
+
 def for_lane(effect: Effect | SharedAccess, lane: int) -> Condition:
     """The condition under which an effect or access is one of the work-item in a lane."""
     if effect.lane != NO_LANE:
@@ -413,4 +420,4 @@ def for_lane(effect: Effect | SharedAccess, lane: int) -> Condition:
     here = effect.lanes[lane]
     if here is False:
         return False
-    return terms.conjunction(here, where_known(effect.guard, [here, *parts_of(here)]))
+    return terms.conjunction(here, where_known(effect.guard, [here, *terms.parts_of(here)]))

@@ -55,20 +55,6 @@ def where_known(term: Term, known: Sequence[Condition]) -> Term:
     return term if isinstance(term, (int, bool)) or not pairs else z3.substitute(term, *pairs)
 
 
-def parts_of(condition: Condition) -> list[Condition]:
-    """The conditions of a conjunction, and of the conjunctions in it, without constant ones."""
-    found, work = list[Condition](), [condition]
-    while work:
-        own = work.pop()
-        if isinstance(own, bool):
-            continue
-        if z3.is_and(own):
-            work += own.children()
-        else:
-            found.append(own)
-    return found
-
-
 def without_guard(condition: Condition, guard: Condition) -> list[Term] | None:
     """The other parts of a conjunction that begins with a guard; None if it does not."""
     found: list[Term] = []

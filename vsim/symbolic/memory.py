@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from visakit.language.program import Function
-from vsim.symbolic.loop_terms import parts_of, where_known
+from vsim.symbolic import terms
+from vsim.symbolic.loop_terms import where_known
 from vsim.symbolic.spaces import ATOMIC, FLAT, LOCAL, READ, SCRATCH_MEMORY, WRITE, SymbolicSpace
 from vsim.symbolic.symbols import NO_LANE
 from vsim.symbolic.terms import Condition, Term, term_key
@@ -110,7 +111,7 @@ class SymbolicMemory:
         for address, (_, guard) in access.lanes():
             own = launch.simplified(address)
             if space.kind == FLAT and not isinstance(guard, bool) and not launch.candidates(space, own):
-                own = launch.simplified(where_known(own, parts_of(launch.simplified(guard))))
+                own = launch.simplified(where_known(own, terms.implied_by(launch.simplified(guard))))
             found.append(own)
         return access._replace(addresses=found)
 

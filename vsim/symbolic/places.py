@@ -57,23 +57,31 @@ def guards_of(place: Place, count: int) -> tuple[Condition, ...]:
 
 
 def any_of(guards: Sequence[Condition]) -> Condition:
-    """Whether any lane is there: each condition counts once."""
+    """Whether any lane is there: each condition counts once, and none that says more than another one.
+
+    The first lane of a thread is a work-item, so that its condition is mostly the shortest one, and the only one left.
+    """
+    if any(guard is True for guard in guards):
+        return True
+    different = {terms.identity(guard): guard for guard in guards if guard is not False}
     found: Condition = False
-    seen: set[int] = set()
-    for guard in guards:
-        if guard is True:
-            return True
-        if guard is not False and terms.identity(guard) not in seen:
-            seen.add(terms.identity(guard))
+    kept: list[set[int]] = []
+    for parts, guard in sorted(((_parts(own), own) for own in different.values()), key=lambda pair: len(pair[0])):
+        if not any(shorter <= parts for shorter in kept):
+            kept.append(parts)
             found = terms.disjunction(found, guard)
     return found
+
+
+def _parts(condition: Condition) -> set[int]:
+    return {terms.identity(part) for part in terms.parts_of(condition)}
 
 
 def split(place: Place, taken: Sequence[Condition]) -> tuple[Place, Place]:
     """The lanes for which a condition holds, and the others."""
     chosen, others = set(), set()
     for part in place:
-        pairs = list(zip(part.guards, taken, strict=True))
+        pairs = [(g, terms.same_term(g, c) or c) for g, c in zip(part.guards, taken, strict=True)]
         if all(g is False or c is True for g, c in pairs):
             chosen.add(part)
         elif all(g is False or c is False for g, c in pairs):

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
 from visakit.isa.enums import LSC_ORDERS
-from visakit.isa.record import Flow
+from visakit.isa.record import Access, Flow
 from visakit.language.operands import Address, Execution, Indirect, PredicateControl, VectorOperand
 from visakit.language.types import DataType
 from vsim.semantics.algebra import Opaque
@@ -42,7 +42,8 @@ class StretchOperands(SymbolicThreadState):
         if execution is None or execution.no_mask or execution.size != count or count == 1:
             return None
         flow = instruction.desc.flow
-        is_by_lane = instruction.desc.semantics in BY_LANE or flow in (Flow.GOTO, Flow.RETURN) or flow.is_call
+        is_by_lane = instruction.desc.semantics in BY_LANE or instruction.desc.access is Access.ATOMIC
+        is_by_lane = is_by_lane or flow in (Flow.GOTO, Flow.RETURN) or flow.is_call
         if not is_by_lane or instruction.args.get("order") == LSC_ORDERS["t"]:
             return None
         return range(execution.offset, execution.offset + count)

@@ -68,6 +68,66 @@ def folded(x: Term) -> Term:
 # -- conditions ------------------------------------------------------------------------------------------------
 
 
+def parts_of(condition: Condition) -> list[Condition]:
+    """The conditions of a conjunction, and of the conjunctions in it, without constant ones."""
+    found, work = list[Condition](), [condition]
+    while work:
+        own = work.pop()
+        if isinstance(own, bool):
+            continue
+        if z3.is_and(own):
+            work += own.children()
+        else:
+            found.append(own)
+    return found
+
+
+def implied_by(condition: Condition) -> list[Condition]:
+    """The parts of a condition that hold whenever it does: of a conjunction those of all, of a disjunction those that
+    all have. Lanes that left a loop in one of several rounds so still are under the conditions in front of it.
+    """
+    if isinstance(condition, bool):
+        return []
+    known: dict[tuple[int, bool], dict[int, Condition]] = {}
+    work = [_positive(condition, True)]
+    while work:  # Conditions are too deep for recursion.
+        own, sign = work[-1]
+        is_all, is_any = (z3.is_and(own), z3.is_or(own)) if sign else (z3.is_or(own), z3.is_and(own))
+        children = _joined(own, sign, is_all) if is_all or is_any else []
+        missing = [child for child in children if (identity(child[0]), child[1]) not in known]
+        if missing:
+            work += missing
+            continue
+        parts = [known[identity(child), its] for child, its in children]
+        found = {name: part for own_parts in parts for name, part in own_parts.items()}
+        if not is_all:
+            names = set(parts[0]).intersection(*parts[1:]) if parts else set()
+            whole = own if sign else negation(own)
+            found = {name: part for name, part in found.items() if name in names} | {identity(whole): whole}
+        known[identity(own), sign] = found
+        work.pop()
+    return [*found.values()]
+
+
+def _joined(condition: Condition, sign: bool, is_all: bool) -> list[tuple[Condition, bool]]:
+    """The parts of a conjunction or disjunction; of a conjunction also those of conjunctions in it."""
+    found, work = list[tuple[Condition, bool]](), [_positive(child, sign) for child in condition.children()]
+    while work:
+        own, its = work.pop()
+        if is_all and (z3.is_and(own) if its else z3.is_or(own)):
+            work += [_positive(child, its) for child in own.children()]
+        else:
+            found.append((own, its))
+    return found
+
+
+def _positive(condition: Condition, sign: bool) -> tuple[Condition, bool]:
+    """A condition without the negations in front of it, and whether it is meant as it is."""
+    while z3.is_not(condition):
+        condition, sign = condition.arg(0), not sign
+    return condition, sign
+
+
 def negation(x: Condition) -> Condition:
     """not x."""
     if isinstance(x, bool):
