@@ -168,3 +168,13 @@ def test_engines_that_contradict_each_other_are_our_fault(monkeypatch):
     with pytest.raises(LaunchError) as problem:
         verdict(TWICE, SHIFT.replace("1:d", "2:d"))
     assert problem.value.diagnostics[0].code == "P007"
+
+
+def test_a_launch_with_a_race_shows_nothing():
+    racing = "mov (M1, 8) TO(0,0)<1> Y(0,0)<0;1,0>\nmov (M1, 8) V(0,0)<1> ITEM(0,0)<1;1,0>\n"
+    other = racing + "add (M1, 8) V(0,0)<1> V(0,0)<1;1,0> 1:d\n"
+    assert verdict(racing + STORE, other + STORE).outcome is Outcome.UNKNOWN
+    apart = racing.replace("mov (M1, 8) TO(0,0)<1> Y(0,0)<0;1,0>\n", "")
+    assert (
+        verdict(apart + STORE, apart + "add (M1, 8) V(0,0)<1> V(0,0)<1;1,0> 1:d\n" + STORE).outcome is Outcome.REFUTED
+    )
