@@ -13,7 +13,7 @@ from support.forms import LANES, Form, Operand
 from support.programs import build_text
 from support.scalar import SIZES
 
-from prove.instructions import HARD, TACTICS, WIDE
+from prove.instructions import HARD, OF_FUNCTIONS, WIDE
 from prove.straight_ir import NotRead, StraightIR, quotient, regrouped
 from visakit.language.program import FIRST_VARIABLE
 from vsim.engines.llvm.pipeline import translate
@@ -123,7 +123,7 @@ class Sequence:
         wanted = self.of_symbolic_engine(symbols)
         pairs = [pair for name in wanted for pair in enumerate(zip(fast[name], wanted[name], strict=True))]
         wrong = [*poison, *((lane, got != want) for lane, (got, want) in pairs)]
-        solver = z3.Then(*TACTICS).solver()
+        solver = z3.Then(*OF_FUNCTIONS).solver()
         solver.set("rlimit", steps)
         solver.add(z3.Or(*_of_any_lane(wrong, symbols)))
         found = solver.check()
