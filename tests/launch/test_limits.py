@@ -170,7 +170,8 @@ def test_memory_of_an_array_that_a_record_holds_does_not_move(image: LinkedImage
     program.run(record)
     with pytest.raises(ValueError, match="cannot resize"):
         out.resize(1 << 20, refcheck=False)
-    del program  # with which the memory is nobody else's again
+    del program  # with which the memory is nobody else's again, when pytest has let go of the local variables
+    gc.collect()
     out.resize(1 << 20, refcheck=False)
     program, node["value"] = Program(image), 7
     for size in (1 << 20, 4, 1 << 21):
