@@ -3,6 +3,7 @@
 ``tests/data/checks/races.cl`` is the source; the images beside it are compiled from it (``tests/data/checks/README.md``).
 """
 
+import functools
 import re
 from itertools import product
 
@@ -25,6 +26,7 @@ EXPECTED = {
 ITEMS, GROUP = 512, 128
 
 
+@functools.cache
 def findings(compiler, kind, kernel, engine, check="race"):
     a, b, c = (np.arange(4096, dtype=np.uint32) % 5, *(np.zeros(4096, np.uint32) for _ in range(2)))
     result = packed_program(f"races.{compiler}.{kind}").launch(
