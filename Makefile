@@ -13,9 +13,9 @@
 #              mutated inputs of every kind (tests/fuzz), FUZZ_SECONDS together, from seed FUZZ_FIRST on, FUZZ_JOBS at a time
 # make pairs   programs with one defect each and their mended twins, under the checks, in all widths and orders on both engines
 # make constraints  writes the newest versions of what .venv has into constraints.txt; then make test
-# make prove   proves for all inputs that instructions on integers do what the model of the tests says (tests/prove), in
-#              PROVE_SECONDS, on PROVE_JOBS processors; then that compilations of kernels are equal, and that planted
-#              faults are found (needs ocloc)
+# make prove   proves for all inputs that instructions on integers do what the model of the tests says (tests/prove), and
+#              that the fast engine's IR does, each in PROVE_SECONDS at most, on PROVE_JOBS processors; then that
+#              compilations of kernels are equal, and that planted faults are found (needs ocloc)
 # make guard   all tests with native code that also checks each access by its address (docs/safety.md)
 PYTHON ?= python3
 VENV = .venv
@@ -101,11 +101,12 @@ pairs: $(STAMP)
 	FUZZ_EXAMPLES=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/checks/test_check_orders.py tests/checks/test_undefined.py tests/checks/test_call_checks.py \
 	  tests/checks/test_race_programs.py tests/checks/test_item_races.py tests/checks/test_order_programs.py tests/checks/test_check_programs.py tests/checks/test_divergence.py tests/checks/test_argument_accesses.py
 
-PROVE_SECONDS ?= 1500
+PROVE_SECONDS ?= 1800
 PROVE_JOBS ?= 2
 
 prove: $(STAMP)
 	$(BIN)/python tests/prove --seconds $(PROVE_SECONDS) --jobs $(PROVE_JOBS) --json prove.json
+	$(BIN)/python tests/prove --fast --seconds $(PROVE_SECONDS) --jobs $(PROVE_JOBS) --json prove-fast.json
 	$(BIN)/python tests/prove/equal_pairs.py --json equal.json
 
 guard: $(STAMP)

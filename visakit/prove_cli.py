@@ -22,6 +22,7 @@ from visakit.commands.command import (
 )
 from visakit.commands.reporting import report
 from visakit.diagnostics import Diagnostic, LaunchError, UsageError, did_you_mean
+from visakit.files import check_folder
 from visakit.objects.elf import is_ctm
 from visakit.usage import exclude
 
@@ -131,6 +132,8 @@ def prove_app(
     group = sizes(local_size, "--local-size") if local_size else ()
     if 0 in group:
         raise UsageError(f"--local-size has a zero: '{local_size}'")
+    if out is not None:
+        check_folder(out)
     assumed = [Assumption(text, "--assume") for text in assume or ()]
     limits = seconds, memory
     if witness is not None or cover:

@@ -26,12 +26,16 @@ def find_witnesses(subject: Subject, place: str, limits: tuple[int, int], out: s
         DebugError: D003, there is no such place.
         UsageError: the place is in a function that the kernel does not call.
     """
+    from vsim.debug.places import Places, Spot
     from vsim.prove import refutation
     from vsim.prove.reaching import lines_of
     from vsim.prove.witness import WitnessSearch
 
     subject = subject._replace(kernel=subject.signature.kernel.name)
     goals = _goals(subject, place)
+    kernel = Spot(subject.signature.kernel, 0)
+    if later := Places(subject.program.image).later_line(place, kernel):
+        print(f"{subject.kernel}: note: '{place}' has no instructions; the next line that has some is {later}")
     search, outcomes = WitnessSearch(subject, *limits), set[str]()
     for name, goal in goals.items():
         found = search.find(goal)

@@ -67,6 +67,12 @@ def test_a_program_in_c_runs_unchanged(built, tmp_path):
     assert len(made) == 3 and all(re.search(r" = CL_SUCCESS \[\d+ us\]$", line) for line in made)
 
 
+@pytest.mark.parametrize("path", [".", "/dev/full"])
+def test_a_trace_that_cannot_be_written_is_refused(path):
+    done = run("true", options=["--trace", path])
+    assert (done.returncode, done.stdout) == (1, "") and "[F001]" in done.stderr
+
+
 @needs_all
 @pytest.mark.parametrize("platform", ["skl", "tgllp", "dg2"])
 def test_images_events_and_local_memory_in_c(built, platform):

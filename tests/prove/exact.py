@@ -21,7 +21,7 @@ class Exact:
 
     def __init__(self, term, low, high):
         self.low, self.high = low, high
-        self.term = _resize(term, _width(low, high))
+        self.term = _resize(term, max(_width(low, high), _ABSTRACT[-1].least if _ABSTRACT else 0))
 
     @staticmethod
     def of(x):
@@ -169,6 +169,9 @@ class Abstract:
     :class:`Exact` numbers, and an algebra that asks for :meth:`product` and :meth:`quotient`, use them.
     """
 
+    least = 0
+    """Bits that numbers have at least."""
+
     def __init__(self):
         self.facts = []
 
@@ -206,6 +209,23 @@ class Abstract:
         rest = z3.And(z3.ULE(product, dividend), z3.ULT(dividend - product, z3.ZeroExt(64, y)))
         self.facts += [z3.ULE(found, x), z3.Implies(y != 0, rest)]
         return _fitted(found, size)
+
+
+class LowBits(Abstract):
+    """Products whose lowest ``least`` bits are a function of those of both factors; their other bits are open."""
+
+    def __init__(self, least):
+        super().__init__()
+        self.least = least
+
+    def product(self, x, y, signed=True, limits=None):
+        size, least = x.size(), self.least
+        lows = [z3.Extract(least - 1, 0, e) for e in (x, y)]
+        low = z3.Function(f"low {least}", *[z3.BitVecSort(least)] * 3)(*lows)
+        if size == least:
+            return low
+        above = z3.Function(f"above {size}", *[z3.BitVecSort(size)] * 2, z3.BitVecSort(size - least))
+        return z3.Concat(above(x, y), low)
 
 
 _ABSTRACT = []

@@ -144,3 +144,11 @@ def test_the_simple_launch_fulfils_assumptions():
 )
 def test_launches_that_reach_nothing_alone_are_left_out(reached, kept):
     assert [own.reaches for own in needed_launches([CoveringLaunch(None, own) for own in reached])] == kept
+
+
+def test_a_line_without_instructions_is_told():
+    text = HEAD + "// nothing\n" + OWN + END
+    line = text[: text.index("// nothing")].count("\n") + 1
+    program = Program(build_text(text, "tgllp"))
+    places, kernel = Places(program.image), Spot(program.signature("k").kernel, 0)
+    assert [places.later_line(place, kernel) for place in (f"{line}", f"{line + 1}", "*3")] == [line + 1, 0, 0]

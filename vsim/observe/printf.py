@@ -110,10 +110,14 @@ class PrintfRecords:
     memory: AddressSpace
 
     @classmethod
-    def of(cls, buffer: Buffer, memory: AddressSpace) -> PrintfRecords:
-        """The records in a printf buffer, which begins with the place of the next one, as bytes from its beginning."""
-        end = int(buffer.data[:4].view("<u4")[0])
-        return cls(bytes(buffer.data[: min(buffer.size, end)]), memory)
+    def of(cls, buffer: Buffer, memory: AddressSpace, begin: int = 0) -> PrintfRecords:
+        """The records in a buffer that kernels print to.
+
+        Args:
+            begin: where the buffer has the place of the next record, as bytes from its beginning; records follow.
+        """
+        end = int(buffer.data[begin : begin + 4].view("<u4")[0])
+        return cls(bytes(buffer.data[begin : min(buffer.size, end)]), memory)
 
     def text(self) -> str:
         """What they say, in their order."""

@@ -35,6 +35,7 @@ QUESTION_SECONDS = 10.0
 REFUTATION_SECONDS = 20.0
 """How long a launch is looked for at least, when the time is up."""
 MOST_TRIED = 3
+RACED = "launches that show a difference have races, and the verdict is about launches without"
 _UNUSED = "unused"
 PROPERTY = "equal"
 
@@ -217,11 +218,15 @@ class _Comparison:
             return False
         for launch in self._candidates(pair, difference):
             said = equal_launches.compare(self.subjects, launch, self.options.reassociate)
-            if all(said.values()):
-                self.verdict.outcome = Outcome.REFUTED
-                self.verdict.refutation = Refutation(launch, remark, said)
-                self.verdict.places = []
-                return True
+            if not all(said.values()):
+                continue
+            if equal_launches.has_races(self.subjects[0], launch):
+                self.verdict.places[-1] = remark._replace(hint=hint or RACED)
+                continue
+            self.verdict.outcome = Outcome.REFUTED
+            self.verdict.refutation = Refutation(launch, remark, said)
+            self.verdict.places = []
+            return True
         return False
 
     def _candidates(self, pair: LanePair, difference: Difference) -> Iterator[Launch]:

@@ -8,6 +8,7 @@ other contents everywhere.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -26,6 +27,7 @@ from vsim.prove.refutation import (
     RUN_SECONDS,
     Load,
     fresh,
+    fresh_launch,
     launch_of,
     roomy,
     small,
@@ -38,14 +40,19 @@ from vsim.symbolic.queries import Possible
 from vsim.symbolic.terms import Condition
 
 _SEED = 49
+ALONE = (1, LEVELS[0][1])
 
 
 def launches(pair: LanePair, condition: Condition) -> Iterator[Launch]:
-    """Launches in which a condition on the pair's work-item may hold."""
+    """Launches in which a condition on the pair's work-item may hold; first that of one work-item, which has no races,
+    if groups may be of one.
+    """
     side = pair.sides[0]
     loads = [Load(own.symbol, own.address, own) for own in side.launch.loads]
     whole_groups(side.launch)
-    for (items, size), is_roomy in itertools.product(LEVELS[:2], (True, False)):
+    least = math.prod(n for n in side.launch.local_size if isinstance(n, int))
+    levels = [level for level in (ALONE, *LEVELS[:2]) if level[0] >= least]
+    for (items, size), is_roomy in itertools.product(levels, (True, False)):
         # The question is about one work-item: others stay inside of large arrays rather than of small ones.
         wishes = [*small(side.launch, items, size), *(roomy(side.launch, items, size) if is_roomy else [])]
         answer = pair.solver.possible(pair.question(condition), *wishes, named=True)
@@ -138,6 +145,18 @@ def compare(subjects: Sequence[Subject], launch: Launch, roughly: bool = False) 
         )
         raise LaunchError(Diagnostic("P007", text, None, "this is a fault of visakit: please report it"))
     return said
+
+
+def has_races(subject: Subject, launch: Launch) -> bool:
+    """Whether work-items of a kernel race in a launch, or may do so: its results depend on their order, and show
+    nothing.
+    """
+    own = fresh_launch(launch)
+    try:
+        result = subject.program.run(own, engine=ENGINES[-1], check="race-items", max_seconds=RUN_SECONDS)
+    except VisaError:  # with a check it takes longer
+        return True
+    return bool(result.findings)
 
 
 def _run(subject: Subject, launch: Launch, engine: str) -> list[Array] | str | None:

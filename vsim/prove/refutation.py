@@ -147,7 +147,7 @@ def small(launch: SymbolicLaunch, items: int, size: int) -> list[Condition]:
     inputs = [n for n, own in symbols.known.items() if own.is_input and own.scope is Uniformity.LAUNCH]
     found: list[Condition] = symbols.about(inputs)
     count = launch.geometry.dimensions
-    each = max(2, round(items ** (1 / count)))
+    each = round(items ** (1 / count))
     for n in range(count):
         found.append(z3.ULE(terms.expression(launch.global_size[n], 32), each))
         if not isinstance(launch.local_size[n], int) and n:
