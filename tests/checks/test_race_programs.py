@@ -5,7 +5,6 @@
 
 import functools
 import re
-from itertools import product
 
 import numpy as np
 import pytest
@@ -37,9 +36,14 @@ def findings(compiler, kind, kernel, engine, check="race"):
 
 
 KERNELS, COMPILERS = sorted(EXPECTED), ("old", "new")
-ALL = list(product(KERNELS, COMPILERS, ["numpy"]))
-ALL += [(k, c, "llvm") for n, k in enumerate(KERNELS) for m, c in enumerate(COMPILERS) if FUZZ or (n + m) % 2]
-"""Native code takes time to make: it is that of one compiler for each kernel, of both in ``make fuzz``."""
+ALL = [
+    (kernel, compiler, engine)
+    for n, kernel in enumerate(KERNELS)
+    for m, compiler in enumerate(COMPILERS)
+    for k, engine in enumerate(ENGINES)
+    if FUZZ or (n + m + k) % 2
+]
+"""Each engine takes the code of one compiler, in ``make fuzz`` of both; the race of its code is compared with the reference's."""
 
 
 @pytest.mark.parametrize(("kernel", "compiler", "engine"), ALL)
