@@ -46,7 +46,8 @@ def _buffer(memory: AddressSpace, address: int) -> Buffer | None:
     return buffer if buffer is not None and buffer.address <= address < buffer.address + buffer.size else None
 
 
-def _string(memory: AddressSpace, address: int) -> str:
+def string_at(memory: AddressSpace, address: int) -> str:
+    """The text at an address, up to its end."""
     buffer = _buffer(memory, address)
     if buffer is None:
         return f"<no string at {address:#x}>"
@@ -155,7 +156,7 @@ class PrintfRecords:
     def _pieces(self) -> Iterator[str]:
         """The parts of what they say. Thousands of records have the same format, and may have the same texts."""
         data, position = self.data, 4
-        formats = cache(lambda address: _parts(_string(self.memory, address)))
+        formats = cache(lambda address: _parts(string_at(self.memory, address)))
         while position + 8 <= len(data):
             (address,) = struct.unpack_from("<Q", data, position)
             position += 8
@@ -198,7 +199,7 @@ class PrintfRecords:
             return 0, len(self.data)
         (value,) = layout.unpack_from(self.data, position)
         is_string = code == _STRING or (is_text and code == _POINTER)
-        return _string(self.memory, value) if is_string else value, position + layout.size
+        return string_at(self.memory, value) if is_string else value, position + layout.size
 
 
 def show(text: str) -> None:

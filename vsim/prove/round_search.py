@@ -16,10 +16,11 @@ import z3
 from visakit.diagnostics import SimulationError
 from vsim.launch.launch import BufferArgument, Launch
 from vsim.prove.goals import Goal, ReachConditions
-from vsim.prove.refutation import LEVELS, launch_of, roomy, small, whole_groups
+from vsim.prove.refutation import LEVELS, fulfil_elements, launch_of, roomy, small, whole_groups
 from vsim.prove.subject import Subject, symbolic_launch
 from vsim.symbolic import terms
 from vsim.symbolic.comparing import ROUNDS, ComparedThread, element_sizes
+from vsim.symbolic.contents import FIRST_EPOCH
 from vsim.symbolic.limits import Limits, Undecided
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.terms import Condition
@@ -66,11 +67,18 @@ class RoundSearch:
         for places in self.thread.contents.loads.values():
             for place in places:
                 kind, _, index = place.region.partition(" ")
-                if kind != "argument" or (place.epoch != "0.0" and place.region in written) or not holds(place.guard):
+                if (
+                    kind != "argument"
+                    or (place.epoch != FIRST_EPOCH and place.region in written)
+                    or not holds(place.guard)
+                ):
                     continue
                 argument, at = found.args[int(index)], value(place.offset)
                 if isinstance(argument, BufferArgument) and at + place.size <= argument.array.nbytes:
                     data = np.frombuffer(value(place.value).to_bytes(place.size, "little"), np.uint8)
                     argument.array.reshape(-1).view(np.uint8)[at : at + place.size] = data
                 break
+        for number, own in enumerate(found.args):
+            if isinstance(own, BufferArgument):
+                fulfil_elements(self.launch, model, number, own.array)
         return found
