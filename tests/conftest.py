@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,17 +18,24 @@ if (
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # which looks at variables of CI services otherwise
 
+with contextlib.suppress(ImportError):
+    import slipcover.pytest_plugin
+
+    if (counter := slipcover.pytest_plugin._slipcover_instance) is not None and sys.version_info < (3, 12):
+        # Slipcover looks through all functions of all modules whenever a line that it has seen was executed so many
+        # times more. With its 50 that takes a sixth of the tests' time (page 112).
+        counter.d_miss_threshold = 2000
+        if os.environ["PYTEST_XDIST_WORKER"] != "gw0":  # Counting takes time: one worker does it, in half of the files.
+            counter.instrument = lambda code, parent=None: code
+            counter.source = None
+
 import pytest
 from support import golden_files
 from support.ocloc import driver  # noqa: F401
 
-with contextlib.suppress(ImportError):
-    import slipcover.pytest_plugin
+from visakit import collector
 
-    if (counter := slipcover.pytest_plugin._slipcover_instance) is not None:
-        # Before Python 3.12 slipcover looks through all functions of all modules whenever a line that it has seen was
-        # executed so many times more. With its 50 that takes a sixth of the tests' time (page 112).
-        counter.d_miss_threshold = 2000
+collector.collect_rarely()  # as commands do; else a tenth of the tests' time goes into looking for garbage (page 112)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,6 +44,15 @@ def lines_of_commands_are_not_counted() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as environment:
         environment.delenv("SLIPCOVER_ENABLED", raising=False)
         yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each worker begins with each other file: the one that counts lines sees some of the tests of each package."""
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    lists = [*files.values()]
+    items[:] = itertools.chain(*lists[::2], *lists[1::2])
 
 
 # -- golden files ------------------------------------------------------------------------------------------------

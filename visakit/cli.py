@@ -30,7 +30,7 @@ from visakit.commands.command import (
 from visakit.debug_cli import dap_app, debug_app
 from visakit.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageError, did_you_mean
 from visakit.file_kinds import HEAD_BYTES, kind_of
-from visakit.files import make_directory, open_regular, read_text
+from visakit.files import check_appendable, check_folder, make_directory, open_regular, read_text
 from visakit.language.platforms import PLATFORMS, find
 from visakit.prove_cli import prove_app
 from visakit.registers_cli import registers_app
@@ -175,10 +175,13 @@ def exec_app(
     from visakit.opencl.library import icd_folder, library_path
 
     settings = {ENGINE_SETTING: engine, "OCL_ICD_VENDORS": icd_folder(), "ZE_ENABLE_ALT_DRIVERS": str(library_path())}
+    if trace is not None:
+        check_appendable(trace)
     chosen = {PLATFORM_SETTING: platform, THREADS_SETTING: threads, TRACE_SETTING: trace and _absolute(trace)}
     chosen |= {DRIVER_SETTING: ocloc, SCHEDULE_SETTING: schedule}
     if keep_texts is not None:
         make_directory(keep_texts)
+        check_folder(keep_texts)
         chosen[TEXTS_SETTING] = os.path.abspath(keep_texts)
     chosen |= _profiles(profile, profile_detail)
     chosen |= _checks(CheckOptions(check, guard, check_limit, suppressions))
@@ -201,6 +204,7 @@ def _profiles(folder: str | None, detail: bool) -> dict[str, str | int | None]:
             raise UsageError("--profile-detail goes with --profile DIR")
         return {}
     make_directory(folder)
+    check_folder(folder)
     found: dict[str, str | int | None] = {PROFILE_SETTING: os.path.abspath(folder)}
     return found | ({PROFILE_DETAIL_SETTING: 1, ENGINE_SETTING: "numpy"} if detail else {})
 

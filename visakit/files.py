@@ -24,7 +24,10 @@ if sys.platform != "win32":
 __all__ = [
     "MAXIMUM_INPUT",
     "UsageError",
+    "check_appendable",
+    "check_folder",
     "check_outputs",
+    "check_writable",
     "make_directory",
     "open_streams",
     "read_bytes",
@@ -161,18 +164,95 @@ def write_file(path: str, write: Callable[[BinaryIO], object]) -> None:
     try:
         target = os.path.realpath(path)
         mode = _mode(path)
-        in_place = path.startswith(("/dev/fd/", "/dev/std", "/proc/"))  # No names of the files that they lead to.
         if mode is None:
             _replace(target, write, None)
-        elif stat.S_ISREG(mode) and not in_place:
-            if not (mode & 0o222 and os.access(target, os.W_OK)):
-                raise PermissionError(errno.EACCES, "the file that is there is read-only")
+        elif _is_replaced(path, mode):
+            _check_mode(target, mode)
             _replace(target, write, stat.S_IMODE(mode))
         else:
             with os.fdopen(_open_in_place(path), "wb") as stream:
                 write(stream)
     except VisaError:
         raise
+    except (OSError, ValueError) as error:
+        raise _failure(path, error) from None
+
+
+def _is_replaced(path: str, mode: int) -> bool:
+    """Whether another file takes the place of a target; others are written in place. Some names of open files are no
+    names of the files that they lead to.
+    """
+    return stat.S_ISREG(mode) and not path.startswith(("/dev/fd/", "/dev/std", "/proc/"))
+
+
+def _check_mode(target: str, mode: int) -> None:
+    """Refuse to replace a file without permission to write."""
+    if not (mode & 0o222 and os.access(target, os.W_OK)):
+        raise PermissionError(errno.EACCES, "the file that is there is read-only")
+
+
+def check_writable(path: str) -> None:
+    """Refuse an output that :func:`write_file` could not write now, before the work whose result goes there; its folder
+    may be absent. Devices, FIFOs and ``-`` are not tried.
+
+    Raises:
+        FileError: it cannot be written.
+    """
+    if path == "-":
+        return
+    try:
+        mode = _mode(path)
+        if mode is not None and stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        target = os.path.realpath(path)
+        if mode is not None and _is_replaced(path, mode):
+            _check_mode(target, mode)
+        if mode is None or _is_replaced(path, mode):
+            _check_folder(os.path.dirname(target))
+    except (OSError, ValueError) as error:
+        raise _failure(path, error) from None
+
+
+def check_folder(path: str) -> None:
+    """Refuse a folder that files cannot be written into, or that cannot be made.
+
+    Raises:
+        FileError: they cannot be written there.
+    """
+    try:
+        _check_folder(os.path.realpath(path))
+    except (OSError, ValueError) as error:
+        raise _failure(path, error) from None
+
+
+def _check_folder(folder: str) -> None:
+    """Make and remove a file in a folder; of one that is absent, in the nearest one above that is there."""
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    temporary, handle = _open_beside(os.path.join(folder, "x"), 0o600)
+    os.close(handle)
+    os.unlink(temporary)
+
+
+def check_appendable(path: str) -> None:
+    """Refuse a file that nothing can be appended to: a folder, a read-only file, a device or disk without room.
+
+    A file that is absent is made. FIFOs, which wait for their readers, and ``-`` are not tried.
+
+    Raises:
+        FileError: it cannot be written.
+    """
+    if path == "-":
+        return
+    try:
+        mode = _mode(path)
+        if mode is not None and stat.S_ISFIFO(mode):
+            return
+        with open(path, "ab", buffering=0) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            stream.write(b"\n")
+            if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                stream.truncate(size)
     except (OSError, ValueError) as error:
         raise _failure(path, error) from None
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from vsim.prove.subject import Subject
 
 
-def find_witnesses(subject: Subject, place: str, limits: tuple[int, int], out: str | None, image: str) -> set[str]:
+def find_witnesses(subject: Subject, place: str, limits: tuple[int, int, int], out: str | None, image: str) -> set[str]:
     """The outcomes of the goals of a place, which are printed as they come.
 
     Args:
-        limits: seconds for each goal, and megabytes.
+        limits: seconds for each goal, megabytes, and rounds of loops that run one by one.
         out: the folder for launch files.
         image: the program's file.
 
@@ -26,12 +26,16 @@ def find_witnesses(subject: Subject, place: str, limits: tuple[int, int], out: s
         DebugError: D003, there is no such place.
         UsageError: the place is in a function that the kernel does not call.
     """
+    from vsim.debug.places import Places, Spot
     from vsim.prove import refutation
     from vsim.prove.reaching import lines_of
     from vsim.prove.witness import WitnessSearch
 
     subject = subject._replace(kernel=subject.signature.kernel.name)
     goals = _goals(subject, place)
+    kernel = Spot(subject.signature.kernel, 0)
+    if later := Places(subject.program.image).later_line(place, kernel):
+        print(f"{subject.kernel}: note: '{place}' has no instructions; the next line that has some is {later}")
     search, outcomes = WitnessSearch(subject, *limits), set[str]()
     for name, goal in goals.items():
         found = search.find(goal)
@@ -65,7 +69,7 @@ def _goals(subject: Subject, text: str) -> dict[str, Goal]:
     return found
 
 
-def cover_kernel(subject: Subject, limits: tuple[int, int], out: str | None, image: str) -> Cover:
+def cover_kernel(subject: Subject, limits: tuple[int, int, int], out: str | None, image: str) -> Cover:
     """The launches that cover a kernel, which are printed; arguments as of :func:`find_witnesses`."""
     from vsim.prove import refutation
     from vsim.prove.cover import cover

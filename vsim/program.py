@@ -263,6 +263,7 @@ class Program:
             if printf is not None:
                 end = None if max_seconds is None else max(perf_counter() + PRINTING_SECONDS, started + max_seconds)
                 error.printf = self._printed(printf).text_until(end)[0]
+            self._check_assertions(dispatch, error.printf)
             if dispatch.findings:
                 from vsim.checks.report import diagnostics
 
@@ -270,7 +271,19 @@ class Program:
             raise
         seconds = perf_counter() - started
         printed = "" if printf is None else self._printed(printf).in_time(dispatch, started, max_seconds)
+        self._check_assertions(dispatch, printed)
         return LaunchResult(dispatch, ran, seconds, printed, self.engines.compile_seconds - compiled, why)
+
+    def _check_assertions(self, dispatch: Dispatch, printed: str | PrintfRecords) -> None:
+        """Refuse a launch whose assertions failed; its later faults follow from them."""
+        if dispatch.arguments.assertions is None:
+            return
+        from vsim.observe.assertions import failed_assertions
+
+        failed = failed_assertions(dispatch, self.memory)
+        if failed is not None:
+            failed.printf = printed if isinstance(printed, str) else printed.text()
+            raise failed from None
 
     def _printed(self, buffer: Buffer) -> PrintfRecords:
         from vsim.observe.printf import PrintfRecords

@@ -92,6 +92,15 @@ def test_a_capture_is_replayed(tmp_path, capsys):
     assert (capture.options, capture.types) == ("-cl-kernel-arg-info", ("float*", "float*", "float", "uint"))
 
 
+@pytest.mark.parametrize("words", [("--save", "y=."), ("--profile", "file/x.json"), ("--out-dir", "file")], ids=str)
+def test_outputs_that_cannot_be_written_are_refused_before_the_launch(words, tmp_path, capsys, monkeypatch):
+    folder = saxpy(tmp_path, X, Y, expected(X, Y))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    code, out, err = said(capsys, "vsim", "--replay", folder, *words)
+    assert (code, out) == (1, "") and "[F001]" in err
+
+
 def test_differences_are_named_by_element_and_have_tolerances(tmp_path, capsys):
     result = expected(X, Y)
     result[3] *= 1 + 4e-6

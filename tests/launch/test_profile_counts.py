@@ -6,12 +6,16 @@ from collections import Counter
 import numpy as np
 import pytest
 from hypothesis import given
+from ordinary import KERNELS
 from support.programs import DATA, build, build_text
 from support.strategies import ENGINES, blocks, effort, initial, lines_of, program_text, seeds
 
 import vsim
+from visakit.diagnostics import SimulationError
 from visakit.isa.record import Flow
-from vsim.engines.numpy import engine as numpy_engine
+from vsim.engines.llvm.pipeline import translate
+from vsim.engines.numpy.engine import GroupBatch
+from vsim.launch.launch import Launch
 from vsim.launch.launch_file import parse_launch
 from vsim.profile.counts import Counts
 
@@ -100,16 +104,85 @@ def test_engines_count_what_plain_python_counts(case, platform):
         compare(found[engine], found["brute"])
 
 
-def test_counts_that_depend_on_the_order_of_threads_are_equal_in_one_order():
-    # Loops of compare and swap: groups of one hardware thread, one after the other, on both engines.
-    folder = DATA / "unoptimised" / "mem_atomics_float_cas" / "tgllp"
+def test_counts_that_depend_on_the_order_of_threads_are_equal_in_one_order(monkeypatch):
+    """Loops of compare and swap: on both engines one hardware thread after the other."""
+    folder, begin = DATA / "unoptimised" / "mem_atomics_float_cas" / "tgllp", GroupBatch.begin
+
+    def thread_by_thread(batch, groups):
+        begin(batch, groups)
+        rows, scheduler = np.arange(len(batch.members)), batch.execution.scheduler
+        scheduler.admit(scheduler.live[-1], [rows == row for row in rows])
+
+    monkeypatch.setattr(GroupBatch, "begin", thread_by_thread)
     program, brute, counts = vsim.Program(build(folder, "tgllp")), BruteForce(), Counts()
     _, file = launches_of(folder)
-    ours, theirs = file.launch(0), file.launch(0)
-    ours.local_size = theirs.local_size = (program.bind(ours).simd,)
-    program.run(ours, engine="llvm", threads=1, observers=[counts])
-    numpy_engine.run(program.bind(theirs, observers=[brute]), threads_at_once=1)
+    program.run(file.launch(0), engine="llvm", threads=1, observers=[counts])
+    program.run(file.launch(0), engine="numpy", observers=[brute])
     compare(counts, brute)
+
+
+LOOP = """    mov (M1, 32) V0060(0,0)<1> 0x0:d
+AGAIN:
+    add (M1, 32) V0060(0,0)<1> V0060(0,0)<1;1,0> 0x1:d
+    cmp.lt (M1, 32) P1 V0060(0,0)<1;1,0> V0050(0,0)<1;1,0>
+    (P1) goto (M1, 32) AGAIN
+    (!P2) add (M1, 32) V0060(0,0)<1> V0060(0,0)<1;1,0> 0x1:d
+"""
+"""Rounds by x, and a predicate."""
+LOADED = """    cmp.gt (M1, 32) P1 V0068(0,0)<1;1,0> 0x3f000000:f
+    (P1) add (M1, 32) V0060(0,0)<1> V0060(0,0)<1;1,0> 0x1:d
+"""
+TURNED = {"itself": ("", True), "a loop": (LOOP, True), "a predicate by memory": (LOADED, False)}
+
+
+def turned_program(more):
+    """Gaussian, whose lanes go along y, with some more lines behind its first load."""
+    folder = KERNELS["gaussian"].folder / "bmg"
+    text = (folder / "gaussian.visaasm").read_text()
+    load = next(line for line in text.splitlines(keepends=True) if " V0068:d32 " in line)
+    return vsim.Program(build_text(text.replace(load, load + more), "bmg", (folder / "ze_info.yaml").read_text()))
+
+
+@pytest.mark.parametrize(("more", "apart"), TURNED.values(), ids=TURNED)
+@pytest.mark.parametrize("local_size", [(16, 16), (8, 32)], ids=str)
+def test_counts_are_those_of_lanes_along_x(more, apart, local_size):
+    program, found, work = turned_program(more), {}, KERNELS["gaussian"].work(256)
+    for observer in (BruteForce(), Counts(), None):
+        args = [a.copy() if isinstance(a, np.ndarray) else a for a in work.args]
+        launch = Launch("gaussian", work.global_size, local_size, args=program.convert("gaussian", args))
+        engine, observers = "numpy" if isinstance(observer, BruteForce) else "llvm", [observer] if observer else []
+        program.run(launch, engine=engine, observers=observers)
+        found[type(observer)] = observer, args[work.result]
+    dispatch = program.bind(launch, observers=[Counts()])
+    assert translate(dispatch, True, local_size[0], local_size[1]).only_counts == apart
+    compare(found[Counts][0], found[BruteForce][0])
+    assert found[BruteForce][0].active["gaussian", 0]
+    for _, result in found.values():
+        assert (result == found[BruteForce][1]).all()
+
+
+class Ends(Counts):
+    def launch_begin(self, launch):
+        super().launch_begin(launch)
+        self.events = []
+
+    def launch_end(self, error):
+        self.events.append(error)
+
+
+def test_a_launch_that_is_counted_apart_ends_with_its_fault_and_counts_nothing():
+    program, work, observer = turned_program(""), KERNELS["gaussian"].work(256), Ends()
+    m, a, n, t = work.args
+    with pytest.raises(SimulationError):
+        program.launch(
+            "gaussian",
+            work.global_size,
+            work.local_size,
+            [m, a.reshape(-1)[:-1].copy(), n, t],
+            engine="llvm",
+            observers=[observer],
+        )
+    assert len(observer.events) == 1 and observer.events[0] is not None and not observer.functions
 
 
 @effort(8)

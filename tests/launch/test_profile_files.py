@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from support.programs import DATA, build
+from support.programs import COPY, DATA, build, build_text
 from support.strategies import ENGINES
 
 import vsim
@@ -58,6 +58,16 @@ def test_lcov_counts_lines_and_branches(profiler):
         assert int(re.search(r"^LF:(\d+)$", record, re.MULTILINE)[1]) == len(lines)
         assert int(re.search(r"^LH:(\d+)$", record, re.MULTILINE)[1]) == sum(n != "0" for n in lines.values())
         assert record.count("BRDA:") == int(re.search(r"^BRF:(\d+)$", record, re.MULTILINE)[1])
+
+
+@pytest.mark.parametrize("end", [".lcov", ".folded"])
+def test_a_line_break_in_the_name_of_a_file_breaks_no_line(end):
+    image, profiler = build_text(COPY.replace("MIDDLE", ""), "dg2", name="a\nb.visaasm"), Profiler()
+    watching = profiler.watching()
+    args = [np.ones(8, "u4"), np.zeros(8, "u4")]
+    profiler.ended(watching, vsim.Program(image).launch("copy", 8, 8, args, observers=watching.observers))
+    text = FORMATS[end](profiler.profiles)
+    assert "a\\nb.visaasm" in text and "\nb.visaasm" not in text
 
 
 class Nesting(HTMLParser):

@@ -10,6 +10,7 @@ from support.levelzero_host import Failed, Session, given, made, sizes
 from support.ocloc import needs_ocloc
 from support.opencl_host import only_device
 from support.programs import DATA
+from support.spirv import assembled
 
 from visakit.levelzero import ze
 from visakit.runtime.specialisation import constant_size, linkage
@@ -83,6 +84,19 @@ def test_what_the_driver_of_triton_calls(session, spirv):
     assert (seen == np.arange(100) + 2).all()
 
 
+def test_a_kernel_in_the_shape_of_triton(session):
+    module = session.load(
+        assembled((DATA / "levelzero/triton_sum.spvasm").read_text()), flags="-cl-intel-256-GRF-per-thread"
+    )
+    numbers = np.arange(150, dtype="f4")
+    x, _ = session.shared(numbers)
+    out, sums = session.shared(np.zeros(3, "f4"))
+    kernel = session.kernel("sum_kernel", x, out, np.uint32(150), 0, 0, ("local", 16), module=module, group=(64, 1, 1))
+    session.launch(kernel, (3, 1, 1))
+    session.finish()
+    assert sums.tolist() == [numbers[at : at + 64].sum() for at in (0, 64, 128)]
+
+
 def test_errors_are_in_the_log(session, spirv):
     damaged = spirv(ADD)[:64]
     target = sizes(0)
@@ -111,6 +125,25 @@ def test_modules_are_linked_by_the_names_that_they_export(session, spirv):
     session.launch(session.kernel("calls", x, module=caller, group=(16, 1, 1)), (1, 1, 1))
     session.finish()
     assert (seen == np.arange(16) ** 2).all()
+
+
+TWICE = """
+int square(int x);
+int cube(int x);
+kernel void twice(global int *x) { x[0] = square(x[0]) + cube(x[0]); }
+"""
+
+
+@pytest.mark.parametrize(
+    "sources", [(CALLS,), (CALLS, ADD), (TWICE, SQUARE)], ids=["alone", "beside another", "one of two"]
+)
+def test_modules_without_a_function_that_they_use_cannot_be_linked(session, spirv, sources):
+    modules = [session.load(spirv(source)) for source in sources]
+    result, log = log_of(session, "zeModuleDynamicLink", len(modules), sizes(*modules))
+    assert result == ze.ZE_RESULT_ERROR_MODULE_LINK_FAILURE
+    assert ("cube" if sources[0] is TWICE else "square") in log
+    with pytest.raises(Failed, match="INVALID_MODULE_UNLINKED"):
+        session.kernel("calls" if sources[0] is CALLS else "twice", module=modules[0])
 
 
 def test_several_modules_of_spirv_in_one(session, spirv):

@@ -20,10 +20,19 @@ import numpy as np
 import pytest
 from support.golden_files import command_line, module_of
 from support.programs import ROOT, TESTS
+from support.strategies import some
 
 from vasm.assembler import assemble_text
 from visakit.diagnostics import FileError, UsageError
-from visakit.files import check_outputs, read_text, write_bytes, write_file
+from visakit.files import (
+    check_appendable,
+    check_folder,
+    check_outputs,
+    check_writable,
+    read_text,
+    write_bytes,
+    write_file,
+)
 from vlink import link
 from vsim.command.report import save_array
 
@@ -398,9 +407,10 @@ def test_streams_that_are_closed_or_full_end_in_no_traceback(tmp_path, streams):
     (tmp_path / "wrong.visaasm").write_text(SMALL + "nothing\n")
     (tmp_path / "x.o").write_bytes(assemble_text(SMALL).object_bytes())
     (tmp_path / "x.bin").write_bytes(link([assemble_text(SMALL).object_bytes()]).to_bytes())
+    tried = dict(some(LINES.items(), 1 if streams in ("closed", "full", "nobody reads") else 2))
     lines = [
         f"({sys.executable} -m {module_of(tool)} {words} {STREAMS[streams]}); echo $? >> codes"
-        for tool, _, words in (line.partition(" ") for line in LINES)
+        for tool, _, words in (line.partition(" ") for line in tried)
     ]
     done = subprocess.run(
         ["sh", "-c", "\n".join(lines)], cwd=tmp_path, capture_output=True, errors="replace", timeout=120
@@ -410,7 +420,7 @@ def test_streams_that_are_closed_or_full_end_in_no_traceback(tmp_path, streams):
     if streams == "nobody reads":
         return
     lost = streams in ("closed", "both closed", "all closed", "full", "both full")
-    assert [not code for code in codes] == [good and not lost for good in LINES.values()], done.stderr
+    assert [not code for code in codes] == [good and not lost for good in tried.values()], done.stderr
     assert set(codes) <= {0, 1, 2}
     if streams == "full":
         assert done.stderr.count("No space left on device") == sum(LINES.values())
@@ -449,3 +459,32 @@ def test_names_that_are_no_utf8_keep_their_bytes(tmp_path, monkeypatch):
     assert rule == b"n\xff.bin: n\xff.a\n" and Path(f"{odd}.mk").read_bytes() == b"a.o: n\xff.visaasm\n"
     assert b"n\xff.o" in Path(f"{odd}.a").read_bytes() and b"n\xff.o" in Path(f"{odd}.map").read_bytes()
     assert outputs[6][1].startswith(b"n\\udcff.none: error: No such file or directory [F001]\n")
+
+
+def test_outputs_that_cannot_be_written_are_found_before(tmp_path):
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "link").symlink_to("file")
+    for path in ("new", "file", "link", "a/b/new"):
+        check_writable(str(tmp_path / path))
+    check_folder(str(tmp_path / "a/b"))
+    check_writable("-")
+    check_writable("/dev/null")
+    assert names(tmp_path) == ["file", "link"] and (tmp_path / "file").read_text() == "old"
+    (tmp_path / "file").chmod(0o444)
+    for path in ("", "file", "link", "file/new", "x" * 300, "\0"):
+        with pytest.raises(FileError) as error:
+            check_writable(str(tmp_path / path))
+        assert error.value.diagnostics[0].code == "F001"
+    with pytest.raises(FileError, match="ot a directory"):
+        check_folder(str(tmp_path / "file" / "a"))
+
+
+def test_files_that_take_no_more_are_found_before(tmp_path):
+    (tmp_path / "old").write_text("old")
+    os.mkfifo(tmp_path / "fifo")
+    for path in ("new", "old", "fifo"):
+        check_appendable(str(tmp_path / path))
+    assert (tmp_path / "old").read_text() == "old" and (tmp_path / "new").read_text() == ""
+    for path in (tmp_path, tmp_path / "old" / "x", "/dev/full"):
+        with pytest.raises(FileError):
+            check_appendable(str(path))

@@ -21,7 +21,7 @@ class Exact:
 
     def __init__(self, term, low, high):
         self.low, self.high = low, high
-        self.term = _resize(term, _width(low, high))
+        self.term = _resize(term, max(_width(low, high), _ABSTRACT[-1].least if _ABSTRACT else 0))
 
     @staticmethod
     def of(x):
@@ -169,6 +169,10 @@ class Abstract:
     :class:`Exact` numbers, and an algebra that asks for :meth:`product` and :meth:`quotient`, use them.
     """
 
+    least = 0
+    """Bits that numbers have at least."""
+    has_functions = True
+
     def __init__(self):
         self.facts = []
 
@@ -206,6 +210,53 @@ class Abstract:
         rest = z3.And(z3.ULE(product, dividend), z3.ULT(dividend - product, z3.ZeroExt(64, y)))
         self.facts += [z3.ULE(found, x), z3.Implies(y != 0, rest)]
         return _fitted(found, size)
+
+
+class LowBits(Abstract):
+    """Products whose lowest ``least`` bits are a function of those of both factors; their other bits are open."""
+
+    def __init__(self, least):
+        super().__init__()
+        self.least = least
+
+    def product(self, x, y, signed=True, limits=None):
+        size, least = x.size(), self.least
+        lows = [z3.Extract(least - 1, 0, e) for e in (x, y)]
+        low = z3.Function(f"low {least}", *[z3.BitVecSort(least)] * 3)(*lows)
+        if size == least:
+            return low
+        above = z3.Function(f"above {size}", *[z3.BitVecSort(size)] * 2, z3.BitVecSort(size - least))
+        return z3.Concat(above(x, y), low)
+
+
+class SmallProducts(LowBits):
+    """Products of factors of 9 bits are any numbers, but for equal factors the same ones. The solver says whether factors
+    are so small, and always equal; other products are as they are.
+    """
+
+    has_functions = False
+
+    def __init__(self, least):
+        super().__init__(least)
+        self.known = []
+
+    def product(self, x, y, signed=True, limits=None):
+        low, above = [z3.Extract(8, 0, e) for e in (x, y)], x.size() - 9
+        if not all(_always(z3.SignExt(above, small) == e) for small, e in zip(low, (x, y), strict=True)):
+            return x * y
+        found = next((p for own, p in self.known if all(_always(a == b) for a, b in zip(own, low, strict=True))), None)
+        if found is None:
+            found = z3.BitVec(f"product {len(self.known)}", 18)
+            self.known.append((low, found))
+        return z3.SignExt(above - 9, found)
+
+
+def _always(condition):
+    """Whether the solver finds at once that a condition holds for all inputs."""
+    solver = z3.Then("simplify", "bit-blast", "sat").solver()
+    solver.set("rlimit", 200_000)
+    solver.add(z3.Not(condition))
+    return solver.check() == z3.unsat
 
 
 _ABSTRACT = []

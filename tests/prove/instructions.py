@@ -10,7 +10,7 @@ from support.form_lines import line
 from support.forms import ALL_INTEGERS, KINDS, LANES, SECOND, Form, Operand, expected
 from support.scalar import INTEGERS, SHIFTS, SIZES
 
-from prove.exact import Abstract, Exact, for_all
+from prove.exact import Abstract, Exact, LowBits, SmallProducts, for_all
 from visakit.language.platforms import find
 from visakit.language.program import FIRST_PREDICATE, FIRST_VARIABLE
 from visakit.text.parser import parse_module
@@ -20,9 +20,12 @@ from vsim.symbolic.registers import PREDICATE_BITS, Piece, SymbolicRegisters, ze
 from vsim.symbolic.sequence import run_sequence
 from vsim.symbolic.terms import condition, expression
 
-SECONDS = 20
-"""For one question."""
-TACTICS = ("simplify", "propagate-values", "solve-eqs", "ackermannize_bv", "simplify", "bit-blast", "sat")
+SAME, EASY, HARD = 20_000, 6_000_000, 60_000_000
+"""Steps of the solver for formulas that are nearly the same, for a question that is decided at once, and for any: some
+0.01, 2 and 20 seconds.
+"""
+TACTICS = ("simplify", "bit-blast", "sat")
+OF_FUNCTIONS = ("simplify", "propagate-values", "solve-eqs", "ackermannize_bv", *TACTICS)
 """Functions become equalities of their arguments, and bits clauses: faster than the tactics for QF_UFBV."""
 DIVIDES = ("div", "mod")
 MULTIPLIES = ("mul", "mad", "div", "mod", "mulh", "madw", "dp4a")
@@ -132,34 +135,43 @@ def _modifiers(random, kind, count):
     return (plain,) if drawn == plain else (plain, drawn)
 
 
-def prove(question, seconds=SECONDS):
+def prove(question, steps=HARD):
     """``proved``, ``unknown``, or the values for which the instruction and the model differ.
 
     Products and quotients are numbers, or functions of which nothing is known, where that decides.
     """
 
-    def concrete(seconds):
-        return _answer(question, seconds, SymbolicAlgebra(), [])
+    def concrete(steps):
+        return _answer(question, steps, SymbolicAlgebra())
 
-    def abstract(seconds, signed):
-        with Abstract() as functions:
-            found, _ = _answer(question, seconds, AbstractAlgebra(functions, signed), functions.facts)
+    def abstract(functions, signed, steps):
+        with functions() as held:
+            found, _ = _answer(question, steps, AbstractAlgebra(held, signed), held)
         return found if found == z3.unsat else z3.unknown, None
 
-    # Most are decided at once or by functions; the numbers of the others may take long.
-    ways = [partial(concrete, min(seconds, 2))] if question.name not in DIVIDES and not question.saturate else []
+    # Functions decide all quotients, and products that are not the same in both formulas.
+    ways = [concrete]
     if question.name in MULTIPLIES:
-        ways += [partial(abstract, seconds, signed) for signed in (False, True)]
-    for way in (*ways, partial(concrete, seconds)):
-        found, model = way()
-        if found != z3.unknown:
-            return "proved" if found == z3.unsat else f"refuted: {model}"
+        ways = [partial(abstract, Abstract, signed) for signed in (False, True)]
+        if question.name not in (*DIVIDES, "mulh", "madw") and not question.saturate:
+            ways = [partial(abstract, partial(LowBits, 8 * SIZES[question.dst]), True)]
+        if question.name == "dp4a":
+            ways = [partial(abstract, partial(SmallProducts, 64), True)]
+        if question.name not in DIVIDES:
+            ways.insert(0, lambda steps: concrete(min(steps, SAME)))
+    for limit in (EASY, HARD // 4, HARD):
+        for way in ways if limit < HARD else [*ways, concrete]:
+            found, model = way(limit)
+            if found != z3.unknown:
+                return "proved" if found == z3.unsat else f"refuted: {model}"
+        if limit >= steps:
+            break
     return "unknown"
 
 
-def _answer(q, seconds, algebra, facts):
-    """The answer of the solver to the question whether instruction and model differ."""
-    symbols = {f"S0_{k}": [z3.BitVec(f"s{k}.{i}", 8 * SIZES[t]) for i in range(LANES)] for k, t in enumerate(q.types)}
+def _answer(q, steps, algebra, held=None):
+    """The answer of the solver to the question whether instruction and model differ, with functions or without."""
+    symbols = {f"S0_{k}": [z3.BitVec(f"s{k}.{i}", 8 * SIZES[t]) for i in range(q.lanes)] for k, t in enumerate(q.types)}
     chosen = z3.BitVec("chosen", LANES)
     function, registers = _executed(q, symbols, chosen, algebra)
     numbers = [tuple(_number(x, t) for x in symbols[f"S0_{k}"]) for k, t in enumerate(q.types)]
@@ -170,9 +182,9 @@ def _answer(q, seconds, algebra, facts):
         for place, wanted in results:
             got, bits = _got(function, registers, place)
             wrong.append(z3.And(condition_of, got != _bits(wanted, bits)))
-    solver = z3.Then(*TACTICS).solver()
-    solver.set("timeout", seconds * 1000)
-    solver.add(*facts, z3.Or(*wrong))
+    solver = z3.Then(*(OF_FUNCTIONS if held and held.has_functions else TACTICS)).solver()
+    solver.set("rlimit", steps)
+    solver.add(*(held.facts if held else []), z3.Or(*wrong))
     answer = solver.check()
     return answer, solver.model() if answer == z3.sat else None
 

@@ -97,6 +97,13 @@ def test_planted_faults(first, second):
     assert set(found.refutation.engines) == {"numpy", "llvm"}
 
 
+def test_launches_with_races_refute_nothing():
+    to_first = "mov (M1, 8) TO(0,0)<1> Y(0,0)<0;1,0>\n"
+    last = to_first + "mov (M1, 8) V(0,0)<1> ITEM(0,0)<1;1,0>\n" + STORE
+    found = verdict(last, to_first + "mov (M1, 8) V(0,0)<1> 0:d\n" + STORE)
+    assert found.outcome is Outcome.UNKNOWN and "have races" in found.places[0].hint
+
+
 def test_floats_bit_for_bit():
     swapped = PRODUCT.replace("F(0,0)<1;1,0> 0x40400000:f", "0x40400000:f F(0,0)<1;1,0>")
     rounded_twice = APART.format("F(0,0)<1;1,0> 0x40400000:f", "G(0,0)<1;1,0> 0x3f800000:f")
@@ -153,8 +160,8 @@ def test_engines_that_contradict_each_other_are_our_fault(monkeypatch):
     run = equal_launches._run
     broken = {}
 
-    def fake(subject, launch, engine):
-        found = run(subject, launch, engine)
+    def fake(subject, launch, engine, seconds):
+        found = run(subject, launch, engine, seconds)
         return found if engine == "numpy" else broken.setdefault(id(launch), found)
 
     monkeypatch.setattr(equal_launches, "_run", fake)

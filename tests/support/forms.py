@@ -343,7 +343,7 @@ def _bytes(x, t):
 
 def _dp4a(form, values, i):
     (_, first, second), (total, x, y) = (s.type for s in form.sources), values
-    return total + sum(a * b for a, b in zip(_bytes(x, first), _bytes(y, second), strict=True))
+    return sum((a * b for a, b in zip(_bytes(x, first), _bytes(y, second), strict=True)), total)
 
 
 def _sad(form, values, i):

@@ -61,10 +61,10 @@ def packed_program(name: str) -> Program:
     return Program(read_image(lzma.decompress(data), f"{name}.image"))
 
 
-def build_text(text: str, platform: str = "tgllp", info: str = "") -> LinkedImage:
+def build_text(text: str, platform: str = "tgllp", info: str = "", name: str = "test.visaasm") -> LinkedImage:
     """An image of one text, and perhaps of ze_info."""
     linker = Linker(LinkOptions(platform=platform))
-    linker.add_bytes(assemble_text(text, "test.visaasm", platform).object_bytes(debug=True), "test.o")
+    linker.add_bytes(assemble_text(text, name, platform).object_bytes(debug=True), "test.o")
     if info:
         linker.add_info(info.encode(), "ze_info.yaml")
     return read_image(linker.run().image.to_bytes(), "test.bin")

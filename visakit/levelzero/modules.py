@@ -143,15 +143,21 @@ class ApiModule(ApiObject):
         wanted = set(linkage(self.source).imports) if self.source is not None else set()
         exporters = [m for m in others if m.source is not None and wanted & set(linkage(m.source).exports)]
         if not exporters or self.source is None:
+            if wanted and not self._is_whole(self.program):
+                raise ModuleLinkError(self.log)
             return ""
         made = self._linked([self.source, *(m.source for m in exporters if m.source is not None)])
         log = made.builds[self.device].log
-        if made.builds[self.device].status == cl.CL_BUILD_SUCCESS:
-            self.program.release()
-            self.program = made
-        else:
+        if not self._is_whole(made):
+            made.release()
             raise ModuleLinkError(log)
+        self.program.release()
+        self.program = made
         return log
+
+    def _is_whole(self, program: Program) -> bool:
+        """Whether a program has all functions and data that it uses."""
+        return program.builds[self.device].status == cl.CL_BUILD_SUCCESS
 
     @property
     def log(self) -> str:

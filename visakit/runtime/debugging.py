@@ -47,6 +47,7 @@ def debugged(program: Program, launch: Launch) -> LaunchResult:
     """
     from vsim.command.attached import ProgramSession, debug_launch
     from vsim.command.debugger import Scripts
+    from vsim.observe.assertions import failed_assertions
     from vsim.observe.printf import PrintfRecords
     from vsim.result import LaunchResult
 
@@ -63,9 +64,10 @@ def debugged(program: Program, launch: Launch) -> LaunchResult:
         execution = session.execution
         printf = execution.dispatch.arguments.printf
         printed = "" if printf is None else PrintfRecords.of(printf, program.memory).text()
-        if execution.fault is not None:
-            execution.fault.printf = printed
-            raise execution.fault
+        fault = failed_assertions(execution.dispatch, program.memory) or execution.fault
+        if fault is not None:
+            fault.printf = printed
+            raise fault
     return LaunchResult(execution.dispatch, "numpy", time.perf_counter() - started, printed)
 
 

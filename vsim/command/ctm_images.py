@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple, TextIO
 
+from visakit.files import check_folder
 from vsim.command.numbers import Numbers
 from vsim.command.trace_file import with_trace
 
@@ -48,10 +49,12 @@ def run_ctm_image(
     Raises:
         UsageError: a setting is unknown.
         LaunchError: there is no launch file, or it cannot be read.
-        FileError: F001, the trace cannot be written.
+        FileError: F001, the trace cannot be written, or nothing into the folder.
     """
     from visakit.ctm.simulator import GridSession, load, options_from
 
+    if out_dir is not None:
+        check_folder(out_dir)
     program = load(image, options_from(settings.choices, settings.group))
     session = GridSession(
         program, image, out_dir, sys.stdout, settings.allow_paths, settings.max_seconds, settings.traced

@@ -223,6 +223,8 @@ def run_traced(
         LaunchError: S015, nothing that has executed matches a part of the selection.
     """
 
+    session.results.check_writable()
+
     def run(out: TextIO | None) -> bool:
         trace = None
         if out is not None:

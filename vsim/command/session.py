@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO, Unpack
 
 from visakit.commands.reporting import report
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, Span, did_you_mean
-from visakit.files import read_text
+from visakit.files import check_folder, check_writable, read_text
 from vsim.command.progress import watch_on_terminal
 from vsim.command.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
 from vsim.launch.arrays import Array
@@ -49,6 +49,17 @@ class Results(NamedTuple):
     capture: CaptureWriter | None = None
     profiler: Profiler | None = None
     costs: Costs | None = None
+
+    def check_writable(self) -> None:
+        """Refuse files that could not be written when launches have ended.
+
+        Raises:
+            FileError: F001, one cannot be written.
+        """
+        if self.out_dir is not None:
+            check_folder(self.out_dir)
+        for path in (*self.save.values(), *(self.profiler.reports if self.profiler else ())):
+            check_writable(path)
 
 
 class LaunchSession:
@@ -132,6 +143,7 @@ class LaunchSession:
         for index in range(len(file)):
             file.take, file.check = self.program.memory.budget(), self.program.memory.check
             launch = file.launch(index)
+            self._check_outputs_of(launch)
             launch.kernel = launch.kernel or kernel
             self._read_numbers(file, index, launch)
             self.read.update(file.read)
@@ -141,6 +153,16 @@ class LaunchSession:
         if kernel and kernel not in found:
             hint = did_you_mean(kernel, found) or f"it launches {', '.join(dict.fromkeys(found))}"
             raise LaunchError(Diagnostic("S012", f"no launch is of kernel '{kernel}'", Span(file.name, 0), hint))
+
+    def _check_outputs_of(self, launch: Launch) -> None:
+        """Refuse a launch before it runs if one of its outputs cannot be written.
+
+        Raises:
+            FileError: F001, one cannot be written.
+        """
+        for argument in launch.args:
+            if isinstance(argument, BufferArgument | ImageArgument) and argument.out:
+                check_writable(os.path.join(self.out_dir or "", argument.out))
 
     def _read_numbers(self, file: LaunchFile, index: int, launch: Launch) -> None:
         """Give scalars without a type their kernel's types, if the kernel is known."""

@@ -133,6 +133,15 @@ class Places:
             if (own.file, own.line) == (span.file, span.line) and not function.instructions[number].desc.is_directive
         ]
 
+    def later_line(self, text: str, here: Spot) -> int:
+        """The line of the instructions that :meth:`all_at` gives for a line without any; 0 for other places."""
+        line = None if text.startswith("*") else whole_number(text.rpartition(":")[2])
+        if line is None:
+            return 0
+        function, number = self.all_at(text, here)[0]
+        lines = [spans_of(function)[number].line for spans_of in (self.spans, self._text_spans)]
+        return 0 if line in lines else min(own for own in lines if own > line)
+
     def first(self, function: Function) -> Spot:
         """Where a function begins: of one that was compiled with -g at its first instruction with a source line."""
         lines = source_lines(function)

@@ -28,6 +28,7 @@ from vsim.engines.numpy.algebra import any_lane
 from vsim.launch.launch import Launch
 from vsim.launch.options import schedule_of
 from vsim.launch.schedule import Schedule
+from vsim.observe.assertions import failed_assertions
 from vsim.observe.printf import PrintfRecords
 from vsim.program import Program
 
@@ -174,7 +175,8 @@ class Session(StopTable):
         execution = self.execution
         printf = execution.dispatch.arguments.printf
         self.results.append("" if printf is None else PrintfRecords.of(printf, self.program.memory).text())
-        lines = [str(d) for d in diagnostics(execution.dispatch)]
+        failed = failed_assertions(execution.dispatch, self.program.memory)
+        lines = [str(d) for d in (*(failed.diagnostics if failed else ()), *diagnostics(execution.dispatch))]
         launch = next(self._given, None)
         if launch is not None:
             self.launches.append(launch)

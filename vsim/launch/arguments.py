@@ -55,6 +55,7 @@ class Arguments(NamedTuple):
         buffers: the memory of arguments by their numbers.
         implicit: the buffer of the implicit arguments, and its contents when the launch runs; None without them.
         inputs: of kernels without ze_info, which ``.input`` variables arguments went to, by their numbers.
+        assertions: the buffer for messages of assertions that fail; None if the kernel has none.
     """
 
     values: list[tuple[int, bytes]]
@@ -67,6 +68,7 @@ class Arguments(NamedTuple):
     buffers: Mapping[int, Buffer] = MappingProxyType({})
     inputs: Mapping[int, str] = MappingProxyType({})
     implicit: tuple[Buffer, bytes] | None = None
+    assertions: Buffer | None = None
 
     def __repr__(self) -> str:
         return f"<Arguments: {len(self.values)} values, {len(self.surfaces)} surfaces, {len(self.samplers)} samplers>"

@@ -34,6 +34,9 @@ from vsim.memory.memory import AddressSpace, Buffer, SamplerState
 PRINTF_BYTES = 4 << 20
 PRINTF_HEAD = 4
 """The beginning of an empty printf buffer: the offset of the first record, as a dword."""
+ASSERT_BYTES = 64 << 10
+ASSERT_HEAD = (ASSERT_BYTES, 0, 12)
+"""The beginning of an empty buffer of assertions, in dwords: its size, no failure, the place of the first message."""
 URB_NAME = "%urb"
 """The name of the argument with the buffer of URB writes."""
 SURFACE_NUMBER_BYTES = 4
@@ -88,6 +91,7 @@ class _FieldBinder:
         self.values: list[tuple[int, bytes]] = []
         self.samplers = {number: SamplerState(*sampler) for number, sampler in info.samplers.items()}
         self.printf: Buffer | None = None
+        self.assertions: Buffer | None = None
 
     def bind(self) -> Arguments:
         """All arguments, checked."""
@@ -122,6 +126,7 @@ class _FieldBinder:
             tuple(reader.nulls),
             reader.buffers,
             implicit=implicit,
+            assertions=self.assertions,
         )
 
     def _check_count(self) -> None:
@@ -184,6 +189,12 @@ class _FieldBinder:
         self.printf = printf = self.reader.memory.block("printf", PRINTF_BYTES)
         printf.data[:4].view("<u4")[0] = PRINTF_HEAD
         self._put(at, printf.address, field.size)
+
+    def assert_buffer(self, at: int, field: PayloadField) -> None:
+        """The buffer of the messages of assertions that failed, empty."""
+        self.assertions = assertions = self.reader.memory.block("assertions", ASSERT_BYTES)
+        assertions.data[: 4 * len(ASSERT_HEAD)].view("<u4")[:] = ASSERT_HEAD
+        self._put(at, assertions.address, field.size)
 
     def implicit_buffer(self, at: int, field: PayloadField) -> None:
         """The address of the buffer of sizes and ids, as today's compiler wants it on tgllp and before."""
@@ -254,6 +265,7 @@ class _FieldBinder:
 _FIELDS: dict[str, Callable[[_FieldBinder, int, PayloadField], None]] = {
     "arg_bypointer": _FieldBinder.pointer, BY_VALUE: _FieldBinder.by_value, "buffer_address": _FieldBinder.address,
     "printf_buffer": _FieldBinder.printf_buffer, IMPLICIT_BUFFER: _FieldBinder.implicit_buffer,
+    "assert_buffer": _FieldBinder.assert_buffer,
 }  # fmt: skip
 
 

@@ -150,8 +150,11 @@ class Dispatch(BoundLaunch):
 
     @property
     def has_fixed_lanes(self) -> bool:
-        """Whether observers or results depend on the mapping of work-items to lanes, too."""
-        return self.is_observed or self.has_fixed_order
+        """Whether observers or results depend on the mapping of work-items to lanes, too.
+
+        Counts do, but may be made apart from the launch (:func:`vsim.engines.llvm.pipeline.translate`).
+        """
+        return self.has_fixed_order or (self.is_observed and not self.tells_lanes)
 
     @property
     def needs_order(self) -> bool:

@@ -63,9 +63,9 @@ class LastLaunch(NamedTuple):
 
 
 def can_repeat(dispatch: Dispatch) -> bool:
-    """Whether a launch can be repeated: printf buffers must be cleared, arrays may become other images."""
+    """Whether a launch can be repeated: buffers of messages must be cleared, arrays may become other images."""
     arguments = dispatch.arguments
-    return arguments.printf is None and all(
+    return arguments.printf is arguments.assertions is None and all(
         isinstance(s, Buffer) for s in (*arguments.surfaces.values(), *arguments.bindless.values())
     )
 

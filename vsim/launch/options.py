@@ -99,7 +99,8 @@ def checked_observers(observers: Sequence[Observer]) -> tuple[Observer, ...]:
     """
     from vsim.observe.observer import Observer
 
-    for observer in observers:
+    found = tuple(observers)
+    for observer in found:
         if not isinstance(observer, Observer):
             raise UsageError(f"an observer is a vsim.Observer, found {type(observer).__name__}")
-    return tuple(observers)
+    return found

@@ -47,7 +47,12 @@ def profile_csv(profiles: Sequence[KernelProfile]) -> str:
 def profile_lcov(profiles: Sequence[KernelProfile]) -> str:
     """A tracefile of LCOV (geninfo(1)): how often threads came to each line, and the ways of its branches."""
     lines = [line for profile in profiles for line in _tracefile(profile)]
-    return "".join(line + "\n" for line in lines or [NO_LINES])
+    return _text(lines or [NO_LINES])
+
+
+def _text(lines: Sequence[str]) -> str:
+    """Lines of a format without escapes: breaks in names of files appear as Python writes them."""
+    return "".join(line.replace("\n", "\\n").replace("\r", "\\r") + "\n" for line in lines)
 
 
 def _tracefile(profile: KernelProfile) -> Iterator[str]:
@@ -108,7 +113,7 @@ def profile_folded(profiles: Sequence[KernelProfile]) -> str:
     for profile in profiles:
         for stack, count in _stacks(profile).items():
             lines.append(";".join(_frame(*frame).replace(";", ":") for frame in stack) + f" {count}")
-    return "".join(line + "\n" for line in lines)
+    return _text(lines)
 
 
 Frame = tuple[str, SourcePlace | None]

@@ -8,7 +8,7 @@ from itertools import count
 from typing import NamedTuple
 
 from visakit.diagnostics import Diagnostic, LaunchError, Span
-from visakit.files import make_directory, write_file
+from visakit.files import check_folder, make_directory, write_file
 from visakit.objects.image import SLOT
 from vsim.command.listing import argument_rows
 from vsim.command.report import save_array
@@ -50,6 +50,7 @@ class CaptureWriter:
     def __init__(self, folder: str, files: Mapping[str, bytes], options: str) -> None:
         self.folder, self.files, self.options = folder, files, options
         make_directory(folder)
+        check_folder(folder)
         numbers = (name.split("_")[1] for name in os.listdir(folder) if name.startswith("Enqueue_"))
         self.numbers = count(max((int(n) for n in numbers if n.isascii() and n.isdigit()), default=-1) + 1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -130,6 +131,8 @@ class Engine:
             from vsim.engines.llvm.observers.launch import observe
 
             observers = observe(dispatch, plan, self.slots.words, besides)
+        if plan.kernel.only_counts:
+            self._run_unobserved(dispatch, thread_count, max_seconds, held, observers)
         if plan.slice:
             in_time = _run_here(plan, max_seconds)
         elif plan.kernel.improvement is None:
@@ -146,6 +149,22 @@ class Engine:
             raise error
         if not dispatch.has_private_memory:  # which begins with zeros
             self.prepared = prepared
+
+    def _run_unobserved(
+        self,
+        dispatch: Dispatch,
+        thread_count: int | None,
+        max_seconds: float | None,
+        held: Sequence[Array],
+        observers: Sequence[Observer],
+    ) -> None:
+        """Run a launch whose code for its observers does nothing but count."""
+        try:
+            self._run(replace(dispatch, observers=(), coverage=None), thread_count, max_seconds, held, None)
+        except Exception as error:
+            for observer in observers:
+                observer.launch_end(error)
+            raise
 
     def _settle(self) -> None:
         """Wait for the end of a run that was interrupted."""

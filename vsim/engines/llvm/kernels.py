@@ -22,6 +22,7 @@ from vsim.launch.dispatch import LIMIT_HINT, Dispatch
 if TYPE_CHECKING:  # Kept code needs neither.
     from vsim.engines.llvm.host.apart import ForkedCompilation
     from vsim.engines.llvm.improvement import Compilation, Improvement
+    from vsim.engines.llvm.pipeline import Translation
 
 GRACE_SECONDS = 0.5
 """What compiling may take before something else is tried meanwhile."""
@@ -39,13 +40,14 @@ Meanwhile = Callable[[Callable[[], bool]], bool]
 class CompiledKernel(NamedTuple):
     """Loaded code of a kernel with the functions that fault records name by number.
 
-    ``transposed``: local ids count up along y from lane to lane. ``blocks``: of each function, once launches are
-    counted. ``improvement``: of quick code.
+    ``transposed``: local ids count up along y from lane to lane. ``only_counts``: it has no other effect. ``blocks``:
+    of each function, once launches are counted. ``improvement``: of quick code.
     """
 
     native: native.Native
     functions: list[Function]
     transposed: bool
+    only_counts: bool
     blocks: list[list[tuple[int, int]]]
     improvement: Improvement | None = None
 
@@ -107,10 +109,10 @@ class KernelCache:
 
     def _loaded(self, packed: bytes, improve: Callable[[Dispatch], bytes] | None = None) -> CompiledKernel:
         """A kernel out of its bytes; ``improve`` makes good code where they are quick code."""
-        numbers, transposed, is_quick, objects = _unpacked(packed)
+        numbers, transposed, only_counts, is_quick, objects = _unpacked(packed)
         functions = self.image.module.all_functions
         code = native.Native(objects, is_guarded())
-        found = CompiledKernel(code, [functions[n] for n in numbers], transposed, [])
+        found = CompiledKernel(code, [functions[n] for n in numbers], transposed, only_counts, [])
         if not is_quick or improve is None:
             return found
         from vsim.engines.llvm.improvement import Improvement
@@ -170,7 +172,7 @@ class KernelCache:
         quick = quick and native.is_long_in_the_making(found.text, self.image.runs_once)
         functions = self.image.module.all_functions
         objects = pipeline.compile_objects(found, quick)
-        packed = _packed([functions.index(f) for f in found.functions], found.transposed, quick, objects)
+        packed = _packed([functions.index(f) for f in found.functions], found, quick, objects)
         object_cache.save(keys[quick], packed)
         summaries.keep(self.image, dispatch.signature, self.module)
         return packed
@@ -205,17 +207,17 @@ class KernelCache:
         raise SimulationError(Diagnostic("S040", message, None, LIMIT_HINT))
 
 
-def _packed(numbers: list[int], transposed: bool, quick: bool, objects: list[bytes]) -> bytes:
+def _packed(numbers: list[int], found: Translation, quick: bool, objects: list[bytes]) -> bytes:
     """Functions (by number in the image) and objects of a kernel as bytes of the cache."""
     sizes = [len(o) for o in objects]
-    count = 4 + len(numbers) + len(sizes)
-    head = struct.pack(f"<{count}I", len(numbers), len(sizes), transposed, quick, *numbers, *sizes)
-    return b"".join([head, *objects])
+    head = (len(numbers), len(sizes), found.transposed, found.only_counts, quick, *numbers, *sizes)
+    return b"".join([struct.pack(f"<{len(head)}I", *head), *objects])
 
 
-def _unpacked(stored: bytes) -> tuple[list[int], bool, bool, list[bytes]]:
-    functions, count, transposed, quick = struct.unpack_from("<4I", stored)
-    numbers = struct.unpack_from(f"<{functions}I", stored, 16)
-    sizes = struct.unpack_from(f"<{count}I", stored, 16 + 4 * functions)
-    ends = [16 + 4 * (functions + count) + sum(sizes[:n]) for n in range(count + 1)]
-    return list(numbers), bool(transposed), bool(quick), [stored[start:end] for start, end in pairwise(ends)]
+def _unpacked(stored: bytes) -> tuple[list[int], bool, bool, bool, list[bytes]]:
+    functions, count, transposed, only_counts, quick = struct.unpack_from("<5I", stored)
+    numbers = struct.unpack_from(f"<{functions}I", stored, 20)
+    sizes = struct.unpack_from(f"<{count}I", stored, 20 + 4 * functions)
+    ends = [20 + 4 * (functions + count) + sum(sizes[:n]) for n in range(count + 1)]
+    objects = [stored[start:end] for start, end in pairwise(ends)]
+    return list(numbers), bool(transposed), bool(only_counts), bool(quick), objects

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from visakit.collector import paused_collection
 from visakit.language.program import Function
 from vsim.analysis.independence import is_independent
+from vsim.analysis.loaded_values import memory_decides_lanes
 from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import touches_memory
 from vsim.checks.names import GUARD, RACE
@@ -65,13 +66,17 @@ class Translation:
     support: list[str]
     transposed: bool
     """Whether local ids count up along y from lane to lane."""
+    only_counts: bool
+    """Whether the code counts what executes and does nothing else."""
 
 
 @paused_collection()
 def translate(dispatch: Dispatch, full: bool, row: int = 0, transposed_row: int = 0) -> Translation:
     """Analyse, discover and lower a kernel and all functions that it can call.
 
-    Lanes go along x first. If their accesses are scattered there, and adjacent along y, they go along y.
+    Lanes go along x first. If their accesses are scattered there, and adjacent along y, they go along y. Counts are
+    those of lanes along x, so in a counted launch the code for such a kernel does nothing but count, along x, and a
+    plain launch has the effects.
 
     Args:
         full: every thread has all its lanes.
@@ -92,7 +97,8 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0, transposed_row: int 
         transposed = ModuleState(dispatch, full, transposed_row, transposed=True)
         other = _translated(transposed)
         if LEAST_GAIN * transposed.touched <= state.touched:
-            return other
+            counts = dispatch.tells_lanes
+            return _translated(ModuleState(dispatch, full, row, only_counts=True)) if counts else other
     return found
 
 
@@ -100,6 +106,8 @@ def _may_transpose(dispatch: Dispatch) -> bool:
     """Whether nothing but speed depends on where in its group a work-item runs."""
     if dispatch.slm_size or dispatch.has_private_memory or dispatch.scratch_size or dispatch.takes_turns:
         return False
+    if dispatch.tells_lanes and memory_decides_lanes(dispatch.kernel, dispatch.grf_size, dispatch.lanes):
+        return False  # What counts apart from the launch may find other values there.
     row, first = id_row_bytes(dispatch), dispatch.local_ids_at
     ids = range(first, first + dispatch.local_id_rows * row)
     return is_independent(dispatch.kernel, dispatch.grf_size, dispatch.simd, ids, row)
@@ -141,7 +149,7 @@ def _translated(state: ModuleState) -> Translation:
     if not state.takes_turns:
         watched = bool(dispatch.checks), dispatch.watches_undefined
         around = driver.driver(dispatch.has_barrier, ordered, *watched, threads_per_coroutine)
-    return Translation(text, state.functions, [around, *support], state.transposed)
+    return Translation(text, state.functions, [around, *support], state.transposed, state.only_counts)
 
 
 def _with_concurrent_threads(text: str, dispatch: Dispatch) -> tuple[str, int]:

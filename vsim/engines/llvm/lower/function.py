@@ -76,7 +76,9 @@ class FunctionLowering:
         self.guarded = is_guarded()
         self.yields = module.dispatch.is_round_robin
         self.prepared: dict[int, Callable[[], object]] = {}
-        """What emits an instruction, for the second emission."""
+        """What emits an instruction, for the second emission; nothing does where only counters are wanted."""
+        if module.only_counts:
+            self.prepared |= {n: _leave_out for n, i in enumerate(function.instructions) if touches_memory(i)}
         self.refused: set[int] = set()
         """Instructions that no engine can execute."""
 
@@ -299,6 +301,10 @@ class FunctionLowering:
         else:
             self.state.storage.carry_out()
             b.emit("ret void")
+
+
+def _leave_out() -> None:
+    """Emit nothing."""
 
 
 def _without(found: Mapping[Key, Kept], wrong: set[Key]) -> dict[Key, Kept]:

@@ -27,6 +27,8 @@ class ModuleState:
     full: bool
     row: int
     transposed: bool = False
+    only_counts: bool = False
+    """The code counts executions and leaves memory alone."""
     declarations: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
     """Modules of helper functions by name, which are compiled separately and linked."""
