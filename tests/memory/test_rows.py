@@ -23,8 +23,8 @@ MESSAGES = {
 }
 
 
-def row_probe(where, index, store, first, pitch, size, running, far):
-    """Lane i of 16 accesses dword ``first + i % 8 + i // 8 * pitch`` of a buffer, computed in 32 bits that count as ``index``, in two rows. Flat addresses
+def row_probe(where, index, store, first, pitch, size, running, far, shared=False):
+    """Lane i of 16 accesses dword ``first + i % 8 + i // 8 * pitch`` of a buffer, or ``first + i // 8 * pitch`` if lanes share it, computed in 32 bits that count as ``index``, in two rows. Flat addresses
     are ``far`` slots further than the pointer that they are computed from: in its buffer, in the next one, or in none."""
     probe = Probe(running=running)
     probe.attributes.append(".kernel_attr SLMSize=1")
@@ -32,10 +32,10 @@ def row_probe(where, index, store, first, pitch, size, running, far):
     probe.buffer("OTHER", bytes(range(255, 155, -1)))
     probe.fill(
         FIRST=(index, first.to_bytes(4, "little")), LANE=(index, [0] * 16), X=(index, [0] * 16), PLACE=("ud", [0] * 16),
-        OFFSET=("q" if index == "d" else "uq", [0] * 16), ADDRESS=("uq", [0] * 16), DATA=("ud", range(500, 516)), FAR=("uq", [far << 32]),
+        OFFSET=("q" if index == "d" else "uq", [0] * 16), ADDRESS=("uq", [0] * 16), DATA=("ud", range(500, 516)), NONE=(index, [0]), FAR=("uq", [far << 32]),
     )  # fmt: skip
     probe.lines += [
-        "mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:uv", f"add (M3_NM, 8) LANE(1,0)<1> LANE(0,0)<1;1,0> {pitch:#x}:{index}",
+        f"mov (M1_NM, 8) LANE(0,0)<1> {'NONE(0,0)<0;1,0>' if shared else '0x76543210:uv'}", f"add (M3_NM, 8) LANE(1,0)<1> LANE(0,0)<1;1,0> {pitch:#x}:{index}",
         "add (M1, 16) X(0,0)<1> LANE(0,0)<1;1,0> FIRST(0,0)<0;1,0>", "shl (M1, 16) PLACE(0,0)<1> X(0,0)<1;1,0> 2:ud",
         "mov (M1, 16) OFFSET(0,0)<1> X(0,0)<1;1,0>", "shl (M1, 16) OFFSET(0,0)<1> OFFSET(0,0)<1;1,0> 2:ud",
         "add (M1_NM, 1) FAR(0,0)<1> MEM(0,0)<0;1,0> FAR(0,0)<0;1,0>",
@@ -55,6 +55,36 @@ def row_probe(where, index, store, first, pitch, size, running, far):
 @given(st.sampled_from(["d", "ud"]), EDGES, EDGES, st.integers(1, 60), RUNNING, st.sampled_from([0, 1, 7]))
 def test_rows(where, store, index, first, pitch, size, running, far):
     probe = row_probe(where, index, store, first, pitch, size, running, far)
+    same_on_both_engines(probe)
+
+
+@pytest.mark.parametrize("where", MESSAGES)
+@CHECKED
+@example("d", 20, 60, 40, 0x00FF, 0)  # The second row's element is outside, and no lane wants it.
+@example("d", 20, 60, 40, 0x10FF, 0)
+@example("ud", 20, WORD - 19, 40, 0xFF00, 0)
+@example("d", 20, 8, 40, 0xF00F, 1)
+@given(st.sampled_from(["d", "ud"]), EDGES, EDGES, st.integers(1, 60), RUNNING, st.sampled_from([0, 1, 7]))
+def test_rows_whose_lanes_share_an_element(where, index, first, pitch, size, running, far):
+    same_on_both_engines(row_probe(where, index, False, first, pitch, size, running, far, shared=True))
+
+
+@CHECKED
+@example(36, 80, 40, 0x00FF)
+@example(36, 80, 40, 0x10FF)
+@example(-8, 40, 40, 0xFF00)
+@given(st.integers(-8, 44), st.integers(1, 100), st.integers(1, 60), RUNNING)
+def test_rows_whose_lanes_share_an_element_at_a_pointer(first, pitch, size, running):
+    probe = Probe(running=running)
+    probe.buffer("MEM", bytes(range(4 * size)))
+    probe.buffer("OTHER", bytes(4))
+    probe.fill(FIRST=("q", [first]), ADDRESS=("uq", [0] * 16), DATA=("ud", range(500, 516)))
+    probe.lines += [
+        "add (M1_NM, 1) FIRST(0,0)<1> MEM(0,0)<0;1,0> FIRST(0,0)<0;1,0>",
+        "mov (M1_NM, 8) ADDRESS(0,0)<1> FIRST(0,0)<0;1,0>",
+        f"add (M3_NM, 8) ADDRESS(2,0)<1> ADDRESS(0,0)<1;1,0> {pitch:#x}:uq",
+        MESSAGES["flat"][0],
+    ]
     same_on_both_engines(probe)
 
 
