@@ -24,7 +24,8 @@ def failed_assertions(dispatch: Dispatch, memory: AddressSpace) -> SimulationErr
     buffer = dispatch.arguments.assertions
     if buffer is None or not buffer.data[4:8].any():
         return None
-    first, *others = PrintfRecords.of(buffer, memory, 8).text().splitlines() or ["an assertion failed"]
+    texts = PrintfRecords.of(buffer, memory, 8).text().splitlines()
+    first, *others = [*filter(None, texts)] or ["an assertion failed"]
     place = Span(dispatch.image.file, 0)
     notes = [Label(place, text) for text in others[:_SHOWN]]
     if rest := others[_SHOWN:]:
