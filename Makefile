@@ -14,8 +14,8 @@
 # make pairs   programs with one defect each and their mended twins, under the checks, in all widths and orders on both engines
 # make constraints  writes the newest versions of what .venv has into constraints.txt; then make test
 # make prove   proves for all inputs that instructions on integers do what the model of the tests says (tests/prove), and
-#              that the fast engine's IR does, each in PROVE_SECONDS at most, on PROVE_JOBS processors; then that
-#              compilations of kernels are equal, and that planted faults are found (needs ocloc)
+#              that the fast engine's IR does, each in PROVE_SECONDS at most, on PROVE_JOBS processors; then what the fast
+#              engine knows of accesses, and that compilations of kernels are equal and planted faults found (needs ocloc)
 # make guard   all tests with native code that also checks each access by its address (docs/safety.md)
 PYTHON ?= python3
 VENV = .venv
@@ -95,7 +95,8 @@ fuzz: $(STAMP)
 	FUZZ_EXAMPLES=500 $(BIN)/python -m pytest -n 2 tests/semantics/test_values.py tests/semantics/test_memory_values.py tests/semantics/test_image_values.py tests/semantics/test_flow_values.py tests/memory/test_rows.py \
 	  tests/semantics/test_address_values.py tests/semantics/test_narrow_values.py tests/memory/test_lane_patterns.py tests/semantics/test_lane_masks.py tests/launch/test_waiting.py tests/launch/test_ndrange.py tests/launch/test_run.py \
 	  tests/semantics/test_forms.py tests/semantics/test_mathematics.py tests/launch/test_schedule.py tests/opencl/test_opencl_sources.py tests/text/test_golden_texts.py \
-	  tests/launch/test_ordinary.py tests/launch/test_further.py tests/semantics/test_vector_kernels.py
+	  tests/launch/test_ordinary.py tests/launch/test_further.py tests/semantics/test_vector_kernels.py tests/launch/test_bench.py tests/semantics/test_long_atomics.py tests/semantics/test_vector_ir.py \
+	  tests/memory/test_scalarised.py tests/memory/test_wide_indices.py tests/text/test_grammar.py tests/text/test_template.py tests/link/test_linker.py tests/objects/test_files.py tests/opencl/test_opencl_programs.py
 
 pairs: $(STAMP)
 	FUZZ_EXAMPLES=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/checks/test_check_orders.py tests/checks/test_undefined.py tests/checks/test_call_checks.py \
@@ -107,6 +108,7 @@ PROVE_JOBS ?= 2
 prove: $(STAMP)
 	$(BIN)/python tests/prove --seconds $(PROVE_SECONDS) --jobs $(PROVE_JOBS) --json prove.json
 	$(BIN)/python tests/prove --fast --seconds $(PROVE_SECONDS) --jobs $(PROVE_JOBS) --json prove-fast.json
+	$(BIN)/python tests/prove/fast_accesses.py --json accesses.json
 	$(BIN)/python tests/prove/equal_pairs.py --json equal.json
 
 guard: $(STAMP)

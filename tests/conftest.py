@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import sys
@@ -24,6 +25,9 @@ with contextlib.suppress(ImportError):
         # Slipcover looks through all functions of all modules whenever a line that it has seen was executed so many
         # times more. With its 50 that takes a sixth of the tests' time (page 112).
         counter.d_miss_threshold = 2000
+        if os.environ["PYTEST_XDIST_WORKER"] != "gw0":  # Counting takes time: one worker does it, in half of the files.
+            counter.instrument = lambda code, parent=None: code
+            counter.source = None
 
 import pytest
 from support import golden_files
@@ -40,6 +44,15 @@ def lines_of_commands_are_not_counted() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as environment:
         environment.delenv("SLIPCOVER_ENABLED", raising=False)
         yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each worker begins with each other file: the one that counts lines sees some of the tests of each package."""
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    lists = [*files.values()]
+    items[:] = itertools.chain(*lists[::2], *lists[1::2])
 
 
 # -- golden files ------------------------------------------------------------------------------------------------

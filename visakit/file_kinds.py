@@ -12,7 +12,8 @@ SourceLanguage = Literal["cl", "spv", "bc", "ll"]
 HEAD_BYTES = 4096
 """Bytes of a file in which its contents show its kind; comments may precede them."""
 VISA_TEXT = "vISA text"
-_BODY = re.compile(rb"(?m)^[ \t]*\.(?:kernel|global_function|function)\b")
+_BODY = re.compile(rb"(?m)^[ \t]*\.(?:kernel|global_function|function)\b(?![ \t]*[{,.:#>+~])")
+"""A directive, and no class of a style sheet."""
 _VERSION = re.compile(rb"(?m)^[ \t]*\.version[ \t]+[34]\.\d+\s*$")
 _PTX = re.compile(rb"(?m)^[ \t]*\.target[ \t]+sm_\d")
 _OPENCL_KERNEL = re.compile(rb"(?m)^[ \t]*(?:__)?kernel[ \t\r\n]+(?:void|__attribute__)\b")

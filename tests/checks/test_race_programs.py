@@ -3,8 +3,8 @@
 ``tests/data/checks/races.cl`` is the source; the images beside it are compiled from it (``tests/data/checks/README.md``).
 """
 
+import functools
 import re
-from itertools import product
 
 import numpy as np
 import pytest
@@ -25,6 +25,7 @@ EXPECTED = {
 ITEMS, GROUP = 512, 128
 
 
+@functools.cache
 def findings(compiler, kind, kernel, engine, check="race"):
     a, b, c = (np.arange(4096, dtype=np.uint32) % 5, *(np.zeros(4096, np.uint32) for _ in range(2)))
     result = packed_program(f"races.{compiler}.{kind}").launch(
@@ -35,9 +36,14 @@ def findings(compiler, kind, kernel, engine, check="race"):
 
 
 KERNELS, COMPILERS = sorted(EXPECTED), ("old", "new")
-ALL = list(product(KERNELS, COMPILERS, ["numpy"]))
-ALL += [(k, c, "llvm") for n, k in enumerate(KERNELS) for m, c in enumerate(COMPILERS) if FUZZ or (n + m) % 2]
-"""Native code takes time to make: it is that of one compiler for each kernel, of both in ``make fuzz``."""
+ALL = [
+    (kernel, compiler, engine)
+    for n, kernel in enumerate(KERNELS)
+    for m, compiler in enumerate(COMPILERS)
+    for k, engine in enumerate(ENGINES)
+    if FUZZ or (n + m + k) % 2
+]
+"""Each engine takes the code of one compiler, in ``make fuzz`` of both; the race of its code is compared with the reference's."""
 
 
 @pytest.mark.parametrize(("kernel", "compiler", "engine"), ALL)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from kernels import DEVICES, KERNELS
 from support.programs import build, needs_corpus
+from support.strategies import each_engine
 
 from vsim.program import Program
 
@@ -63,9 +64,7 @@ MAY_DIFFER = {"mandel": 0.01}
 
 
 @needs_corpus
-@pytest.mark.parametrize("engine", ["llvm", "numpy"])
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(("name", "device", "engine"), each_engine(dict.fromkeys(KERNELS, DEVICES)))
 def test_bench_kernel(name, device, engine):
     work = KERNELS[name].work(256)
     expected = REFERENCE[name](*[a.copy() if isinstance(a, np.ndarray) else a for a in work.args])

@@ -308,19 +308,19 @@ def test_calls_without_end_are_stopped(engine: str) -> None:
 
 
 def _large(count: int) -> str:
-    """Declarations of variables of 16 KiB whose addresses are taken."""
-    variables = "".join(f".decl W{n} v_type=G type=d num_elts=4096 align=GRF\n" for n in range(count))
+    """Declarations of variables of 64 KiB whose addresses are taken."""
+    variables = "".join(f".decl W{n} v_type=G type=d num_elts=16384 align=GRF\n" for n in range(count))
     taken = "".join(f"addr_add (M1, 1) A(0)<1> &W{n} 0:uw\nmov (M1, 1) r[A(0),0]<1>:d 1:d\n" for n in range(count))
     return f"{variables}.decl A v_type=A num_elts=1\n{taken}"
 
 
 def test_stacks_do_not_run_over() -> None:
     # In the caller's thread, in a worker, in nested calls.
-    for count in (40, 640):
+    for count in (10, 160):
         _program(f'.version 4.1\n.kernel "k"\n{_large(count)}ret (M1, 1)\n').launch("k", 1, 1)
     kernel = '.version 4.1\n.kernel "k"\nfcall (M1, 1) f 0 0\nret (M1, 1)\n'
     after = "add (M1, 16) W0(63,0)<1> W0(0,0)<1;1,0> 1:d\nmov (M1, 1) r[A(0),0]<1>:d W0(63,0)<0;1,0>\n"
-    function = f'.global_function "f"\n{_large(200)}fcall (M1, 1) f 0 0\n{after}fret (M1, 1)\n'
+    function = f'.global_function "f"\n{_large(50)}fcall (M1, 1) f 0 0\n{after}fret (M1, 1)\n'
     with pytest.raises(SimulationError, match=r"calls are nested \d+ deep, and their variables take more than 160 MiB"):
         _program(kernel + function).launch("k", 1, 1, engine="llvm")
 

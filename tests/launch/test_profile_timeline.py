@@ -1,6 +1,8 @@
 """Timelines of threads: clocks of instructions, waits at barriers, calls."""
 
 import json
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -30,6 +32,15 @@ SIGNAL
 ret (M1, 1)
 """
 """Thread n of the launch goes n + 1 times through a loop of three instructions."""
+
+
+TIMELINES = [
+    ("call_subroutine_diverge", "pvc"),
+    ("call_shared_functions", "bmg"),
+    ("call_stack_recursion", "bmg"),
+    ("wg_scan_slm", "bmg"),
+]
+"""Cases with calls, recursion and barriers."""
 
 
 def timeline_of(text, size=32, local=16):
@@ -68,14 +79,8 @@ def profiler_of(case, platform):
     return profiler
 
 
-@pytest.mark.parametrize(
-    ("case", "platform"),
-    [("call_subroutine_diverge", "pvc"), ("call_shared_functions", "bmg"), ("call_stack_recursion", "dg2"),
-     ("wg_scan_slm", "bmg")],
-)  # fmt: skip
+@pytest.mark.parametrize(("case", "platform"), TIMELINES)
 def test_stacks_and_clocks_add_up_to_the_executions(case, platform):
-    if not (DATA / "cases" / case / platform).exists():
-        platform = next(p.name for p in sorted((DATA / "cases" / case).iterdir()) if p.is_dir())
     profiler = profiler_of(case, platform)
     for profile in profiler.profiles:
         folded = profile_folded([profile]).splitlines()
@@ -99,6 +104,24 @@ def test_traces_have_slices_that_nest():
                 open_ends.pop()
             assert not open_ends or e["ts"] + e["dur"] <= open_ends[-1]
             open_ends.append(e["ts"] + e["dur"])
+
+
+@pytest.mark.skipif(not shutil.which("trace_processor_shell"), reason="Perfetto's trace processor is not installed")
+@pytest.mark.parametrize(("case", "platform"), TIMELINES)
+def test_perfettos_trace_processor_reads_traces(tmp_path, case, platform):
+    profiler, trace, query = profiler_of(case, platform), tmp_path / "k.perfetto.json", tmp_path / "query.sql"
+    trace.write_text(text := profile_perfetto(profiler.profiles))
+    events = [e for e in json.loads(text)["traceEvents"] if e["ph"] == "X"]
+    query.write_text(
+        "select 'errors', ifnull(sum(value), 0) from stats where value > 0 and severity != 'info';"
+        "select 'slices', count(*) from slice; select 'time', sum(dur) from slice;"
+    )
+    arguments = ["trace_processor_shell", "-q", query, trace]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=300, check=True)
+    found = dict(line.split(",") for line in done.stdout.splitlines() if line.count(",") == 1)
+    microseconds = sum(e["dur"] for e in events)
+    assert (found['"errors"'], found['"slices"']) == ("0", str(len(events))), done.stdout
+    assert found['"time"'] == str(1000 * microseconds)
 
 
 def test_counts_do_not_depend_on_the_detail():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from support.probe import Probe, same_on_both_engines
-from support.strategies import CHECKED, RUNNING
+from support.strategies import CHECKED, RUNNING, rotated
 
 from vsim.engines.llvm.host.native import compile_support
 from vsim.engines.llvm.support.helpers import LaneFunction, lane_function
@@ -31,8 +31,7 @@ def memory_probe(running, size, group=None):
     return probe
 
 
-@pytest.mark.parametrize("message", MESSAGES.values(), ids=map(str, MESSAGES))
-@pytest.mark.parametrize("op", ["gather", "scatter"])
+@pytest.mark.parametrize(("name", "op"), rotated(MESSAGES, ["gather", "scatter"]))
 @CHECKED
 @example("ud", 0, 4, 8, 3, 300, 0xFFFF)
 @example("ud", 12, 2, 8, 0, 300, 0x7FFF)  # overlaps
@@ -42,7 +41,7 @@ def memory_probe(running, size, group=None):
     st.sampled_from(["d", "ud"]), st.integers(0, 60) | st.integers(WORD - 20, WORD), st.integers(-5, 5).filter(bool),
     st.sampled_from([8, 8, 8, 0, 5, 16, 0xFFFFFFF8]), st.integers(0, 3), st.integers(1, 400), RUNNING,
 )  # fmt: skip
-def test_lanes_at_constant_distances(message, op, index, first, factor, pitch, shift, size, running):
+def test_lanes_at_constant_distances(name, op, index, first, factor, pitch, shift, size, running):
     """Lane i of 16 accesses ``first + (i % 8 + i // 8 * pitch) * factor << shift``, computed in 32 bits."""
     probe = memory_probe(running, size)
     probe.fill(
@@ -55,7 +54,7 @@ def test_lanes_at_constant_distances(message, op, index, first, factor, pitch, s
         f"mul (M1, 16) X(0,0)<1> LANE(0,0)<1;1,0> {factor & WORD:#x}:{index}",
         f"shl (M1, 16) X(0,0)<1> X(0,0)<1;1,0> {shift}:{index}", "add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> FIRST(0,0)<0;1,0>",
         "mov (M1, 16) PLACE(0,0)<1> X(0,0)<1;1,0>", "mov (M1, 16) OFFSET(0,0)<1> X(0,0)<1;1,0>",
-        "add (M1, 16) ADDRESS(0,0)<1> OFFSET(0,0)<1;1,0> MEM(0,0)<0;1,0>", message.format(op),
+        "add (M1, 16) ADDRESS(0,0)<1> OFFSET(0,0)<1;1,0> MEM(0,0)<0;1,0>", MESSAGES[name].format(op),
     ]  # fmt: skip
     same_on_both_engines(probe)
 
@@ -71,8 +70,7 @@ PLACES = st.one_of(
 )
 
 
-@pytest.mark.parametrize("message", MESSAGES.values(), ids=map(str, MESSAGES))
-@pytest.mark.parametrize("op", ["gather", "scatter"])
+@pytest.mark.parametrize(("name", "op"), rotated(MESSAGES, ["scatter", "gather"]))
 @CHECKED
 @example(list(range(16)), 4, 0x8000, 300, 0xFFFF, (16,))
 @example([5] * 16, 4, 0, 300, 0xFF00, (16,))
@@ -83,13 +81,13 @@ PLACES = st.one_of(
 @given(
     PLACES, st.sampled_from([1, 4, 8]), st.just(0) | st.integers(0, 0xFFFF), st.integers(1, 600), RUNNING, st.sampled_from([(16,), (8, 2)])
 )  # fmt: skip
-def test_lanes_in_any_way(message, op, places, scale, elsewhere, size, running, group):
+def test_lanes_in_any_way(name, op, places, scale, elsewhere, size, running, group):
     """Lanes at places that the code does not know, some of them (``elsewhere``) in another buffer, of groups of one row or two."""
     probe = memory_probe(running, size, group)
     offsets = [(place * scale) + ((1 << 32) * (elsewhere >> i & 1)) for i, place in enumerate(places)]
     probe.fill(PLACE=("ud", [offset & WORD for offset in offsets]), DATA=("ud", range(500, 564)))
     probe.addresses("ADDRESS", "MEM", offsets)
-    probe.lines.append(message.format(op))
+    probe.lines.append(MESSAGES[name].format(op))
     same_on_both_engines(probe)
 
 

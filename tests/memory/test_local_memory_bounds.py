@@ -6,6 +6,7 @@ from support.programs import build_text
 from support.strategies import ENGINES
 
 from visakit import SimulationError
+from vsim.engines.llvm.ir.affine import AffineLanes
 from vsim.engines.llvm.ir.ranges import Ranges
 from vsim.engines.llvm.pipeline import translate
 from vsim.engines.llvm.plan import row_of
@@ -171,3 +172,29 @@ def test_what_values_are_at_most(text, most):
     ranges.most |= {"%x": 100, "%y": 7}
     ranges.note("%found", text)
     assert ranges.of("%found") == most
+
+
+def compared(given):
+    """What the solver says of the facts by which checks are left out."""
+    pytest.importorskip("z3", reason="needs the extra prove (z3-solver)")
+    from prove.fast_accesses import compare
+
+    launch = Launch("k", (16, 16), (16, 16), args=given.convert("k", [np.zeros(256, "u4")]))
+    return compare(given, launch).counts
+
+
+def test_the_solver_agrees_with_places_that_are_not_checked():
+    for given in (program(first=960, required=REQUIRED), table()):
+        counts = compared(given)
+        assert counts["inside proved"] >= 2
+        assert not [kind for kind in counts if kind.endswith("refuted")]
+
+
+def test_the_solver_refutes_a_range_that_is_too_small(monkeypatch):
+    monkeypatch.setattr(Ranges, "of", lambda self, text: 0)
+    assert compared(program(first=964, required=REQUIRED))["inside refuted"]
+
+
+def test_the_solver_refutes_distances_that_are_wrong(monkeypatch):
+    monkeypatch.setattr(AffineLanes, "distances", lambda self: [8 * k for k in range(self.row)])
+    assert compared(program(required=REQUIRED))["distances refuted"]

@@ -4,7 +4,7 @@ import random
 
 import pytest
 from support.probe import Probe, same_on_both_engines
-from support.strategies import ENGINES
+from support.strategies import ENGINES, rotated
 
 from visakit import SimulationError
 from vsim.engines.llvm.memory import common_buffer, scalarised
@@ -38,9 +38,11 @@ def probe_of(places, running, size):
     return probe
 
 
-@pytest.mark.parametrize("running", [0xFFFF, 0x8421, 0x7FFE])
-@pytest.mark.parametrize(("size", "count"), [(4, 1), (4, 2), (4, 4), (8, 2), (1, 2)])
-def test_gathers_and_scatters_without_a_pattern(size, count, running, out_of_line):
+@pytest.mark.parametrize(
+    ("shape", "running"), rotated([(4, 1), (4, 2), (4, 4), (8, 2), (1, 2)], [0xFFFF, 0x8421, 0x7FFE])
+)
+def test_gathers_and_scatters_without_a_pattern(shape, running, out_of_line):
+    size, count = shape
     pick = random.Random(size * count)
     probe = probe_of([p + size * pick.randrange(4) for p in pick.sample(range(0, 2048, 64), 16)], running, size)
     for n in range(ROUNDS):
@@ -53,10 +55,10 @@ def test_gathers_and_scatters_without_a_pattern(size, count, running, out_of_lin
     assert set(out_of_line) == ({"store"} if count == 4 else {"load", "store"})
 
 
-@pytest.mark.parametrize("running", [0xFFFF, 0x8421])
-@pytest.mark.parametrize(("stride", "count"), [(24, 2), (64, 2), (64, 4), (24, 4), (8, 4)])
-def test_lanes_at_a_distance(stride, count, running, out_of_line, monkeypatch):
+@pytest.mark.parametrize(("shape", "running"), rotated([(24, 2), (64, 2), (64, 4), (24, 4), (8, 4)], [0xFFFF, 0x8421]))
+def test_lanes_at_a_distance(shape, running, out_of_line, monkeypatch):
     """Structures of some bytes, of which each lane reads and writes dwords: the distance is proved, and lanes may overlap."""
+    stride, count = shape
     monkeypatch.setattr(scalarised, "INLINE_PER_INSTRUCTION", 1)
     probe = probe_of([0] * 16, running, 4)
     probe.fill(LANE=("uw", [0] * 16), WIDE=("uq", [0] * 16))

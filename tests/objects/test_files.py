@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from support.golden_files import command_line, module_of
 from support.programs import ROOT, TESTS
+from support.strategies import some
 
 from vasm.assembler import assemble_text
 from visakit.diagnostics import FileError, UsageError
@@ -406,9 +407,10 @@ def test_streams_that_are_closed_or_full_end_in_no_traceback(tmp_path, streams):
     (tmp_path / "wrong.visaasm").write_text(SMALL + "nothing\n")
     (tmp_path / "x.o").write_bytes(assemble_text(SMALL).object_bytes())
     (tmp_path / "x.bin").write_bytes(link([assemble_text(SMALL).object_bytes()]).to_bytes())
+    tried = dict(some(LINES.items(), 1 if streams in ("closed", "full", "nobody reads") else 2))
     lines = [
         f"({sys.executable} -m {module_of(tool)} {words} {STREAMS[streams]}); echo $? >> codes"
-        for tool, _, words in (line.partition(" ") for line in LINES)
+        for tool, _, words in (line.partition(" ") for line in tried)
     ]
     done = subprocess.run(
         ["sh", "-c", "\n".join(lines)], cwd=tmp_path, capture_output=True, errors="replace", timeout=120
@@ -418,7 +420,7 @@ def test_streams_that_are_closed_or_full_end_in_no_traceback(tmp_path, streams):
     if streams == "nobody reads":
         return
     lost = streams in ("closed", "both closed", "all closed", "full", "both full")
-    assert [not code for code in codes] == [good and not lost for good in LINES.values()], done.stderr
+    assert [not code for code in codes] == [good and not lost for good in tried.values()], done.stderr
     assert set(codes) <= {0, 1, 2}
     if streams == "full":
         assert done.stderr.count("No space left on device") == sum(LINES.values())

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from support.c_programs import SOURCES, run
 from support.programs import ROOT
+from support.strategies import ENGINES, FUZZ
 
 from visakit import doctor
 from visakit.opencl import library
@@ -32,6 +33,11 @@ def missing(*, compiler=True):
 
 
 needs_all = pytest.mark.skipif(bool(missing()), reason=f"there is no {missing()}")
+
+
+def of_engine(engine):
+    """For one of the engines, whose races and accesses have tests of their own; in ``make fuzz`` for both."""
+    return pytest.mark.parametrize("engine", ENGINES if FUZZ else [engine])
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +130,7 @@ QUEUED = {
 
 
 @needs_all
-@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+@of_engine("llvm")
 def test_launches_that_nothing_orders_race(built, engine):
     """Out-of-order queues, several queues; events, barriers, markers and waiting order, and nothing else does."""
     said = said_by_ways(built("two_launches"), QUEUED, "race", engine)
@@ -151,7 +157,7 @@ TRANSFERS = {
 
 
 @needs_all
-@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+@of_engine("numpy")
 def test_copies_that_nothing_orders_race(built, engine):
     said = said_by_ways(built("two_launches"), TRANSFERS, "race", engine)
     for way, wanted in TRANSFERS.items():
@@ -183,7 +189,7 @@ MAPPED = {
 
 
 @needs_all
-@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+@of_engine("llvm")
 def test_commands_of_images_and_mapped_memory_race(built, engine):
     said = said_by_ways(built("mapped"), MAPPED, "race", engine)
     for way, wanted in MAPPED.items():
@@ -215,7 +221,7 @@ PREPARED = {
 
 
 @needs_all
-@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+@of_engine("numpy")
 def test_what_nobody_has_written_to_a_new_buffer_is_undefined(built, engine):
     said = said_by_ways(built("fresh"), PREPARED, "undefined", engine)
     for way, wanted in PREPARED.items():
@@ -226,7 +232,7 @@ def test_what_nobody_has_written_to_a_new_buffer_is_undefined(built, engine):
 
 
 @needs_all
-@pytest.mark.parametrize("engine", ["llvm", "numpy"])
+@of_engine("llvm")
 def test_sub_buffers_are_kept_apart(built, engine):
     """Without ``--guard`` the kernel reads the other part, and nobody says so."""
     options = ["--platform", "tgllp", "--engine", engine]

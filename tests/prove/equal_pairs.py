@@ -3,6 +3,7 @@
 The kernels are those of ``equal_kernels.cl``. ``ocloc`` compiles them: with and without optimisations, for threads of
 8, 16 and 32 work-items, for several devices, and by another compiler, which ``VISAKIT_OTHER_OCLOC`` names. Faults are
 planted into the vISA text of a kernel: another operand, condition, offset or type, a missing mask or saturation.
+The kernels of ``vendor_kernels.cl`` and ``vendor_loop.cl`` are those that a compiler gets wrong, as other tests of this project found.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ from vsim.prove.subject import Subject
 from vsim.prove.verdict import Verdict
 from vsim.sources.programs import loaded
 
-SOURCE = Path(__file__).parent / "equal_kernels.cl"
+SOURCE, VENDOR, LOOP = "equal_kernels.cl", "vendor_kernels.cl", "vendor_loop.cl"
 OTHER = "VISAKIT_OTHER_OCLOC"
+SETS = ("pairs", "faults", "miscompiled")
 
 
 class Build(NamedTuple):
@@ -41,6 +43,7 @@ class Build(NamedTuple):
     device: str = "tgllp"
     options: str = "-DWIDTH=16"
     by_other: bool = False
+    source: str = SOURCE
 
 
 class EqualPair(NamedTuple):
@@ -92,6 +95,28 @@ def equal_pairs() -> Iterator[EqualPair]:
             yield EqualPair(kernel, usual, build, BOUNDS.get(kernel, ()), LOCAL.get(kernel, ()))
 
 
+PLAIN_VENDOR, BY_HAND = Build(options="-cl-opt-disable", source=VENDOR), Build(options="-DBY_HAND", source=VENDOR)
+
+
+def miscompiled() -> Iterator[EqualPair]:
+    """Kernels that a compiler gets wrong, and the same by hand or by the compiler in another way.
+
+    Both of Debian's builds of mad_sat give the least number for 0 times a negative number; those without optimisations
+    divide by way of (abs) of an unsigned operand, which changes nothing; those with optimisations convert the low half
+    of a long number to a float where its bits are meant, in front of a loop. The compiler of 2026 takes the number of
+    a work-item in its sub-group for a scalar beside reads of blocks.
+    """
+    yield EqualPair("mad_sat_long", BY_HAND._replace(options=""), BY_HAND)
+    yield EqualPair("abs_short", PLAIN_VENDOR, BY_HAND)
+    yield EqualPair("abs_div", PLAIN_VENDOR, BY_HAND)
+    yield EqualPair("abs_div", PLAIN_VENDOR._replace(device="skl"), BY_HAND._replace(device="skl"))
+    yield EqualPair("low_bits", *(Build("dg2", own, source=LOOP) for own in ("", "-cl-opt-disable")), (), (16,))
+    if os.environ.get(OTHER):
+        other = Build(options="", by_other=True, source=VENDOR)
+        yield EqualPair("block_read", BY_HAND, other, (), (16,))
+        yield EqualPair("block_read", Build(options="", source=VENDOR), other, (), (16,))
+
+
 _MAD = r"mad (\(M1, \d+\)) (\S+) (\S+) (\S+) (\S+)"
 FAULTS = (
     Fault("saxpy", "cmp.lt", "cmp.le"),
@@ -133,8 +158,9 @@ def compiled(build: Build) -> bytes:
     """The program binary of the kernels."""
     if build.by_other:
         os.environ[DRIVER_SETTING] = os.environ[OTHER]
+    source = Path(__file__).parent / build.source
     try:
-        return loaded(str(SOURCE), SOURCE.read_bytes(), build.device, build.options, None).data
+        return loaded(str(source), source.read_bytes(), build.device, build.options, None).data
     finally:
         if build.by_other:
             os.environ.pop(DRIVER_SETTING)
@@ -169,7 +195,7 @@ def verdict_on(first: Program, second: Program, pair: EqualPair, seconds: float)
 
 
 def prove_pair(pair: EqualPair, seconds: float = 120) -> Verdict:
-    """The verdict on a pair that is equal."""
+    """The verdict on a pair."""
     first, second = (program(compiled(build), pair.kernel) for build in (pair.first, pair.second))
     return verdict_on(first, second, pair, seconds)
 
@@ -186,7 +212,7 @@ def main() -> int:
     """Prove and refute; the exit code: 1 if a verdict is wrong."""
     parser = argparse.ArgumentParser(prog="python tests/prove/equal_pairs.py", description=__doc__)
     parser.add_argument("--seconds", type=float, default=120, help="for each pair (120)")
-    parser.add_argument("--only", choices=("pairs", "faults"), help="one of the two sets")
+    parser.add_argument("--only", choices=SETS, help="one of the sets")
     parser.add_argument("--json", default="", metavar="FILE", help="write a summary")
     given = parser.parse_args()
     if compiler_driver() is None:
@@ -195,7 +221,8 @@ def main() -> int:
     summary, wrong = {}, 0
     questions = [("pairs", own, prove_pair, "refuted") for own in equal_pairs()]
     questions += [("faults", own, refute_fault, "proved") for own in FAULTS]
-    for name in ("pairs", "faults"):
+    questions += [("miscompiled", own, prove_pair, "proved") for own in miscompiled()]
+    for name in SETS:
         counts: Counter[str] = Counter()
         for which, own, ask, bad in questions:
             if which != name or given.only not in (None, name):

@@ -120,11 +120,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each property")
     parser.add_argument("--most", type=float, default=inf, help="seconds after which no more programs are asked")
+    parser.add_argument("--first", type=int, default=0, help="number of the program to begin with (0)")
     parser.add_argument("--only", default="", help="a part of the names of image and kernel")
     options = parser.parse_args()
     counts, wrong, started, asked = Counter(), 0, time.monotonic(), 0
     everything = programs(options.only)
-    for pair, image, kind in everything:
+    for pair, image, kind in everything[options.first :]:
         if time.monotonic() - started > options.most:
             break
         asked += 1

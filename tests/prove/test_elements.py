@@ -62,3 +62,23 @@ def test_arrays_may_be_empty():
     body = "((global char *)x)[0] = 1;"
     assert outcome(body) is Outcome.REFUTED
     assert outcome(body, "size(x) > 0") is Outcome.PROVED
+
+
+ASSERT = 'if (!({})) printf("Assertion failed: {}\\n");'
+
+
+def test_assertions_by_printf():
+    checked = ASSERT.format("c[i] < 16", "c[i]")
+    assert outcome(checked, SMALL, of="asserts") is Outcome.PROVED
+    assert outcome(checked, of="asserts") is Outcome.REFUTED
+    assert outcome('if (c[i] < 16) printf("fine\\n");', of="asserts") is Outcome.PROVED
+
+
+def test_launches_fulfil_assumptions_also_in_elements_that_nothing_loads():
+    program = load(
+        compile_source("k.cl", KERNEL.format(body="if (i < 4) x[c[i]] = 1;").encode(), "tgllp", "", None).zebin
+    )
+    assumed = [Assumption(text, "--assume") for text in ("7 <= each(c) < 9", "count(c) >= 16")]
+    (verdict,) = prove(Subject(program, "k", assumed, (16,)), ["bounds"], 60)
+    elements = verdict.refutation.launch.args[1].array
+    assert elements.size >= 16 and set(elements.tolist()) <= {7, 8}

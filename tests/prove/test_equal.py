@@ -160,8 +160,8 @@ def test_engines_that_contradict_each_other_are_our_fault(monkeypatch):
     run = equal_launches._run
     broken = {}
 
-    def fake(subject, launch, engine):
-        found = run(subject, launch, engine)
+    def fake(subject, launch, engine, seconds):
+        found = run(subject, launch, engine, seconds)
         return found if engine == "numpy" else broken.setdefault(id(launch), found)
 
     monkeypatch.setattr(equal_launches, "_run", fake)

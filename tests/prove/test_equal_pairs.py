@@ -5,7 +5,8 @@ from support.ocloc import needs_ocloc
 
 pytest.importorskip("z3", reason="proofs need z3-solver")
 
-from prove.equal_pairs import FAULTS, Build, EqualPair, equal_pairs, prove_pair, refute_fault
+from prove.equal_pairs import FAULTS, Build, EqualPair, equal_pairs, miscompiled, prove_pair, refute_fault
+from visakit.compiler.devices import known_devices
 from vsim.prove.verdict import Outcome
 
 CHOSEN = [
@@ -27,3 +28,10 @@ def test_builds_that_are_equal(pair):
 @pytest.mark.parametrize("number", range(0, len(FAULTS), 8))
 def test_faults_in_the_text_of_a_compiler(number):
     assert refute_fault(FAULTS[number]).outcome is Outcome.REFUTED
+
+
+@pytest.mark.skipif("skl" not in known_devices(), reason="the faults are of a compiler that knows skl")
+@pytest.mark.parametrize("kernel", ["mad_sat_long", "abs_div", "low_bits"])
+def test_kernels_that_a_compiler_gets_wrong(kernel):
+    pair = next(own for own in miscompiled() if own.kernel == kernel)
+    assert prove_pair(pair).outcome is Outcome.REFUTED

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pytest
 from support.ocloc import DEVICES, needs_ocloc
-from support.strategies import ENGINES
+from support.strategies import ENGINES, rotated
 
 import vsim
 from visakit.compiler.ocloc import compile_source
@@ -74,8 +74,7 @@ def compiled(where, platform):
 
 @needs_ocloc
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("platform", DEVICES)
-@pytest.mark.parametrize("where", SOURCES)
+@pytest.mark.parametrize(("where", "platform"), rotated(SOURCES, DEVICES))
 def test_atomics_on_64_bits(where, platform, engine):
     program = compiled(where, platform)
     random = np.random.default_rng(5)

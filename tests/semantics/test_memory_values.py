@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import scalar
 from support.probe import Probe
-from support.strategies import CHECKED, ENGINES, RUNNING, numbers, randoms
+from support.strategies import CHECKED, ENGINES, RUNNING, chosen, numbers, randoms
 
 import visakit
 from visakit import SimulationError
@@ -111,7 +111,7 @@ def test_gathers_and_scatters(g, store, data):
     slots = (SPACE - 256) // span
     # Lanes may load from one address; what two of them store to one is tested below.
     places = [random.randrange(slots) for _ in range(g.lanes)] if not store else random.sample(range(slots), g.lanes)
-    shift = data.draw(st.sampled_from([0, 16, 64]))
+    shift = data.draw(chosen([0, 16, 64], f"{g} {store}"))
     offsets = [p * (span if g.unit == 1 else 1) for p in places]
     grf = find(g.platform).grf_size
     step = -(-g.lanes * g.register // grf) * grf
@@ -504,7 +504,7 @@ def test_atomics(form, data):
     x, y = ("Y", "X") if swap else ("X", "%null")
     if op in ("inc", "dec", "load"):
         x = "%null"
-    wants = data.draw(st.booleans())
+    wants = data.draw(chosen([True, False, True], name))
     old = "OLD" if wants else "%null"
     if name.startswith("dword"):
         line = f"{name} (M1, 16) T8 OFFSETS.0 {x}.0 {y}.0 {old}.0"
@@ -512,7 +512,7 @@ def test_atomics(form, data):
         line = f"{name} (M1, 16) PLACES.0 {old}.0 {x}.0 {y}.0"
     else:
         mnemonic, _, shape = name.partition(":")
-        place = "bti(0x2)[OFFSETS]:a32" if data.draw(st.booleans()) else "flat[PLACES]:a64"
+        place = data.draw(chosen(["bti(0x2)[OFFSETS]:a32", "flat[PLACES]:a64"], name))
         a, b = ("X", "Y") if swap else (x, "%null")
         line = f"{mnemonic}.ugm (M1, 16) {old}:{shape} {place} {a} {b}"
     probe.lines.append(line)

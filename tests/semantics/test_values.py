@@ -60,6 +60,8 @@ def check(cases, running):
                 )
 
 
+COUNTS = st.sampled_from([1, *[10] * 9])
+"""Instructions in a program; one in the simplest, in which all would be the same."""
 NAMES = sorted({*LANEWISE, *ROUNDED, *SHIFTS, "cbit", "lzd", "bfn"})
 
 
@@ -67,7 +69,7 @@ NAMES = sorted({*LANEWISE, *ROUNDED, *SHIFTS, "cbit", "lzd", "bfn"})
 @CHECKED
 @given(st.data())
 def test_lanewise(name, data):
-    check([data.draw(lanewise(name, n)) for n in range(10)], data.draw(RUNNING))
+    check([data.draw(lanewise(name, n)) for n in range(data.draw(COUNTS))], data.draw(RUNNING))
 
 
 # -- moves, selection, comparison ------------------------------------------------------------------------------
@@ -106,7 +108,7 @@ def move(draw, name, number):
 @settings(CHECKED, max_examples=3 * CHECKED.max_examples)
 @given(st.data())
 def test_moves(name, data):
-    check([data.draw(move(name, n)) for n in range(10)], data.draw(RUNNING))
+    check([data.draw(move(name, n)) for n in range(data.draw(COUNTS))], data.draw(RUNNING))
 
 
 ROUNDING = {"up": 0x10, "down": 0x20, "zero": 0x30}

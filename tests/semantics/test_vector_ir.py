@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 from support.programs import TESTS
-from support.strategies import ENGINES
+from support.strategies import ENGINES, rotated
 
 import vsim
 from visakit.compiler.devices import compiler_driver
@@ -60,8 +60,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("options", ["", "-cl-opt-disable"])
-@pytest.mark.parametrize("platform", ["tgllp", "dg2", "pvc"])
+@pytest.mark.parametrize(("platform", "options"), rotated(["tgllp", "dg2", "pvc"], ["", "-cl-opt-disable"]))
 def test_kernels_of_the_vector_compiler(platform, options, engine):
     """With shared stack calls, recursion, pointers to functions, local memory, barriers, atomics and jump tables."""
     program = vsim.load(SOURCE, platform=platform, options=options)

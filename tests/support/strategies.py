@@ -8,6 +8,7 @@ import itertools
 import math
 import os
 import re
+import zlib
 from dataclasses import dataclass, field
 from random import Random
 
@@ -53,6 +54,27 @@ def each_engine(devices):
         for m, device in enumerate(own)
         if FUZZ or (n + k) % len(own) == m
     ]
+
+
+def some(cases, one_of):
+    """Each ``one_of``-th case, the same in every run; in ``make fuzz`` all."""
+    return [*cases][:: 1 if FUZZ else one_of]
+
+
+def rotated(rows, columns):
+    """Each row with one column, in turn; in ``make fuzz`` with all."""
+    columns = [*columns]
+    return [
+        (row, column) for n, row in enumerate(rows) for m, column in enumerate(columns) if FUZZ or n % len(columns) == m
+    ]
+
+
+def chosen(texts, name):
+    """Draws what is written in a program: always the same for one name, so that examples share native code.
+
+    In ``make fuzz`` any.
+    """
+    return st.sampled_from(texts) if FUZZ else st.just(texts[zlib.crc32(name.encode()) % len(texts)])
 
 
 CHECKED = effort(2, 0.1, shrink=False)

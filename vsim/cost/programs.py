@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from visakit.diagnostics import (
@@ -11,6 +11,7 @@ from visakit.diagnostics import (
     Collector,
     CostError,
     Diagnostic,
+    FileError,
     FormatError,
     LinkError,
     Span,
@@ -21,9 +22,8 @@ from visakit.files import read_bytes
 from visakit.language.platforms import Platform, find
 from visakit.language.program import Function, Module
 from vsim.cost.compiled import CompilerNumbers, beside, of_ze_info
+from vsim.cost.folders import files_with_visa
 
-_INLINE = ".inline.visaasm"
-"""The texts that the compiler hands to its own parser; the same kernels are in the other dumps."""
 _PLATFORM_WORD = "//Platform:"
 _VOID_PROGRAM = "Intel_Symbol_Table_Void_Program"
 """The kernel without code that the compiler adds to programs with exported symbols."""
@@ -50,7 +50,7 @@ def subjects(
     Raises:
         FileError: a file cannot be read.
         FormatError, AssemblyError, LinkError: a file has another format, is damaged, or has errors.
-        CostError: Q002, no platform is known; Q003, there is nothing in a folder.
+        CostError: Q002, no platform is known; Q003, there is nothing in a folder, or it shows the state of the system.
     """
     found: list[CostedFunction] = []
     own: list[Diagnostic] = [] if problems is None else problems
@@ -58,7 +58,7 @@ def subjects(
         if not os.path.isdir(path):
             found += _in_file(path, read_bytes(path), platform, build_options)
             continue
-        inside = _without_copies([one for name in _files(path) for one in _in_folder(name, platform, own)])
+        inside = _without_copies([one for name in files_with_visa(path) for one in _in_folder(name, platform, own)])
         if problems is None and own:
             raise AssemblyError(own)
         if not inside and not own:
@@ -74,26 +74,15 @@ def _without_copies(found: Sequence[CostedFunction]) -> list[CostedFunction]:
     return [s for s in found if s.file.endswith(".visaasm") or (os.path.dirname(s.file), s.function.name) not in dumped]
 
 
-def _files(folder: str) -> Iterator[str]:
-    for here, folders, names in os.walk(folder):
-        folders.sort()
-        yield from (os.path.join(here, name) for name in sorted(names))
-
-
 def _in_folder(path: str, platform: str | None, problems: list[Diagnostic]) -> list[CostedFunction]:
-    """The subjects of a file of a folder; none of files of other kinds, which folders of dumps have, and of texts with
-    errors, which go to ``problems``.
+    """The subjects of a file of a folder; none of native code without texts, and of files with errors, which go to
+    ``problems``.
     """
-    if not os.path.isfile(path):
-        return []
-    data = read_bytes(path)
-    if path.endswith(_INLINE) or (not is_visa_text(data) and not _is_binary(data)):
-        return []
     try:
-        return _in_file(path, data, platform, "")
+        return _in_file(path, read_bytes(path), platform, "")
     except FormatError:
-        return []  # native code without texts
-    except (AssemblyError, LinkError, CostError) as error:
+        return []
+    except (AssemblyError, LinkError, CostError, FileError) as error:
         problems += error.diagnostics
         return []
 

@@ -34,6 +34,8 @@ MAXIMUM_WIDTH = 4095
 """Characters that a width or precision may ask for; C promises no more."""
 MAXIMUM_TEXT = 1 << 26
 """Characters that a launch may print. Records of eight bytes may print texts of 64 KiB each."""
+_NO_ROOM = 0xFFFF_FFFF
+"""The first half of the address in the record that did not fit into the buffer; its other half is not written."""
 _REST = "\n<the rest of what the kernel printed is left out>\n"
 
 Value = str | float | tuple[float, ...]
@@ -46,7 +48,8 @@ def _buffer(memory: AddressSpace, address: int) -> Buffer | None:
     return buffer if buffer is not None and buffer.address <= address < buffer.address + buffer.size else None
 
 
-def _string(memory: AddressSpace, address: int) -> str:
+def string_at(memory: AddressSpace, address: int) -> str:
+    """The text at an address, up to its end."""
     buffer = _buffer(memory, address)
     if buffer is None:
         return f"<no string at {address:#x}>"
@@ -104,10 +107,15 @@ def _shown(m: re.Match[str], value: Value) -> str:
 
 @dataclass(frozen=True)
 class PrintfRecords:
-    """What a launch printed: records of a format string's address and typed values, and the memory of the strings."""
+    """What a launch printed: records of a format string's address and typed values, and the memory of the strings.
+
+    Attributes:
+        is_cut: the kernel printed more than the buffer holds.
+    """
 
     data: bytes
     memory: AddressSpace
+    is_cut: bool = False
 
     @classmethod
     def of(cls, buffer: Buffer, memory: AddressSpace, begin: int = 0) -> PrintfRecords:
@@ -117,7 +125,7 @@ class PrintfRecords:
             begin: where the buffer has the place of the next record, as bytes from its beginning; records follow.
         """
         end = int(buffer.data[begin : begin + 4].view("<u4")[0])
-        return cls(bytes(buffer.data[begin : min(buffer.size, end)]), memory)
+        return cls(bytes(buffer.data[begin : min(buffer.size, end)]), memory, end > buffer.size)
 
     def text(self) -> str:
         """What they say, in their order."""
@@ -155,9 +163,11 @@ class PrintfRecords:
     def _pieces(self) -> Iterator[str]:
         """The parts of what they say. Thousands of records have the same format, and may have the same texts."""
         data, position = self.data, 4
-        formats = cache(lambda address: _parts(_string(self.memory, address)))
+        formats = cache(lambda address: _parts(string_at(self.memory, address)))
         while position + 8 <= len(data):
             (address,) = struct.unpack_from("<Q", data, position)
+            if self.is_cut and address & _NO_ROOM == _NO_ROOM:
+                break
             position += 8
             for part in formats(address):
                 if isinstance(part, str):
@@ -170,6 +180,8 @@ class PrintfRecords:
                 yield _shown(part, value)
             while self._is_surplus(position):
                 _, position = self._value(position)
+        if self.is_cut:
+            yield _REST
 
     def _is_surplus(self, position: int) -> bool:
         """Whether a value that no directive takes stands there: type and value are no address of a text."""
@@ -198,7 +210,7 @@ class PrintfRecords:
             return 0, len(self.data)
         (value,) = layout.unpack_from(self.data, position)
         is_string = code == _STRING or (is_text and code == _POINTER)
-        return _string(self.memory, value) if is_string else value, position + layout.size
+        return string_at(self.memory, value) if is_string else value, position + layout.size
 
 
 def show(text: str) -> None:

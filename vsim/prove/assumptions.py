@@ -19,8 +19,7 @@ from visakit.resources import resource
 from vsim.launch.element_types import pointed_type
 from vsim.launch.launch import SCALAR_TYPES
 from vsim.symbolic import terms
-from vsim.symbolic.launch import AXES, LoadedValue, SymbolicBuffer, SymbolicLaunch
-from vsim.symbolic.spaces import FLAT, HANDLES, TABLE
+from vsim.symbolic.launch import AXES, KnownElements, SymbolicLaunch
 from vsim.symbolic.symbols import Uniformity
 from vsim.symbolic.terms import Condition, Term
 
@@ -100,8 +99,6 @@ class Assumptions:
 
     def __init__(self, launch: SymbolicLaunch) -> None:
         self.launch = launch
-        self._each: list[tuple[Tree[Token], int]] = []
-        launch.on_load = self._loaded
         self._element: IntegerTerm | None = None
 
     def add(self, assumption: Assumption) -> None:
@@ -133,34 +130,13 @@ class Assumptions:
         size = next((b.size for b in launch.buffers if b.argument == index), None)
         if size is None:
             raise _Problem(f"'{name}' is no array of global memory", "local memory begins undefined", token)
-        self._each.append((tree, index))
-        launch.arrays_of_known_elements.add(index)
-        launch.symbols.state(z3.UGE(size, bits // 8))
-        self._state_of(tree, index, launch.symbols.number(f"each({name})", bits, scope=Uniformity.LAUNCH))
-
-    def _state_of(self, tree: Tree[Token], index: int, element: Term, where: Condition = True) -> None:
-        """State the assumption about all elements for one element, if a condition holds."""
-        self._element = _extended(element, *self._element_type(index, "", None))
+        symbol = launch.symbols.number(f"each({name})", bits, scope=Uniformity.LAUNCH, is_input=True)
+        known = launch.known_elements.setdefault(index, KnownElements(symbol))
+        self._element = _extended(symbol, *self._element_type(index, name, token))
         condition = self._condition(tree.children[0])  # type: ignore[arg-type]
-        self.launch.symbols.state(terms.disjunction(terms.negation(where), condition))
         self._element = None
-
-    def _loaded(self, value: LoadedValue) -> None:
-        """State the assumptions about an array for a loaded element; a load of parts of two elements gets none."""
-        array = self._array_of(value)
-        for tree, index in self._each:
-            bits, _ = self._element_type(index, "", None)
-            if array is None or array.argument != index or bits != 8 * value.size:
-                continue
-            offset = terms.less(terms.plus(value.address, value.offset, 64), array.address, 64)
-            rest = terms.both_bits(offset, value.size - 1, 64)
-            self._state_of(tree, index, value.symbol, self.launch.simplified(terms.equal(rest, 0, 64)))
-
-    def _array_of(self, value: LoadedValue) -> SymbolicBuffer | None:
-        if value.space.kind not in (FLAT, TABLE, HANDLES):
-            return None
-        found = self.launch.candidates(value.space, value.address)
-        return found[0] if len(found) == 1 else None
+        known.condition = terms.conjunction(known.condition, condition)
+        launch.symbols.state(z3.UGE(size, bits // 8), condition)
 
     # -- formulas ------------------------------------------------------------------------------------------
 

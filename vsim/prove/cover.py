@@ -100,7 +100,7 @@ def cover(search: WitnessSearch) -> Cover:
     for number, witness in missed.items():
         if number not in done:
             found.missed.append(witness)
-        elif witness.outcome is GoalOutcome.UNREACHABLE and not search.launch.arrays_of_known_elements:
+        elif witness.outcome is GoalOutcome.UNREACHABLE:
             name = witness.goal.name
             found.notes.append(f"a launch reaches {name}, which was proved to be unreachable, a mistake of ours")
     found.launches = needed_launches(found.launches)

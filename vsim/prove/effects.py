@@ -12,7 +12,7 @@ import z3
 
 from vsim.prove.lane_pair import Difference, ItemEffect, LanePair
 from vsim.symbolic import terms
-from vsim.symbolic.contents import MEMORY, is_aligned
+from vsim.symbolic.contents import FIRST_EPOCH, MEMORY, is_aligned
 from vsim.symbolic.spaces import WRITE
 from vsim.symbolic.terms import Condition, Term
 
@@ -97,7 +97,7 @@ class _Region:
     def _contents(self, effects: Sequence[ItemEffect], size: int) -> Term:
         """The contents of the region at :data:`PLACE` after some stores."""
         region = self.sides[0][0].effect.region if self.sides[0] else self.sides[1][0].effect.region
-        name = f"{MEMORY}.{region}.0.0.{size}"
+        name = f"{MEMORY}.{region}.{FIRST_EPOCH}.{size}"
         found: Term = z3.Function(name, z3.BitVecSort(64), z3.BitVecSort(8 * size))(PLACE)
         for own in effects:
             for k in range(0, own.size, size):

@@ -8,12 +8,14 @@ inside their memory, which are for ``races`` and ``bounds`` to prove.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError
 from visakit.language.program import Function
+from vsim.analysis.atomics import depends_on_order
 from vsim.command.listing import ArgumentRow, argument_rows
 from vsim.launch.launch import Launch
 from vsim.prove import equal_launches
@@ -21,6 +23,7 @@ from vsim.prove.effects import differences
 from vsim.prove.float_laws import FloatLaws
 from vsim.prove.lane_pair import Difference, LanePair, Side
 from vsim.prove.prover import check_assumptions
+from vsim.prove.refutation import ENGINES
 from vsim.prove.subject import Subject, dimensions_of, scope_of, symbolic_launch
 from vsim.prove.verdict import Outcome, Refutation, Remark, Verdict
 from vsim.symbolic import terms
@@ -34,6 +37,8 @@ from vsim.symbolic.terms import Term, term_key
 QUESTION_SECONDS = 10.0
 REFUTATION_SECONDS = 20.0
 """How long a launch is looked for at least, when the time is up."""
+SIMPLE_SECONDS = 5.0
+"""How long a simple launch may take that is tried before anything is asked, and the search for one."""
 MOST_TRIED = 3
 RACED = "launches that show a difference have races, and the verdict is about launches without"
 _UNUSED = "unused"
@@ -90,6 +95,13 @@ def _check_arguments(first: Subject, second: Subject) -> None:
         raise LaunchError(Diagnostic("P006", text, None, "kernels that are compared take the same launches"))
 
 
+def _depends_on_order(subject: Subject) -> bool:
+    """Whether atomics give results that depend on the order of threads."""
+    image = subject.signature.image
+    functions = image.functions_of(subject.signature.kernel)
+    return any(depends_on_order(function.instructions, image.grf_size) for function in functions)
+
+
 def _kind(row: ArgumentRow) -> str:
     if row["kind"] in ("value", "input"):
         return f"a value of {row['size']} bytes"
@@ -121,7 +133,7 @@ class _Comparison:
             function = problem.function or self.subjects[0].signature.kernel
             verdict.places.append(Remark(function, problem.number, problem.why, problem.hint))
         else:
-            if not self.found:
+            if not self.found and verdict.refutation is None:
                 verdict.outcome = Outcome.PROVED
         verdict.seconds = time.monotonic() - self.started
         return verdict
@@ -132,6 +144,8 @@ class _Comparison:
         self.solver = Solver(launches[0], QUESTION_SECONDS)
         check_assumptions(self.subjects[0], launches[0], self.solver)
         _fix(launches, self.solver)
+        if self._is_shown_simply(launches[0]):
+            return
         sides = self._run(0, launches), self._run(1, launches)
         self._say(sides)
         self._check_barriers_agree(sides)
@@ -155,6 +169,22 @@ class _Comparison:
                 return
             if (pair.outside or pair.takes_inside) and self._is_shown_outside(pair):
                 return
+
+    def _is_shown_simply(self, launch: SymbolicLaunch) -> bool:
+        """Whether a simple launch shows a difference."""
+        if self.options.reassociate or any(map(_depends_on_order, self.subjects)):
+            return False
+        with self.limits.shortened(SIMPLE_SECONDS), contextlib.suppress(Undecided):
+            for own in equal_launches.simple_launches(self.subjects[0], launch, self.solver):
+                if not equal_launches.compare_by(ENGINES[0], self.subjects, own, seconds=SIMPLE_SECONDS):
+                    continue
+                said = equal_launches.compare(self.subjects, own)
+                if said is not None and all(said.values()):
+                    self.verdict.outcome = Outcome.REFUTED
+                    self.verdict.refutation = Refutation(own, None, said)
+                    return True
+        self.limits.check()
+        return False
 
     # -- the two runs --------------------------------------------------------------------------------------
 
@@ -218,10 +248,9 @@ class _Comparison:
             return False
         for launch in self._candidates(pair, difference):
             said = equal_launches.compare(self.subjects, launch, self.options.reassociate)
-            if not all(said.values()):
-                continue
-            if equal_launches.has_races(self.subjects[0], launch):
+            if said is None:
                 self.verdict.places[-1] = remark._replace(hint=hint or RACED)
+            if said is None or not all(said.values()):
                 continue
             self.verdict.outcome = Outcome.REFUTED
             self.verdict.refutation = Refutation(launch, remark, said)

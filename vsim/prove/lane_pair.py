@@ -18,7 +18,7 @@ from vsim.prove.float_laws import FloatLaws
 from vsim.prove.subject import Subject
 from vsim.symbolic import terms
 from vsim.symbolic.comparing import ComparedThread
-from vsim.symbolic.contents import MEMORY, Effect, SharedAccess, for_lane
+from vsim.symbolic.contents import FIRST_EPOCH, MEMORY, Effect, SharedAccess, for_lane
 from vsim.symbolic.launch import THREAD, SymbolicLaunch
 from vsim.symbolic.queries import Answer, Possible, Solver, fold_term
 from vsim.symbolic.spaces import READ
@@ -164,7 +164,7 @@ class LanePair:
         if name.startswith(MEMORY + "."):
             kind, region, *epoch, size = name.split(".")
             if region not in self.written and "old" not in epoch:
-                name = f"{kind}.{region}.0.0.{size}"
+                name = f"{kind}.{region}.{FIRST_EPOCH}.{size}"
             return self._loaded(side, z3.Function(name, new[0].sort(), own.sort()), region, new[0])
         return self.laws.made(name, [z3.simplify(x) for x in new])
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, Span
-from vsim.prove import bounds, divergence, races, refutation, undefined
+from vsim.prove import asserts, bounds, divergence, races, refutation, undefined
 from vsim.prove.bounds import PropertyViolation
 from vsim.prove.refutation import Evidence
 from vsim.prove.subject import Subject, scope_of, symbolic_launch
@@ -31,13 +31,11 @@ class Property(NamedTuple):
 
     Attributes:
         violations: what may violate it, after the kernel has run on symbols.
-        check: the checks that watch a launch which is to refute it.
-        evidence: the faults and findings of such a launch that refute it.
+        evidence: how a launch shows that it does not hold.
     """
 
     title: str
     violations: Callable[[SymbolicThread, Solver], Iterator[PropertyViolation]]
-    check: str
     evidence: Evidence
 
 
@@ -45,19 +43,18 @@ def _is_outside(found: Diagnostic) -> bool:
     return found.code == "S030" and found.message.startswith(("access of", "write of"))
 
 
-def _is_finding(found: Diagnostic) -> bool:
-    return found.code.startswith("K")
-
-
 PROPERTIES = {
-    "bounds": Property("every access is inside its memory", bounds.violations, "", _is_outside),
-    "undefined": Property(
-        "no undefined value reaches memory or a branch", undefined.violations, "undefined", _is_finding
+    "bounds": Property(
+        "every access is inside its memory", bounds.violations, Evidence(found=_is_outside, is_fault=True)
     ),
+    "undefined": Property("no undefined value reaches memory or a branch", undefined.violations, Evidence("undefined")),
     "divergence": Property(
-        "all work-items of a group come to a barrier", divergence.violations, "divergence", _is_finding
+        "all work-items of a group come to a barrier", divergence.violations, Evidence("divergence")
     ),
-    "races": Property("no two work-items conflict between barriers", races.violations, "race,race-items", _is_finding),
+    "asserts": Property(
+        "no work-item prints that an assertion failed", asserts.violations, Evidence(printed=asserts.line_of)
+    ),
+    "races": Property("no two work-items conflict between barriers", races.violations, Evidence("race,race-items")),
 }
 
 
@@ -114,12 +111,12 @@ def changed_elements(thread: SymbolicThread) -> Remark | None:
     later need not fulfil it.
     """
     launch = thread.launch
-    for message in thread.memory.messages if launch.arrays_of_known_elements else ():
+    for message in thread.memory.messages if launch.known_elements else ():
         if message.kind == READ or message.space.kind in (LOCAL, SCRATCH_MEMORY):
             continue
         for access in message.lanes:
             found = launch.candidates(message.space, access.address)
-            known = [b for b in found if b.argument in launch.arrays_of_known_elements]
+            known = [b for b in found if b.argument in launch.known_elements]
             if known or not found:
                 name = known[0].name if known else "an array"
                 why = f"it may write elements of '{name}' about which something is assumed"
@@ -161,11 +158,11 @@ class _Proof:
 
     def _refute(self, violation: PropertyViolation) -> bool:
         """Try launches in which a violation may occur; whether one shows it on both engines."""
-        wanted, launch = self.wanted, self.thread.launch
+        evidence, launch = self.wanted.evidence, self.thread.launch
         try:
             with launch.limits.shortened(REFUTATION_SECONDS):
-                for own in refutation.launches(self.subject, launch, self.solver, violation, bool(wanted.check)):
-                    said = refutation.run(self.subject, own, wanted.check, wanted.evidence, launch.limits)
+                for own in refutation.launches(self.subject, launch, self.solver, violation, not evidence.is_fault):
+                    said = refutation.run(self.subject, own, evidence, launch.limits)
                     if all(said.values()):
                         self.verdict.outcome = Outcome.REFUTED
                         self.verdict.refutation = Refutation(own, violation.place, said)

@@ -35,6 +35,8 @@ MOST_ITEMS, MOST_BYTES = 1 << 20, 1 << 26
 LEVELS = ((256, 1 << 12), (1 << 14, 1 << 16), (MOST_ITEMS, MOST_BYTES))
 """Work-items and bytes of the launches that are looked for first, and later."""
 RUN_SECONDS = 30.0
+MOST_ELEMENTS = 256
+"""Different elements of an array that are held against the assumptions about them; others are replaced."""
 MOST_LOADS = 24
 """Loads that are told to give the same where they are of one place."""
 
@@ -55,7 +57,9 @@ def launches(
     loads = [load for load in loads if load.symbol.decl().name() in names]
     whole_groups(launch)
     known = [*_same_contents(loads), *_defined(launch, names)]
-    known += [own(c) for own, lane in zip(items_of, violation.any_lanes, strict=False) for c in _places(launch, lane)]
+    known += [
+        own(c) for own, lane in zip(items_of, violation.any_lanes, strict=False) for c in lanes_in_order(launch, lane)
+    ]
     for visible in [True] if violation.visible is True else [violation.visible, True]:
         for items, size in LEVELS:
             wishes = [*small(launch, items, size), *known, visible]
@@ -108,7 +112,7 @@ def obstacle(launch: SymbolicLaunch, violation: PropertyViolation) -> str:
     return next((text for name in sorted(names) for word, text in _ROUGH.items() if name.startswith(word)), "")
 
 
-def _places(launch: SymbolicLaunch, any_lane: int) -> Iterator[Condition]:
+def lanes_in_order(launch: SymbolicLaunch, any_lane: int) -> Iterator[Condition]:
     """The local ids of the lanes go together: work-items are numbered along x first, then along y. Of a lane that
     stands for any lane this says nothing.
     """
@@ -171,20 +175,24 @@ def launch_of(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef, load
     """The launch of a model."""
     value = partial(terms.value_in, model)
 
+    def input_value(symbol: Term) -> int:
+        return value(launch.simplified(symbol))  # Of a symbol that is fixed the model knows nothing.
+
     arguments: dict[int, Argument] = {}
     for buffer in launch.buffers:
         if buffer.argument is not None:
-            data = np.zeros(value(buffer.size), np.uint8)
+            data = np.zeros(input_value(buffer.size), np.uint8)
             _fill(launch, value, loads, buffer.address, data)
+            fulfil_elements(launch, model, buffer.argument, data)
             element = element_of(launch, buffer.argument)
             whole = data.view(element) if data.size % element.itemsize == 0 else data
             arguments[buffer.argument] = BufferArgument(whole, "bytes")
     for index, term in launch.arguments.items():
-        arguments[index] = ScalarArgument(value(term).to_bytes(term.size() // 8, "little"))
+        arguments[index] = ScalarArgument(input_value(term).to_bytes(term.size() // 8, "little"))
     for index, size in launch.local_sizes.items():
-        arguments[index] = LocalArgument(value(size))
+        arguments[index] = LocalArgument(input_value(size))
     count = launch.geometry.dimensions
-    sizes, local = (tuple(value(n) for n in own[:count]) for own in (launch.global_size, launch.local_size))
+    sizes, local = (tuple(input_value(n) for n in own[:count]) for own in (launch.global_size, launch.local_size))
     return skeleton(GivenLaunch(subject.signature, arguments, {}, {}, sizes, local))
 
 
@@ -204,11 +212,40 @@ def _fill(
             data[at : at + loaded.size] = np.frombuffer(value(load.symbol).to_bytes(loaded.size, "little"), np.uint8)
 
 
-Evidence = Callable[[Diagnostic], bool]
-"""Whether a fault or a finding shows that a property does not hold."""
+def fulfil_elements(launch: SymbolicLaunch, model: z3.ModelRef, argument: int, data: Array) -> None:
+    """Put an element that fulfils what is assumed of each in the place of those that do not."""
+    known = launch.known_elements.get(argument)
+    if known is None:
+        return
+    size = known.symbol.size() // 8
+    whole = data.reshape(-1).view(np.uint8)
+    elements = whole[: whole.size - whole.size % size].view(f"u{size}")
+    good = [
+        n
+        for n in np.unique(elements)[:MOST_ELEMENTS].tolist()
+        if z3.is_true(model.eval(terms.condition(launch.simplified(known.of(n))), model_completion=True))
+    ]
+    other = terms.value_in(model, launch.simplified(known.symbol))
+    elements[~np.isin(elements, np.array(good, elements.dtype))] = other
 
 
-def run(subject: Subject, launch: Launch, check: str, evidence: Evidence, limits: Limits) -> dict[str, str]:
+class Evidence(NamedTuple):
+    """How a launch shows that a property does not hold.
+
+    Attributes:
+        check: the checks that watch it.
+        found: whether a fault or a finding shows it.
+        printed: the part of what the launch printed that shows it; empty for none.
+        is_fault: whether it is the fault that ends the launch.
+    """
+
+    check: str = ""
+    found: Callable[[Diagnostic], bool] = lambda found: found.code.startswith("K")
+    printed: Callable[[str], str] = lambda text: ""
+    is_fault: bool = False
+
+
+def run(subject: Subject, launch: Launch, evidence: Evidence, limits: Limits) -> dict[str, str]:
     """What each engine says of a launch that shows that a property does not hold; empty for nothing. The second engine
     runs it only if the first one shows something.
 
@@ -218,21 +255,22 @@ def run(subject: Subject, launch: Launch, check: str, evidence: Evidence, limits
     found: dict[str, str] = {}
     for engine in ENGINES:
         limits.check()
-        found[engine] = _run(subject, launch, engine, check, evidence, min(RUN_SECONDS, max(limits.left, 0.5)))
+        found[engine] = _run(subject, launch, engine, evidence, min(RUN_SECONDS, max(limits.left, 0.5)))
         if not found[engine]:
             break
     return found
 
 
-def _run(subject: Subject, launch: Launch, engine: str, check: str, evidence: Evidence, seconds: float) -> str:
+def _run(subject: Subject, launch: Launch, engine: str, evidence: Evidence, seconds: float) -> str:
     try:
-        said = subject.program.run(fresh_launch(launch), engine=engine, check=check, max_seconds=seconds).diagnostics
+        result = subject.program.run(fresh_launch(launch), engine=engine, check=evidence.check, max_seconds=seconds)
+        said, printed = result.diagnostics, result.printf
     except VisaError as error:
-        said = error.diagnostics
+        said, printed = error.diagnostics, getattr(error, "printf", "")
         if said[0].code == "S040":
             raise Undecided("the time is up", None, 0) from None
-    shown = next((d for d in said if evidence(d)), None)
-    return f"{shown.message} [{shown.code}]" if shown is not None else ""
+    shown = next((d for d in said if evidence.found(d)), None)
+    return f"{shown.message} [{shown.code}]" if shown is not None else evidence.printed(printed)
 
 
 def fresh_launch(launch: Launch) -> Launch:

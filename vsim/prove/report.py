@@ -17,7 +17,8 @@ def lines_of(program: Program, verdict: Verdict, second: Program | None = None) 
     yield f"{verdict.kernel}: {verdict.property} {verdict.outcome} ({verdict.seconds:.1f} s)"
     if verdict.refutation is not None:
         refutation = verdict.refutation
-        yield from place_lines(programs, refutation.place)
+        if refutation.place is not None:
+            yield from place_lines(programs, refutation.place)
         for engine, said in refutation.engines.items():
             yield f"    {engine}: {said}"
         if refutation.where:

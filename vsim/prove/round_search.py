@@ -16,10 +16,11 @@ import z3
 from visakit.diagnostics import SimulationError
 from vsim.launch.launch import BufferArgument, Launch
 from vsim.prove.goals import Goal, ReachConditions
-from vsim.prove.refutation import LEVELS, launch_of, roomy, small, whole_groups
+from vsim.prove.refutation import LEVELS, fulfil_elements, launch_of, roomy, small, whole_groups
 from vsim.prove.subject import Subject, symbolic_launch
 from vsim.symbolic import terms
-from vsim.symbolic.comparing import ROUNDS, ComparedThread, element_sizes
+from vsim.symbolic.comparing import ComparedThread, element_sizes
+from vsim.symbolic.contents import FIRST_EPOCH
 from vsim.symbolic.limits import Limits, Undecided
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.terms import Condition
@@ -30,9 +31,9 @@ QUESTION_SECONDS = 5.0
 class RoundSearch:
     """Runs a kernel on symbols with few rounds of its loops."""
 
-    def __init__(self, subject: Subject, limits: Limits) -> None:
+    def __init__(self, subject: Subject, limits: Limits, rounds: int) -> None:
         self.subject, self.launch = subject, symbolic_launch(subject, limits)
-        self.thread = ComparedThread(self.launch, "A", element_sizes(self.launch), ROUNDS)
+        self.thread = ComparedThread(self.launch, "A", element_sizes(self.launch), rounds)
         with contextlib.suppress(Undecided, SimulationError):  # What ran may do.
             self.thread.run()
         self.conditions = ReachConditions(self.thread)
@@ -66,11 +67,18 @@ class RoundSearch:
         for places in self.thread.contents.loads.values():
             for place in places:
                 kind, _, index = place.region.partition(" ")
-                if kind != "argument" or (place.epoch != "0.0" and place.region in written) or not holds(place.guard):
+                if (
+                    kind != "argument"
+                    or (place.epoch != FIRST_EPOCH and place.region in written)
+                    or not holds(place.guard)
+                ):
                     continue
                 argument, at = found.args[int(index)], value(place.offset)
                 if isinstance(argument, BufferArgument) and at + place.size <= argument.array.nbytes:
                     data = np.frombuffer(value(place.value).to_bytes(place.size, "little"), np.uint8)
                     argument.array.reshape(-1).view(np.uint8)[at : at + place.size] = data
                 break
+        for number, own in enumerate(found.args):
+            if isinstance(own, BufferArgument):
+                fulfil_elements(self.launch, model, number, own.array)
         return found

@@ -36,10 +36,13 @@ class Remark(NamedTuple):
 
 @dataclass
 class Refutation:
-    """A launch that shows that a property does not hold, and the results of the engines."""
+    """A launch that shows that a property does not hold, and the results of the engines.
+
+    ``place`` is the instruction at fault, if it was looked for.
+    """
 
     launch: Launch
-    place: Remark
+    place: Remark | None
     engines: dict[str, str]
     where: str = ""
     """The launch file, if it was written."""

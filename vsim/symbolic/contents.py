@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 MEMORY, UNDEFINED = "memory", "undefined"
 """Beginnings of the names of functions: of contents that launches choose, and of undefined contents."""
+FIRST_EPOCH = "0.0"
+"""The epoch of the contents that a launch begins with."""
 _BITS = 64
 
 
@@ -333,6 +335,8 @@ class ContentsMemory(SymbolicMemory):
             owner, number = self.thread.activation.machine.function, self.thread.number
             place = LoadedPlace(value, region, epoch, offset, size, guard, lane, owner, number)
             self.loads.setdefault(identity(value), []).append(place)
+            if epoch == FIRST_EPOCH and region.startswith("argument "):
+                self.thread.launch.state_elements(int(region.split()[1]), offset, size, value)
         return value
 
     # -- stores --------------------------------------------------------------------------------------------

@@ -73,6 +73,20 @@ class LoadedValue:
 
 
 @dataclass
+class KnownElements:
+    """What is assumed of each element of an array: a condition on a symbol that stands for any of them."""
+
+    symbol: Term
+    condition: Condition = True
+
+    def of(self, element: Term) -> Condition:
+        """The condition on an element."""
+        if isinstance(self.condition, bool):
+            return self.condition
+        return z3.substitute(self.condition, (self.symbol, terms.expression(element, self.symbol.size())))
+
+
+@dataclass
 class SymbolicLaunch:
     """The threads of all launches of a kernel; see the module's description.
 
@@ -80,8 +94,7 @@ class SymbolicLaunch:
         arguments: symbols of arguments by value, by number, and of the sizes of local memory.
         predefined: bytes of predefined variables that instructions have looked at.
         loads: what loads gave.
-        on_load: called for each of them.
-        arrays_of_known_elements: numbers of the arguments about whose elements something is assumed.
+        known_elements: by number of the argument, what is assumed of the elements of arrays.
         limits: of time and memory for the proof; all work on terms asks them.
     """
 
@@ -92,8 +105,7 @@ class SymbolicLaunch:
     buffers: list[SymbolicBuffer] = field(default_factory=list)
     predefined: dict[int, list[Piece]] = field(default_factory=dict)
     loads: list[LoadedValue] = field(default_factory=list)
-    on_load: Callable[[LoadedValue], None] | None = None
-    arrays_of_known_elements: set[int] = field(default_factory=set)
+    known_elements: dict[int, KnownElements] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -437,10 +449,23 @@ class SymbolicLaunch:
 
     def loaded(self, symbol: Term, space: SymbolicSpace, address: Term, offset: int, size: int) -> None:
         """Remember the result of a load."""
-        value = LoadedValue(symbol, space, address, offset, size)
-        self.loads.append(value)
-        if self.on_load is not None:
-            self.on_load(value)
+        self.loads.append(LoadedValue(symbol, space, address, offset, size))
+        found = self.candidates(space, address) if self.known_elements and space.kind in (FLAT, TABLE, HANDLES) else []
+        if len(found) == 1 and found[0].argument is not None:
+            at = terms.less(terms.plus(address, offset, 64), found[0].address, 64)
+            self.state_elements(found[0].argument, at, size, symbol)
+
+    def state_elements(self, argument: int, offset: Term, size: int, value: Term) -> None:
+        """State what is assumed of the elements of an array for the bytes at an offset, as the launch began with them;
+        of parts of two elements nothing is known.
+        """
+        known = self.known_elements.get(argument)
+        if known is None or size % (element := known.symbol.size() // 8):
+            return
+        is_parts = terms.negation(self.simplified(terms.equal(terms.both_bits(offset, element - 1, 64), 0, 64)))
+        for k in range(0, size, element):
+            own = known.of(terms.extract(value, 8 * k, 8 * element, 8 * size))
+            self.symbols.state(terms.disjunction(is_parts, own))
 
 
 def _low_products(x: Term, y: Term, product: Term) -> Iterator[tuple[Term, Term]]:

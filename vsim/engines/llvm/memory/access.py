@@ -219,7 +219,7 @@ class MemoryAccess:
         unproved = UnprovedAccess(b, bounds, self.out_of_line, scalarised, prefetcher, traits.row, traits.is_straight)
         self.parts.unproved, self.parts.blocks = unproved, BlockLoads(b, bounds)
         self.parts.strided = StridedAccess(b, bounds, self.out_of_line, scalarised)
-        self.plain_atomics = PlainAtomics(b, self.out_of_line, unproved, scalarised)
+        self.plain_atomics = PlainAtomics(b, self.out_of_line, unproved)
 
     def watched_by(self, watch: AccessWatch) -> None:
         """Let a check watch all accesses."""

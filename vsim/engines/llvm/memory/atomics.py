@@ -1,15 +1,11 @@
 """Atomic operations on memory that one thread of the host sees alone, local memory and scratch: plain loads and stores,
 lane after lane.
 
-One comparison of all offsets checks that the active lanes are inside. If all lanes are active, each lane has inline
-code while the function is small enough; else a loop visits the active lanes. Operations on floats, and lanes
-outside, use the functions out of line.
+One comparison of all offsets checks that the active lanes are inside, then a loop visits them; unrolled code is slower
+(docs/decisions/0120-atomics-in-a-loop.md). Operations on floats, and lanes outside, use the functions out of line.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from functools import partial
 
 from visakit.language.types import DataType
 from vsim.engines.llvm import abi as cx
@@ -20,7 +16,6 @@ from vsim.engines.llvm.ir.types import ir_type
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.common_buffer import CommonBuffer, UnprovedAccess
 from vsim.engines.llvm.memory.part import LanePart, mask_bits, widened
-from vsim.engines.llvm.memory.scalarised import ScalarisedAccess, place
 from vsim.engines.llvm.memory.scatter import OutOfLineAccess, scratch_stride
 from vsim.engines.llvm.support.helpers import ORDERS, READ_MODIFY_WRITE
 from vsim.semantics.core import unsigned_of
@@ -28,16 +23,13 @@ from vsim.semantics.core import unsigned_of
 _ONE = ("inc", "dec")
 """Operations whose operand is 1."""
 _COMPARE = "cmpxchg"
-_Operands = Callable[[int | str], list[Value]]
 
 
 class PlainAtomics:
     """Atomic operations of one function on memory that no other thread of the host sees."""
 
-    def __init__(
-        self, b: Builder, out_of_line: OutOfLineAccess, unproved: UnprovedAccess, scalarised: ScalarisedAccess
-    ) -> None:
-        self.b, self.out_of_line, self.unproved, self.scalarised = b, out_of_line, unproved, scalarised
+    def __init__(self, b: Builder, out_of_line: OutOfLineAccess, unproved: UnprovedAccess) -> None:
+        self.b, self.out_of_line, self.unproved = b, out_of_line, unproved
 
     def handles(self, op: str, part: LanePart) -> bool:
         """Whether an operation has code inline."""
@@ -52,7 +44,6 @@ class PlainAtomics:
         """
         b, t = self.b, unsigned_of(part.element.size)
         given = [b.bitcast(s, t) for s in sources]
-        unrolled = self.scalarised.admits(part.lanes)
         found = self.unproved.common_buffer(part, part.offset, vector)
 
         def results(old: Value) -> list[Value]:
@@ -63,24 +54,10 @@ class PlainAtomics:
             return results(b.load(t, part.lanes, at, 64))
 
         def inside() -> list[Value]:
-            every = partial(self._each, op, t, part, found, given)
-            active = partial(self._active, op, t, part, found, vector, given, wanted)
-            if not unrolled or vector is None:
-                return results(every() if unrolled else active())
-            arms = [(b.all(vector), "", lambda: results(every()))]
-            return first_of(b, arms, lambda: results(active()), b.new_label("done"))
+            return results(self._active(op, t, part, found, vector, given, wanted))
 
         values = first_of(b, [(found.outside, UNLIKELY, outside)], inside, b.new_label("done"))
         return b.bitcast(values[0], part.element) if wanted else b.const(0, part.element)
-
-    def _each(self, op: str, t: DataType, part: LanePart, found: CommonBuffer, sources: list[Value]) -> Value:
-        """All lanes, unrolled."""
-        b, vector, text = self.b, ir_type(t, part.lanes), "poison"
-        for lane in range(part.lanes):
-            operands = [s if s.lanes == 1 else b.lane(s, lane) for s in sources]
-            old = self._one(op, t, place(b, found.pointer, found.offsets, lane), operands)
-            text = b.assign(f"insertelement {vector} {text}, {old.typed}, i64 {lane}")
-        return Value(b, t, part.lanes, text)
 
     def _active(
         self,
