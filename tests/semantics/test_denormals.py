@@ -61,7 +61,7 @@ def test_denormals_where_cr0_is_never_written(platform, t, engine):
         assert tripled(t, target, platform, engine, keep) == (True, False, True, "")
 
 
-ROOT = """.version 4.1
+CONSTANTS = """.version 4.1
 .kernel "k"
 .decl OUT v_type=G type=uq num_elts=1 align=qword
 .decl BITS v_type=G type=uq num_elts=8 align=GRF
@@ -69,17 +69,20 @@ ROOT = """.version 4.1
 .input OUT offset=64 size=8
 .kernel_attr Target="cm"
 mov (M1_NM, 8) BITS(0,0)<1> 0x500000005:uq
-sqrt (M1_NM, 8) X(0,0)<1> X(0,0)<1;1,0>
+{line}
 svm_block_st (4) OUT(0,0)<0;1,0> BITS.0
 ret (M1, 1)
 """
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("t", "dtype"), [("f", "f4"), ("df", "f8")])
-def test_roots_of_denormals_that_the_compiler_knows(t, dtype, engine):
+@pytest.mark.parametrize(("t", "dtype", "large"), [("f", "f4", "0x7e000000"), ("df", "f8", "0x7fe0000000000000")])
+@pytest.mark.parametrize("line", ["sqrt {to} {x}", "mad {to} {x} {large}:{t} {x}", "mad {to} {large}:{t} {x} {x}"])
+def test_denormals_that_the_compiler_knows(t, dtype, large, line, engine):
+    line = line.format(to="(M1_NM, 8) X(0,0)<1>", x="X(0,0)<1;1,0>", large=large, t=t)
     out = np.ones(64 // np.dtype(dtype).itemsize, dtype)
-    vsim.load(build_text(ROOT.format(t=t), "pvc")).launch("k", 1, 1, [out.view("u1")], engine=engine)
+    image = build_text(CONSTANTS.format(t=t, line=line), "pvc")
+    vsim.load(image).launch("k", 1, 1, [out.view("u1")], engine=engine)
     assert out[0] == 0
 
 

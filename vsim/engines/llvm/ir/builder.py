@@ -12,7 +12,7 @@ from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.affine import AffineLanes, AssumedMask, affine_conversion, affine_pair
 from vsim.engines.llvm.ir.constant_masks import constant_lanes
-from vsim.engines.llvm.ir.denormals import like, without_denormals
+from vsim.engines.llvm.ir.denormals import comes_of_constants, like, unknown_of_constants, without_denormals
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD, Emitter
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
 from vsim.engines.llvm.ir.half_fma import half_fma, rounded_to_odd
@@ -46,6 +46,8 @@ class Builder(Emitter):
         """Of masks that are a part of others, by name: which one, and from which lane on."""
         self.whole_numbers: set[str] = set()
         """Names of floats that are whole numbers, infinities or NaN."""
+        self.constants: set[str] = set()
+        """Names of values that LLVM may compute, as they come out of constants alone."""
         self.tracks_base_offset = False
         """Whether sums of vectors and scalars remember both; they are emitted where they are needed then."""
 
@@ -53,6 +55,13 @@ class Builder(Emitter):
         super().begin(block, levels)
         self.mask_parts = {}
         self.whole_numbers = set()
+        self.constants = set()
+
+    def assign(self, text: str) -> str:
+        name = super().assign(text)
+        if self.takes_zeros and comes_of_constants(self, text):
+            self.constants.add(name)
+        return name
 
     def value(self, data_type: DataType, lanes: int, text: str, facts: Facts = NO_FACTS) -> Value:
         """The result of an instruction, or of an equal one that dominates this place."""
@@ -318,7 +327,7 @@ class Builder(Emitter):
     def fma(self, x: Value, y: Value, z: Value) -> Value:
         """x * y + z rounded once."""
         if x.type is not types.HF:
-            return self.call("fma", x, y, z)
+            return self.call("fma", x, y, unknown_of_constants(self, x, y, z))
         lanes = max(x.lanes, y.lanes, z.lanes)
         return self._call_own(*half_fma(self, [self.broadcast(v, lanes) for v in (x, y, z)]))
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from visakit.language import types
 from visakit.language.types import DataType
-from vsim.engines.llvm.ir.emitter import FLUSHED
+from vsim.engines.llvm.ir.emitter import FLUSHED, NAME
 from vsim.engines.llvm.ir.facts import Facts
 from vsim.engines.llvm.ir.intrinsics import opaque
 from vsim.engines.llvm.ir.values import Rematerialized, Value
@@ -34,6 +34,7 @@ _EXPONENTS = {types.F: 0x7F800000, types.DF: 0x7FF << 52, types.HF: 0x7C00}
 """The bits that are zeros in denormals and zeros alone."""
 _BITS = re.compile(r"bitcast \(i\d+ (-?\d+) to")
 """A constant that is given by its bits."""
+_VARIES = ("load ", "phi ", "call ", "alloca ")
 _ONES = {types.F: 0x3F800000, types.DF: 0x3FF << 52}
 
 
@@ -61,6 +62,23 @@ def without_denormals(b: Builder, x: Value) -> Value | None:
         return f"fmul {x.typed}, {one.text}{FLUSHED}"
 
     return Rematerialized(b, x.type, x.lanes, text, x.depth + 1, Facts(denormal=x))
+
+
+def comes_of_constants(b: Builder, text: str) -> bool:
+    """Whether the operands of an instruction are constants, or come out of constants alone."""
+    return not text.startswith(_VARIES) and all(name in b.constants for name in NAME.findall(text))
+
+
+def unknown_of_constants(b: Builder, *operands: Value) -> Value:
+    """The last operand of a fused operation; if all are constants one that LLVM does not know, as it would compute the
+    result itself, with denormals.
+    """
+    given = [x.facts.denormal or x for x in operands]
+    last = given[-1]
+    if not b.takes_zeros or not all(comes_of_constants(b, x.text) for x in given):
+        return operands[-1]
+    word = _WORDS[last.type]
+    return b.bitcast(opaque(b, b.bitcast(last, word)), last.type)
 
 
 def like(b: Builder, x: Value, found: Value) -> Value:

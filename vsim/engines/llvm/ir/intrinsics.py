@@ -101,7 +101,7 @@ def _not_truncating(b: Builder, value: Value, mask: Value) -> tuple[Value, Value
 def opaque(b: Builder, value: Value) -> Value:
     """The same integers, of which LLVM does not know how they came about."""
     zero = b.hoist(f"zext i1 {_unknown_false(b)} to {ir_type(value.type, 1)}")
-    return value | b.broadcast(Value(b, value.type, 1, zero), value.lanes)
+    return value ^ b.broadcast(Value(b, value.type, 1, zero), value.lanes)
 
 
 def _unknown_false(b: Builder) -> str:
