@@ -14,8 +14,8 @@
 # make pairs   programs with one defect each and their mended twins, under the checks, in all widths and orders on both engines
 # make constraints  writes the newest versions of what .venv has into constraints.txt; then make test
 # make prove   proves for all inputs that instructions on integers do what the model of the tests says (tests/prove), and
-#              that the fast engine's IR does, each in PROVE_SECONDS at most, on PROVE_JOBS processors; then that
-#              compilations of kernels are equal, and that planted faults are found (needs ocloc)
+#              that the fast engine's IR does, each in PROVE_SECONDS at most, on PROVE_JOBS processors; then what the fast
+#              engine knows of accesses, and that compilations of kernels are equal and planted faults found (needs ocloc)
 # make guard   all tests with native code that also checks each access by its address (docs/safety.md)
 PYTHON ?= python3
 VENV = .venv
@@ -108,6 +108,7 @@ PROVE_JOBS ?= 2
 prove: $(STAMP)
 	$(BIN)/python tests/prove --seconds $(PROVE_SECONDS) --jobs $(PROVE_JOBS) --json prove.json
 	$(BIN)/python tests/prove --fast --seconds $(PROVE_SECONDS) --jobs $(PROVE_JOBS) --json prove-fast.json
+	$(BIN)/python tests/prove/fast_accesses.py --json accesses.json
 	$(BIN)/python tests/prove/equal_pairs.py --json equal.json
 
 guard: $(STAMP)

@@ -55,7 +55,8 @@ to order: a yes may be a false alarm, a no is certain.
   type are its greatest plus one, and `.sat` gives the nearest number of the destination to the exact result. Without
   `.sat` its low bits remain.
 * Float to integer truncates and clamps; NaN gives 0. A NaN result is quiet; its payload is not defined.
-* Lanes of one message act in ascending order; of lanes that store to one address the highest wins.
+* Lanes of one message act in ascending order; of lanes that store to one address the highest wins. A message with
+  several elements a lane stores the first one of all lanes, then the second one, and so on.
 * Threads are interleaved in a fixed way (`--schedule` varies it), so that results are the same every time.
 * Images have one level. Reads outside give the border colour, typed writes and atomics there do nothing.
 """

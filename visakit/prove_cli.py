@@ -100,7 +100,13 @@ def prove_app(
     ] = None,
     rounds: Annotated[
         int | None,
-        option("--rounds", "N", "With --equal, rounds of loops that are followed (4).", PROOF, parser=positive),
+        option(
+            "--rounds",
+            "N",
+            "With --equal, --witness and --cover, rounds of loops that are followed one by one (4).",
+            PROOF,
+            parser=positive,
+        ),
     ] = None,
     reassociate: Annotated[
         bool, flag("--reassociate", "With --equal, sums and products of floats may have any order.", PROOF)
@@ -118,14 +124,19 @@ def prove_app(
     """Prove properties of kernels for all launches, or refute them with one."""
     if importlib.util.find_spec("z3") is None:
         raise LaunchError(Diagnostic("P003", "proofs need the solver Z3", None, "pip install 'visakit[prove]'"))
-    if equal is None and (rounds or reassociate or other_options is not None):
-        raise UsageError("--rounds, --reassociate and --other-options go with --equal")
+    if equal is None and (reassociate or other_options is not None):
+        raise UsageError("--reassociate and --other-options go with --equal")
+    if rounds and equal is None and witness is None and not cover:
+        raise UsageError(
+            "--rounds goes with --equal, --witness and --cover: other proofs hold for any number of rounds"
+        )
     if peephole is not None:
         exclude("--peephole", {"--witness": witness is not None, "--cover": cover, "--equal": equal is not None})
         return _rule(peephole, platform, seconds, image)
     from vsim.command.command_arguments import sizes
     from vsim.prove.assumptions import Assumption
     from vsim.prove.subject import Subject
+    from vsim.symbolic.comparing import ROUNDS
 
     if dimensions is not None and dimensions > 3:
         raise UsageError(f"--dimensions is 1, 2 or 3, found {dimensions}")
@@ -144,11 +155,10 @@ def prove_app(
         exclude("--cover" if witness is None else "--witness", {**others, "--cover": cover and witness is not None})
         options = with_lines(build_options, source_language(image or "", b""))
         subject = Subject(_program(image, platform, options), kernel, assumed, group, dimensions or 0)
-        return _reached(subject, witness, limits, out, image or "")
+        return _reached(subject, witness, (*limits, rounds or ROUNDS), out, image or "")
     if equal is not None:
         from visakit.prove_equal import prove_kernels
         from vsim.prove.equal import EqualOptions
-        from vsim.symbolic.comparing import ROUNDS
 
         exclude("--equal", {"IMAGE": image is not None, "--property": properties is not None})
         builds = (build_options, build_options if other_options is None else other_options)
@@ -190,7 +200,7 @@ def _rule(peephole: tuple[str, str], platform: str | None, seconds: int, image: 
     return _exit_code({v.outcome for v in prove_rule(*peephole, platform, seconds)})
 
 
-def _reached(subject: Subject, witness: str | None, limits: tuple[int, int], out: str | None, image: str) -> int:
+def _reached(subject: Subject, witness: str | None, limits: tuple[int, int, int], out: str | None, image: str) -> int:
     """Find a launch that comes to a place, or launches that cover kernels; the exit code."""
     from visakit.prove_witness import cover_kernel, find_witnesses
 

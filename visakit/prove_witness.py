@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from vsim.prove.subject import Subject
 
 
-def find_witnesses(subject: Subject, place: str, limits: tuple[int, int], out: str | None, image: str) -> set[str]:
+def find_witnesses(subject: Subject, place: str, limits: tuple[int, int, int], out: str | None, image: str) -> set[str]:
     """The outcomes of the goals of a place, which are printed as they come.
 
     Args:
-        limits: seconds for each goal, and megabytes.
+        limits: seconds for each goal, megabytes, and rounds of loops that run one by one.
         out: the folder for launch files.
         image: the program's file.
 
@@ -69,7 +69,7 @@ def _goals(subject: Subject, text: str) -> dict[str, Goal]:
     return found
 
 
-def cover_kernel(subject: Subject, limits: tuple[int, int], out: str | None, image: str) -> Cover:
+def cover_kernel(subject: Subject, limits: tuple[int, int, int], out: str | None, image: str) -> Cover:
     """The launches that cover a kernel, which are printed; arguments as of :func:`find_witnesses`."""
     from vsim.prove import refutation
     from vsim.prove.cover import cover

@@ -119,6 +119,18 @@ def many_records(text, count):
     return PrintfRecords(struct.pack("<I", 4 + count * len(record)) + count * record, memory)
 
 
+@pytest.mark.parametrize("begin", [0, 8])
+@pytest.mark.parametrize("mark", [b"\xff" * 4 + bytes(8), b"\xff" * 4, b""], ids=["behind", "at the end", "none"])
+def test_a_full_buffer_is_no_silence(begin, mark):
+    """A record without room is a mark in place of an address; the next record's place lies behind the buffer."""
+    memory = AddressSpace()
+    text = memory.allocate("strings", np.frombuffer(b"one\n\0", "u1").copy())
+    data = bytes(begin) + struct.pack("<IQ", 1000, text.address) + mark
+    buffer = memory.allocate("printf", np.frombuffer(data, "u1").copy())
+    rest = "\n<the rest of what the kernel printed is left out>\n"
+    assert PrintfRecords.of(buffer, memory, begin).text() == "one\n" + rest
+
+
 def test_a_format_is_read_once(monkeypatch):
     """Thousands of records have it, and it may be long."""
     asked = []

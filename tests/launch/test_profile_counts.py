@@ -14,7 +14,7 @@ import vsim
 from visakit.diagnostics import SimulationError
 from visakit.isa.record import Flow
 from vsim.engines.llvm.pipeline import translate
-from vsim.engines.numpy import engine as numpy_engine
+from vsim.engines.numpy.engine import GroupBatch
 from vsim.launch.launch import Launch
 from vsim.launch.launch_file import parse_launch
 from vsim.profile.counts import Counts
@@ -104,15 +104,20 @@ def test_engines_count_what_plain_python_counts(case, platform):
         compare(found[engine], found["brute"])
 
 
-def test_counts_that_depend_on_the_order_of_threads_are_equal_in_one_order():
-    # Loops of compare and swap: groups of one hardware thread, one after the other, on both engines.
-    folder = DATA / "unoptimised" / "mem_atomics_float_cas" / "tgllp"
+def test_counts_that_depend_on_the_order_of_threads_are_equal_in_one_order(monkeypatch):
+    """Loops of compare and swap: on both engines one hardware thread after the other."""
+    folder, begin = DATA / "unoptimised" / "mem_atomics_float_cas" / "tgllp", GroupBatch.begin
+
+    def thread_by_thread(batch, groups):
+        begin(batch, groups)
+        rows, scheduler = np.arange(len(batch.members)), batch.execution.scheduler
+        scheduler.admit(scheduler.live[-1], [rows == row for row in rows])
+
+    monkeypatch.setattr(GroupBatch, "begin", thread_by_thread)
     program, brute, counts = vsim.Program(build(folder, "tgllp")), BruteForce(), Counts()
     _, file = launches_of(folder)
-    ours, theirs = file.launch(0), file.launch(0)
-    ours.local_size = theirs.local_size = (program.bind(ours).simd,)
-    program.run(ours, engine="llvm", threads=1, observers=[counts])
-    numpy_engine.run(program.bind(theirs, observers=[brute]), threads_at_once=1)
+    program.run(file.launch(0), engine="llvm", threads=1, observers=[counts])
+    program.run(file.launch(0), engine="numpy", observers=[brute])
     compare(counts, brute)
 
 

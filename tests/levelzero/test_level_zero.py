@@ -263,7 +263,10 @@ def test_events_order_commands_and_give_times(session):
     kind = "ze_event_query_kernel_timestamps_results_ext_properties_t"
     both = made(kind, pKernelTimestampsBuffer=given(own), pSynchronizedTimestampsBuffer=given(synchronized))
     host.zeEventQueryKernelTimestampsExt(done, session.device, np.ones(1, "u4"), both)
-    assert bytes(own) == bytes(synchronized) == bytes(times)
+    count, alone = np.zeros(1, "u4"), structures.ze_kernel_timestamp_result_t()
+    host.zeEventQueryTimestampsExp(done, session.device, count, None)
+    host.zeEventQueryTimestampsExp(done, session.device, count, alone)
+    assert count[0] == 1 and bytes(own) == bytes(synchronized) == bytes(alone) == bytes(times)
     written = np.zeros(4, "u8")
     host.zeCommandListAppendQueryKernelTimestamps(session.list, 1, sizes(done), written, None, None, 0, None)
     host.zeCommandListAppendEventReset(session.list, done)

@@ -171,6 +171,7 @@ class Abstract:
 
     least = 0
     """Bits that numbers have at least."""
+    has_functions = True
 
     def __init__(self):
         self.facts = []
@@ -226,6 +227,36 @@ class LowBits(Abstract):
             return low
         above = z3.Function(f"above {size}", *[z3.BitVecSort(size)] * 2, z3.BitVecSort(size - least))
         return z3.Concat(above(x, y), low)
+
+
+class SmallProducts(LowBits):
+    """Products of factors of 9 bits are any numbers, but for equal factors the same ones. The solver says whether factors
+    are so small, and always equal; other products are as they are.
+    """
+
+    has_functions = False
+
+    def __init__(self, least):
+        super().__init__(least)
+        self.known = []
+
+    def product(self, x, y, signed=True, limits=None):
+        low, above = [z3.Extract(8, 0, e) for e in (x, y)], x.size() - 9
+        if not all(_always(z3.SignExt(above, small) == e) for small, e in zip(low, (x, y), strict=True)):
+            return x * y
+        found = next((p for own, p in self.known if all(_always(a == b) for a, b in zip(own, low, strict=True))), None)
+        if found is None:
+            found = z3.BitVec(f"product {len(self.known)}", 18)
+            self.known.append((low, found))
+        return z3.SignExt(above - 9, found)
+
+
+def _always(condition):
+    """Whether the solver finds at once that a condition holds for all inputs."""
+    solver = z3.Then("simplify", "bit-blast", "sat").solver()
+    solver.set("rlimit", 200_000)
+    solver.add(z3.Not(condition))
+    return solver.check() == z3.unsat
 
 
 _ABSTRACT = []

@@ -173,7 +173,7 @@ class StraightIR:
             return found
         numbers = {"true": 1, "false": 0, "zeroinitializer": 0}
         if word == "poison":
-            return [z3.FreshConst(z3.BitVecSort(bits), "poison") for _ in range(count)]
+            return [_any_number(bits) for _ in range(count)]
         return [z3.BitVecVal(numbers[word] if word in numbers else int(word), bits)] * count
 
     def _typed(self):
@@ -261,7 +261,7 @@ class StraightIR:
     def _shufflevector(self):
         first, second, places = self._typed(), self._more(), self._more()
         both = first + second
-        return [both[place.as_long()] if z3.is_bv_value(place) else second[0] for place in places]
+        return [both[place.as_long()] if z3.is_bv_value(place) else _any_number(both[0].size()) for place in places]
 
     def _extractelement(self):
         given, (place,) = self._typed(), self._more()
@@ -303,6 +303,11 @@ def _joined(parts):
         if all(x.eq(part) for x, part in zip(regrouped([whole], first.size()), parts, strict=True)):
             return whole
     return z3.Concat(*reversed(parts))
+
+
+def _any_number(bits):
+    """An element of which nothing is known."""
+    return z3.FreshConst(z3.BitVecSort(bits), "poison")
 
 
 def _breaks(flag, op, x, y):

@@ -22,3 +22,9 @@ def test_without_the_solver_the_error_says_what_to_install(monkeypatch, capsys):
     assert exit_code(APPS["prove"], "visakit prove", ["x.bin"]) == 1
     error = capsys.readouterr().err
     assert "[P003]" in error and "pip install 'visakit[prove]'" in error
+
+
+def test_rounds_go_with_what_follows_them(capsys):
+    pytest.importorskip("z3", reason="proofs need z3-solver")
+    assert exit_code(APPS["prove"], "visakit prove", ["x.bin", "--rounds", "7"]) == 2
+    assert "--rounds goes with --equal, --witness and --cover" in capsys.readouterr().err

@@ -19,9 +19,10 @@ from vsim.prove.witness import GoalOutcome, WitnessSearch, executed_places
 LOADED = OWN.replace("svm_scatter", "svm_gather").replace("mov (M1, 16) V(0,0)<1> ITEM(0,0)<1;1,0>\n", "")
 
 
-def search(lines, *assumptions, platform="tgllp"):
+def search(lines, *assumptions, platform="tgllp", **options):
     program = Program(build_text(HEAD + lines + END, platform))
-    return WitnessSearch(Subject(program, "k", [Assumption(text, "--assume") for text in assumptions], (16,)), 60)
+    subject = Subject(program, "k", [Assumption(text, "--assume") for text in assumptions], (16,))
+    return WitnessSearch(subject, 60, **options)
 
 
 def goal(found, mnemonic, way=None):
@@ -89,16 +90,27 @@ def test_ways_that_are_known_without_inputs():
         assert outcome(lines.format(count=count), mnemonic="jmp", way=False) is GoalOutcome.REACHED
 
 
+LOAD = OWN.replace("ITEM(0,0)<1;1,0>", "I(0,0)<0;1,0>").replace("mov (M1, 16) V(0,0)<1> I(0,0)<0;1,0>\n", "")
+LOAD = LOAD.replace("svm_scatter", "svm_gather")
+
+
 def test_a_place_behind_a_loop_that_needs_a_sum_of_elements():
     """The loop adds up elements of the array, of which a closed loop knows nothing."""
-    load = OWN.replace("ITEM(0,0)<1;1,0>", "I(0,0)<0;1,0>").replace("mov (M1, 16) V(0,0)<1> I(0,0)<0;1,0>\n", "")
-    load = load.replace("svm_scatter", "svm_gather") + "add (M1, 16) J(0,0)<1> J(0,0)<1;1,0> V(0,0)<1;1,0>\n"
+    load = LOAD + "add (M1, 16) J(0,0)<1> J(0,0)<1;1,0> V(0,0)<1;1,0>\n"
     lines = "mov (M1, 16) J(0,0)<1> 0:d\n" + LOOP.format(start="0:d") + load + NEXT.format(step=1)
     found = search(lines + "cmp.ne (M1, 16) P1 J(0,0)<1;1,0> 77:d\n(P1) goto (M1, 16) out\nbarrier\n")
     witness = found.find(goal(found, "barrier"))
     assert witness.outcome is GoalOutcome.REACHED
     rounds = int.from_bytes(witness.launch.args[1].data, "little")
     assert witness.launch.args[0].array.view("u4")[:rounds].sum(dtype="u4") == 77
+
+
+@pytest.mark.parametrize(("rounds", "wanted"), [(4, GoalOutcome.UNKNOWN), (6, GoalOutcome.REACHED)])
+def test_a_place_that_needs_more_rounds(rounds, wanted):
+    count = "cmp.eq (M1, 16) P1 V(0,0)<1;1,0> 7:ud\n(P1) add (M1, 16) J(0,0)<1> J(0,0)<1;1,0> 1:d\n"
+    lines = "mov (M1, 16) J(0,0)<1> 0:d\n" + LOOP.format(start="0:d") + LOAD + count + NEXT.format(step=1)
+    found = search(lines + "cmp.lt (M1, 16) P1 J(0,0)<1;1,0> 5:d\n(P1) goto (M1, 16) out\nbarrier\n", rounds=rounds)
+    assert found.find(goal(found, "barrier")).outcome is wanted
 
 
 def test_what_is_not_followed_is_unknown():

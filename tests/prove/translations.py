@@ -13,7 +13,7 @@ from support.forms import LANES, Form, Operand
 from support.programs import build_text
 from support.scalar import SIZES
 
-from prove.instructions import HARD, TACTICS, WIDE
+from prove.instructions import HARD, OF_FUNCTIONS, WIDE
 from prove.straight_ir import NotRead, StraightIR, quotient, regrouped
 from visakit.language.program import FIRST_VARIABLE
 from vsim.engines.llvm.pipeline import translate
@@ -123,7 +123,7 @@ class Sequence:
         wanted = self.of_symbolic_engine(symbols)
         pairs = [pair for name in wanted for pair in enumerate(zip(fast[name], wanted[name], strict=True))]
         wrong = [*poison, *((lane, got != want) for lane, (got, want) in pairs)]
-        solver = z3.Then(*TACTICS).solver()
+        solver = z3.Then(*OF_FUNCTIONS).solver()
         solver.set("rlimit", steps)
         solver.add(z3.Or(*_of_any_lane(wrong, symbols)))
         found = solver.check()
@@ -147,10 +147,12 @@ def _of_any_lane(conditions, symbols):
 
 
 def _line(question, regions):
-    """The text of an instruction of :data:`COUNT` lanes, with these regions of its sources."""
-    own = zip(question.types, question.modifiers, regions, strict=True)
-    sources = tuple(Operand(t, modifier, (), region=region) for t, modifier, region in own)
-    form = Form(question.name, question.dst, sources, question.saturate, "nearest", True, (), question.relation,
+    """The text of an instruction of :data:`COUNT` lanes; instead of a region a source may have an immediate."""
+    sources = []
+    for t, modifier, region in zip(question.types, question.modifiers, regions, strict=True):
+        immediate = "" if region.startswith("<") else region
+        sources.append(Operand(t, modifier, (), immediate, region))
+    form = Form(question.name, question.dst, tuple(sources), question.saturate, "nearest", True, (), question.relation,
                 question.chosen)  # fmt: skip
     return line(form, 0)
 
@@ -163,8 +165,18 @@ def sequence_of(question, regions):
 
 
 def prove_translation(question, steps=HARD):
-    """As :func:`prove.instructions.prove`: of the fast engine's IR, with regions of sources that are drawn."""
+    """As :func:`prove.instructions.prove`: of the fast engine's IR, with drawn regions and immediates of sources."""
     random = Random(repr(question))
-    whole = question.name in WIDE
-    regions = [LANEWISE if whole else random.choice((LANEWISE, LANEWISE, ONE)) for _ in question.types]
+    regions = [_source(random, question, k) for k in range(len(question.types))]
     return sequence_of(question, regions).prove(steps)
+
+
+def _source(random, question, k):
+    """A region of a source, or an immediate where it may be one: a number that operations treat in a way of its own."""
+    t, whole = question.types[k], question.name in WIDE
+    kind = LANEWISE if whole else random.choice((LANEWISE, LANEWISE, ONE, ""))
+    if kind or question.modifiers[k] or t in ("ub", "b"):
+        return kind or ONE
+    bits = 8 * SIZES[t]
+    number = random.choice((0, 1, 2, 3, 8, bits - 1, (1 << bits - 1) - 1, 1 << bits - 1, (1 << bits) - 1))
+    return f"{number:#x}:{t}"

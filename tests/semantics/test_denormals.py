@@ -61,6 +61,28 @@ def test_denormals_where_cr0_is_never_written(platform, t, engine):
         assert tripled(t, target, platform, engine, keep) == (True, False, True, "")
 
 
+ROOT = """.version 4.1
+.kernel "k"
+.decl OUT v_type=G type=uq num_elts=1 align=qword
+.decl BITS v_type=G type=uq num_elts=8 align=GRF
+.decl X v_type=G type={t} num_elts=8 alias=<BITS,0>
+.input OUT offset=64 size=8
+.kernel_attr Target="cm"
+mov (M1_NM, 8) BITS(0,0)<1> 0x500000005:uq
+sqrt (M1_NM, 8) X(0,0)<1> X(0,0)<1;1,0>
+svm_block_st (4) OUT(0,0)<0;1,0> BITS.0
+ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("t", "dtype"), [("f", "f4"), ("df", "f8")])
+def test_roots_of_denormals_that_the_compiler_knows(t, dtype, engine):
+    out = np.ones(64 // np.dtype(dtype).itemsize, dtype)
+    vsim.load(build_text(ROOT.format(t=t), "pvc")).launch("k", 1, 1, [out.view("u1")], engine=engine)
+    assert out[0] == 0
+
+
 CHAIN = "mul (M1, 16) Y(0,0)<1> X(0,0)<1;1,0> 0x3f000000:f"
 
 

@@ -34,6 +34,8 @@ MAXIMUM_WIDTH = 4095
 """Characters that a width or precision may ask for; C promises no more."""
 MAXIMUM_TEXT = 1 << 26
 """Characters that a launch may print. Records of eight bytes may print texts of 64 KiB each."""
+_NO_ROOM = 0xFFFF_FFFF
+"""The first half of the address in the record that did not fit into the buffer; its other half is not written."""
 _REST = "\n<the rest of what the kernel printed is left out>\n"
 
 Value = str | float | tuple[float, ...]
@@ -105,10 +107,15 @@ def _shown(m: re.Match[str], value: Value) -> str:
 
 @dataclass(frozen=True)
 class PrintfRecords:
-    """What a launch printed: records of a format string's address and typed values, and the memory of the strings."""
+    """What a launch printed: records of a format string's address and typed values, and the memory of the strings.
+
+    Attributes:
+        is_cut: the kernel printed more than the buffer holds.
+    """
 
     data: bytes
     memory: AddressSpace
+    is_cut: bool = False
 
     @classmethod
     def of(cls, buffer: Buffer, memory: AddressSpace, begin: int = 0) -> PrintfRecords:
@@ -118,7 +125,7 @@ class PrintfRecords:
             begin: where the buffer has the place of the next record, as bytes from its beginning; records follow.
         """
         end = int(buffer.data[begin : begin + 4].view("<u4")[0])
-        return cls(bytes(buffer.data[begin : min(buffer.size, end)]), memory)
+        return cls(bytes(buffer.data[begin : min(buffer.size, end)]), memory, end > buffer.size)
 
     def text(self) -> str:
         """What they say, in their order."""
@@ -159,6 +166,8 @@ class PrintfRecords:
         formats = cache(lambda address: _parts(string_at(self.memory, address)))
         while position + 8 <= len(data):
             (address,) = struct.unpack_from("<Q", data, position)
+            if self.is_cut and address & _NO_ROOM == _NO_ROOM:
+                break
             position += 8
             for part in formats(address):
                 if isinstance(part, str):
@@ -171,6 +180,8 @@ class PrintfRecords:
                 yield _shown(part, value)
             while self._is_surplus(position):
                 _, position = self._value(position)
+        if self.is_cut:
+            yield _REST
 
     def _is_surplus(self, position: int) -> bool:
         """Whether a value that no directive takes stands there: type and value are no address of a text."""

@@ -19,7 +19,7 @@ from vsim.prove.goals import Goal, ReachConditions
 from vsim.prove.refutation import LEVELS, fulfil_elements, launch_of, roomy, small, whole_groups
 from vsim.prove.subject import Subject, symbolic_launch
 from vsim.symbolic import terms
-from vsim.symbolic.comparing import ROUNDS, ComparedThread, element_sizes
+from vsim.symbolic.comparing import ComparedThread, element_sizes
 from vsim.symbolic.contents import FIRST_EPOCH
 from vsim.symbolic.limits import Limits, Undecided
 from vsim.symbolic.queries import Possible, Solver
@@ -31,9 +31,9 @@ QUESTION_SECONDS = 5.0
 class RoundSearch:
     """Runs a kernel on symbols with few rounds of its loops."""
 
-    def __init__(self, subject: Subject, limits: Limits) -> None:
+    def __init__(self, subject: Subject, limits: Limits, rounds: int) -> None:
         self.subject, self.launch = subject, symbolic_launch(subject, limits)
-        self.thread = ComparedThread(self.launch, "A", element_sizes(self.launch), ROUNDS)
+        self.thread = ComparedThread(self.launch, "A", element_sizes(self.launch), rounds)
         with contextlib.suppress(Undecided, SimulationError):  # What ran may do.
             self.thread.run()
         self.conditions = ReachConditions(self.thread)

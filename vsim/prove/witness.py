@@ -28,12 +28,13 @@ from vsim.prove.round_search import RoundSearch
 from vsim.prove.subject import Subject, scope_of, symbolic_launch
 from vsim.prove.verdict import Remark
 from vsim.symbolic import terms
+from vsim.symbolic.comparing import ROUNDS
 from vsim.symbolic.limits import MEGABYTES, Limits, Undecided
 from vsim.symbolic.queries import Possible, Solver
 from vsim.symbolic.terms import Condition
 
-FEW_ROUNDS, SMALL_NUMBER = 4, 64
-"""Rounds of loops and loaded numbers that launches are looked for with first."""
+SMALL_NUMBER = 64
+"""The largest loaded number that launches are looked for with first."""
 ROUND_SECONDS = 30.0
 """How long a launch is looked for with few rounds of loops, if there is time."""
 MOST_TRIED = 4
@@ -130,13 +131,14 @@ class WitnessSearch:
 
     Args:
         seconds: for the run on symbols and the first goal, and for each goal after it.
+        rounds: of loops that run one by one where a goal depends on a closed loop.
 
     Raises:
         LaunchError: P001, an assumption has no meaning; P002, no launch fulfils the assumptions.
     """
 
-    def __init__(self, subject: Subject, seconds: float, megabytes: int = MEGABYTES) -> None:
-        self.subject = subject
+    def __init__(self, subject: Subject, seconds: float, megabytes: int = MEGABYTES, rounds: int = ROUNDS) -> None:
+        self.subject, self.most_rounds = subject, rounds
         self.launch = symbolic_launch(subject, Limits(seconds, megabytes))
         with self.launch.limits.watched():
             self.thread, self.problem = run_kernel(subject, self.launch)
@@ -203,7 +205,7 @@ class WitnessSearch:
         names = symbols.free(condition)
         rounds = [symbols.expressions[n] for n in names if n.startswith("round!")]
         loaded = [v.symbol for v in self.launch.loads if v.symbol.decl().name() in names]
-        for own, most in [*((r, FEW_ROUNDS) for r in rounds), *((v, SMALL_NUMBER) for v in loaded)]:
+        for own, most in [*((r, self.most_rounds) for r in rounds), *((v, SMALL_NUMBER) for v in loaded)]:
             wish = terms.conjunction(wish, z3.ULE(own, min(most, (1 << own.size()) - 1)))
         return wish
 
@@ -224,7 +226,7 @@ class WitnessSearch:
         try:
             with limits.shortened(ROUND_SECONDS):
                 if self.rounds is None:
-                    self.rounds = RoundSearch(self.subject, limits)
+                    self.rounds = RoundSearch(self.subject, limits, self.most_rounds)
                 self._try(found, self.rounds.launches(found.goal))
         except Undecided:
             limits.check()

@@ -160,6 +160,17 @@ def zeEventQueryKernelTimestampsExt(event: int, device: int, count: int, target:
 
 
 @entry
+def zeEventQueryTimestampsExp(event: int, device: int, count: int, target: int) -> None:
+    own = find(ZeEvent, event)
+    find(Device, device)
+    need(count)
+    room = host.read_u32(count)
+    host.write_u32(count, 1)
+    if room and target:
+        _times(own, target)
+
+
+@entry
 def zeEventGetEventPool(event: int, target: int) -> None:
     own = find(ZeEvent, event)
     need(target)

@@ -62,12 +62,14 @@ class Builder(Emitter):
         """An intrinsic whose result has the type of its first argument."""
         lanes = max(v.lanes for v in (x, *rest))
         operands = [self.broadcast(v, lanes) for v in (x, *rest)]
+        attributes = ""
         if stem in _COMPUTES:
             operands = [v.facts.denormal or v for v in operands]
+            attributes = " nobuiltin" if self.takes_zeros else ""  # LLVM computes these of constants with denormals.
         ir = operands[0].ir
         name = f"llvm.{stem}.{overload(ir_type(x.type, 1), lanes)}"
         self.declare(name, ir, ", ".join([ir] * len(operands)))
-        return self.value(x.type, lanes, f"call {ir} @{name}({', '.join(v.typed for v in operands)})")
+        return self.value(x.type, lanes, f"call {ir} @{name}({', '.join(v.typed for v in operands)}){attributes}")
 
     # -- lanes ---------------------------------------------------------------------------------------------
 

@@ -93,19 +93,21 @@ def mask_bits(b: Builder, vector: Value | None, lanes: int) -> str:
 
 
 def first_active(b: Builder, vector: Value | None, lanes: int) -> str:
-    """The first active lane."""
+    """The first active lane; if there is none the last lane, as an index beyond the lanes would be poison."""
     if vector is None:
         return "0"
     b.declare("llvm.cttz.i64", "i64", "i64, i1")
-    return b.assign(f"call i64 @llvm.cttz.i64(i64 {mask_bits(b, vector, lanes)}, i1 true)")
+    bits = b.assign(f"or i64 {mask_bits(b, vector, lanes)}, {1 << lanes - 1}")
+    return b.assign(f"call i64 @llvm.cttz.i64(i64 {bits}, i1 true)")
 
 
 def last_active(b: Builder, vector: Value | None, lanes: int) -> str:
-    """The last active lane."""
+    """The last active lane; if there is none the first lane."""
     if vector is None:
         return str(lanes - 1)
     b.declare("llvm.ctlz.i64", "i64", "i64, i1")
-    behind = b.assign(f"call i64 @llvm.ctlz.i64(i64 {mask_bits(b, vector, lanes)}, i1 true)")
+    bits = b.assign(f"or i64 {mask_bits(b, vector, lanes)}, 1")
+    behind = b.assign(f"call i64 @llvm.ctlz.i64(i64 {bits}, i1 true)")
     return b.assign(f"sub i64 63, {behind}")
 
 
