@@ -48,11 +48,9 @@ def lines_of_commands_are_not_counted() -> Iterator[None]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Each worker begins with each other file: the one that counts lines sees some of the tests of each package."""
-    files: dict[Path, list[pytest.Item]] = {}
-    for item in items:
-        files.setdefault(item.path, []).append(item)
-    lists = [*files.values()]
-    items[:] = itertools.chain(*lists[::2], *lists[1::2])
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        files = [[*tests] for _, tests in itertools.groupby(items, lambda item: item.path)]
+        items[:] = itertools.chain(*files[::2], *files[1::2])
 
 
 # -- golden files ------------------------------------------------------------------------------------------------
