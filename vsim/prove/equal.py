@@ -145,21 +145,13 @@ class _Comparison:
         check_assumptions(self.subjects[0], launches[0], self.solver)
         _fix(launches, self.solver)
         if self._is_shown_simply(launches[0]):
+            with self.limits.shortened(SIMPLE_SECONDS), contextlib.suppress(Undecided, _Unclear):
+                self._locate(launches)
             return
         sides = self._run(0, launches), self._run(1, launches)
         self._say(sides)
         self._check_barriers_agree(sides)
-        written = frozenset(e.region for side in sides for e in side.thread.contents.effects)
-        laws = FloatLaws(self.options.reassociate)
-        lanes = [launch.lanes for launch in launches]
-        shapes: dict[tuple[object, ...], tuple[Term, ...]] = {}
-        for k in range(max(lanes)):
-            pair = LanePair(sides, (k % lanes[0], k % lanes[1]), written, laws, self.solver)
-            shape = pair.shape()
-            key = tuple(map(term_key, shape))
-            if key in shapes:
-                continue
-            shapes[key] = shape
+        for pair in self._pairs(sides):
             self._check_barriers(pair)
             for difference in differences(pair, sides[0].thread.phase):
                 self.found.append(difference)
@@ -185,6 +177,29 @@ class _Comparison:
                     return True
         self.limits.check()
         return False
+
+    def _locate(self, launches: tuple[SymbolicLaunch, SymbolicLaunch]) -> None:
+        """Name an instruction where the kernels differ that a simple launch refutes."""
+        sides = self._run(0, launches), self._run(1, launches)
+        self._say(sides)
+        found = (own for pair in self._pairs(sides) for own in differences(pair, sides[0].thread.phase))
+        if (own := next(found, None)) is not None and self.verdict.refutation is not None:
+            place = Remark(own.function, own.number, own.why, "", own.side)
+            self.verdict.refutation = replace(self.verdict.refutation, place=place)
+
+    def _pairs(self, sides: tuple[Side, Side]) -> Iterator[LanePair]:
+        """Each lane with the one of the other kernel; those alike once."""
+        written = frozenset(e.region for side in sides for e in side.thread.contents.effects)
+        laws = FloatLaws(self.options.reassociate)
+        lanes = [side.launch.lanes for side in sides]
+        shapes: dict[tuple[object, ...], tuple[Term, ...]] = {}
+        for k in range(max(lanes)):
+            pair = LanePair(sides, (k % lanes[0], k % lanes[1]), written, laws, self.solver)
+            shape = pair.shape()  # which is kept, as its terms' keys are those of living terms alone
+            key = tuple(map(term_key, shape))
+            if key not in shapes:
+                shapes[key] = shape
+                yield pair
 
     # -- the two runs --------------------------------------------------------------------------------------
 
