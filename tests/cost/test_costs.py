@@ -38,12 +38,12 @@ ret (M1, 16)
 TRIPS, THREADS = 10, 4
 
 
-def costs_of(body, name="bmg", memory=False, args=()):
+def costs_of(body, name="bmg", built="bmg", local_size=16):
     """The costs of a loop of ten turns in four threads of 16 lanes."""
-    program = vsim.load(build_text(HEAD + body + TAIL, "bmg"))
-    profiler, costs = Profiler(detail=memory), Costs(find(name))
+    program = vsim.load(build_text(HEAD + body + TAIL, built))
+    profiler, costs = Profiler(), Costs(find(name))
     watching = profiler.watching()
-    result = program.launch("k", global_size=16 * THREADS, local_size=16, args=args, observers=watching.observers)
+    result = program.launch("k", 16 * THREADS, local_size, [], observers=watching.observers)
     profiler.ended(watching, result)
     costs.ended(result)
     (profile,) = profiler.profiles
@@ -87,6 +87,23 @@ def test_a_pipe_of_unknown_width_has_no_floor():
     found = pipe(costs_of(line, "ptl"), "FPU")
     assert found.cycles is None and found.mark == "unknown" and found.work == 16 * TRIPS * THREADS
     assert pipe(costs_of(line, "bmg"), "FPU").cycles == TRIPS * 8  # two lanes
+
+
+def test_a_data_port_takes_a_cycle_for_as_many_bytes_as_it_moves():
+    line = """\
+.kernel_attr SLMSize=1
+mov (M1, 16) N(0,0)<1> 0:d
+gather_scaled.4 (M1, 16) %slm 0:ud N.0 X.0"""
+    found = pipe(costs_of(line, "tgllp", "tgllp"), "local memory")
+    assert found.work == 64 * TRIPS * THREADS and found.mark == "published"
+    assert found.cycles == found.work / 128 / THREADS  # four threads fill four of six cores
+    assert pipe(costs_of(line), "local memory").cycles is None  # not published of bmg
+
+
+def test_barriers_of_a_thread_follow_one_another():
+    found = pipe(costs_of("barrier", local_size=64), "barriers")
+    assert (found.work, found.cycles, found.mark) == (TRIPS * THREADS, 30 * TRIPS, "assumed")
+    assert all(p.name != "barriers" for p in costs_of("barrier").floor.pipes)  # of a group of one thread: removed
 
 
 def test_registers_of_another_size_are_refused():

@@ -96,3 +96,14 @@ def modes(platform: Platform) -> list[Mode]:
         if (match := _THREADS.match(name)) and one.value is not None:
             found.append(Mode(int(match[1]), int(one.value)))
     return sorted(found)
+
+
+def most_threads(platform: Platform) -> Constant:
+    """The threads of an EU in the register mode that allows most.
+
+    Raises:
+        CostError: Q001, the table has none of it.
+    """
+    return max(
+        (one for name, one in of_platform(platform).items() if _THREADS.match(name)), key=lambda one: one.value or 0
+    )

@@ -5,22 +5,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from visakit.diagnostics import CostError, Diagnostic, Span
-from visakit.isa.record import InstructionDesc, MemoryKind
+from visakit.isa.record import InstructionDesc
 from visakit.language.platforms import Platform
-from visakit.language.program import Function, Instruction
-from visakit.rules.message_sizes import DATA, message_sizes
 from vsim.cost.compiled import of_ze_info
 from vsim.cost.constants import constant, of_platform
 from vsim.cost.estimate import KernelCost, critical_path, exact_trips, has_barrier, kernel_cost
-from vsim.cost.floor import Floor, counted, floor
+from vsim.cost.floor import Floor, counted, floor, lane_bytes
 from vsim.cost.occupancy import GroupNeeds, Occupancy, occupancy
 from vsim.cost.programs import CostedFunction
 from vsim.cost.registers import KernelRegisters, register_use
 from vsim.profile.pipes import FPU, pipe_of
 from vsim.profile.profile import KernelProfile
 from vsim.result import LaunchResult
-from vsim.semantics.descriptors import NoEquivalent
-from vsim.semantics.messages import meaning
 
 
 class Roofline(NamedTuple):
@@ -129,9 +125,11 @@ def roofline(platform: Platform, profile: KernelProfile) -> Roofline:
     """Counted operations and bytes."""
     operations = moved = 0
     for row in counted(profile):
-        if pipe_of(row.function, row.instruction, profile.grf_size) == FPU:
+        pipe = pipe_of(row.function, row.instruction, profile.grf_size)
+        if pipe == FPU:
             operations += row.active * _operations(row.instruction.desc)
-        moved += round(row.active * _bytes(row.function, row.instruction, profile.grf_size))
+        if pipe.startswith("SEND") and pipe not in ("SEND.slm", "SEND.gateway"):
+            moved += round(row.active * max(lane_bytes(row.instruction, profile.grf_size)))
     lanes, units = constant(platform, "lanes of FP32").value, constant(platform, "EUs").value
     peak = 2 * lanes * units if lanes and units else None
     return Roofline(operations, moved, peak, constant(platform, "bytes a clock of memory").value)
@@ -140,20 +138,3 @@ def roofline(platform: Platform, profile: KernelProfile) -> Roofline:
 def _operations(desc: InstructionDesc) -> int:
     """Operations of a lane: none of moves and comparisons."""
     return desc.operations if desc.category == "arithmetic" else 0
-
-
-def _bytes(function: Function, i: Instruction, grf_size: int) -> float:
-    """Bytes that an active lane of a message asks global memory or an image for."""
-    pipe = pipe_of(function, i, grf_size)
-    if not pipe.startswith("SEND") or pipe in ("SEND.slm", "SEND.gateway"):
-        return 0.0
-    try:
-        i = meaning(i, grf_size)
-    except NoEquivalent:
-        return 0.0
-    if i.desc.memory is MemoryKind.NONE:
-        return 0.0
-    sizes = message_sizes(i, grf_size)
-    moved = max((sizes.get(name, 0) for name in DATA), default=0)
-    lanes = i.args["exec"].size if "exec" in i.args else 1
-    return moved / max(1, lanes)

@@ -2,9 +2,11 @@
 
 Each pipe of an EU takes at least one cycle for an instruction, and one for as many active lanes as it has. The work is
 spread evenly over all EUs, all pipes work at the same time, no thread waits for another, and nothing is issued late: no
-device does better. A launch of fewer threads than EUs fills as many as it has threads. What the finalizer may remove or
-put together is not counted, or by half: moves not at all, sums, products and logic by half, as two of them may become
-one instruction (mad, add3, bfn).
+device does better. The data port of a core moves the bytes between registers and caches, and between registers and
+local memory, in and out at the same time. Barriers of a thread follow one another, and a device holds a number of
+threads at a time. A launch of fewer threads than EUs fills as many as it has threads. What the finalizer may remove or
+put together is not counted, or by half: moves and barriers of groups of one thread not at all, sums, products and logic
+by half, as two of them may become one instruction (mad, add3, bfn).
 """
 
 from __future__ import annotations
@@ -12,16 +14,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from visakit.isa.record import Flow, MemoryKind
 from visakit.isa.systolic import NAMES, bits_of, group_of
 from visakit.language.operands import Predicate
 from visakit.language.platforms import Platform
 from visakit.language.program import Function, Instruction
-from vsim.cost.constants import Constant, constant
+from visakit.rules.message_sizes import DATA, message_sizes
+from vsim.cost.constants import COMPILER, Constant, constant, most_threads, table
 from vsim.profile.pipes import FPU, INT, pipe_of
 from vsim.profile.profile import KernelProfile
+from vsim.semantics.descriptors import NoEquivalent
+from vsim.semantics.messages import meaning
 from vsim.semantics.registers import operand_type
 
 EM, XMX = "EM", "XMX"
+_PORTS = {"local memory": ("SEND.slm",), "buffers": ("SEND.ugm", "SEND.hdc")}
+"""Messages that a core's data port answers; those to local memory may have a way of their own."""
 _HALF_BITS = 16
 _REMOVED = frozenset({"move"})
 """Categories of instructions that the finalizer may leave out: it propagates copies."""
@@ -111,9 +119,13 @@ def floor(platform: Platform, profile: KernelProfile) -> Floor:
         CostError: Q001, the table has no constants of the platform.
     """
     rows = counted(profile)
-    units = Units.of(platform, max((note.threads for note in profile.launches), default=1))
+    threads = max((note.threads for note in profile.launches), default=1)
+    units = Units.of(platform, threads)
     pipes = [_issue(platform, name, rows, profile.grf_size, units) for name in (FPU, INT, EM, XMX)]
     pipes.append(_messages(platform, rows, profile.grf_size, units))
+    pipes += [_data_port(platform, name, rows, profile.grf_size, threads) for name in _PORTS]
+    if any(note.threads > note.groups for note in profile.launches):
+        pipes.append(_barriers(platform, rows, units, threads))
     if profile.buffers:
         pipes.append(_memory(platform, profile))
     return Floor(tuple(pipe for pipe in pipes if pipe.work))
@@ -177,6 +189,52 @@ def _messages(platform: Platform, rows: Iterable[Counted], grf_size: int, units:
     sent = sum(row.executions for row in rows if pipe_of(row.function, row.instruction, grf_size).startswith("SEND"))
     cycles = None if units.filled is None else sent / units.filled
     return PipeFloor("SEND", float(sent), "messages", cycles, (units.known,))
+
+
+def _data_port(platform: Platform, name: str, rows: Iterable[Counted], grf_size: int, threads: int) -> PipeFloor:
+    """The floor of the cores' data ports: the bytes that messages read, or those that they write."""
+    read = written = 0.0
+    for row in rows:
+        if pipe_of(row.function, row.instruction, grf_size) in _PORTS[name]:
+            moved = lane_bytes(row.instruction, grf_size)
+            read += row.active * moved.read
+            written += row.active * moved.written
+    known = [constant(platform, name) for name in ("EUs", "EUs a core", "bytes a clock of a core's data port")]
+    units, share, rate = (one.value for one in known)
+    work = max(read, written)
+    cycles = work / rate / min(units / share, threads) if units and share and rate else None
+    return PipeFloor(name, work, "bytes", cycles, tuple(known))
+
+
+def _barriers(platform: Platform, rows: Iterable[Counted], units: Units, threads: int) -> PipeFloor:
+    """The floor of barriers: those of all threads, by the threads that the device holds at a time."""
+    met = sum(row.executions for row in rows if row.instruction.desc.flow is Flow.BARRIER)
+    slots = most_threads(platform)
+    latency = table()[COMPILER]["latency of a barrier"]
+    cycles = None
+    if units.known.value and slots.value and latency.value:
+        cycles = met * latency.value / min(units.known.value * slots.value, threads)
+    return PipeFloor("barriers", float(met), "waits of threads", cycles, (units.known, slots, latency))
+
+
+class LaneBytes(NamedTuple):
+    """Bytes that an active lane of a message reads and writes."""
+
+    read: float = 0.0
+    written: float = 0.0
+
+
+def lane_bytes(i: Instruction, grf_size: int) -> LaneBytes:
+    """The bytes of a lane; none where nothing says so."""
+    try:
+        i = meaning(i, grf_size)
+    except NoEquivalent:
+        return LaneBytes()
+    if i.desc.memory is MemoryKind.NONE:
+        return LaneBytes()
+    sizes, lanes = message_sizes(i, grf_size), max(1, i.args["exec"].size if "exec" in i.args else 1)
+    result, *sources = (sizes.get(name, 0) / lanes for name in DATA)
+    return LaneBytes(result, max(sources))
 
 
 def _memory(platform: Platform, profile: KernelProfile) -> PipeFloor:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from visakit.language import types
 from visakit.language.types import DataType
+from vsim.engines.llvm.ir import matrix_products, rounded
 from vsim.engines.llvm.ir.affine import AffineLanes, AssumedMask, affine_conversion, affine_pair
 from vsim.engines.llvm.ir.constant_masks import constant_lanes
 from vsim.engines.llvm.ir.denormals import comes_of_constants, like, unknown_of_constants, without_denormals
@@ -18,9 +19,7 @@ from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
 from vsim.engines.llvm.ir.half_fma import half_fma, rounded_to_odd
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.interleaved import Interleaved
-from vsim.engines.llvm.ir.matrix_products import products, products_of_bytes
 from vsim.engines.llvm.ir.pairs import concatenated, lanes_of_one_half, mixed_text, repeated_pair
-from vsim.engines.llvm.ir.rounded import rounded_once
 from vsim.engines.llvm.ir.rounding_modes import directed, embedded
 from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
@@ -28,7 +27,7 @@ from vsim.engines.llvm.ir.values import Mask, Rematerialized, Value
 from vsim.engines.llvm.target import fuses
 
 _COMPUTES = ("fma", "sqrt")
-"""Intrinsics that read floats as operations do, not as bits."""
+"""Intrinsics that read floats as operations do, not as bits; of constants LLVM computes them with denormals."""
 
 
 class Builder(Emitter):
@@ -53,9 +52,7 @@ class Builder(Emitter):
 
     def begin(self, block: str, levels: dict[str, int] | None = None) -> None:
         super().begin(block, levels)
-        self.mask_parts = {}
-        self.whole_numbers = set()
-        self.constants = set()
+        self.mask_parts, self.whole_numbers, self.constants = {}, set(), set()
 
     def assign(self, text: str) -> str:
         name = super().assign(text)
@@ -71,10 +68,9 @@ class Builder(Emitter):
         """An intrinsic whose result has the type of its first argument."""
         lanes = max(v.lanes for v in (x, *rest))
         operands = [self.broadcast(v, lanes) for v in (x, *rest)]
-        attributes = ""
         if stem in _COMPUTES:
             operands = [v.facts.denormal or v for v in operands]
-            attributes = " nobuiltin" if self.takes_zeros else ""  # LLVM computes these of constants with denormals.
+        attributes = " nobuiltin" if stem in _COMPUTES and self.takes_zeros else ""
         ir = operands[0].ir
         name = f"llvm.{stem}.{overload(ir_type(x.type, 1), lanes)}"
         self.declare(name, ir, ", ".join([ir] * len(operands)))
@@ -310,13 +306,9 @@ class Builder(Emitter):
 
     # -- arithmetic ----------------------------------------------------------------------------------------
 
-    def products(self, columns: list[Value], rows: list[Value], totals: list[Value]) -> list[Value]:
-        """Totals to which a matrix product is added."""
-        return products(self, columns, rows, totals)
-
-    def products_of_bytes(self, columns: list[Value], rows: list[Value], signed: tuple[bool, bool]) -> list[Value]:
-        """The same of dwords of four bytes each."""
-        return products_of_bytes(self, columns, rows, signed)
+    products = matrix_products.products
+    products_of_bytes = matrix_products.products_of_bytes
+    rounded_once = rounded.rounded_once
 
     def udiv(self, x: Value, y: Value) -> Value:
         """Unsigned quotient, y is not zero; of floats the correctly rounded one."""
@@ -330,10 +322,6 @@ class Builder(Emitter):
             return self.call("fma", x, y, unknown_of_constants(self, x, y, z))
         lanes = max(x.lanes, y.lanes, z.lanes)
         return self._call_own(*half_fma(self, [self.broadcast(v, lanes) for v in (x, y, z)]))
-
-    def rounded_once(self, compute: Callable[..., Value], data_type: DataType, *operands: Value) -> Value:
-        """A function of doubles, rounded to f or hf (see :mod:`rounded`)."""
-        return rounded_once(self, compute, data_type, operands)
 
     def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Value) -> Value:
         """An operation on floats or doubles in a rounding mode of the processor (see :mod:`rounding_modes`)."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vsim.engines.llvm.ir.builder import Builder
 
 
-def rounded_once(b: Builder, compute: Callable[..., Value], data_type: DataType, operands: Sequence[Value]) -> Value:
+def rounded_once(b: Builder, compute: Callable[..., Value], data_type: DataType, *operands: Value) -> Value:
     """See :meth:`vsim.semantics.algebra.Algebra.rounded_once`.
 
     Where the processor does not fuse, a call would do it, lane by lane. So products and sums are rounded there, and
