@@ -1,5 +1,9 @@
 """Limits of proofs: time and memory end in the verdict *unknown*, with the instruction."""
 
+import os
+import signal
+import threading
+
 import pytest
 
 pytest.importorskip("z3", reason="proofs need z3-solver")
@@ -13,7 +17,7 @@ from vsim.prove.prover import prove
 from vsim.prove.subject import Subject
 from vsim.prove.verdict import Outcome
 from vsim.symbolic import limits
-from vsim.symbolic.limits import Limits, Undecided
+from vsim.symbolic.limits import Limits, Undecided, answer_of
 
 EACH = ("bounds", "undefined", "divergence", "races")
 LONG = "\n".join(
@@ -49,13 +53,24 @@ def test_a_proof_without_memory_says_where_it_was(monkeypatch):
         assert verdict.places[0].number > 0
 
 
-def test_a_question_that_does_not_end_is_interrupted():
+def endless():
+    """A solver whose question does not end."""
     a, b, c = z3.BitVecs("a b c", 512)
     solver = z3.SolverFor("QF_BV")
     solver.add(a * b * c == 0x123456789ABCDEF1, z3.UDiv(a, b) * c + a == 77777, z3.And(a > 3, b > 3, c > 3))
+    return solver
+
+
+def test_a_question_that_does_not_end_is_interrupted():
     own = Limits()
     with own.watched(), own.question(0.0):
-        assert solver.check() == z3.unknown
+        assert answer_of(endless()) == z3.unknown
+
+
+def test_the_user_interrupts_a_question():
+    with pytest.raises(KeyboardInterrupt):
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        answer_of(endless())
 
 
 def test_an_attempt_has_less_time_than_the_whole():

@@ -37,6 +37,7 @@ from vsim.semantics.registers import DENORMAL_BITS, FloatModes, layout_of
 from vsim.symbolic import floats, terms
 from vsim.symbolic.algebra import SymbolicAlgebra
 from vsim.symbolic.floats import ExactFloats, FloatModel, UninterpretedFloats
+from vsim.symbolic.limits import answer_of
 from vsim.symbolic.registers import PREDICATE_BITS, Piece, SymbolicRegisters, pieces_of, zeros
 from vsim.symbolic.sequence import run_sequence
 from vsim.symbolic.terms import Condition, Term
@@ -253,10 +254,7 @@ class _Proof:
         solver = z3.Then(*_TACTICS).solver()
         solver.set("timeout", max(1, int(seconds * 1000)))
         solver.add(question)
-        try:
-            answer = solver.check()
-        except z3.Z3Exception:
-            return z3.unknown, None
+        answer = answer_of(solver)
         if answer != z3.sat:
             return answer, None
         found = solver.model()

@@ -22,7 +22,7 @@ from vsim.semantics.registers import CR0
 from vsim.symbolic import terms
 from vsim.symbolic.algebra import SymbolicAlgebra
 from vsim.symbolic.floats import UninterpretedFloats
-from vsim.symbolic.limits import Limits
+from vsim.symbolic.limits import Limits, answer_of
 from vsim.symbolic.registers import Piece, SymbolicRegisters, pieces_of
 from vsim.symbolic.spaces import FLAT, HANDLES, LOCAL, SCRATCH_MEMORY, TABLE, SymbolicSpace
 from vsim.symbolic.symbols import Symbols, Uniformity
@@ -199,7 +199,7 @@ class SymbolicLaunch:
         solver.set("timeout", 2000)
         solver.add(*(f for f in self.symbols.facts if self.symbols.free(f) <= names))
         solver.add(z3.URem(self.group_items, self.simd) != 0)
-        return bool(solver.check() == z3.unsat)
+        return bool(answer_of(solver) == z3.unsat)
 
     def links(self) -> list[Condition]:
         """Facts about the thread's number: which work-items it has, in groups of one dimension."""

@@ -8,6 +8,7 @@ that takes too long or too much, and remembers that a limit is reached. Work tha
 from __future__ import annotations
 
 import resource
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -44,6 +45,28 @@ def memory_in_use() -> int:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most if sys.platform == "darwin" else most << 10
     return pages * resource.getpagesize()
+
+
+def answer_of(solver: z3.Solver) -> z3.CheckSatResult:
+    """The answer to the solver's question: ``unknown`` if it fails.
+
+    Raises:
+        KeyboardInterrupt: the user interrupts it, which Z3 takes as the end of its question alone.
+    """
+    try:
+        found = solver.check()
+    except z3.Z3Exception:
+        return z3.unknown
+    finally:
+        _let_interrupts_end_calls()
+    if found == z3.unknown and "keyboard" in solver.reason_unknown():
+        raise KeyboardInterrupt
+    return found
+
+
+def _let_interrupts_end_calls() -> None:
+    """Undo a change of Z3, which leaves Python's handler of interrupts so that calls of the system go on after one."""
+    signal.siginterrupt(signal.SIGINT, True)
 
 
 class Limits:
@@ -137,6 +160,7 @@ class Limits:
         finally:
             ends.set()
             watch.join()
+            _let_interrupts_end_calls()
 
     @contextmanager
     def question(self, seconds: float) -> Iterator[None]:

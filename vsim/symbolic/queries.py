@@ -15,6 +15,7 @@ import z3
 
 from vsim.symbolic import terms
 from vsim.symbolic.launch import THREAD, SymbolicLaunch
+from vsim.symbolic.limits import answer_of
 from vsim.symbolic.symbols import NO_LANE
 from vsim.symbolic.terms import Condition, Term, identity, same_term
 
@@ -146,11 +147,8 @@ class Solver:
         solver = z3.SolverFor("QF_BV") if self._is_plain(question) else z3.Solver()
         solver.set("timeout", max(1, int(left * 1000)))
         solver.add(question)
-        try:
-            with limits.question(left):
-                found = solver.check()
-        except z3.Z3Exception:
-            found = z3.unknown
+        with limits.question(left):
+            found = answer_of(solver)
         if found == z3.unknown:
             limits.check()
         if found == z3.unsat:
