@@ -104,7 +104,8 @@ def miscompiled() -> Iterator[EqualPair]:
     Both of Debian's builds of mad_sat give the least number for 0 times a negative number; those without optimisations
     divide by way of (abs) of an unsigned operand, which changes nothing; those with optimisations convert the low half
     of a long number to a float where its bits are meant, in front of a loop. The compiler of 2026 takes the number of
-    a work-item in its sub-group for a scalar beside reads of blocks.
+    a work-item in its sub-group for a scalar beside reads of blocks, and the place of a store in a loop of one or two
+    rounds, if it optimises.
     """
     yield EqualPair("mad_sat_long", BY_HAND._replace(options=""), BY_HAND)
     yield EqualPair("abs_short", PLAIN_VENDOR, BY_HAND)
@@ -115,6 +116,9 @@ def miscompiled() -> Iterator[EqualPair]:
         other = Build(options="", by_other=True, source=VENDOR)
         yield EqualPair("block_read", BY_HAND, other, (), (16,))
         yield EqualPair("block_read", Build(options="", source=VENDOR), other, (), (16,))
+        rooms = ("size(o) >= 260 * group_count",)
+        for first in (BY_HAND, Build(options="", source=VENDOR), PLAIN_VENDOR._replace(by_other=True)):
+            yield EqualPair("two_rounds", first, other, rooms, (64,))
 
 
 _MAD = r"mad (\(M1, \d+\)) (\S+) (\S+) (\S+) (\S+)"

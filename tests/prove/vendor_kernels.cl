@@ -42,3 +42,13 @@ __attribute__((intel_reqd_sub_group_size(8))) kernel void block_read(global uint
   intel_sub_group_block_write(o + first, v);
 #endif
 }
+
+kernel void two_rounds(global int *o, global const int *x) {
+  int l = get_local_id(0), w = get_group_id(0);
+#ifdef BY_HAND
+  o[w * 65 + l] = x[get_global_id(0)] + w + l;
+  if (!l) o[w * 65 + 64] = x[get_global_id(0)] + w + 64;
+#else
+  for (int k = l; k < 65; k += 64) o[w * 65 + k] = x[get_global_id(0)] + w + k;
+#endif
+}
