@@ -133,6 +133,8 @@ MANUAL = [
     ("sel.sat", "uq", [("uq", BIG), ("d", 5)], "nearest", BIG),
     ("sel.sat", "q", [("uq", BIG), ("q", 5)], "nearest", 2**63 - 1),
     ("add.sat", "uq", [("q", -1), ("uq", BIG)], "nearest", BIG - 1),
+    ("mul.sat", "w", [("ud", 3 << 30, "(-)"), ("ud", 3 << 30)], "nearest", 0x8000),
+    ("mul.sat", "ud", [("ud", 2**32 - 1, "(-)"), ("ud", 2**32 - 2, "(-abs)")], "nearest", 0xFFFFFFFF),
     ("mov.sat", "q", [("q", -(2**63), "(-)")], "nearest", 2**63 - 1),
     ("mov", "f", [("ud", 5, "(-)")], "nearest", 0xC0A00000),
     ("mov", "df", [("uq", 2**64 - 1, "(-)")], "down", 0xC3F0000000000000),

@@ -3,7 +3,7 @@
 Most of it is one line over the lane algebra; what surrounds it (execution type, source modifiers, saturation,
 predicated write) is :func:`vsim.semantics.core.alu`. Two families need more:
 
-* 64-bit integers with saturation are computed in 128 bits (:mod:`vsim.semantics.wide`);
+* integers with saturation whose results may need more than 64 bits are computed in 128 (:mod:`vsim.semantics.wide`);
 * floats under a rounding mode of %cr0, or with a narrower result, are computed in double with the error of the result,
   and rounded from there (:mod:`vsim.semantics.rounded`).
 """
@@ -446,7 +446,7 @@ def _rounded(op: RoundedOp, *names: str) -> None:
 
 
 def _saturated(combine: Callable[[Algebra, Wide, Wide], Wide], *names: str) -> None:
-    """64-bit integers with saturation are computed in 128 bits."""
+    """Integers with saturation whose results may need more than 64 bits are computed in 128."""
     override_when(lambda m, instruction: saturated_step(m, instruction, combine), *names)
 
 

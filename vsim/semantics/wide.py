@@ -14,7 +14,7 @@ from visakit.language.program import Instruction
 from visakit.language.types import UQ, DataType, Q
 from vsim.semantics.algebra import Algebra, Lanes, Machine, Mask, Step
 from vsim.semantics.conversion import convert
-from vsim.semantics.core import mask_of, sources_of, type_of_source
+from vsim.semantics.core import integer_of, mask_of, sources_of, type_of_source
 
 Wide = tuple[Lanes, Lanes]
 """Low and high halves, both UQ."""
@@ -132,12 +132,32 @@ def integer_result(a: Algebra, x: Wide, target: DataType, saturate: bool) -> Lan
     return clamped(a, x, target) if saturate else a.cast(x[0], target)
 
 
+def _range(t: DataType, modifier: int) -> tuple[int, int]:
+    """The least and the greatest number of an integer source."""
+    low, high = t.minimum, t.maximum
+    if modifier in (ABS, NEG_ABS):
+        low, high = 0, max(-low, high)
+    return (-high, -low) if modifier in (NEG, NEG_ABS) else (low, high)
+
+
+def _fits(m: Machine, ops: list[VectorOperand], combine: Callable[[Algebra, Wide, Wide], Wide]) -> bool:
+    """Whether 64 bits have all results of sources: with a sign if a source has one, or is negated."""
+    ranges = [_range(type_of_source(m, op), op.modifier) for op in ops]
+    (x, y), rest = ranges[:2], ranges[2:]
+    ends = [u * v for u in x for v in y] if combine is times else [x[0] + y[0], x[1] + y[1]]
+    signed = any(op.modifier in (NEG, NEG_ABS) or type_of_source(m, op).is_signed for op in ops)
+    low, high = (end(ends) + sum(z[n] for z in rest) for n, end in enumerate((min, max)))
+    return integer_of(8, signed).minimum <= low and high <= integer_of(8, signed).maximum
+
+
 def saturated_step(m: Machine, instruction: Instruction, combine: Callable[[Algebra, Wide, Wide], Wide]) -> Step | None:
-    """An instruction that saturates 64-bit integers: the first two sources combined, plus the others."""
+    """An instruction that saturates integers whose results may need more than 64 bits: the first two sources combined,
+    plus the others.
+    """
     args, a, fields = instruction.args, m.algebra, sources_of(instruction)
-    found, target = [type_of_source(m, args[s]) for s in fields], m.type_of(args["dst"])
+    ops, target = [args[s] for s in fields], m.type_of(args["dst"])
     saturates = args["dst"].modifier == SAT and target.is_integer
-    if not saturates or not all(t.is_integer for t in found) or max(t.size for t in found) < 8:
+    if not saturates or not all(type_of_source(m, op).is_integer for op in ops) or _fits(m, ops, combine):
         return None
     count = args["exec"].size
     reads = [wide_source(m, args[s], count) for s in fields]
