@@ -7,8 +7,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-FLOOR = 85 if sys.version_info >= (3, 12) else 75
-"""The least share of all lines, in percent; before Python 3.12 one of two workers counts them (conftest.py)."""
+FLOOR = 85
+"""The least share of all lines, in percent, also if one of two workers counts them (conftest.py)."""
 
 
 def main(report: str) -> None:
