@@ -44,7 +44,7 @@ test: $(STAMP)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	@echo "the tests take about six minutes on two idle processors"
+	@echo "the tests take about eight minutes on two idle processors"
 	$(BIN)/python -m compileall -q vasm vlink vsim visakit
 	$(BIN)/python -m slipcover -m pytest -n 2 --dist worksteal
 	$(BIN)/python tests/support/package_coverage.py .coverage.json
