@@ -11,7 +11,7 @@ import itertools
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import BinaryIO, NoReturn
 
@@ -44,6 +44,17 @@ MAXIMUM_STREAM = 1 << 28
 
 def _failure(path: str, error: OSError | ValueError) -> FileError:
     return FileError(Diagnostic("F001", f"{getattr(error, 'strerror', None) or error}", Span(path, 0)))
+
+
+@contextlib.contextmanager
+def _failures(path: str) -> Iterator[None]:
+    """Give errors of the system the place and the code of a :class:`FileError`."""
+    try:
+        yield
+    except VisaError:
+        raise
+    except (OSError, ValueError) as error:
+        raise _failure(path, error) from None
 
 
 def _near(path: str) -> str:
@@ -161,7 +172,7 @@ def write_file(path: str, write: Callable[[BinaryIO], object]) -> None:
     Raises:
         FileError: it cannot be written.
     """
-    try:
+    with _failures(path):
         target = os.path.realpath(path)
         mode = _mode(path)
         if mode is None:
@@ -172,10 +183,6 @@ def write_file(path: str, write: Callable[[BinaryIO], object]) -> None:
         else:
             with os.fdopen(_open_in_place(path), "wb") as stream:
                 write(stream)
-    except VisaError:
-        raise
-    except (OSError, ValueError) as error:
-        raise _failure(path, error) from None
 
 
 def _is_replaced(path: str, mode: int) -> bool:
@@ -200,7 +207,7 @@ def check_writable(path: str) -> None:
     """
     if path == "-":
         return
-    try:
+    with _failures(path):
         mode = _mode(path)
         if mode is not None and stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -209,8 +216,6 @@ def check_writable(path: str) -> None:
             _check_mode(target, mode)
         if mode is None or _is_replaced(path, mode):
             _check_folder(os.path.dirname(target))
-    except (OSError, ValueError) as error:
-        raise _failure(path, error) from None
 
 
 def check_folder(path: str) -> None:
@@ -219,10 +224,8 @@ def check_folder(path: str) -> None:
     Raises:
         FileError: they cannot be written there.
     """
-    try:
+    with _failures(path):
         _check_folder(os.path.realpath(path))
-    except (OSError, ValueError) as error:
-        raise _failure(path, error) from None
 
 
 def _check_folder(folder: str) -> None:
@@ -244,7 +247,7 @@ def check_appendable(path: str) -> None:
     """
     if path == "-":
         return
-    try:
+    with _failures(path):
         mode = _mode(path)
         if mode is not None and stat.S_ISFIFO(mode):
             return
@@ -253,8 +256,6 @@ def check_appendable(path: str) -> None:
             stream.write(b"\n")
             if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 stream.truncate(size)
-    except (OSError, ValueError) as error:
-        raise _failure(path, error) from None
 
 
 def _mode(path: str) -> int | None:

@@ -138,6 +138,16 @@ def _times(event: ZeEvent, *targets: int) -> None:
             fill(getattr(result, clock), {"kernelStart": begin, "kernelEnd": end})
 
 
+def _counted(event: int, device: int, count: int) -> tuple[ZeEvent, int]:
+    """An event, and the caller's room for its results, whose number is written: one, for one device."""
+    own = find(ZeEvent, event)
+    find(Device, device)
+    need(count)
+    room = host.read_u32(count)
+    host.write_u32(count, 1)
+    return own, room
+
+
 @entry
 def zeEventQueryKernelTimestamp(event: int, target: int) -> None:
     own = find(ZeEvent, event)
@@ -147,11 +157,7 @@ def zeEventQueryKernelTimestamp(event: int, target: int) -> None:
 
 @entry
 def zeEventQueryKernelTimestampsExt(event: int, device: int, count: int, target: int) -> None:
-    own = find(ZeEvent, event)
-    find(Device, device)
-    need(count)
-    room = host.read_u32(count)
-    host.write_u32(count, 1)
+    own, room = _counted(event, device, count)
     if room and target:
         results = ze_event_query_kernel_timestamps_results_ext_properties_t.at(target)
         # Times in the clock of the program are laid out as those of the device are, and both have one clock here.
@@ -161,11 +167,7 @@ def zeEventQueryKernelTimestampsExt(event: int, device: int, count: int, target:
 
 @entry
 def zeEventQueryTimestampsExp(event: int, device: int, count: int, target: int) -> None:
-    own = find(ZeEvent, event)
-    find(Device, device)
-    need(count)
-    room = host.read_u32(count)
-    host.write_u32(count, 1)
+    own, room = _counted(event, device, count)
     if room and target:
         _times(own, target)
 
