@@ -47,7 +47,7 @@ def lines_of_commands_are_not_counted() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each worker begins with each other file: the one that counts lines sees some of the tests of each package."""
+    """Give each worker every other file first: the worker with coverage then runs tests of each package."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         files = [[*tests] for _, tests in itertools.groupby(items, lambda item: item.path)]
         items[:] = itertools.chain(*files[::2], *files[1::2])

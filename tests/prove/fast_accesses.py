@@ -165,7 +165,7 @@ def assumptions_of(launch, signature):
 
 
 class Comparison(NamedTuple):
-    """The facts of a kernel by what the solver says of them, and the places of refuted ones."""
+    """Counts of a kernel's facts by verdict, and the places of refuted facts."""
 
     counts: Counter[str]
     refuted: list[str]

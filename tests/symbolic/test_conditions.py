@@ -1,4 +1,4 @@
-"""What conditions say of each other: whether any lane is there, and what a disjunction says."""
+"""Implications between conditions: of any active lane, and of the parts of disjunctions."""
 
 import pytest
 

@@ -29,7 +29,7 @@ from vsim.semantics.registers import operand_type
 
 EM, XMX = "EM", "XMX"
 _PORTS = {"local memory": ("SEND.slm",), "buffers": ("SEND.ugm", "SEND.hdc")}
-"""Messages that a core's data port answers; those to local memory may have a way of their own."""
+"""Messages that a core's data port answers; messages to local memory may take another way."""
 _HALF_BITS = 16
 _REMOVED = frozenset({"move"})
 """Categories of instructions that the finalizer may leave out: it propagates copies."""
@@ -192,7 +192,7 @@ def _messages(platform: Platform, rows: Iterable[Counted], grf_size: int, units:
 
 
 def _data_port(platform: Platform, name: str, rows: Iterable[Counted], grf_size: int, threads: int) -> PipeFloor:
-    """The floor of the cores' data ports: the bytes that messages read, or those that they write."""
+    """The floor of the cores' data ports: the larger of the bytes read and the bytes written."""
     read = written = 0.0
     for row in rows:
         if pipe_of(row.function, row.instruction, grf_size) in _PORTS[name]:

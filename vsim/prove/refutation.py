@@ -213,7 +213,7 @@ def _fill(
 
 
 def fulfil_elements(launch: SymbolicLaunch, model: z3.ModelRef, argument: int, data: Array) -> None:
-    """Put an element that fulfils what is assumed of each in the place of those that do not."""
+    """Replace elements against the assumptions by an element that fulfils them."""
     known = launch.known_elements.get(argument)
     if known is None:
         return
@@ -235,7 +235,7 @@ class Evidence(NamedTuple):
     Attributes:
         check: the checks that watch it.
         found: whether a fault or a finding shows it.
-        printed: the part of what the launch printed that shows it; empty for none.
+        printed: the line of a launch's output that shows it; empty without one.
         is_fault: whether it is the fault that ends the launch.
     """
 

@@ -407,7 +407,7 @@ class ContentsMemory(SymbolicMemory):
 
 
 def _as_sum(op: str, values: tuple[Term, ...], bits: int) -> tuple[str, tuple[Term, ...]]:
-    """The operation and operands of an atomic; differences, and those that count, as sums."""
+    """The operation and operands of an atomic; differences, increments and decrements as sums."""
     if op in ("inc", "dec"):
         return "add", (1 if op == "inc" else terms.minus(1, bits),)
     return ("add", (terms.minus(values[0], bits),)) if op == "sub" else (op, values)

@@ -94,7 +94,7 @@ class SymbolicLaunch:
         arguments: symbols of arguments by value, by number, and of the sizes of local memory.
         predefined: bytes of predefined variables that instructions have looked at.
         loads: what loads gave.
-        known_elements: by number of the argument, what is assumed of the elements of arrays.
+        known_elements: assumptions about the elements of arrays, by number of the argument.
         limits: of time and memory for the proof; all work on terms asks them.
     """
 

@@ -93,7 +93,7 @@ def mask_bits(b: Builder, vector: Value | None, lanes: int) -> str:
 
 
 def first_active(b: Builder, vector: Value | None, lanes: int) -> str:
-    """The first active lane; if there is none the last lane, as an index beyond the lanes would be poison."""
+    """The first active lane; without active lanes the last lane, as an index beyond the lanes would be poison."""
     if vector is None:
         return "0"
     b.declare("llvm.cttz.i64", "i64", "i64, i1")
@@ -102,7 +102,7 @@ def first_active(b: Builder, vector: Value | None, lanes: int) -> str:
 
 
 def last_active(b: Builder, vector: Value | None, lanes: int) -> str:
-    """The last active lane; if there is none the first lane."""
+    """The last active lane; without active lanes the first lane."""
     if vector is None:
         return str(lanes - 1)
     b.declare("llvm.ctlz.i64", "i64", "i64, i1")
