@@ -5,16 +5,10 @@ A function takes numbers, as its prototype has them; a pointer is one, too. Refu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from visakit.runtime.calls import Call, Calls
 
-Call = Callable[..., int | None]
-CALLS: dict[str, Call] = {}
-
-
-def entry(function: Call) -> Call:
-    """Decorator that registers a function of Level Zero under its name."""
-    CALLS[function.__name__] = function
-    return function
+CALLS = Calls()
+entry, also = CALLS.entry, CALLS.also
 
 
 def load() -> dict[str, Call]:
@@ -31,6 +25,7 @@ def load() -> dict[str, Call]:
         lists,
         memory,
         modules,
+        properties,
         sysman,
         virtual_memory,
     )  # fmt: skip

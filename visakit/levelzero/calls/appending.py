@@ -6,10 +6,11 @@ import functools
 from collections.abc import Callable, Sequence
 
 from visakit.levelzero import ze
-from visakit.levelzero.calls import Call, entry
+from visakit.levelzero.calls import entry
 from visakit.levelzero.events import Signal, ZeEvent
 from visakit.levelzero.lists import CommandList, ListOperation
 from visakit.levelzero.parameters import find, find_all
+from visakit.runtime.calls import Call
 from visakit.runtime.errors import require
 
 

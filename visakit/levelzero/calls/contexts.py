@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from visakit.levelzero import ze
-from visakit.levelzero.calls import entry
+from visakit.levelzero.calls import also, entry
 from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure, tell_handle
 from visakit.levelzero.structures import ze_context_desc_t
 from visakit.runtime.context import Context
@@ -47,11 +47,6 @@ def zeContextCreateEx(driver: int, desc: int, count: int, devices: int, target: 
 
 
 @entry
-def zeContextDestroy(context: int) -> None:
-    find(Context, context).release()
-
-
-@entry
 def zeContextGetStatus(context: int) -> None:
     find(Context, context)
 
@@ -61,25 +56,15 @@ def zeContextSystemBarrier(context: int, device: int) -> None:
     context_device(context, device)
 
 
+@also("zeContextEvictMemory")
 @entry
 def zeContextMakeMemoryResident(context: int, device: int, pointer: int, size: int) -> None:
     context_device(context, device)
     need(pointer)
 
 
-@entry
-def zeContextEvictMemory(context: int, device: int, pointer: int, size: int) -> None:
-    context_device(context, device)
-    need(pointer)
-
-
+@also("zeContextEvictImage")
 @entry
 def zeContextMakeImageResident(context: int, device: int, image: int) -> None:
-    context_device(context, device)
-    find(Image, image)
-
-
-@entry
-def zeContextEvictImage(context: int, device: int, image: int) -> None:
     context_device(context, device)
     find(Image, image)

@@ -6,7 +6,7 @@ from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.events import EventPool, Fence, ZeEvent, wait_for
 from visakit.levelzero.lists import ListQueue
-from visakit.levelzero.parameters import extensions, fill, find, find_all, flags, need, structure, tell, tell_handle
+from visakit.levelzero.parameters import extensions, fill, find, find_all, flags, need, structure
 from visakit.levelzero.structures import (
     ze_event_counter_based_desc_t,
     ze_event_desc_t,
@@ -48,21 +48,6 @@ def zeEventPoolCreate(context: int, desc: int, count: int, devices: int, target:
 
 
 @entry
-def zeEventPoolDestroy(pool: int) -> None:
-    find(EventPool, pool).release()
-
-
-@entry
-def zeEventPoolGetContextHandle(pool: int, target: int) -> None:
-    tell_handle(target, find(EventPool, pool).context)
-
-
-@entry
-def zeEventPoolGetFlags(pool: int, target: int) -> None:
-    tell(target, find(EventPool, pool).flags)
-
-
-@entry
 def zeEventCreate(pool: int, desc: int, target: int) -> None:
     own = find(EventPool, pool)
     given = structure(ze_event_desc_t, desc)
@@ -94,11 +79,6 @@ def zeEventCounterBasedGetDeviceAddress(event: int, value: int, address: int) ->
     number, place = own.count_in_memory()
     host.write_size(value, number)
     host.write_size(address, place)
-
-
-@entry
-def zeEventDestroy(event: int) -> None:
-    find(ZeEvent, event).release()
 
 
 @entry
@@ -182,16 +162,6 @@ def zeEventGetEventPool(event: int, target: int) -> None:
 
 
 @entry
-def zeEventGetSignalScope(event: int, target: int) -> None:
-    tell(target, find(ZeEvent, event).scopes[0])
-
-
-@entry
-def zeEventGetWaitScope(event: int, target: int) -> None:
-    tell(target, find(ZeEvent, event).scopes[1])
-
-
-@entry
 def zeEventGetCounterBasedFlags(event: int, target: int) -> None:
     own = find(ZeEvent, event)
     need(target)
@@ -207,11 +177,6 @@ def zeFenceCreate(queue: int, desc: int, target: int) -> None:
     need(target)
     is_signalled = flags(given.flags, ze.ZE_FENCE_FLAG_SIGNALED)
     host.write_size(target, Fence(own.context, bool(is_signalled)).handle)
-
-
-@entry
-def zeFenceDestroy(fence: int) -> None:
-    find(Fence, fence).release()
 
 
 @entry

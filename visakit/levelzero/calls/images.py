@@ -99,11 +99,6 @@ def zeImageGetAllocPropertiesExt(context: int, image: int, properties: int) -> N
 
 
 @entry
-def zeImageDestroy(image: int) -> None:
-    find(Image, image).release()
-
-
-@entry
 def zeSamplerCreate(context: int, device: int, desc: int, target: int) -> None:
     own, chosen = context_device(context, device)
     given = structure(ze_sampler_desc_t, desc)
@@ -114,11 +109,6 @@ def zeSamplerCreate(context: int, device: int, desc: int, target: int) -> None:
     require(known, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, f"mode {given.addressMode}, filter {given.filterMode}")
     addressing, method = _ADDRESSING[given.addressMode], _FILTERS[given.filterMode]
     host.write_size(target, Sampler(own, int(bool(given.isNormalized)), addressing, method).handle)
-
-
-@entry
-def zeSamplerDestroy(sampler: int) -> None:
-    find(Sampler, sampler).release()
 
 
 def _texels(image: Image, region: int) -> Texels:

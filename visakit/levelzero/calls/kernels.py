@@ -10,7 +10,7 @@ from visakit.levelzero.calls import entry
 from visakit.levelzero.device_properties import HINTS
 from visakit.levelzero.kernels import ZeKernel
 from visakit.levelzero.modules import ApiModule
-from visakit.levelzero.parameters import extensions, fill, find, flags, give_bytes, need, structure, tell
+from visakit.levelzero.parameters import extensions, fill, find, flags, give_bytes, need, structure
 from visakit.levelzero.structures import (
     ze_kernel_desc_t,
     ze_kernel_max_group_size_properties_ext_t,
@@ -37,11 +37,6 @@ def zeKernelCreate(module: int, desc: int, target: int) -> None:
     need(given.pKernelName, target)
     flags(given.flags, ze.ZE_KERNEL_FLAG_FORCE_RESIDENCY | ze.ZE_KERNEL_FLAG_EXPLICIT_RESIDENCY)
     host.write_size(target, ZeKernel(own, host.text_at(given.pKernelName)).handle)
-
-
-@entry
-def zeKernelDestroy(kernel: int) -> None:
-    find(ZeKernel, kernel).release()
 
 
 @entry
@@ -81,12 +76,6 @@ def zeKernelSetArgumentValue(kernel: int, index: int, size: int, value: int) -> 
 @entry
 def zeKernelSetIndirectAccess(kernel: int, access: int) -> None:
     find(ZeKernel, kernel).indirect = flags(access, _INDIRECT)
-
-
-@entry
-def zeKernelGetIndirectAccess(kernel: int, target: int) -> None:
-    own = find(ZeKernel, kernel)
-    tell(target, own.indirect)
 
 
 @entry

@@ -9,7 +9,7 @@ from visakit.levelzero.calls.contexts import context_device
 from visakit.levelzero.device_properties import queue_groups
 from visakit.levelzero.events import Fence, ZeEvent, finish
 from visakit.levelzero.lists import CommandList, ListOperation, ListQueue, Work
-from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure, tell, tell_handle
+from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure, tell_handle
 from visakit.levelzero.structures import ze_command_list_desc_t, ze_command_queue_desc_t, ze_kernel_timestamp_result_t
 from visakit.runtime import cl, host
 from visakit.runtime.device import Device, host_nanoseconds
@@ -48,11 +48,6 @@ def zeCommandQueueCreate(context: int, device: int, desc: int, target: int) -> N
 
 
 @entry
-def zeCommandQueueDestroy(queue: int) -> None:
-    find(ListQueue, queue).release()
-
-
-@entry
 def zeCommandQueueExecuteCommandLists(queue: int, count: int, lists: int, fence: int) -> None:
     own = find(ListQueue, queue)
     need(lists)
@@ -85,32 +80,6 @@ def zeCommandQueueSynchronize(queue: int, timeout: int) -> None:
 
 
 @entry
-def zeCommandQueueGetOrdinal(queue: int, target: int) -> None:
-    tell(target, find(ListQueue, queue).ordinal)
-
-
-@entry
-def zeCommandQueueGetIndex(queue: int, target: int) -> None:
-    find(ListQueue, queue)
-    tell(target, 0)
-
-
-@entry
-def zeCommandQueueGetFlags(queue: int, target: int) -> None:
-    tell(target, find(ListQueue, queue).flags)
-
-
-@entry
-def zeCommandQueueGetMode(queue: int, target: int) -> None:
-    tell(target, find(ListQueue, queue).mode)
-
-
-@entry
-def zeCommandQueueGetPriority(queue: int, target: int) -> None:
-    tell(target, find(ListQueue, queue).priority)
-
-
-@entry
 def zeCommandListCreate(context: int, device: int, desc: int, target: int) -> None:
     own, chosen = context_device(context, device)
     given = structure(ze_command_list_desc_t, desc)
@@ -130,11 +99,6 @@ def zeCommandListCreateImmediate(context: int, device: int, desc: int, target: i
 
 
 @entry
-def zeCommandListDestroy(command_list: int) -> None:
-    find(CommandList, command_list).release()
-
-
-@entry
 def zeCommandListClose(command_list: int) -> None:
     find(CommandList, command_list).is_closed = True
 
@@ -148,10 +112,10 @@ def zeCommandListReset(command_list: int) -> None:
 
 @entry
 def zeCommandListHostSynchronize(command_list: int, timeout: int) -> None:
-    finish(_immediate(command_list).core, timeout)
+    finish(immediate_queue(command_list).core, timeout)
 
 
-def _immediate(command_list: int) -> ListQueue:
+def immediate_queue(command_list: int) -> ListQueue:
     """The queue of an immediate list."""
     queue = find(CommandList, command_list).queue
     require(queue, ze.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE, "the command list is no immediate one")
@@ -164,7 +128,7 @@ def zeCommandListImmediateAppendCommandListsExp(
     command_list: int, count: int, lists: int, signal: int, wait_count: int, waits: int
 ) -> None:
     own = find(CommandList, command_list)
-    queue = _immediate(command_list)
+    queue = immediate_queue(command_list)
     given = find_all(CommandList, lists, count)
     states, event = awaited(wait_count, waits), find(ZeEvent, signal) if signal else None
     _check_closed(given, queue.ordinal)
@@ -178,51 +142,10 @@ def zeCommandListImmediateAppendCommandListsExp(
 
 
 @entry
-def zeCommandListGetDeviceHandle(command_list: int, target: int) -> None:
-    tell_handle(target, find(CommandList, command_list).device)
-
-
-@entry
-def zeCommandListGetContextHandle(command_list: int, target: int) -> None:
-    tell_handle(target, find(CommandList, command_list).context)
-
-
-@entry
-def zeCommandListGetOrdinal(command_list: int, target: int) -> None:
-    tell(target, find(CommandList, command_list).ordinal)
-
-
-@entry
-def zeCommandListGetFlags(command_list: int, target: int) -> None:
-    tell(target, find(CommandList, command_list).flags)
-
-
-@entry
 def zeCommandListIsImmediate(command_list: int, target: int) -> None:
     own = find(CommandList, command_list)
     need(target)
     host.write(target, bytes([own.queue is not None]))
-
-
-@entry
-def zeCommandListImmediateGetIndex(command_list: int, target: int) -> None:
-    _immediate(command_list)
-    tell(target, 0)
-
-
-@entry
-def zeCommandListImmediateGetFlags(command_list: int, target: int) -> None:
-    tell(target, _immediate(command_list).flags)
-
-
-@entry
-def zeCommandListImmediateGetMode(command_list: int, target: int) -> None:
-    tell(target, _immediate(command_list).mode)
-
-
-@entry
-def zeCommandListImmediateGetPriority(command_list: int, target: int) -> None:
-    tell(target, _immediate(command_list).priority)
 
 
 @appends

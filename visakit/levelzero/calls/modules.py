@@ -80,11 +80,6 @@ def zeModuleCreate(context: int, device: int, desc: int, target: int, log: int) 
 
 
 @entry
-def zeModuleDestroy(module: int) -> None:
-    find(ApiModule, module).release()
-
-
-@entry
 def zeModuleDynamicLink(count: int, modules: int, log: int) -> None:
     given = find_all(ApiModule, modules, count)
     require(given, ze.ZE_RESULT_ERROR_INVALID_SIZE, "there are no modules")
@@ -162,11 +157,6 @@ def zeModuleGetProperties(module: int, properties: int) -> None:
     target = structure(ze_module_properties_t, properties)
     extensions(properties)
     fill(target, {"flags": ze.ZE_MODULE_PROPERTY_FLAG_IMPORTS if own.imports else 0})
-
-
-@entry
-def zeModuleBuildLogDestroy(log: int) -> None:
-    find(BuildLog, log).release()
 
 
 @entry

@@ -6,20 +6,24 @@ that the program gets, else the object or address. Refusals are exceptions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from visakit.runtime.calls import Call, Calls
 
-Call = Callable[..., int | None]
-CALLS: dict[str, Call] = {}
-
-
-def entry(function: Call) -> Call:
-    """Decorator that registers a function of OpenCL under its name."""
-    CALLS[function.__name__] = function
-    return function
+CALLS = Calls()
+entry, also = CALLS.entry, CALLS.also
 
 
 def load() -> dict[str, Call]:
     """All of them."""
-    from visakit.opencl.calls import contexts, enqueue, images, kernels, memory, platforms, programs, svm  # noqa: F401
+    from visakit.opencl.calls import (  # noqa: F401
+        contexts,
+        enqueue,
+        images,
+        kernels,
+        memory,
+        platforms,
+        programs,
+        references,
+        svm,
+    )  # fmt: skip
 
     return CALLS

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from visakit.opencl import info
 from visakit.opencl.answers import (
-    CONTEXT_ANSWERS,
-    EVENT_ANSWERS,
     QUEUE_ANSWERS,
     callback_of,
     profiling_time,
     read_properties,
 )
-from visakit.opencl.calls import entry
+from visakit.opencl.calls import also, entry
 from visakit.opencl.devices import devices_of_type
 from visakit.runtime import cl, host
 from visakit.runtime.context import Context
@@ -44,21 +42,6 @@ def clCreateContextFromType(
 
 
 @entry
-def clRetainContext(context: int) -> None:
-    Context.find(context).retain()
-
-
-@entry
-def clReleaseContext(context: int) -> None:
-    Context.find(context).release()
-
-
-@entry
-def clGetContextInfo(context: int, name: int, size: int, value: int, size_ret: int) -> None:
-    info.answer(CONTEXT_ANSWERS, Context.find(context), name, size, value, size_ret)
-
-
-@entry
 def clSetContextDestructorCallback(context: int, pfn_notify: int, user_data: int) -> None:
     context_object = Context.find(context)
     require(pfn_notify, cl.CL_INVALID_VALUE, "there is no function to call")
@@ -74,6 +57,7 @@ def clCreateCommandQueue(context: int, device: int, properties: int, errcode_ret
     return Queue(context_object, chosen, properties).handle
 
 
+@also("clCreateCommandQueueWithPropertiesKHR")
 @entry
 def clCreateCommandQueueWithProperties(context: int, device: int, properties: int, errcode_ret: int) -> int:
     context_object = Context.find(context)
@@ -92,13 +76,6 @@ def clCreateCommandQueueWithProperties(context: int, device: int, properties: in
 
 
 @entry
-def clCreateCommandQueueWithPropertiesKHR(context: int, device: int, properties: int, errcode_ret: int) -> int:
-    made = clCreateCommandQueueWithProperties(context, device, properties, errcode_ret)
-    assert made is not None
-    return made
-
-
-@entry
 def clSetDefaultDeviceCommandQueue(context: int, device: int, command_queue: int) -> None:
     Context.find(context).device(device)
     raise CallError(cl.CL_INVALID_OPERATION, "the device has no on-device queues")
@@ -108,18 +85,6 @@ def clSetDefaultDeviceCommandQueue(context: int, device: int, command_queue: int
 def clSetCommandQueueProperty(command_queue: int, properties: int, enable: int, old_properties: int) -> None:
     Queue.find(command_queue)
     raise CallError(cl.CL_INVALID_OPERATION, "properties of a queue do not change")
-
-
-@entry
-def clRetainCommandQueue(command_queue: int) -> None:
-    Queue.find(command_queue).retain()
-
-
-@entry
-def clReleaseCommandQueue(command_queue: int) -> None:
-    queue = Queue.find(command_queue)
-    queue.flush()
-    queue.release()
 
 
 @entry
@@ -145,21 +110,6 @@ def clWaitForEvents(num_events: int, event_list: int) -> None:
     events = Event.find_all(event_list, num_events)
     require(len({e.context for e in events}) == 1, cl.CL_INVALID_CONTEXT, "events are of different contexts")
     wait_for(events)
-
-
-@entry
-def clGetEventInfo(event: int, name: int, size: int, value: int, size_ret: int) -> None:
-    info.answer(EVENT_ANSWERS, Event.find(event), name, size, value, size_ret)
-
-
-@entry
-def clRetainEvent(event: int) -> None:
-    Event.find(event).retain()
-
-
-@entry
-def clReleaseEvent(event: int) -> None:
-    Event.find(event).release()
 
 
 @entry

@@ -6,10 +6,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from visakit.opencl.calls import Call, entry
+from visakit.opencl.calls import entry
 from visakit.opencl.calls.contexts import give_event
 from visakit.opencl.ranges import read_range
 from visakit.runtime import cl, ending, host
+from visakit.runtime.calls import Call
 from visakit.runtime.context import Context
 from visakit.runtime.errors import CallError, require
 from visakit.runtime.events import Event, find_events

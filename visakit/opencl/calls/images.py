@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import struct
 
-from visakit.opencl import info
-from visakit.opencl.answers import IMAGE_ANSWERS, SAMPLER_ANSWERS
 from visakit.opencl.calls import entry
 from visakit.opencl.calls.enqueue import Submission, check_map_flags, enqueues, own_buffer
 from visakit.runtime import cl, host
@@ -78,11 +76,6 @@ def clGetSupportedImageFormats(
     host.write_u32(num_image_formats, len(known))
 
 
-@entry
-def clGetImageInfo(image: int, name: int, size: int, value: int, size_ret: int) -> None:
-    info.answer(IMAGE_ANSWERS, Image.find(image), name, size, value, size_ret)
-
-
 def _sampler(context: Context, normalized: int, addressing: int, filter: int, given: bytes = b"") -> int:
     """The handle of a new sampler."""
     repeats = addressing in (cl.CL_ADDRESS_REPEAT, cl.CL_ADDRESS_MIRRORED_REPEAT)
@@ -110,21 +103,6 @@ def clCreateSamplerWithProperties(context: int, properties: int, errcode_ret: in
     normalized, addressing, filter = (values | dict(given)).values()
     array = host.pack_sizes([n for pair in given for n in pair] + [0]) if properties else b""
     return _sampler(context_object, normalized, addressing, filter, array)
-
-
-@entry
-def clRetainSampler(sampler: int) -> None:
-    Sampler.find(sampler).retain()
-
-
-@entry
-def clReleaseSampler(sampler: int) -> None:
-    Sampler.find(sampler).release()
-
-
-@entry
-def clGetSamplerInfo(sampler: int, name: int, size: int, value: int, size_ret: int) -> None:
-    info.answer(SAMPLER_ANSWERS, Sampler.find(sampler), name, size, value, size_ret)
 
 
 def _image(queue: Queue, handle: int) -> Image:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from visakit.opencl import info
-from visakit.opencl.calls import entry
-from visakit.opencl.kernel_answers import KERNEL_ANSWERS, PARAMETER_ANSWERS, WORK_GROUP_ANSWERS, sub_group_answer
+from visakit.opencl.calls import also, entry
+from visakit.opencl.kernel_answers import PARAMETER_ANSWERS, WORK_GROUP_ANSWERS, sub_group_answer
 from visakit.runtime import cl, host
 from visakit.runtime.device import Device
 from visakit.runtime.errors import CallError, require
@@ -39,23 +39,8 @@ def clCloneKernel(source_kernel: int, errcode_ret: int) -> int:
 
 
 @entry
-def clRetainKernel(kernel: int) -> None:
-    Kernel.find(kernel).retain()
-
-
-@entry
-def clReleaseKernel(kernel: int) -> None:
-    Kernel.find(kernel).release()
-
-
-@entry
 def clSetKernelArg(kernel: int, arg_index: int, arg_size: int, arg_value: int) -> None:
     Kernel.find(kernel).set_argument(arg_index, arg_size, arg_value)
-
-
-@entry
-def clGetKernelInfo(kernel: int, name: int, size: int, value: int, size_ret: int) -> None:
-    info.answer(KERNEL_ANSWERS, Kernel.find(kernel), name, size, value, size_ret)
 
 
 @entry
@@ -90,6 +75,7 @@ def device_of(kernel: Kernel, handle: int) -> Device:
     return device
 
 
+@also("clGetKernelSubGroupInfoKHR")
 @entry
 def clGetKernelSubGroupInfo(
     kernel: int, device: int, name: int, input_size: int, input_value: int, size: int, value: int, size_ret: int
@@ -98,10 +84,3 @@ def clGetKernelSubGroupInfo(
     chosen = device_of(kernel_object, device)
     numbers = host.read_sizes(input_value, input_size // host.POINTER) if input_value else ()
     info.give(sub_group_answer(kernel_object, chosen, name, numbers, size // host.POINTER), size, value, size_ret)
-
-
-@entry
-def clGetKernelSubGroupInfoKHR(
-    kernel: int, device: int, name: int, input_size: int, input_value: int, size: int, value: int, size_ret: int
-) -> None:
-    clGetKernelSubGroupInfo(kernel, device, name, input_size, input_value, size, value, size_ret)

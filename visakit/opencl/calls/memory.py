@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from visakit.opencl import info
-from visakit.opencl.answers import MEMORY_ANSWERS
 from visakit.opencl.calls import entry
 from visakit.runtime import cl, host
 from visakit.runtime.context import Context
@@ -32,21 +30,6 @@ def clCreateSubBuffer(buffer: int, flags: int, create_type: int, create_info: in
     require(is_region and create_info, cl.CL_INVALID_VALUE, "a part of a buffer is given as a region")
     origin, size = host.read_sizes(create_info, 2)
     return create_sub_buffer(whole, flags, origin, size).handle
-
-
-@entry
-def clRetainMemObject(memobj: int) -> None:
-    Memory.find(memobj).retain()
-
-
-@entry
-def clReleaseMemObject(memobj: int) -> None:
-    Memory.find(memobj).release()
-
-
-@entry
-def clGetMemObjectInfo(memobj: int, name: int, size: int, value: int, size_ret: int) -> None:
-    info.answer(MEMORY_ANSWERS, Memory.find(memobj), name, size, value, size_ret)
 
 
 @entry

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from visakit.opencl import info
 from visakit.opencl.answers import BUILD_ANSWERS, PROGRAM_ANSWERS
-from visakit.opencl.calls import entry
+from visakit.opencl.calls import also, entry
 from visakit.runtime import cl, host
 from visakit.runtime.compiler import is_spirv
 from visakit.runtime.context import Context
@@ -82,16 +82,6 @@ def clCreateProgramWithBuiltInKernels(
 
 
 @entry
-def clRetainProgram(program: int) -> None:
-    Program.find(program).retain()
-
-
-@entry
-def clReleaseProgram(program: int) -> None:
-    Program.find(program).release()
-
-
-@entry
 def clBuildProgram(
     program: int, num_devices: int, device_list: int, options: int, pfn_notify: int, user_data: int
 ) -> None:
@@ -105,6 +95,7 @@ def clBuildProgram(
         program_object.build(devices, host.text_at(options))
 
 
+@also("clCreateProgramWithILKHR")
 @entry
 def clCreateProgramWithIL(context: int, il: int, length: int, errcode_ret: int) -> int:
     context_object = Context.find(context)
@@ -113,11 +104,6 @@ def clCreateProgramWithIL(context: int, il: int, length: int, errcode_ret: int) 
     require(compiler(), cl.CL_INVALID_OPERATION, "without a compiler there is no SPIR-V")
     require(is_spirv(module), cl.CL_INVALID_VALUE, "it is no module of SPIR-V")
     return Program(context_object, module).handle
-
-
-@entry
-def clCreateProgramWithILKHR(context: int, il: int, length: int, errcode_ret: int) -> int:
-    return clCreateProgramWithIL(context, il, length, errcode_ret) or 0
 
 
 @entry
