@@ -190,7 +190,7 @@ class _KernelOptions(NamedTuple):
         """Refuse wrong values before a program is read or compiled.
 
         Raises:
-            UsageError: a size is none.
+            UsageError: a size or the number of dimensions is wrong.
             FileError: launches cannot be written into the folder.
         """
         if self.dimensions > 3:

@@ -1,4 +1,4 @@
-"""``visakit prove`` on kernels, one by one: their properties, or what they leave beside the kernels of another program.
+"""``visakit prove`` on kernels, one by one: their properties, or their equality with the kernels of another program.
 
 Verdicts are printed as they come, and launches that refute go to a folder.
 """

@@ -1,4 +1,4 @@
-"""Ends of objects, and what they were made with: numbers and handles that the program asks for."""
+"""Functions that release objects, and functions that tell the numbers and handles that objects were made with."""
 
 from __future__ import annotations
 
