@@ -10,10 +10,6 @@ import typer
 
 from visakit.commands.command import (
     DEVICE_HELP,
-    ErrorFormat,
-    Explain,
-    Json,
-    Version,
     application,
     device_name,
     flag,
@@ -128,10 +124,6 @@ def prove_app(
         int, option("--memory", "MB", "Memory for the proofs of a kernel, in megabytes.", PROOF, parser=positive)
     ] = MEGABYTES,
     out: Annotated[str | None, option("--out", "DIR", "Where launches that were found are written.", PROOF)] = None,
-    error_format: ErrorFormat = "human",
-    as_json: Json = False,
-    explain: Explain = None,
-    version: Version = False,
 ) -> int:
     """Prove properties of kernels for all launches, or refute them with one."""
     if importlib.util.find_spec("z3") is None:
