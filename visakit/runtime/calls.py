@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 
 from visakit.runtime import cl
 from visakit.runtime.errors import CallError
-from visakit.runtime.objects import note_call
+from visakit.runtime.objects import ApiObject, note_call
 from visakit.runtime.tracing import Export, mistake, note_reason
 
 Call = Callable[..., int | None]
@@ -17,22 +18,48 @@ Answer = Callable[[Sequence[int], int, int], int | None]
 """What C gets for the parameters of a call, its status, and the object, address or number that it made; 0 for none."""
 
 
-class Calls(dict[str, Call]):
-    """Functions of a driver, by name."""
+class ServedCalls(dict[str, Call]):
+    """Functions of a driver, by name; they take numbers.
+
+    Args:
+        find: gives the object of a handle, or refuses the call.
+    """
+
+    def __init__(self, find: Callable[[type[ApiObject], int], ApiObject]) -> None:
+        super().__init__()
+        self._find = find
 
     def entry(self, function: Call) -> Call:
-        """Decorator that registers a function under its name."""
-        self[function.__name__] = function
+        """Decorator that registers a function under its name.
+
+        Where a parameter has a class of objects, the program gives a handle; handles are checked first, in order.
+        """
+        self[function.__name__] = self._with_objects(function)
         return function
 
     def also(self, name: str) -> Callable[[Call], Call]:
         """Decorator that registers a function under another name, too."""
 
         def register(function: Call) -> Call:
-            self[name] = function
+            self[name] = self._with_objects(function)
             return function
 
         return register
+
+    def _with_objects(self, function: Call) -> Call:
+        """A function that takes handles in place of objects."""
+        annotations = inspect.get_annotations(function, eval_str=True).values()
+        kinds = [(n, k) for n, k in enumerate(annotations) if isinstance(k, type) and issubclass(k, ApiObject)]
+        if not kinds:
+            return function
+
+        def call(*given: int) -> int | None:
+            found: list[object] = [*given]
+            for n, kind in kinds:
+                found[n] = self._find(kind, given[n])
+            return function(*found)
+
+        return call
 
 
 def guarded(name: str, function: Call, answer: Answer) -> Export:

@@ -1,13 +1,15 @@
 """The functions of Level Zero: each checks its parameters as the specification says, and calls methods of objects.
 
-A function takes numbers, as its prototype has them; a pointer is one, too. Refusals are exceptions.
+A function takes numbers, as its prototype has them; a pointer is one, too, and a handle comes as its object. Refusals
+are exceptions.
 """
 
 from __future__ import annotations
 
-from visakit.runtime.calls import Call, Calls
+from visakit.levelzero.parameters import find
+from visakit.runtime.calls import Call, ServedCalls
 
-CALLS = Calls()
+CALLS = ServedCalls(find)
 entry, also = CALLS.entry, CALLS.also
 
 

@@ -110,15 +110,14 @@ def zeCommandListAppendMemoryCopyRegion(
 
 
 @entry
-def zeCommandListAppendMemoryPrefetch(command_list: int, pointer: int, size: int) -> None:
-    find(CommandList, command_list)
+def zeCommandListAppendMemoryPrefetch(command_list: CommandList, pointer: int, size: int) -> None:
     need(pointer)
 
 
 @entry
-def zeCommandListAppendMemAdvise(command_list: int, device: int, pointer: int, size: int, advice: int) -> None:
-    find(CommandList, command_list)
-    find(Device, device)
+def zeCommandListAppendMemAdvise(
+    command_list: CommandList, device: Device, pointer: int, size: int, advice: int
+) -> None:
     need(pointer)
     known = advice <= ze.ZE_MEMORY_ADVICE_CLEAR_SYSTEM_MEMORY_PREFERRED_LOCATION
     require(known, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, f"advice {advice:#x}")

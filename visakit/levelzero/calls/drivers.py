@@ -6,7 +6,7 @@ import visakit
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.contexts import default_context
-from visakit.levelzero.parameters import extensions, fill, find, flags, give_handles, give_structures, need, structure
+from visakit.levelzero.parameters import extensions, fill, flags, give_handles, give_structures, need, structure
 from visakit.levelzero.structures import (
     ze_driver_extension_properties_t,
     ze_driver_ipc_properties_t,
@@ -69,39 +69,34 @@ def zeDriverGet(count: int, drivers: int) -> None:
 
 
 @entry
-def zeDriverGetApiVersion(driver: int, version: int) -> None:
-    find(Platform, driver)
+def zeDriverGetApiVersion(driver: Platform, version: int) -> None:
     need(version)
     host.write_u32(version, VERSION)
 
 
 @entry
-def zeDriverGetProperties(driver: int, properties: int) -> None:
-    find(Platform, driver)
+def zeDriverGetProperties(driver: Platform, properties: int) -> None:
     target = structure(ze_driver_properties_t, properties)
     extensions(properties)
     fill(target, {"uuid": _UUID, "driverVersion": version_number()})
 
 
 @entry
-def zeDriverGetIpcProperties(driver: int, properties: int) -> None:
-    find(Platform, driver)
+def zeDriverGetIpcProperties(driver: Platform, properties: int) -> None:
     target = structure(ze_driver_ipc_properties_t, properties)
     fill(target, {"flags": 0})
 
 
 @entry
-def zeDriverGetExtensionProperties(driver: int, count: int, properties: int) -> None:
-    own = find(Platform, driver)
-    has_short_floats = all(d.model.hardware.features & DPAS for d in own.devices)
+def zeDriverGetExtensionProperties(driver: Platform, count: int, properties: int) -> None:
+    has_short_floats = all(d.model.hardware.features & DPAS for d in driver.devices)
     names = (*EXTENSIONS, *([ze.ZE_BFLOAT16_CONVERSIONS_EXT_NAME] if has_short_floats else []))
     known: list[dict[str, int | float | bytes]] = [{"name": n.encode(), "version": 1 << 16} for n in names]
     give_structures(count, properties, ze_driver_extension_properties_t, known)
 
 
 @entry
-def zeDriverGetLastErrorDescription(driver: int, text: int) -> None:
-    find(Platform, driver)
+def zeDriverGetLastErrorDescription(driver: Platform, text: int) -> None:
     zerGetLastErrorDescription(text)
 
 
@@ -112,8 +107,8 @@ def zerGetLastErrorDescription(text: int) -> None:
 
 
 @entry
-def zerTranslateDeviceHandleToIdentifier(device: int) -> int:
-    return platform().devices.index(find(Device, device))
+def zerTranslateDeviceHandleToIdentifier(device: Device) -> int:
+    return platform().devices.index(device)
 
 
 @entry
@@ -129,6 +124,5 @@ def zerGetDefaultContext() -> int:
 
 
 @entry
-def zeDriverGetDefaultContext(driver: int) -> int:
-    find(Platform, driver)
+def zeDriverGetDefaultContext(driver: Platform) -> int:
     return default_context().handle

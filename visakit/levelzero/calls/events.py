@@ -32,8 +32,7 @@ _COUNTS = 1 << 31
 
 
 @entry
-def zeEventPoolCreate(context: int, desc: int, count: int, devices: int, target: int) -> None:
-    own = find(Context, context)
+def zeEventPoolCreate(context: Context, desc: int, count: int, devices: int, target: int) -> None:
     given = structure(ze_event_pool_desc_t, desc)
     chain = extensions(desc)
     flags(given.flags, _POOL_FLAGS)
@@ -44,24 +43,21 @@ def zeEventPoolCreate(context: int, desc: int, count: int, devices: int, target:
     place, counts = chain.get(ze.ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC), 0
     if place is not None:
         counts = ze_event_pool_counter_based_exp_desc_t.at(place).flags | _COUNTS
-    host.write_size(target, EventPool(own, given.flags, given.count, counts).handle)
+    host.write_size(target, EventPool(context, given.flags, given.count, counts).handle)
 
 
 @entry
-def zeEventCreate(pool: int, desc: int, target: int) -> None:
-    own = find(EventPool, pool)
+def zeEventCreate(pool: EventPool, desc: int, target: int) -> None:
     given = structure(ze_event_desc_t, desc)
     extensions(desc)
     need(target)
     scopes = flags(given.signal, _SCOPES), flags(given.wait, _SCOPES)
-    require(given.index < own.count, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"the pool has {own.count} events")
-    host.write_size(target, ZeEvent(own.context, own, scopes, own.counts).handle)
+    require(given.index < pool.count, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"the pool has {pool.count} events")
+    host.write_size(target, ZeEvent(pool.context, pool, scopes, pool.counts).handle)
 
 
 @entry
-def zeEventCounterBasedCreate(context: int, device: int, desc: int, target: int) -> None:
-    own = find(Context, context)
-    find(Device, device)
+def zeEventCounterBasedCreate(context: Context, device: Device, desc: int, target: int) -> None:
     need(target)
     counts, scopes = _COUNTS, (0, 0)
     if desc:
@@ -69,42 +65,37 @@ def zeEventCounterBasedCreate(context: int, device: int, desc: int, target: int)
         extensions(desc)
         counts |= given.flags
         scopes = flags(given.signal, _SCOPES), flags(given.wait, _SCOPES)
-    host.write_size(target, ZeEvent(own, None, scopes, counts).handle)
+    host.write_size(target, ZeEvent(context, None, scopes, counts).handle)
 
 
 @entry
-def zeEventCounterBasedGetDeviceAddress(event: int, value: int, address: int) -> None:
-    own = find(ZeEvent, event)
+def zeEventCounterBasedGetDeviceAddress(event: ZeEvent, value: int, address: int) -> None:
     need(value, address)
-    number, place = own.count_in_memory()
+    number, place = event.count_in_memory()
     host.write_size(value, number)
     host.write_size(address, place)
 
 
 @entry
-def zeEventHostSignal(event: int) -> None:
-    own = find(ZeEvent, event)
-    own.check_settable()
-    own.state.signal()
+def zeEventHostSignal(event: ZeEvent) -> None:
+    event.check_settable()
+    event.state.signal()
 
 
 @entry
-def zeEventHostReset(event: int) -> None:
-    own = find(ZeEvent, event)
-    own.check_settable()
-    own.state.change(cl.CL_QUEUED)
+def zeEventHostReset(event: ZeEvent) -> None:
+    event.check_settable()
+    event.state.change(cl.CL_QUEUED)
 
 
 @entry
-def zeEventQueryStatus(event: int) -> None:
-    own = find(ZeEvent, event)
-    own.state.ask(own.context.order)
+def zeEventQueryStatus(event: ZeEvent) -> None:
+    event.state.ask(event.context.order)
 
 
 @entry
-def zeEventHostSynchronize(event: int, timeout: int) -> None:
-    own = find(ZeEvent, event)
-    wait_for(own.state, timeout, own.context.order)
+def zeEventHostSynchronize(event: ZeEvent, timeout: int) -> None:
+    wait_for(event.state, timeout, event.context.order)
 
 
 def _times(event: ZeEvent, *targets: int) -> None:
@@ -129,10 +120,9 @@ def _counted(event: int, device: int, count: int) -> tuple[ZeEvent, int]:
 
 
 @entry
-def zeEventQueryKernelTimestamp(event: int, target: int) -> None:
-    own = find(ZeEvent, event)
+def zeEventQueryKernelTimestamp(event: ZeEvent, target: int) -> None:
     need(target)
-    _times(own, target)
+    _times(event, target)
 
 
 @entry
@@ -153,44 +143,39 @@ def zeEventQueryTimestampsExp(event: int, device: int, count: int, target: int) 
 
 
 @entry
-def zeEventGetEventPool(event: int, target: int) -> None:
-    own = find(ZeEvent, event)
+def zeEventGetEventPool(event: ZeEvent, target: int) -> None:
     need(target)
-    if own.pool is None:
+    if event.pool is None:
         raise CallError(ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the event has no pool")
-    host.write_size(target, own.pool.handle)
+    host.write_size(target, event.pool.handle)
 
 
 @entry
-def zeEventGetCounterBasedFlags(event: int, target: int) -> None:
-    own = find(ZeEvent, event)
+def zeEventGetCounterBasedFlags(event: ZeEvent, target: int) -> None:
     need(target)
-    require(own.counts, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the event does not count")
-    host.write_u32(target, own.counts & ~_COUNTS)
+    require(event.counts, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the event does not count")
+    host.write_u32(target, event.counts & ~_COUNTS)
 
 
 @entry
-def zeFenceCreate(queue: int, desc: int, target: int) -> None:
-    own = find(ListQueue, queue)
+def zeFenceCreate(queue: ListQueue, desc: int, target: int) -> None:
     given = structure(ze_fence_desc_t, desc)
     extensions(desc)
     need(target)
     is_signalled = flags(given.flags, ze.ZE_FENCE_FLAG_SIGNALED)
-    host.write_size(target, Fence(own.context, bool(is_signalled)).handle)
+    host.write_size(target, Fence(queue.context, bool(is_signalled)).handle)
 
 
 @entry
-def zeFenceHostSynchronize(fence: int, timeout: int) -> None:
-    own = find(Fence, fence)
-    wait_for(own.state, timeout, own.context.order)
+def zeFenceHostSynchronize(fence: Fence, timeout: int) -> None:
+    wait_for(fence.state, timeout, fence.context.order)
 
 
 @entry
-def zeFenceQueryStatus(fence: int) -> None:
-    own = find(Fence, fence)
-    own.state.ask(own.context.order)
+def zeFenceQueryStatus(fence: Fence) -> None:
+    fence.state.ask(fence.context.order)
 
 
 @entry
-def zeFenceReset(fence: int) -> None:
-    find(Fence, fence).state.change(cl.CL_QUEUED)
+def zeFenceReset(fence: Fence) -> None:
+    fence.state.change(cl.CL_QUEUED)

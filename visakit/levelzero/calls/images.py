@@ -48,9 +48,8 @@ def _desc(device: Device, address: int) -> ze_image_desc_t:
 
 
 @entry
-def zeImageGetProperties(device: int, desc: int, properties: int) -> None:
-    own = find(Device, device)
-    image_format(_desc(own, desc).format)
+def zeImageGetProperties(device: Device, desc: int, properties: int) -> None:
+    image_format(_desc(device, desc).format)
     target = structure(ze_image_properties_t, properties)
     every = ze.ZE_IMAGE_SAMPLER_FILTER_FLAG_POINT | ze.ZE_IMAGE_SAMPLER_FILTER_FLAG_LINEAR
     fill(target, {"samplerFilterFlags": every})
@@ -85,17 +84,14 @@ def zeImageViewCreateExp(context: int, device: int, desc: int, image: int, targe
 
 
 @entry
-def zeImageGetMemoryPropertiesExp(image: int, properties: int) -> None:
-    own = find(Image, image)
+def zeImageGetMemoryPropertiesExp(image: Image, properties: int) -> None:
     target = structure(ze_image_memory_properties_exp_t, properties, ze.ZE_STRUCTURE_TYPE_IMAGE_MEMORY_EXP_PROPERTIES)
-    fill(target, {"size": own.size, "rowPitch": own.row_pitch, "slicePitch": own.slice_pitch or own.size})
+    fill(target, {"size": image.size, "rowPitch": image.row_pitch, "slicePitch": image.slice_pitch or image.size})
 
 
 @entry
-def zeImageGetAllocPropertiesExt(context: int, image: int, properties: int) -> None:
-    find(Context, context)
-    own = find(Image, image)
-    fill(structure(ze_image_allocation_ext_properties_t, properties), {"id": own.number})
+def zeImageGetAllocPropertiesExt(context: Context, image: Image, properties: int) -> None:
+    fill(structure(ze_image_allocation_ext_properties_t, properties), {"id": image.number})
 
 
 @entry

@@ -48,18 +48,17 @@ def zeCommandQueueCreate(context: int, device: int, desc: int, target: int) -> N
 
 
 @entry
-def zeCommandQueueExecuteCommandLists(queue: int, count: int, lists: int, fence: int) -> None:
-    own = find(ListQueue, queue)
+def zeCommandQueueExecuteCommandLists(queue: ListQueue, count: int, lists: int, fence: int) -> None:
     need(lists)
     require(count, ze.ZE_RESULT_ERROR_INVALID_SIZE, "there are no command lists")
     given = find_all(CommandList, lists, count)
     told = find(Fence, fence) if fence else None
-    _check_closed(given, own.ordinal)
+    _check_closed(given, queue.ordinal)
     for one in given:
-        one.submit(own.core)
+        one.submit(queue.core)
     if told is not None:
-        ListOperation(cl.CL_COMMAND_MARKER, _nothing, signal=told.state).submit(own.core)
-    own.finish_synchronous()
+        ListOperation(cl.CL_COMMAND_MARKER, _nothing, signal=told.state).submit(queue.core)
+    queue.finish_synchronous()
 
 
 def _check_closed(lists: list[CommandList], ordinal: int) -> None:
@@ -75,8 +74,8 @@ def _nothing(queue: Queue) -> None:
 
 
 @entry
-def zeCommandQueueSynchronize(queue: int, timeout: int) -> None:
-    finish(find(ListQueue, queue).core, timeout)
+def zeCommandQueueSynchronize(queue: ListQueue, timeout: int) -> None:
+    finish(queue.core, timeout)
 
 
 @entry
@@ -99,15 +98,14 @@ def zeCommandListCreateImmediate(context: int, device: int, desc: int, target: i
 
 
 @entry
-def zeCommandListClose(command_list: int) -> None:
-    find(CommandList, command_list).is_closed = True
+def zeCommandListClose(command_list: CommandList) -> None:
+    command_list.is_closed = True
 
 
 @entry
-def zeCommandListReset(command_list: int) -> None:
-    own = find(CommandList, command_list)
-    own.operations.clear()  # An immediate list has no operations.
-    own.is_closed = False
+def zeCommandListReset(command_list: CommandList) -> None:
+    command_list.operations.clear()  # An immediate list has no operations.
+    command_list.is_closed = False
 
 
 @entry
@@ -142,10 +140,9 @@ def zeCommandListImmediateAppendCommandListsExp(
 
 
 @entry
-def zeCommandListIsImmediate(command_list: int, target: int) -> None:
-    own = find(CommandList, command_list)
+def zeCommandListIsImmediate(command_list: CommandList, target: int) -> None:
     need(target)
-    host.write(target, bytes([own.queue is not None]))
+    host.write(target, bytes([command_list.queue is not None]))
 
 
 @appends
@@ -161,27 +158,24 @@ def zeCommandListAppendMemoryRangesBarrier(own: CommandList, count: int, sizes: 
 
 
 @entry
-def zeCommandListAppendSignalEvent(command_list: int, event: int) -> None:
-    own, told = find(CommandList, command_list), find(ZeEvent, event)
-    append_to(own, ListOperation(cl.CL_COMMAND_MARKER, _nothing), (), told)
+def zeCommandListAppendSignalEvent(command_list: CommandList, event: ZeEvent) -> None:
+    append_to(command_list, ListOperation(cl.CL_COMMAND_MARKER, _nothing), (), event)
 
 
 @entry
-def zeCommandListAppendWaitOnEvents(command_list: int, count: int, events: int) -> None:
-    own = find(CommandList, command_list)
+def zeCommandListAppendWaitOnEvents(command_list: CommandList, count: int, events: int) -> None:
     need(events)
-    append_to(own, ListOperation(cl.CL_COMMAND_MARKER, _nothing), awaited(count, events), None)
+    append_to(command_list, ListOperation(cl.CL_COMMAND_MARKER, _nothing), awaited(count, events), None)
 
 
 @entry
-def zeCommandListAppendEventReset(command_list: int, event: int) -> None:
-    own, told = find(CommandList, command_list), find(ZeEvent, event)
-    told.check_settable()
+def zeCommandListAppendEventReset(command_list: CommandList, event: ZeEvent) -> None:
+    event.check_settable()
 
     def work(queue: Queue) -> None:
-        told.state.change(cl.CL_QUEUED)
+        event.state.change(cl.CL_QUEUED)
 
-    append_to(own, ListOperation(cl.CL_COMMAND_MARKER, work), (), None)
+    append_to(command_list, ListOperation(cl.CL_COMMAND_MARKER, work), (), None)
 
 
 @appends

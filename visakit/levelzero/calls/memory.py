@@ -79,10 +79,9 @@ def zeMemAllocDevice(context: int, desc: int, size: int, alignment: int, device:
 
 
 @entry
-def zeMemAllocHost(context: int, desc: int, size: int, alignment: int, target: int) -> None:
-    own = find(Context, context)
+def zeMemAllocHost(context: Context, desc: int, size: int, alignment: int, target: int) -> None:
     _host_desc(desc)
-    _allocate(own, None, size, alignment, cl.CL_MEM_TYPE_HOST_INTEL, target)
+    _allocate(context, None, size, alignment, cl.CL_MEM_TYPE_HOST_INTEL, target)
 
 
 def _free(context: int, pointer: int) -> None:
@@ -112,12 +111,11 @@ def zeMemFreeExt(context: int, desc: int, pointer: int) -> None:
 
 
 @entry
-def zeMemGetAllocProperties(context: int, pointer: int, properties: int, device: int) -> None:
-    own = find(Context, context)
+def zeMemGetAllocProperties(context: Context, pointer: int, properties: int, device: int) -> None:
     need(pointer)
     target = structure(ze_memory_allocation_properties_t, properties)
     extensions(properties)
-    allocation = svm.find(own, pointer)
+    allocation = svm.find(context, pointer)
     kind = ze.ZE_MEMORY_TYPE_UNKNOWN if allocation is None else _KINDS.get(allocation.kind, ze.ZE_MEMORY_TYPE_UNKNOWN)
     identifier = 0 if allocation is None else allocation.address >> 32
     fill(target, {"type": kind, "id": identifier, "pageSize": PAGE if allocation else 0})
@@ -127,10 +125,9 @@ def zeMemGetAllocProperties(context: int, pointer: int, properties: int, device:
 
 
 @entry
-def zeMemGetAddressRange(context: int, pointer: int, base: int, size: int) -> None:
-    own = find(Context, context)
+def zeMemGetAddressRange(context: Context, pointer: int, base: int, size: int) -> None:
     need(pointer)
-    allocation = svm.find(own, pointer)
+    allocation = svm.find(context, pointer)
     if allocation is None:
         raise CallError(ze.ZE_RESULT_ERROR_ADDRESS_NOT_FOUND, f"nothing was allocated at {pointer:#x}")
     host.write_size(base, allocation.address)

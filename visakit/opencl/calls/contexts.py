@@ -42,26 +42,23 @@ def clCreateContextFromType(
 
 
 @entry
-def clSetContextDestructorCallback(context: int, pfn_notify: int, user_data: int) -> None:
-    context_object = Context.find(context)
+def clSetContextDestructorCallback(context: Context, pfn_notify: int, user_data: int) -> None:
     require(pfn_notify, cl.CL_INVALID_VALUE, "there is no function to call")
-    handle = context_object.handle
-    context_object.at_end(lambda: host.call(pfn_notify, "pp", handle, user_data or None))
+    handle = context.handle
+    context.at_end(lambda: host.call(pfn_notify, "pp", handle, user_data or None))
 
 
 @entry
-def clCreateCommandQueue(context: int, device: int, properties: int, errcode_ret: int) -> int:
-    context_object = Context.find(context)
-    chosen = context_object.device(device)
+def clCreateCommandQueue(context: Context, device: int, properties: int, errcode_ret: int) -> int:
+    chosen = context.device(device)
     require(not properties & ~_QUEUE_PROPERTIES, cl.CL_INVALID_VALUE, f"{properties:#x} are no properties of queues")
-    return Queue(context_object, chosen, properties).handle
+    return Queue(context, chosen, properties).handle
 
 
 @also("clCreateCommandQueueWithPropertiesKHR")
 @entry
-def clCreateCommandQueueWithProperties(context: int, device: int, properties: int, errcode_ret: int) -> int:
-    context_object = Context.find(context)
-    chosen = context_object.device(device)
+def clCreateCommandQueueWithProperties(context: Context, device: int, properties: int, errcode_ret: int) -> int:
+    chosen = context.device(device)
     bits, given = 0, host.properties(properties)
     for name, value in given:
         if name == cl.CL_QUEUE_PROPERTIES:
@@ -72,36 +69,34 @@ def clCreateCommandQueueWithProperties(context: int, device: int, properties: in
     require(not bits & _ON_DEVICE, cl.CL_INVALID_QUEUE_PROPERTIES, "the device has no on-device queues")
     require(cl.CL_QUEUE_SIZE not in dict(given), cl.CL_INVALID_VALUE, "only queues of devices have a size")
     array = host.pack_sizes([n for pair in given for n in pair] + [0]) if properties else b""
-    return Queue(context_object, chosen, bits, array).handle
+    return Queue(context, chosen, bits, array).handle
 
 
 @entry
-def clSetDefaultDeviceCommandQueue(context: int, device: int, command_queue: int) -> None:
-    Context.find(context).device(device)
+def clSetDefaultDeviceCommandQueue(context: Context, device: int, command_queue: int) -> None:
+    context.device(device)
     raise CallError(cl.CL_INVALID_OPERATION, "the device has no on-device queues")
 
 
 @entry
-def clSetCommandQueueProperty(command_queue: int, properties: int, enable: int, old_properties: int) -> None:
-    Queue.find(command_queue)
+def clSetCommandQueueProperty(command_queue: Queue, properties: int, enable: int, old_properties: int) -> None:
     raise CallError(cl.CL_INVALID_OPERATION, "properties of a queue do not change")
 
 
 @entry
-def clGetCommandQueueInfo(command_queue: int, name: int, size: int, value: int, size_ret: int) -> None:
-    queue = Queue.find(command_queue)
+def clGetCommandQueueInfo(command_queue: Queue, name: int, size: int, value: int, size_ret: int) -> None:
     require(name != cl.CL_QUEUE_SIZE, cl.CL_INVALID_COMMAND_QUEUE, "only queues of devices have a size")
-    info.answer(QUEUE_ANSWERS, queue, name, size, value, size_ret)
+    info.answer(QUEUE_ANSWERS, command_queue, name, size, value, size_ret)
 
 
 @entry
-def clFlush(command_queue: int) -> None:
-    Queue.find(command_queue).flush()
+def clFlush(command_queue: Queue) -> None:
+    command_queue.flush()
 
 
 @entry
-def clFinish(command_queue: int) -> None:
-    Queue.find(command_queue).finish()
+def clFinish(command_queue: Queue) -> None:
+    command_queue.finish()
 
 
 @entry
@@ -113,69 +108,63 @@ def clWaitForEvents(num_events: int, event_list: int) -> None:
 
 
 @entry
-def clGetEventProfilingInfo(event: int, name: int, size: int, value: int, size_ret: int) -> None:
-    info.give(profiling_time(Event.find(event), name), size, value, size_ret)
+def clGetEventProfilingInfo(event: Event, name: int, size: int, value: int, size_ret: int) -> None:
+    info.give(profiling_time(event, name), size, value, size_ret)
 
 
 @entry
-def clCreateUserEvent(context: int, errcode_ret: int) -> int:
-    return Event(Context.find(context), cl.CL_COMMAND_USER).handle
+def clCreateUserEvent(context: Context, errcode_ret: int) -> int:
+    return Event(context, cl.CL_COMMAND_USER).handle
 
 
 @entry
-def clSetUserEventStatus(event: int, execution_status: int) -> None:
-    event_object = Event.find(event)
-    require(event_object.queue is None, cl.CL_INVALID_EVENT, "the event is a command's, not the program's")
+def clSetUserEventStatus(event: Event, execution_status: int) -> None:
+    require(event.queue is None, cl.CL_INVALID_EVENT, "the event is a command's, not the program's")
     require(execution_status <= cl.CL_COMPLETE, cl.CL_INVALID_VALUE, "an event is completed, or fails")
-    require(not event_object.is_over, cl.CL_INVALID_OPERATION, "the event was completed before")
-    event_object.advance(execution_status)
+    require(not event.is_over, cl.CL_INVALID_OPERATION, "the event was completed before")
+    event.advance(execution_status)
 
 
 @entry
-def clSetEventCallback(event: int, status: int, pfn_notify: int, user_data: int) -> None:
-    event_object = Event.find(event)
+def clSetEventCallback(event: Event, status: int, pfn_notify: int, user_data: int) -> None:
     known = (cl.CL_SUBMITTED, cl.CL_RUNNING, cl.CL_COMPLETE)
     require(pfn_notify and status in known, cl.CL_INVALID_VALUE, "there is no function to call, or no such state")
-    event_object.when(status, callback_of(event_object, pfn_notify, user_data))
+    event.when(status, callback_of(event, pfn_notify, user_data))
 
 
 @entry
-def clEnqueueMarkerWithWaitList(command_queue: int, num_events: int, event_list: int, event: int) -> None:
-    queue = Queue.find(command_queue)
-    events = find_events(event_list, num_events, queue.context)
-    waits = events or queue.unfinished()
-    give_event(queue.add(cl.CL_COMMAND_MARKER, _nothing, waits, is_last=not events), event)
+def clEnqueueMarkerWithWaitList(command_queue: Queue, num_events: int, event_list: int, event: int) -> None:
+    events = find_events(event_list, num_events, command_queue.context)
+    waits = events or command_queue.unfinished()
+    give_event(command_queue.add(cl.CL_COMMAND_MARKER, _nothing, waits, is_last=not events), event)
 
 
 @entry
-def clEnqueueBarrierWithWaitList(command_queue: int, num_events: int, event_list: int, event: int) -> None:
-    queue = Queue.find(command_queue)
-    waits = find_events(event_list, num_events, queue.context)
-    give_event(queue.add(cl.CL_COMMAND_BARRIER, _nothing, waits, is_barrier=True, is_last=not waits), event)
+def clEnqueueBarrierWithWaitList(command_queue: Queue, num_events: int, event_list: int, event: int) -> None:
+    waits = find_events(event_list, num_events, command_queue.context)
+    give_event(command_queue.add(cl.CL_COMMAND_BARRIER, _nothing, waits, is_barrier=True, is_last=not waits), event)
 
 
 @entry
-def clEnqueueMarker(command_queue: int, event: int) -> None:
-    queue = Queue.find(command_queue)
+def clEnqueueMarker(command_queue: Queue, event: int) -> None:
     require(event, cl.CL_INVALID_VALUE, "there is no place for the event")
-    give_event(queue.add(cl.CL_COMMAND_MARKER, _nothing, queue.unfinished(), is_last=True), event)
+    give_event(command_queue.add(cl.CL_COMMAND_MARKER, _nothing, command_queue.unfinished(), is_last=True), event)
 
 
 @entry
-def clEnqueueBarrier(command_queue: int) -> None:
-    give_event(Queue.find(command_queue).add(cl.CL_COMMAND_BARRIER, _nothing, [], is_barrier=True, is_last=True), 0)
+def clEnqueueBarrier(command_queue: Queue) -> None:
+    give_event(command_queue.add(cl.CL_COMMAND_BARRIER, _nothing, [], is_barrier=True, is_last=True), 0)
 
 
 @entry
-def clEnqueueWaitForEvents(command_queue: int, num_events: int, event_list: int) -> None:
-    queue = Queue.find(command_queue)
+def clEnqueueWaitForEvents(command_queue: Queue, num_events: int, event_list: int) -> None:
     require(num_events and event_list, cl.CL_INVALID_VALUE, "there is nothing to wait for")
     try:
-        events = find_events(event_list, num_events, queue.context)
+        events = find_events(event_list, num_events, command_queue.context)
     except CallError as problem:
         is_list = problem.status == cl.CL_INVALID_EVENT_WAIT_LIST
         raise CallError(cl.CL_INVALID_EVENT if is_list else problem.status, problem.reason) from None
-    give_event(queue.add(cl.CL_COMMAND_BARRIER, _nothing, events, is_barrier=True), 0)
+    give_event(command_queue.add(cl.CL_COMMAND_BARRIER, _nothing, events, is_barrier=True), 0)
 
 
 def _nothing() -> None:

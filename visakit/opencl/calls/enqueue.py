@@ -46,17 +46,15 @@ class Submission(NamedTuple):
 
 
 def enqueues(function: Callable[..., Submission]) -> Call:
-    """Decorator of the functions of OpenCL that submit a command: checks queue and wait list, and hands out the event.
+    """Decorator of the functions of OpenCL that submit a command: checks the wait list, and hands out the event.
 
     The function of OpenCL takes a queue, the parameters of the decorated one, and a wait list (length and address) and
-    the address of an event. The decorated function gets the queue as an object, checks its parameters, and returns the
-    command.
+    the address of an event. The decorated function gets the queue, checks its parameters, and returns the command.
     """
     end = function.__code__.co_argcount
 
     @functools.wraps(function)
-    def enqueue(command_queue: int, *given: int) -> int | None:
-        queue = Queue.find(command_queue)
+    def enqueue(queue: Queue, *given: int) -> int | None:
         num, events, event = given[end - 1 : end + 2]
         waits = find_events(events, num, queue.context)
         submission = function(queue, *given[: end - 1])
@@ -320,6 +318,5 @@ def _run_kernel(queue: Queue, kernel: int, sizes: tuple[int, int, int, int], com
 
 
 @entry
-def clEnqueueNativeKernel(command_queue: int, *_: int) -> None:
-    Queue.find(command_queue)
+def clEnqueueNativeKernel(command_queue: Queue, *_: int) -> None:
     raise CallError(cl.CL_INVALID_OPERATION, "the device does not run functions of the host")

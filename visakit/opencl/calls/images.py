@@ -17,21 +17,19 @@ from visakit.runtime.transfers import CommandAccesses, address_of, nothing
 
 
 @entry
-def clCreateImage(context: int, flags: int, image_format: int, image_desc: int, host_ptr: int, errcode_ret: int) -> int:
-    context_object = Context.find(context)
-    return create_image(context_object, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr).handle
+def clCreateImage(
+    context: Context, flags: int, image_format: int, image_desc: int, host_ptr: int, errcode_ret: int
+) -> int:
+    return create_image(context, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr).handle
 
 
 @entry
 def clCreateImageWithProperties(
-    context: int, properties: int, flags: int, image_format: int, image_desc: int, host_ptr: int, errcode_ret: int
+    context: Context, properties: int, flags: int, image_format: int, image_desc: int, host_ptr: int, errcode_ret: int
 ) -> int:
-    context_object = Context.find(context)
     require(not host.properties(properties), cl.CL_INVALID_PROPERTY, "images have no properties here")
     given = bytes(8) if properties else b""
-    return create_image(
-        context_object, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr, given
-    ).handle
+    return create_image(context, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr, given).handle
 
 
 @entry
@@ -64,12 +62,11 @@ def _older(context: int, flags: int, image_format: int, shape: ImageShape, host_
 
 @entry
 def clGetSupportedImageFormats(
-    context: int, flags: int, image_type: int, num_entries: int, image_formats: int, num_image_formats: int
+    context: Context, flags: int, image_type: int, num_entries: int, image_formats: int, num_image_formats: int
 ) -> None:
-    context_object = Context.find(context)
     require(image_type in AXES, cl.CL_INVALID_VALUE, f"{image_type:#x} is no kind of image")
     require(num_entries or not image_formats, cl.CL_INVALID_VALUE, "the array has no elements")
-    has_images = any(device.model.has_images for device in context_object.devices)
+    has_images = any(device.model.has_images for device in context.devices)
     known = formats(flags, image_type) if has_images else []
     if image_formats:
         host.write(image_formats, b"".join(struct.pack("<II", *pair) for pair in known[:num_entries]))
@@ -84,13 +81,12 @@ def _sampler(context: Context, normalized: int, addressing: int, filter: int, gi
 
 
 @entry
-def clCreateSampler(context: int, normalized: int, addressing: int, filter: int, errcode_ret: int) -> int:
-    return _sampler(Context.find(context), normalized, addressing, filter)
+def clCreateSampler(context: Context, normalized: int, addressing: int, filter: int, errcode_ret: int) -> int:
+    return _sampler(context, normalized, addressing, filter)
 
 
 @entry
-def clCreateSamplerWithProperties(context: int, properties: int, errcode_ret: int) -> int:
-    context_object = Context.find(context)
+def clCreateSamplerWithProperties(context: Context, properties: int, errcode_ret: int) -> int:
     given = host.properties(properties)
     values = {
         cl.CL_SAMPLER_NORMALIZED_COORDS: 1,
@@ -102,7 +98,7 @@ def clCreateSamplerWithProperties(context: int, properties: int, errcode_ret: in
     require(known, cl.CL_INVALID_VALUE, "a property is not known, or given twice")
     normalized, addressing, filter = (values | dict(given)).values()
     array = host.pack_sizes([n for pair in given for n in pair] + [0]) if properties else b""
-    return _sampler(context_object, normalized, addressing, filter, array)
+    return _sampler(context, normalized, addressing, filter, array)
 
 
 def _image(queue: Queue, handle: int) -> Image:

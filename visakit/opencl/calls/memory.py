@@ -10,41 +10,37 @@ from visakit.runtime.memory import Buffer, Memory, create_buffer, create_sub_buf
 
 
 @entry
-def clCreateBuffer(context: int, flags: int, size: int, host_ptr: int, errcode_ret: int) -> int:
-    return create_buffer(Context.find(context), flags, size, host_ptr).handle
+def clCreateBuffer(context: Context, flags: int, size: int, host_ptr: int, errcode_ret: int) -> int:
+    return create_buffer(context, flags, size, host_ptr).handle
 
 
 @entry
 def clCreateBufferWithProperties(
-    context: int, properties: int, flags: int, size: int, host_ptr: int, errcode_ret: int
+    context: Context, properties: int, flags: int, size: int, host_ptr: int, errcode_ret: int
 ) -> int:
-    context_object = Context.find(context)
     require(not host.properties(properties), cl.CL_INVALID_PROPERTY, "buffers have no properties here")
-    return create_buffer(context_object, flags, size, host_ptr, bytes(8) if properties else b"").handle
+    return create_buffer(context, flags, size, host_ptr, bytes(8) if properties else b"").handle
 
 
 @entry
-def clCreateSubBuffer(buffer: int, flags: int, create_type: int, create_info: int, errcode_ret: int) -> int:
-    whole = Buffer.find(buffer)
+def clCreateSubBuffer(buffer: Buffer, flags: int, create_type: int, create_info: int, errcode_ret: int) -> int:
     is_region = create_type == cl.CL_BUFFER_CREATE_TYPE_REGION
     require(is_region and create_info, cl.CL_INVALID_VALUE, "a part of a buffer is given as a region")
     origin, size = host.read_sizes(create_info, 2)
-    return create_sub_buffer(whole, flags, origin, size).handle
+    return create_sub_buffer(buffer, flags, origin, size).handle
 
 
 @entry
-def clSetMemObjectDestructorCallback(memobj: int, pfn_notify: int, user_data: int) -> None:
-    memory = Memory.find(memobj)
+def clSetMemObjectDestructorCallback(memobj: Memory, pfn_notify: int, user_data: int) -> None:
     require(pfn_notify, cl.CL_INVALID_VALUE, "there is no function to call")
-    handle = memory.handle
-    memory.before_end(lambda: host.call(pfn_notify, "pp", handle, user_data or None))
+    handle = memobj.handle
+    memobj.before_end(lambda: host.call(pfn_notify, "pp", handle, user_data or None))
 
 
 @entry
 def clCreatePipe(
-    context: int, flags: int, packet_size: int, max_packets: int, properties: int, errcode_ret: int
+    context: Context, flags: int, packet_size: int, max_packets: int, properties: int, errcode_ret: int
 ) -> int:
-    Context.find(context)
     raise CallError(cl.CL_INVALID_OPERATION, "no device has pipes")
 
 

@@ -24,14 +24,12 @@ def clGetDeviceIDs(handle: int, device_type: int, num_entries: int, devices: int
 
 
 @entry
-def clCreateSubDevices(device: int, properties: int, num_devices: int, out_devices: int, num_ret: int) -> None:
-    Device.find(device)
+def clCreateSubDevices(device: Device, properties: int, num_devices: int, out_devices: int, num_ret: int) -> None:
     raise CallError(cl.CL_INVALID_VALUE, "devices have no parts")
 
 
 @entry
-def clGetDeviceAndHostTimer(device: int, device_timestamp: int, host_timestamp: int) -> None:
-    Device.find(device)
+def clGetDeviceAndHostTimer(device: Device, device_timestamp: int, host_timestamp: int) -> None:
     require(device_timestamp and host_timestamp, cl.CL_INVALID_VALUE, "there is no place for the times")
     now = host_nanoseconds()
     host.write_size(device_timestamp, now)
@@ -39,8 +37,7 @@ def clGetDeviceAndHostTimer(device: int, device_timestamp: int, host_timestamp: 
 
 
 @entry
-def clGetHostTimer(device: int, host_timestamp: int) -> None:
-    Device.find(device)
+def clGetHostTimer(device: Device, host_timestamp: int) -> None:
     require(host_timestamp, cl.CL_INVALID_VALUE, "there is no place for the time")
     host.write_size(host_timestamp, host_nanoseconds())
 

@@ -24,19 +24,17 @@ _INDIRECT = (
 
 
 @entry
-def clSVMAlloc(context: int, flags: int, size: int, alignment: int) -> int:
-    context_object = Context.find(context)
+def clSVMAlloc(context: Context, flags: int, size: int, alignment: int) -> int:
     access = flags & (cl.CL_MEM_READ_WRITE | cl.CL_MEM_WRITE_ONLY | cl.CL_MEM_READ_ONLY)
     require(not flags & ~_SVM_FLAGS and access.bit_count() < 2, cl.CL_INVALID_VALUE, f"flags {flags:#x}")
-    made = svm.allocate(context_object, size, alignment, flags=flags)
+    made = svm.allocate(context, size, alignment, flags=flags)
     return made.address if made else 0
 
 
 @entry
-def clSVMFree(context: int, svm_pointer: int) -> None:
-    context_object = Context.find(context)
+def clSVMFree(context: Context, svm_pointer: int) -> None:
     if svm_pointer:
-        free_when_done(context_object, svm_pointer)
+        free_when_done(context, svm_pointer)
 
 
 @enqueues
@@ -120,18 +118,17 @@ def clEnqueueSVMMigrateMem(queue: Queue, count: int, pointers: int, sizes: int, 
 
 
 @entry
-def clSetKernelArgSVMPointer(kernel: int, arg_index: int, arg_value: int) -> None:
-    Kernel.find(kernel).set_pointer(arg_index, arg_value)
+def clSetKernelArgSVMPointer(kernel: Kernel, arg_index: int, arg_value: int) -> None:
+    kernel.set_pointer(arg_index, arg_value)
 
 
 @entry
-def clSetKernelArgMemPointerINTEL(kernel: int, arg_index: int, arg_value: int) -> None:
-    Kernel.find(kernel).set_pointer(arg_index, arg_value)
+def clSetKernelArgMemPointerINTEL(kernel: Kernel, arg_index: int, arg_value: int) -> None:
+    kernel.set_pointer(arg_index, arg_value)
 
 
 @entry
-def clSetKernelExecInfo(kernel: int, name: int, size: int, value: int) -> None:
-    Kernel.find(kernel)
+def clSetKernelExecInfo(kernel: Kernel, name: int, size: int, value: int) -> None:
     none = name == cl.CL_KERNEL_EXEC_INFO_SVM_PTRS and not size and not value
     require(value or none, cl.CL_INVALID_VALUE, "there is no value")
     if name == cl.CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM:
@@ -181,26 +178,22 @@ def clSharedMemAllocINTEL(
 
 
 @entry
-def clMemFreeINTEL(context: int, pointer: int) -> None:
-    context_object = Context.find(context)
+def clMemFreeINTEL(context: Context, pointer: int) -> None:
     require(
-        not pointer or free_when_done(context_object, pointer),
+        not pointer or free_when_done(context, pointer),
         cl.CL_INVALID_VALUE,
         f"nothing was allocated at {pointer:#x}",
     )
 
 
 @entry
-def clMemBlockingFreeINTEL(context: int, pointer: int) -> None:
-    context_object = Context.find(context)
-    require(
-        not pointer or pointer in context_object.shared, cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}"
-    )
-    for queue in list(context_object.queues):
+def clMemBlockingFreeINTEL(context: Context, pointer: int) -> None:
+    require(not pointer or pointer in context.shared, cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}")
+    for queue in list(context.queues):
         if isinstance(queue, Queue):
             queue.drain()
     if pointer:
-        free_when_done(context_object, pointer)
+        free_when_done(context, pointer)
 
 
 _ANSWERS: dict[int, Callable[[Shared], bytes]] = {
@@ -213,8 +206,8 @@ _ANSWERS: dict[int, Callable[[Shared], bytes]] = {
 
 
 @entry
-def clGetMemAllocInfoINTEL(context: int, pointer: int, name: int, size: int, value: int, size_ret: int) -> None:
-    allocation = svm.find(Context.find(context), pointer)
+def clGetMemAllocInfoINTEL(context: Context, pointer: int, name: int, size: int, value: int, size_ret: int) -> None:
+    allocation = svm.find(context, pointer)
     if allocation is not None:
         info.answer(_ANSWERS, allocation, name, size, value, size_ret)
         return
