@@ -36,11 +36,13 @@ def _create(driver: int, desc: int, devices: list[Device], target: int) -> None:
 
 @entry
 def zeContextCreate(driver: int, desc: int, target: int) -> None:
+    """A context of all devices."""
     _create(driver, desc, find(Platform, driver).devices, target)
 
 
 @entry
 def zeContextCreateEx(driver: int, desc: int, count: int, devices: int, target: int) -> None:
+    """A context of some devices; without any, of all."""
     own = find(Platform, driver)
     chosen = find_all(Device, devices, count) if count else own.devices
     _create(driver, desc, chosen, target)
@@ -53,12 +55,14 @@ def zeContextGetStatus(context: Context) -> None:
 
 @entry
 def zeContextSystemBarrier(context: int, device: int) -> None:
+    """Nothing but checks: memory is coherent."""
     context_device(context, device)
 
 
 @also("zeContextEvictMemory")
 @entry
 def zeContextMakeMemoryResident(context: int, device: int, pointer: int, size: int) -> None:
+    """Nothing but checks: all memory is resident."""
     context_device(context, device)
     need(pointer)
 
@@ -66,5 +70,6 @@ def zeContextMakeMemoryResident(context: int, device: int, pointer: int, size: i
 @also("zeContextEvictImage")
 @entry
 def zeContextMakeImageResident(context: int, device: int, image: int) -> None:
+    """Nothing but checks: all images are resident."""
     context_device(context, device)
     find(Image, image)

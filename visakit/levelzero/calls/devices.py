@@ -52,22 +52,26 @@ def _answer(device: Device, target: Structure, values: Mapping[str, int | float 
 
 @entry
 def zeDeviceGet(driver: Platform, count: int, devices: int) -> None:
+    """The devices, or how many there are."""
     give_handles(count, devices, driver.devices)
 
 
 @entry
 def zeDeviceGetSubDevices(device: Device, count: int, devices: int) -> None:
+    """None: devices have no parts."""
     give(count, devices, [])
 
 
 @entry
 def zeDeviceGetRootDevice(device: Device, root: int) -> None:
+    """Null: a device is no part of another one."""
     need(root)
     host.write_size(root, 0)
 
 
 @entry
 def zeDeviceGetProperties(device: Device, properties: int) -> None:
+    """Name, identifiers, sizes and the clock of a device; the newer structure counts cycles in a second."""
     newer = ze.ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2
     target = structure(ze_device_properties_t, properties, newer)
     _answer(device, target, device_properties(device, counts_cycles=target.stype == newer))
@@ -75,56 +79,66 @@ def zeDeviceGetProperties(device: Device, properties: int) -> None:
 
 @entry
 def zeDeviceGetComputeProperties(device: Device, properties: int) -> None:
+    """Limits of groups."""
     _answer(device, structure(ze_device_compute_properties_t, properties), compute_properties(device))
 
 
 @entry
 def zeDeviceGetModuleProperties(device: Device, properties: int) -> None:
+    """Versions of SPIR-V, and what its modules may use."""
     _answer(device, structure(ze_device_module_properties_t, properties), module_properties(device))
 
 
 @entry
 def zeDeviceGetCommandQueueGroupProperties(device: Device, count: int, properties: int) -> None:
+    """The groups of queues."""
     groups = queue_groups(device)
     give_structures(count, properties, ze_command_queue_group_properties_t, groups)
 
 
 @entry
 def zeDeviceGetMemoryProperties(device: Device, count: int, properties: int) -> None:
+    """The memory of a device."""
     memory = memory_properties(device)
     give_structures(count, properties, ze_device_memory_properties_t, [memory])
 
 
 @entry
 def zeDeviceGetMemoryAccessProperties(device: Device, properties: int) -> None:
+    """The kinds of accesses to each kind of memory."""
     _answer(device, structure(ze_device_memory_access_properties_t, properties), memory_access(device))
 
 
 @entry
 def zeDeviceGetCacheProperties(device: Device, count: int, properties: int) -> None:
+    """The cache of a device."""
     found = cache_properties(device)
     give_structures(count, properties, ze_device_cache_properties_t, [found])
 
 
 @entry
 def zeDeviceGetImageProperties(device: Device, properties: int) -> None:
+    """Limits of images; zeros where the device has none."""
     confused = ze_image_properties_t.number  # Intel's tests give it, and its driver takes it.
     _answer(device, structure(ze_device_image_properties_t, properties, confused), image_properties(device))
 
 
 @entry
 def zeDeviceGetExternalMemoryProperties(device: Device, properties: int) -> None:
+    """None: memory is not shared with other processes."""
     names = ("memoryAllocationImportTypes", "memoryAllocationExportTypes", "imageImportTypes", "imageExportTypes")
     _answer(device, structure(ze_device_external_memory_properties_t, properties), dict.fromkeys(names, 0))
 
 
 @entry
 def zeDeviceGetP2PProperties(device: Device, peer: Device, properties: int) -> None:
+    """Devices access the memory of each other."""
     _answer(device, structure(ze_device_p2p_properties_t, properties), {"flags": ze.ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS})
 
 
 @entry
 def zeDeviceCanAccessPeer(device: Device, peer: Device, value: int) -> None:
+    """Devices access the memory of each other."""
     need(value)
     host.write(value, b"\1")
 
@@ -136,6 +150,7 @@ def zeDeviceGetStatus(device: Device) -> None:
 
 @entry
 def zeDeviceGetGlobalTimestamps(device: Device, host_time: int, device_time: int) -> None:
+    """The times of host and device, which are one clock, in nanoseconds."""
     need(host_time, device_time)
     now = host_nanoseconds()
     host.write_size(host_time, now)
@@ -144,11 +159,13 @@ def zeDeviceGetGlobalTimestamps(device: Device, host_time: int, device_time: int
 
 @entry
 def zeDeviceSetCacheAdviceExt(device: Device, pointer: int, size: int, region: int) -> None:
+    """Nothing but checks: a hint."""
     need(pointer)
 
 
 @entry
 def zeDevicePciGetPropertiesExt(device: Device, properties: int) -> None:
+    """The place of a device on its bus."""
     target = structure(ze_pci_ext_properties_t, properties)
     fill(target.address, bus_address(device))
     fill(target.maxSpeed, {"genVersion": -1, "width": -1, "maxBandwidth": -1})
@@ -156,12 +173,14 @@ def zeDevicePciGetPropertiesExt(device: Device, properties: int) -> None:
 
 @entry
 def zeDeviceGetVectorWidthPropertiesExt(device: Device, count: int, properties: int) -> None:
+    """Preferred widths of vectors, by type."""
     widths = vector_widths(device)
     give_structures(count, properties, ze_device_vector_width_properties_ext_t, [widths])
 
 
 @entry
 def zeDeviceSynchronize(device: Device) -> None:
+    """Wait until all queues of a device are empty."""
     for queue in live_queues():
         if queue.device is device:
             queue.finish()

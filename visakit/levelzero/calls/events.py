@@ -33,6 +33,7 @@ _COUNTS = 1 << 31
 
 @entry
 def zeEventPoolCreate(context: Context, desc: int, count: int, devices: int, target: int) -> None:
+    """A pool for a number of events."""
     given = structure(ze_event_pool_desc_t, desc)
     chain = extensions(desc)
     flags(given.flags, _POOL_FLAGS)
@@ -48,6 +49,7 @@ def zeEventPoolCreate(context: Context, desc: int, count: int, devices: int, tar
 
 @entry
 def zeEventCreate(pool: EventPool, desc: int, target: int) -> None:
+    """An event of a pool."""
     given = structure(ze_event_desc_t, desc)
     extensions(desc)
     need(target)
@@ -58,6 +60,7 @@ def zeEventCreate(pool: EventPool, desc: int, target: int) -> None:
 
 @entry
 def zeEventCounterBasedCreate(context: Context, device: Device, desc: int, target: int) -> None:
+    """An event that counts the commands that signal it, without a pool."""
     need(target)
     counts, scopes = _COUNTS, (0, 0)
     if desc:
@@ -70,6 +73,7 @@ def zeEventCounterBasedCreate(context: Context, device: Device, desc: int, targe
 
 @entry
 def zeEventCounterBasedGetDeviceAddress(event: ZeEvent, value: int, address: int) -> None:
+    """The number that an event that counts waits for, and the place of its count in memory."""
     need(value, address)
     number, place = event.count_in_memory()
     host.write_size(value, number)
@@ -78,23 +82,27 @@ def zeEventCounterBasedGetDeviceAddress(event: ZeEvent, value: int, address: int
 
 @entry
 def zeEventHostSignal(event: ZeEvent) -> None:
+    """Signal an event; one that counts is refused."""
     event.check_settable()
     event.state.signal()
 
 
 @entry
 def zeEventHostReset(event: ZeEvent) -> None:
+    """Reset an event; one that counts is refused."""
     event.check_settable()
     event.state.change(cl.CL_QUEUED)
 
 
 @entry
 def zeEventQueryStatus(event: ZeEvent) -> None:
+    """Refuse with ZE_RESULT_NOT_READY unless an event is signalled."""
     event.state.ask(event.context.order)
 
 
 @entry
 def zeEventHostSynchronize(event: ZeEvent, timeout: int) -> None:
+    """Wait for an event, for so many nanoseconds."""
     wait_for(event.state, timeout, event.context.order)
 
 
@@ -121,12 +129,14 @@ def _counted(event: int, device: int, count: int) -> tuple[ZeEvent, int]:
 
 @entry
 def zeEventQueryKernelTimestamp(event: ZeEvent, target: int) -> None:
+    """Begin and end of the command that signalled an event, in nanoseconds."""
     need(target)
     _times(event, target)
 
 
 @entry
 def zeEventQueryKernelTimestampsExt(event: int, device: int, count: int, target: int) -> None:
+    """The same for each device, and in the clock of the host."""
     own, room = _counted(event, device, count)
     if room and target:
         results = ze_event_query_kernel_timestamps_results_ext_properties_t.at(target)
@@ -137,6 +147,7 @@ def zeEventQueryKernelTimestampsExt(event: int, device: int, count: int, target:
 
 @entry
 def zeEventQueryTimestampsExp(event: int, device: int, count: int, target: int) -> None:
+    """The same for each device."""
     own, room = _counted(event, device, count)
     if room and target:
         _times(own, target)
@@ -144,6 +155,7 @@ def zeEventQueryTimestampsExp(event: int, device: int, count: int, target: int) 
 
 @entry
 def zeEventGetEventPool(event: ZeEvent, target: int) -> None:
+    """The pool of an event; refused where it has none."""
     need(target)
     if event.pool is None:
         raise CallError(ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the event has no pool")
@@ -152,6 +164,7 @@ def zeEventGetEventPool(event: ZeEvent, target: int) -> None:
 
 @entry
 def zeEventGetCounterBasedFlags(event: ZeEvent, target: int) -> None:
+    """The flags of an event that counts; refused for others."""
     need(target)
     require(event.counts, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the event does not count")
     host.write_u32(target, event.counts & ~_COUNTS)
@@ -159,6 +172,7 @@ def zeEventGetCounterBasedFlags(event: ZeEvent, target: int) -> None:
 
 @entry
 def zeFenceCreate(queue: ListQueue, desc: int, target: int) -> None:
+    """A fence of a queue."""
     given = structure(ze_fence_desc_t, desc)
     extensions(desc)
     need(target)
@@ -168,14 +182,17 @@ def zeFenceCreate(queue: ListQueue, desc: int, target: int) -> None:
 
 @entry
 def zeFenceHostSynchronize(fence: Fence, timeout: int) -> None:
+    """Wait for a fence, for so many nanoseconds."""
     wait_for(fence.state, timeout, fence.context.order)
 
 
 @entry
 def zeFenceQueryStatus(fence: Fence) -> None:
+    """Refuse with ZE_RESULT_NOT_READY unless a fence is signalled."""
     fence.state.ask(fence.context.order)
 
 
 @entry
 def zeFenceReset(fence: Fence) -> None:
+    """Reset a fence."""
     fence.state.change(cl.CL_QUEUED)

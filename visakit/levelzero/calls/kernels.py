@@ -31,6 +31,7 @@ _CACHES = ze.ZE_CACHE_CONFIG_FLAG_LARGE_SLM | ze.ZE_CACHE_CONFIG_FLAG_LARGE_DATA
 
 @entry
 def zeKernelCreate(module: ApiModule, desc: int, target: int) -> None:
+    """A kernel of a module by its name."""
     given = structure(ze_kernel_desc_t, desc)
     extensions(desc)
     need(given.pKernelName, target)
@@ -40,16 +41,19 @@ def zeKernelCreate(module: ApiModule, desc: int, target: int) -> None:
 
 @entry
 def zeKernelSetCacheConfig(kernel: ZeKernel, config: int) -> None:
+    """Nothing but checks: a hint."""
     flags(config, _CACHES)
 
 
 @entry
 def zeKernelSetGroupSize(kernel: ZeKernel, x: int, y: int, z: int) -> None:
+    """The size of groups in later launches, in work-items."""
     kernel.set_group((x, y, z))
 
 
 @entry
 def zeKernelSuggestGroupSize(kernel: ZeKernel, x: int, y: int, z: int, to_x: int, to_y: int, to_z: int) -> None:
+    """A size of groups that fits a global size, in work-items."""
     need(to_x, to_y, to_z)
     require(x and y and z, ze.ZE_RESULT_ERROR_INVALID_GLOBAL_WIDTH_DIMENSION, "a size is 0")
     for place, size in zip((to_x, to_y, to_z), kernel.suggest((x, y, z)), strict=True):
@@ -58,6 +62,7 @@ def zeKernelSuggestGroupSize(kernel: ZeKernel, x: int, y: int, z: int, to_x: int
 
 @entry
 def zeKernelSuggestMaxCooperativeGroupCount(kernel: ZeKernel, target: int) -> None:
+    """The number of groups that the hardware threads of the device hold at once."""
     need(target)
     hardware = kernel.device.model.hardware
     threads = -(-math.prod(kernel.group) // kernel.signature.simd)
@@ -66,16 +71,19 @@ def zeKernelSuggestMaxCooperativeGroupCount(kernel: ZeKernel, target: int) -> No
 
 @entry
 def zeKernelSetArgumentValue(kernel: ZeKernel, index: int, size: int, value: int) -> None:
+    """Set an argument by its number."""
     kernel.set_argument(index, size, value)
 
 
 @entry
 def zeKernelSetIndirectAccess(kernel: ZeKernel, access: int) -> None:
+    """The kinds of memory that the kernel reaches by pointers in memory."""
     kernel.indirect = flags(access, _INDIRECT)
 
 
 @entry
 def zeKernelGetSourceAttributes(kernel: ZeKernel, size: int, target: int) -> None:
+    """The attributes that the source gives the kernel, as text."""
     need(size)
     text = attribute_text(kernel).encode() + b"\0"
     room = host.read_u32(size)
@@ -86,6 +94,7 @@ def zeKernelGetSourceAttributes(kernel: ZeKernel, size: int, target: int) -> Non
 
 @entry
 def zeKernelGetProperties(kernel: ZeKernel, properties: int) -> None:
+    """Arguments, required sizes, memory and identifier of a kernel."""
     target = structure(ze_kernel_properties_t, properties)
     chain = extensions(properties)
     signature, limit = kernel.signature, group_limit(kernel, kernel.device)
@@ -111,15 +120,18 @@ def zeKernelGetProperties(kernel: ZeKernel, properties: int) -> None:
 
 @entry
 def zeKernelGetName(kernel: ZeKernel, size: int, target: int) -> None:
+    """The name of a kernel."""
     give_bytes(size, target, kernel.name.encode() + b"\0")
 
 
 @entry
 def zeKernelSetGlobalOffsetExp(kernel: ZeKernel, x: int, y: int, z: int) -> None:
+    """The first global id of later launches."""
     kernel.offset = (x, y, z)
 
 
 @entry
 def zeKernelSchedulingHintExp(kernel: ZeKernel, hint: int) -> None:
+    """Nothing but checks: a hint."""
     given = structure(ze_scheduling_hint_exp_desc_t, hint)
     flags(given.flags, HINTS)

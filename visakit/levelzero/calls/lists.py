@@ -44,11 +44,13 @@ def _queue(context: int, device: int, desc: int) -> ListQueue:
 
 @entry
 def zeCommandQueueCreate(context: int, device: int, desc: int, target: int) -> None:
+    """A queue for command lists."""
     tell_handle(target, _queue(context, device, desc))
 
 
 @entry
 def zeCommandQueueExecuteCommandLists(queue: ListQueue, count: int, lists: int, fence: int) -> None:
+    """Submit the commands of closed lists, and signal a fence behind them."""
     need(lists)
     require(count, ze.ZE_RESULT_ERROR_INVALID_SIZE, "there are no command lists")
     given = find_all(CommandList, lists, count)
@@ -75,11 +77,13 @@ def _nothing(queue: Queue) -> None:
 
 @entry
 def zeCommandQueueSynchronize(queue: ListQueue, timeout: int) -> None:
+    """Wait until a queue is empty, for so many nanoseconds."""
     finish(queue.core, timeout)
 
 
 @entry
 def zeCommandListCreate(context: int, device: int, desc: int, target: int) -> None:
+    """A list that records commands."""
     own, chosen = context_device(context, device)
     given = structure(ze_command_list_desc_t, desc)
     extensions(desc)
@@ -91,6 +95,7 @@ def zeCommandListCreate(context: int, device: int, desc: int, target: int) -> No
 
 @entry
 def zeCommandListCreateImmediate(context: int, device: int, desc: int, target: int) -> None:
+    """A list that executes commands at once."""
     queue = _queue(context, device, desc)
     need(target)
     made = CommandList(queue.context, queue.core.device, queue=queue, ordinal=queue.ordinal)
@@ -99,17 +104,20 @@ def zeCommandListCreateImmediate(context: int, device: int, desc: int, target: i
 
 @entry
 def zeCommandListClose(command_list: CommandList) -> None:
+    """End the recording of a list."""
     command_list.is_closed = True
 
 
 @entry
 def zeCommandListReset(command_list: CommandList) -> None:
+    """Begin the recording of a list anew."""
     command_list.operations.clear()  # An immediate list has no operations.
     command_list.is_closed = False
 
 
 @entry
 def zeCommandListHostSynchronize(command_list: int, timeout: int) -> None:
+    """Wait until an immediate list is empty, for so many nanoseconds."""
     finish(immediate_queue(command_list).core, timeout)
 
 
@@ -125,6 +133,7 @@ def immediate_queue(command_list: int) -> ListQueue:
 def zeCommandListImmediateAppendCommandListsExp(
     command_list: int, count: int, lists: int, signal: int, wait_count: int, waits: int
 ) -> None:
+    """Submit the commands of closed lists to an immediate list."""
     own = find(CommandList, command_list)
     queue = immediate_queue(command_list)
     given = find_all(CommandList, lists, count)
@@ -141,17 +150,20 @@ def zeCommandListImmediateAppendCommandListsExp(
 
 @entry
 def zeCommandListIsImmediate(command_list: CommandList, target: int) -> None:
+    """Whether a list executes commands at once."""
     need(target)
     host.write(target, bytes([command_list.queue is not None]))
 
 
 @appends
 def zeCommandListAppendBarrier(own: CommandList) -> ListOperation:
+    """Later commands wait for all earlier ones."""
     return ListOperation(cl.CL_COMMAND_BARRIER, _nothing)
 
 
 @appends
 def zeCommandListAppendMemoryRangesBarrier(own: CommandList, count: int, sizes: int, ranges: int) -> ListOperation:
+    """The same: ranges of memory are not told apart."""
     need(sizes, ranges)
     host.read_sizes(ranges, count)
     return ListOperation(cl.CL_COMMAND_BARRIER, _nothing)
@@ -159,17 +171,20 @@ def zeCommandListAppendMemoryRangesBarrier(own: CommandList, count: int, sizes: 
 
 @entry
 def zeCommandListAppendSignalEvent(command_list: CommandList, event: ZeEvent) -> None:
+    """Signal an event after all earlier commands."""
     append_to(command_list, ListOperation(cl.CL_COMMAND_MARKER, _nothing), (), event)
 
 
 @entry
 def zeCommandListAppendWaitOnEvents(command_list: CommandList, count: int, events: int) -> None:
+    """Later commands wait for events."""
     need(events)
     append_to(command_list, ListOperation(cl.CL_COMMAND_MARKER, _nothing), awaited(count, events), None)
 
 
 @entry
 def zeCommandListAppendEventReset(command_list: CommandList, event: ZeEvent) -> None:
+    """Reset an event after all earlier commands."""
     event.check_settable()
 
     def work(queue: Queue) -> None:
@@ -180,6 +195,7 @@ def zeCommandListAppendEventReset(command_list: CommandList, event: ZeEvent) -> 
 
 @appends
 def zeCommandListAppendWriteGlobalTimestamp(own: CommandList, target: int) -> ListOperation:
+    """Write the time, in nanoseconds, to memory."""
     need(target)
     return ListOperation(cl.CL_COMMAND_MARKER, lambda queue: host.write_size(target, host_nanoseconds()))
 
@@ -188,6 +204,7 @@ def zeCommandListAppendWriteGlobalTimestamp(own: CommandList, target: int) -> Li
 def zeCommandListAppendQueryKernelTimestamps(
     own: CommandList, count: int, events: int, target: int, offsets: int
 ) -> ListOperation:
+    """Write the times of events to memory, one behind the other or at offsets in bytes."""
     need(target)
     given = find_all(ZeEvent, events, count)
     size = ze_kernel_timestamp_result_t.bytes()
@@ -205,5 +222,6 @@ def _writes_times(events: list[ZeEvent], places: list[int]) -> Work:
 
 @appends
 def zeCommandListAppendHostFunction(own: CommandList, function: int, user_data: int, extension: int) -> ListOperation:
+    """Call a function of the program."""
     need(function)
     return ListOperation(cl.CL_COMMAND_NATIVE_KERNEL, lambda queue: host.call(function, "p", user_data or None))

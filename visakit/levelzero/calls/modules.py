@@ -64,6 +64,7 @@ def _parts(given: ze_module_desc_t, chain: Mapping[int, int]) -> list[ModulePart
 
 @entry
 def zeModuleCreate(context: int, device: int, desc: int, target: int, log: int) -> None:
+    """A module of SPIR-V or of a zebin; its log is there also where that fails."""
     own, chosen = context_device(context, device)
     given = structure(ze_module_desc_t, desc)
     chain = extensions(desc)
@@ -81,6 +82,7 @@ def zeModuleCreate(context: int, device: int, desc: int, target: int, log: int) 
 
 @entry
 def zeModuleDynamicLink(count: int, modules: int, log: int) -> None:
+    """Link modules that import functions of each other."""
     given = find_all(ApiModule, modules, count)
     require(given, ze.ZE_RESULT_ERROR_INVALID_SIZE, "there are no modules")
     text = ""
@@ -97,6 +99,7 @@ def zeModuleDynamicLink(count: int, modules: int, log: int) -> None:
 
 @entry
 def zeModuleInspectLinkageExt(desc: int, count: int, modules: int, log: int) -> None:
+    """The imports and exports of modules as the text of a log."""
     wanted = structure(ze_linkage_inspection_ext_desc_t, desc).flags
     given = find_all(ApiModule, modules, count)
     need(log)
@@ -114,11 +117,13 @@ def zeModuleInspectLinkageExt(desc: int, count: int, modules: int, log: int) -> 
 
 @entry
 def zeModuleGetNativeBinary(module: ApiModule, size: int, target: int) -> None:
+    """The zebin of a module."""
     give_bytes(size, target, module.program.builds[module.device].binary)
 
 
 @entry
 def zeModuleGetGlobalPointer(module: ApiModule, name: int, size: int, target: int) -> None:
+    """The address and the bytes of data by name."""
     need(name)
     text = host.text_at(name)
     address = module.address_of(text)
@@ -132,6 +137,7 @@ def zeModuleGetGlobalPointer(module: ApiModule, name: int, size: int, target: in
 
 @entry
 def zeModuleGetFunctionPointer(module: ApiModule, name: int, target: int) -> None:
+    """The address of a function by name."""
     need(name, target)
     text = host.text_at(name)
     address = module.address_of(text)
@@ -142,6 +148,7 @@ def zeModuleGetFunctionPointer(module: ApiModule, name: int, target: int) -> Non
 
 @entry
 def zeModuleGetKernelNames(module: ApiModule, count: int, names: int) -> None:
+    """The names of the kernels, or how many there are."""
     if not module.names:
         module.names = [ctypes.create_string_buffer(name.encode()) for name in module.program.kernel_names()]
     give(count, names, [ctypes.addressof(place).to_bytes(8, "little") for place in module.names])
@@ -149,6 +156,7 @@ def zeModuleGetKernelNames(module: ApiModule, count: int, names: int) -> None:
 
 @entry
 def zeModuleGetProperties(module: ApiModule, properties: int) -> None:
+    """Whether a module has imports."""
     target = structure(ze_module_properties_t, properties)
     extensions(properties)
     fill(target, {"flags": ze.ZE_MODULE_PROPERTY_FLAG_IMPORTS if module.imports else 0})
@@ -156,4 +164,5 @@ def zeModuleGetProperties(module: ApiModule, properties: int) -> None:
 
 @entry
 def zeModuleBuildLogGetString(log: BuildLog, size: int, target: int) -> None:
+    """The text of a log."""
     give_bytes(size, target, log.text.encode("utf-8", "surrogateescape") + b"\0")

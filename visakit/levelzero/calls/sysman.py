@@ -41,22 +41,26 @@ def _memory(device: Device) -> MemoryModule:
 
 @entry
 def zesInit(flags: int) -> None:
+    """Begin system management."""
     require(not flags, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, f"flags {flags:#x}")
     platform()
 
 
 @entry
 def zesDriverGet(count: int, drivers: int) -> None:
+    """The one driver."""
     give_handles(count, drivers, [platform()])
 
 
 @entry
 def zesDeviceGet(driver: Platform, count: int, devices: int) -> None:
+    """The devices, or how many there are."""
     give_handles(count, devices, driver.devices)
 
 
 @entry
 def zesDeviceGetProperties(device: Device, properties: int) -> None:
+    """Identifiers of a device, and its names; unknown ones are "unknown"."""
     target = structure(zes_device_properties_t, properties)
     extensions(properties)
     fill(target.core, device_properties(device, counts_cycles=False))
@@ -67,11 +71,13 @@ def zesDeviceGetProperties(device: Device, properties: int) -> None:
 
 @entry
 def zesDeviceGetState(device: Device, state: int) -> None:
+    """A device is never reset or repaired."""
     fill(structure(zes_device_state_t, state), {"reset": 0, "repaired": 0})
 
 
 @entry
 def zesDevicePciGetProperties(device: Device, properties: int) -> None:
+    """The place of a device on its bus; its speed is not known."""
     target = structure(zes_pci_properties_t, properties)
     fill(target.address, bus_address(device))
     fill(target.maxSpeed, {"gen": -1, "width": -1, "maxBandwidth": -1})
@@ -80,11 +86,13 @@ def zesDevicePciGetProperties(device: Device, properties: int) -> None:
 
 @entry
 def zesDeviceEnumMemoryModules(device: Device, count: int, memory: int) -> None:
+    """The memory of a device."""
     give_handles(count, memory, [_memory(device)])
 
 
 @entry
 def zesMemoryGetProperties(memory: MemoryModule, properties: int) -> None:
+    """The size of the machine's memory, which is the device's."""
     target = structure(zes_mem_properties_t, properties)
     values = {"type": ze.ZES_MEM_TYPE_DDR, "onSubdevice": 0, "subdeviceId": 0, "location": ze.ZES_MEM_LOC_SYSTEM}
     fill(target, {**values, "physicalSize": machine_memory(), "busWidth": -1, "numChannels": -1})
@@ -92,12 +100,14 @@ def zesMemoryGetProperties(memory: MemoryModule, properties: int) -> None:
 
 @entry
 def zesMemoryGetState(memory: MemoryModule, state: int) -> None:
+    """Free bytes and size of the machine's memory."""
     target = structure(zes_mem_state_t, state)
     fill(target, {"health": ze.ZES_MEM_HEALTH_OK, "free": free_memory(), "size": machine_memory()})
 
 
 @entry
 def zesDriverGetDeviceByUuidExp(driver: Platform, low: int, high: int, device: int, on_part: int, part: int) -> None:
+    """The device with an identifier; no device is a part of another one."""
     need(device, on_part, part)
     wanted = host.pack_sizes([low, high])
     found = next((d for d in driver.devices if d.uuid == wanted), None)

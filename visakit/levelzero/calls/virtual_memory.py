@@ -37,6 +37,7 @@ def _checked(access: int) -> int:
 
 @entry
 def zeVirtualMemReserve(context: Context, start: int, size: int, target: int) -> None:
+    """Addresses without memory, in whole pages."""
     need(target)
     largest = max(d.maximum_allocation for d in context.devices)
     require(whole_pages(size) <= largest, ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, f"there are up to {largest} bytes")
@@ -45,6 +46,7 @@ def zeVirtualMemReserve(context: Context, start: int, size: int, target: int) ->
 
 @entry
 def zeVirtualMemFree(context: Context, pointer: int, size: int) -> None:
+    """Give addresses back."""
     need(pointer)
     release(context, pointer, size)
     free_when_done(context, pointer)
@@ -52,6 +54,7 @@ def zeVirtualMemFree(context: Context, pointer: int, size: int) -> None:
 
 @entry
 def zeVirtualMemQueryPageSize(context: int, device: int, size: int, target: int) -> None:
+    """Bytes of a page."""
     context_device(context, device)
     need(target)
     host.write_size(target, PAGE)
@@ -61,6 +64,7 @@ def zeVirtualMemQueryPageSize(context: int, device: int, size: int, target: int)
 def zeVirtualMemMap(
     context: Context, pointer: int, size: int, memory: PhysicalMemory, offset: int, access: int
 ) -> None:
+    """Put physical memory behind addresses, from the beginning of a page on."""
     need(pointer)
     require(not offset % PAGE and not pointer % PAGE, ze.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, "it begins in a page")
     map_physical(context, pointer, whole_pages(size), memory, offset, _checked(access))
@@ -68,12 +72,14 @@ def zeVirtualMemMap(
 
 @entry
 def zeVirtualMemUnmap(context: Context, pointer: int, size: int) -> None:
+    """Take the memory behind addresses away."""
     need(pointer)
     unmap(context, pointer, whole_pages(size))
 
 
 @entry
 def zeVirtualMemSetAccessAttribute(context: Context, pointer: int, size: int, access: int) -> None:
+    """Allow accesses to addresses: none, reads, or reads and writes."""
     need(pointer)
     whole_pages(size)
     set_access(context, pointer, _checked(access))
@@ -81,6 +87,7 @@ def zeVirtualMemSetAccessAttribute(context: Context, pointer: int, size: int, ac
 
 @entry
 def zeVirtualMemGetAccessAttribute(context: Context, pointer: int, size: int, access: int, length: int) -> None:
+    """The allowed accesses, and the bytes from an address on that have the same."""
     need(pointer, access, length)
     known, size_of_it = access_at(context, pointer)
     host.write_u32(access, known)
@@ -89,6 +96,7 @@ def zeVirtualMemGetAccessAttribute(context: Context, pointer: int, size: int, ac
 
 @entry
 def zePhysicalMemCreate(context: int, device: int, desc: int, target: int) -> None:
+    """Memory without addresses, in whole pages."""
     own = find(Context, context)
     given = structure(ze_physical_mem_desc_t, desc)
     extensions(desc)
@@ -101,10 +109,12 @@ def zePhysicalMemCreate(context: int, device: int, desc: int, target: int) -> No
 
 @entry
 def zePhysicalMemDestroy(context: Context, memory: PhysicalMemory) -> None:
+    """Let memory go."""
     memory.release()
 
 
 @entry
 def zePhysicalMemGetProperties(context: Context, memory: PhysicalMemory, properties: int) -> None:
+    """The bytes of physical memory."""
     target = structure(ze_physical_mem_properties_t, properties)
     fill(target, {"size": memory.size})

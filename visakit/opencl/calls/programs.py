@@ -41,6 +41,7 @@ def _notifying(program: Program, pfn_notify: int, user_data: int) -> Iterator[No
 
 @entry
 def clCreateProgramWithSource(context: Context, count: int, strings: int, lengths: int, errcode_ret: int) -> int:
+    """A program of texts in OpenCL C, which are one text together."""
     require(count and strings, cl.CL_INVALID_VALUE, "a program has a source")
     places = host.read_sizes(strings, count)
     require(all(places), cl.CL_INVALID_VALUE, "a part of the source is null")
@@ -51,14 +52,10 @@ def clCreateProgramWithSource(context: Context, count: int, strings: int, length
 
 @entry
 def clCreateProgramWithBinary(
-    context: Context,
-    num_devices: int,
-    device_list: int,
-    lengths: int,
-    binaries: int,
-    binary_status: int,
+    context: Context, num_devices: int, device_list: int, lengths: int, binaries: int, binary_status: int,
     errcode_ret: int,
-) -> int:
+) -> int:  # fmt: skip
+    """A program of one zebin for each device."""
     require(device_list and num_devices, cl.CL_INVALID_VALUE, "binaries are for devices")
     require(lengths and binaries, cl.CL_INVALID_VALUE, "there are no binaries")
     devices = context.devices_at(device_list, num_devices)
@@ -79,6 +76,7 @@ def clCreateProgramWithBinary(
 def clCreateProgramWithBuiltInKernels(
     context: Context, num_devices: int, device_list: int, kernel_names: int, errcode_ret: int
 ) -> int:
+    """Refused: the device has no built-in kernels."""
     require(device_list and num_devices and kernel_names, cl.CL_INVALID_VALUE, "kernels or devices are not named")
     context.devices_at(device_list, num_devices)
     raise CallError(cl.CL_INVALID_VALUE, "the device has no built-in kernels")
@@ -88,6 +86,7 @@ def clCreateProgramWithBuiltInKernels(
 def clBuildProgram(
     program: Program, num_devices: int, device_list: int, options: int, pfn_notify: int, user_data: int
 ) -> None:
+    """Compile and link a program for devices, by default for all of its devices."""
     devices = _devices(program, device_list, num_devices)
     require(pfn_notify or not user_data, cl.CL_INVALID_VALUE, "there is data for a function that is not there")
     program.check_changeable()
@@ -100,6 +99,7 @@ def clBuildProgram(
 @also("clCreateProgramWithILKHR")
 @entry
 def clCreateProgramWithIL(context: Context, il: int, length: int, errcode_ret: int) -> int:
+    """A program of a module of SPIR-V."""
     require(il and length, cl.CL_INVALID_VALUE, "there is no module")
     module = _given(il, length)
     require(compiler(), cl.CL_INVALID_OPERATION, "without a compiler there is no SPIR-V")
@@ -109,6 +109,7 @@ def clCreateProgramWithIL(context: Context, il: int, length: int, errcode_ret: i
 
 @entry
 def clSetProgramSpecializationConstant(program: Program, spec_id: int, spec_size: int, spec_value: int) -> None:
+    """Set a specialisation constant of SPIR-V, before the program is built."""
     require(program.is_intermediate, cl.CL_INVALID_PROGRAM, "the program is not of SPIR-V")
     require(spec_value, cl.CL_INVALID_VALUE, "there is no value")
     assert program.source is not None
@@ -120,6 +121,7 @@ def clCompileProgram(
     program: Program, num_devices: int, device_list: int, options: int, num_headers: int, headers: int, names: int,
     pfn_notify: int, user_data: int,
 ) -> None:  # fmt: skip
+    """Compile a program with headers to an object for :func:`clLinkProgram`."""
     devices = _devices(program, device_list, num_devices)
     require(pfn_notify or not user_data, cl.CL_INVALID_VALUE, "there is data for a function that is not there")
     together = bool(num_headers) == bool(headers) == bool(names)
@@ -140,6 +142,7 @@ def clLinkProgram(
     context: Context, num_devices: int, device_list: int, options: int, num_programs: int, programs: int,
     pfn_notify: int, user_data: int, errcode_ret: int,
 ) -> int:  # fmt: skip
+    """A program of compiled ones; where that fails, the program gets it with its log nevertheless."""
     devices = context.devices_at(device_list, num_devices)
     require(num_programs and programs, cl.CL_INVALID_VALUE, "there is nothing to link")
     require(pfn_notify or not user_data, cl.CL_INVALID_VALUE, "there is data for a function that is not there")
@@ -161,6 +164,7 @@ def _devices(program: Program, address: int, count: int) -> list[Device]:
 
 @entry
 def clGetProgramInfo(program: Program, name: int, size: int, value: int, size_ret: int) -> None:
+    """Answer a question about a program; binaries go to the places that the program gives."""
     if name != cl.CL_PROGRAM_BINARIES:
         info.answer(PROGRAM_ANSWERS, program, name, size, value, size_ret)
         return
@@ -176,6 +180,7 @@ def clGetProgramInfo(program: Program, name: int, size: int, value: int, size_re
 
 @entry
 def clGetProgramBuildInfo(program: Program, device: Device, name: int, size: int, value: int, size_ret: int) -> None:
+    """Answer a question about a build for a device."""
     build = program.builds.get(device)
     require(build is not None, cl.CL_INVALID_DEVICE, "the program is not for the device")
     info.answer(BUILD_ANSWERS, build or Build(), name, size, value, size_ret)
@@ -183,4 +188,5 @@ def clGetProgramBuildInfo(program: Program, device: Device, name: int, size: int
 
 @entry
 def clSetProgramReleaseCallback(program: Program, pfn_notify: int, user_data: int) -> None:
+    """Refused: programs have no destructors of global objects."""
     raise CallError(cl.CL_INVALID_OPERATION, "programs have no destructors of global objects")
