@@ -51,8 +51,8 @@ MAXIMUM_LABELS = 0xFFFF
 _NOT_HERE = "is not an allowed operand here"
 
 _DECLARATIONS = {"V": "v_type=G type=ud num_elts=16 align=GRF", "A": "v_type=A num_elts=1", "P": "v_type=P num_elts=16"}
-_SURFACES_ELSEWHERE = {"T252": BINDLESS, "T255": SCRATCH, **{f"T{n}": n for n in range(FIRST_SURFACE)}}
-"""Predefined surfaces by names that older compilers write, or by their numbers."""
+_SURFACES_ELSEWHERE = {f"T{n}": n for n in range(FIRST_SURFACE)} | {f"T{252}": BINDLESS, f"T{255}": SCRATCH}
+"""Predefined surfaces by their numbers, or by those of older compilers."""
 
 
 def declaration_of(name: str, kinds: str) -> str:
