@@ -68,7 +68,7 @@ def has_feature(name: str) -> bool:
 @cache
 def is_x86_64() -> bool:
     """Whether this process runs x86-64 code."""
-    return llvm.get_process_triple().startswith("x86_64")
+    return str(llvm.get_process_triple()).startswith("x86_64")
 
 
 @cache
