@@ -140,7 +140,7 @@ class Binder:
         return self.function.variable_size(symbol.index, self.registers)
 
     def integer(self, node: syntax.Node, low: int, high: int, what: str = "value") -> int:
-        """Value of an integer expression that must lie in a range."""
+        """Value of an integer expression; ``low`` and ``high`` are the ends of its range."""
         if type(node) is int:
             value = node
         else:

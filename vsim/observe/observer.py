@@ -103,8 +103,8 @@ class Observer:
     """
 
     interrupts = False
-    """Whether :meth:`before` may stop a batch that goes on later: then all threads of it run together, also in loops
-    that only few are still in.
+    """Whether :meth:`before` may stop a batch that continues later: then all its threads run together, also in loops
+    that most of them have left.
     """
 
     def __repr__(self) -> str:
