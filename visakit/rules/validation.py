@@ -307,7 +307,7 @@ def inputs(function: Function) -> Iterator[Violation]:
     """Inputs in undeclared variables, or outside of the payload."""
     for n, i in enumerate(function.inputs):
         kinds = (VARIABLE, SAMPLERS, SURFACES)
-        if i.operand_class >= len(kinds) or i.index < 0 or not exists(function, kinds[i.operand_class], i.index):
+        if i.variable_class >= len(kinds) or i.index < 0 or not exists(function, kinds[i.variable_class], i.index):
             yield Violation("C004", f"input {n} is the value of something that does not exist")
         elif not (MINIMUM_OFFSET <= i.offset <= MAXIMUM_OFFSET and 0 <= i.size <= MAXIMUM_SIZE):
             yield Violation("C004", f"input {n} has offset {i.offset} and size {i.size}, which no payload has")

@@ -110,7 +110,7 @@ class Checks:
         for v, i in overlaps(function):
             self.source.report(Problem(v.code, v.message, v.hint), i.line)
         for i in sorted((i for i in function.inputs if i.size), key=lambda i: i.offset):
-            if i.operand_class != 0 or i.index < FIRST_VARIABLE:
+            if i.variable_class != 0 or i.index < FIRST_VARIABLE:
                 continue
             size = function.variables[i.index - FIRST_VARIABLE].size
             if i.size != size:

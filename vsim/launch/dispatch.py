@@ -29,7 +29,7 @@ Executed = dict[int, Bools]
 """By number of a function, which of its instructions executed."""
 
 
-class Groups(NamedTuple):
+class GroupProgress(NamedTuple):
     """Progress of a launch: groups that have begun, and all of them."""
 
     begun: int
