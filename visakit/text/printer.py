@@ -267,7 +267,7 @@ class _BodyText:
     def flush_inputs(self, everything: bool = False) -> None:
         while self.inputs:
             i = self.inputs[0]
-            what = (VARIABLE, SAMPLERS, SURFACES)[min(i.operand_class, 2)]
+            what = (VARIABLE, SAMPLERS, SURFACES)[min(i.variable_class, 2)]
             predefined = (what == VARIABLE and i.index < FIRST_VARIABLE) or (
                 what == SURFACES and i.index < FIRST_SURFACE
             )
@@ -278,7 +278,7 @@ class _BodyText:
             if not self.visible(what, i.index):
                 self.problem = self.problem or "an input is hidden by a name"
             name = (self.function.variable_name, self.function.sampler_name, self.function.surface_name)[
-                min(i.operand_class, 2)
+                min(i.variable_class, 2)
             ](i.index)
             place = f"offset={i.offset} "
             if not (implicit or i.offset):  # over %r0, where no .input lies

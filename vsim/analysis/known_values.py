@@ -40,7 +40,7 @@ class KnownValues:
     def __init__(self, function: Function, layout: Layout) -> None:
         self.function, self.layout = function, layout
         self.written = [list(self._writes(i)) for i in function.instructions]
-        self.given = {layout.root(own.index)[0] for own in function.inputs if own.operand_class == 0}
+        self.given = {layout.root(own.index)[0] for own in function.inputs if own.variable_class == 0}
         self.is_straight = function.is_cm and not any(i.desc.flow is Flow.GOTO for i in function.instructions)
         """Whether all lanes run everywhere."""
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import z3
 
-from visakit.language.operands import SURFACE
 from visakit.language.program import Function
 from visakit.objects.image import SLOT
 from visakit.objects.ze_info import PayloadField
@@ -274,7 +273,7 @@ class SymbolicLaunch:
             registers.bytes_of(root)[start : start + size] = self.payload[offset : offset + size]
         for kind, index, offset in threads.state_inputs(self.bound):
             word = self.bound.payload[offset : offset + 4]
-            registers.states[SURFACE if kind == 1 else 0, index, 0] = int.from_bytes(word, "little")
+            registers.states[kind, index, 0] = int.from_bytes(word, "little")
 
     def _payload(self) -> list[Piece]:
         bound = self.bound

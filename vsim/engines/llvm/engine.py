@@ -35,7 +35,7 @@ from vsim.engines.llvm.plan import (
 )
 from vsim.launch import threads
 from vsim.launch.arrays import Array, Bytes
-from vsim.launch.dispatch import Dispatch, Groups
+from vsim.launch.dispatch import Dispatch, GroupProgress
 from vsim.launch.ndrange import Group
 
 if TYPE_CHECKING:
@@ -213,14 +213,14 @@ class Engine:
         snapshot.restore()
         return False, True
 
-    def groups(self) -> Groups | None:
+    def progress(self) -> GroupProgress | None:
         """How many groups of the launch that runs now have begun; None if workers run none."""
         run = self.unfinished
         if run is None:
             return None
         dispatch, plan = run.keep[:2]
         first, end = dispatch.part or (0, dispatch.group_count)
-        return Groups(min(int(plan.context[cx.NEXT_GROUP // 8]), end) - first, end - first)
+        return GroupProgress(min(int(plan.context[cx.NEXT_GROUP // 8]), end) - first, end - first)
 
     def _prepared_already(self, dispatch: Dispatch, thread_count: int | None) -> PreparedLaunch | None:
         """The launch, if the arguments of the last one are in place and are its own, but perhaps for numbers."""

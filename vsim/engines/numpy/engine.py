@@ -246,7 +246,7 @@ class GroupBatch:
         """Surface and sampler variables whose numbers the payload has."""
         for kind, index, offset in threads.state_inputs(self.dispatch):
             words = np.ascontiguousarray(self.payload[:, offset : offset + 4]).view(np.uint32)
-            registers.state(1 if kind == 1 else 0, index, 0)[:, 0] = words[:, 0]
+            registers.state(kind, index, 0)[:, 0] = words[:, 0]
 
     def start_value(self, register: int, data: Bytes) -> None:
         """Write what threads find in a predefined register when they start over its zeros, threads x bytes."""

@@ -22,7 +22,7 @@ from vsim.engines.llvm.target import has_feature
 from vsim.semantics.core import unsigned_of
 
 
-class Scatter(Protocol):
+class ScatteredAccess(Protocol):
     """How scattered lanes are accessed; ``rare``: on a way that is seldom taken."""
 
     def load(self, part: LanePart, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
