@@ -25,7 +25,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 # Each engine has its own of these.
 Engine: TypeAlias = "Opaque"
-"""What an engine prepares functions with."""
+"""What an engine prepares functions with: ``BatchExecution``, ``LoweringMachine`` or, on the host, ``LaunchPlan``."""
 Access: TypeAlias = "Opaque"
 """An access of lanes to memory."""
 Frame: TypeAlias = "Opaque"

@@ -38,10 +38,14 @@ Meanwhile = Callable[[Callable[[], bool]], bool]
 
 
 class CompiledKernel(NamedTuple):
-    """Loaded code of a kernel with the functions that fault records name by number.
+    """Loaded code of a kernel.
 
-    ``transposed``: local ids count up along y from lane to lane. ``only_counts``: it has no other effect. ``blocks``:
-    of each function, once launches are counted. ``improvement``: of quick code.
+    Attributes:
+        functions: the functions that fault records name by number.
+        transposed: whether local ids count up along y from lane to lane.
+        only_counts: whether the code counts what executes and does nothing else.
+        blocks: first instruction and end of the blocks of each function; empty until a launch is counted.
+        improvement: makes good code; None for code that is good.
     """
 
     native: native.Native

@@ -45,8 +45,8 @@ class PartAccess:
         self.blocks: BlockLoads | None = None
 
     def load(self, part: LanePart) -> list[Value]:
-        """The elements of each lane, a value for the first of all lanes, one for the second,
-        ...; 0 for inactive lanes.
+        """The elements of each lane: a value with the first one of all lanes, one with the second, and so on; 0 for
+        inactive lanes.
         """
         b, lanes = self.b, part.offset.lanes
         if part.space.zeros_beyond and self.blocks:

@@ -3,7 +3,7 @@ they are loaded or stored inline, as a row, as one element, or lane by lane.
 
 The buffer is that of the pointer argument from which the addresses were computed, or that of the first active lane's
 address. Lanes in several buffers and lanes outside use the functions out of line, which find the faulty lane.
-Inactive lanes load at the first active lane's place, which is inside; their stores go to scratch memory.
+Inactive lanes load at the first active lane's place, which is inside; their stores go to temporary memory.
 """
 
 from __future__ import annotations
