@@ -55,8 +55,8 @@ def _items(group: Group) -> int:
 
 
 def row_of(dispatch: Dispatch) -> int:
-    """Lanes of a thread that make a row of the group, if every thread is part of a row or
-    made of whole ones; else 0, as for lanes that are no work-items.
+    """Lanes of a thread that make a row of the group, if every thread is part of a row or made of whole ones; else 0,
+    as for lanes that are no work-items.
     """
     if not _has_rows(dispatch):
         return 0
