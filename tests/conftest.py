@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import signal
@@ -29,12 +30,15 @@ with contextlib.suppress(ImportError):
             counter.instrument = lambda code, parent=None: code
             counter.source = None
 
+import hypothesis.internal.reflection
 import pytest
 from support import golden_files
 from support.ocloc import driver  # noqa: F401
 
 from visakit import collector
 
+# Each case of a test is drawn from a seed of its own, which has the function's source in it: read once for all cases.
+hypothesis.internal.reflection._clean_source = functools.cache(hypothesis.internal.reflection._clean_source)
 collector.collect_rarely()  # as commands do; else a tenth of the tests' time goes into looking for garbage (page 112)
 
 

@@ -94,7 +94,7 @@ ROWS = st.lists(st.integers(0, 700), min_size=LANES, max_size=LANES)
 ROUNDS = st.lists(st.integers(1, 50), min_size=LANES, max_size=LANES)
 
 
-@effort(25, 0.5, shrink=False)
+@effort(12, 0.5, shrink=False)
 @given(st.sampled_from(sorted(LOADS)), ROWS, ROUNDS, st.sampled_from([1, 1, 1, 2, 3, 17]), st.integers(0, 9))
 @example(("surface", 1), [SIZE - 50 - 100 * n for n in range(LANES)], [50] * LANES, 1, 0)
 @example(("flat", 4), [SIZE - 132 - 100 * n for n in range(LANES)], [33] * LANES, 1, 0)

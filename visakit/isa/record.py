@@ -158,7 +158,7 @@ class Payload(enum.Enum):
     CHANNELS = enum.auto()
     """A dword for each channel of ``channel_mask``."""
     DWORD = enum.auto()
-    """One dword, or what is narrower in its low end."""
+    """One dword, or a narrower element in its low end."""
     QWORDS = enum.auto()
     """``num_blocks`` qwords."""
     BLOCKS = enum.auto()
@@ -215,7 +215,7 @@ TypesOf = dict[str, frozenset[str]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InstructionDesc:
-    """One mnemonic: the sub-operation of an opcode, its binary fields, its text, and what it does to control and memory."""
+    """One mnemonic: the sub-operation of an opcode, its binary fields, its text, its effects on control and memory."""
 
     opcode: int
     mnemonic: str

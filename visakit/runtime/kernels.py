@@ -408,6 +408,7 @@ def local_bytes(kernel: Kernel, device: Device) -> int:
 
 
 def private_bytes(signature: KernelSignature) -> int:
+    """Bytes of private and scratch memory of a work-item."""
     return (signature.private_size + signature.scratch_size) // max(1, signature.simd)
 
 

@@ -30,7 +30,15 @@ from visakit.language.operands import (
     VectorOperand,
 )
 from visakit.language.platforms import SMALLEST_GRF_SIZE, Platform
-from visakit.language.program import FIRST_VARIABLE, Function, LabelName
+from visakit.language.program import (
+    BINDLESS,
+    FIRST_SURFACE,
+    FIRST_VARIABLE,
+    PREDEFINED_SURFACES,
+    SCRATCH,
+    Function,
+    LabelName,
+)
 from visakit.text import syntax
 from visakit.text.expressions import ExpressionError, evaluate
 from visakit.text.immediates import bits_as_float, float_bits, integer_bits
@@ -43,12 +51,16 @@ MAXIMUM_LABELS = 0xFFFF
 _NOT_HERE = "is not an allowed operand here"
 
 _DECLARATIONS = {"V": "v_type=G type=ud num_elts=16 align=GRF", "A": "v_type=A num_elts=1", "P": "v_type=P num_elts=16"}
+_SURFACES_ELSEWHERE = {f"T{n}": n for n in range(FIRST_SURFACE)} | {f"T{252}": BINDLESS, f"T{255}": SCRATCH}
+"""Predefined surfaces by their numbers, or by those of older compilers."""
 
 
 def declaration_of(name: str, kinds: str) -> str:
     """How to declare a name that has no declaration, as something of one of the kinds."""
     if (known := name.lstrip("%").lower()) in FUNCTIONS_ELSEWHERE:
         return FUNCTIONS_ELSEWHERE[known]
+    if "T" in kinds and name in _SURFACES_ELSEWHERE:
+        return f"the predefined surface is written {PREDEFINED_SURFACES[_SURFACES_ELSEWHERE[name]]}"
     kind = next((k for k in "VAPST" if k in kinds), "V")
     settings = _DECLARATIONS.get(kind, f"v_type={kind} num_elts=1")
     return f"declare it: .decl {name} {settings}"
@@ -128,7 +140,7 @@ class Binder:
         return self.function.variable_size(symbol.index, self.known_grf_size)
 
     def integer(self, node: syntax.Node, low: int, high: int, what: str = "value") -> int:
-        """Value of an integer expression that must lie in a range."""
+        """Value of an integer expression; ``low`` and ``high`` are the ends of its range."""
         if type(node) is int:
             value = node
         else:

@@ -299,7 +299,7 @@ class AddressSyntax(OperandSyntax, forms="@address"):
         offsets = dict.fromkeys((n for n in self.coordinates if f"{n}_offset" in self.fields), 0)
         for name, part in zip(self.coordinates, parts, strict=False):
             if isinstance(part, syntax.NumberNode) and self.is_block:
-                # A register that is none counts as 0.
+                # A missing register counts as 0.
                 offsets[name] = binder.integer(part.value, -(1 << 31), (1 << 31) - 1, "coordinate")
                 continue
             movable = name in offsets

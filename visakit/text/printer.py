@@ -313,11 +313,11 @@ class _BodyText:
         self.out.append(text)
 
     def is_taken(self, name: str) -> bool:
-        """Whether a name means something in a scope that is open: what has it next stands in a scope of its own."""
+        """Whether a name has a meaning in an open scope; a further declaration of it needs a new scope."""
         return any(name in scope for scope in self.scopes)
 
     def enter_scope(self, used: list[tuple[int, int]]) -> None:
-        """Close scopes until every name that the instruction uses means what it should."""
+        """Close scopes until every name that the instruction uses has its own meaning."""
         if len(self.scopes) == 1 and not self.closed:
             return
         while len(self.scopes) > 1 and not all(self.visible(*u) for u in used):

@@ -7,10 +7,6 @@ import typer
 
 from visakit.commands.command import (
     DEVICE_HELP,
-    ErrorFormat,
-    Explain,
-    ListPlatforms,
-    Version,
     application,
     device_name,
     flag,
@@ -351,10 +347,6 @@ def app(
     debug: Annotated[
         bool, flag("--debug", "Debug the launches at a prompt, as 'visakit debug' does.", EXECUTION)
     ] = False,
-    explain: Explain = None,
-    error_format: ErrorFormat = "human",
-    list_platforms: ListPlatforms = False,
-    version: Version = False,
 ) -> int:
     """Execute a linked image, or a compiler's zebin."""
     from vsim.sources.loading import load_program

@@ -455,8 +455,8 @@ class SymbolicLaunch:
             self.state_elements(found[0].argument, at, size, symbol)
 
     def state_elements(self, argument: int, offset: Term, size: int, value: Term) -> None:
-        """State what is assumed of the elements of an array for the bytes at an offset, as the launch began with them;
-        of parts of two elements nothing is known.
+        """State the assumption about elements of an array for the initial bytes at an offset; nothing is known of bytes
+        that are parts of two elements.
         """
         known = self.known_elements.get(argument)
         if known is None or size % (element := known.symbol.size() // 8):

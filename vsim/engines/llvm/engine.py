@@ -51,7 +51,7 @@ RunMeanwhile = Callable[[Dispatch, float | None, Callable[[], bool]], bool]
 
 
 class PreparedLaunch(NamedTuple):
-    """A launch that ran well, whose arguments are still in place in its plan: what it takes to run it again."""
+    """A launch that ran well and can run again: its arguments are still in place in its plan."""
 
     dispatch: Dispatch
     thread_count: int | None
@@ -62,7 +62,7 @@ class PreparedLaunch(NamedTuple):
 
 
 class Engine:
-    """Runs launches of one program, and keeps what they share."""
+    """Runs launches of one program, and keeps their compiled code and plans."""
 
     def __init__(self, image: LinkedImage) -> None:
         self.kernels = KernelCache(image)

@@ -153,9 +153,8 @@ class Act(NamedTuple):
 
 
 class MessageAccess:
-    """One message: the addresses of its active lanes; ``size`` bytes at each must lie in one buffer.
-
-    It may not be a read-only one if the message writes.
+    """One message: the addresses of its active lanes; ``size`` bytes at each must be inside one
+    buffer, which is writable if the message writes.
 
     Attributes:
         address: the addresses of the active lanes, one after the other.

@@ -152,11 +152,11 @@ class FunctionLowering:
         needs: Needs,
         keep: bool,
     ) -> dict[int, BlockUse]:
-        """Emit the function; gives what its blocks do to storage.
+        """Emit the function; gives the effects of its blocks on storage.
 
         Args:
             shapes: the assumed shapes of registers in storage; None: see :class:`AffineRegisters`.
-            results: those that hold results of floats alone; None: see :class:`DenormalRegisters`.
+            results: registers that hold results of operations on floats alone; None: see :class:`DenormalRegisters`.
             keep: keep prepared instructions.
         """
         state = self.state

@@ -160,7 +160,7 @@ class OutOfLineAccess:
 
 
 def gathers(element: DataType, lanes: int) -> bool:
-    """Whether the host has an instruction that loads the elements of lanes from places of their own."""
+    """Whether the host has a gather instruction for elements of this type."""
     return element.size in (4, 8) and lanes > 1 and has_feature("avx2")
 
 
