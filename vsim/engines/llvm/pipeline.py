@@ -93,10 +93,10 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0, transposed_row: int 
         if FINE not in dispatch.checks or state.smallest_change >= unit:
             break
         unit = state.smallest_change
-    if transposed_row and state.touched >= LEAST_SCATTERED * dispatch.simd and _may_transpose(dispatch):
+    if transposed_row and state.place_count >= LEAST_SCATTERED * dispatch.simd and _may_transpose(dispatch):
         transposed = ModuleState(dispatch, full, transposed_row, transposed=True)
         other = _translated(transposed)
-        if LEAST_GAIN * transposed.touched <= state.touched:
+        if LEAST_GAIN * transposed.place_count <= state.place_count:
             counts = dispatch.tells_lanes
             return _translated(ModuleState(dispatch, full, row, only_counts=True)) if counts else other
     return found

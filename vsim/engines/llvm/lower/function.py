@@ -97,7 +97,7 @@ class FunctionLowering:
                 "jumps between subroutines: lanes wait, and come back, where the text has their subroutine"
             )
         text = self._text()
-        state.module.touched += self.machine.access.touched
+        state.module.place_count += self.machine.access.place_count
         return text
 
     def _text(self) -> str:
@@ -162,7 +162,7 @@ class FunctionLowering:
         state = self.state
         state.begin(extents, shapes, results)
         self.exits.begin()
-        self.machine.access.touched = 0
+        self.machine.access.place_count = 0
         full = state.is_kernel and state.module.full
         uses = {ENTRY: state.registers.begin_block(needs(ENTRY), full)}
         self._enter_function()

@@ -210,7 +210,7 @@ class MemoryAccess:
     ) -> None:
         self.b, self.leave, self.prefetcher, self.separates_writes = b, leave, prefetcher, traits.separates_writes
         self.watch: AccessWatch | None = None
-        self.touched = 0
+        self.place_count = 0
         """Number of places that the lanes of the emitted accesses go to."""
         bounds = CheckedBounds(b, leave, helpers)
         self.out_of_line = OutOfLineAccess(b, bounds)
@@ -239,7 +239,7 @@ class MemoryAccess:
                 parts.append(parts[-1])
             else:
                 part = LanePart(space, offset, own, element, count, offset.lanes, first)
-                self.touched += places_of(part)
+                self.place_count += places_of(part)
                 parts.append(self._load_part(part, own))
             last_base = base
         return [self.b.concat(list(column)) for column in zip(*parts, strict=True)]
@@ -263,7 +263,7 @@ class MemoryAccess:
         for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
             own_lanes = lanes if address.lanes == 1 else offset.lanes
             part = LanePart(space, offset, own, element, count, own_lanes, first)
-            self.touched += places_of(part)
+            self.place_count += places_of(part)
             emit = partial(self.parts.store, part, self._own_values(values, part, lanes))
             if part.is_one_row():
                 emit()
