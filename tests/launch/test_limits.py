@@ -50,11 +50,14 @@ def image() -> LinkedImage:
 
 @pytest.fixture
 def pythons_own_thresholds():
-    """Commands that ran in this process have asked for rare collections."""
+    """And all objects: conftest.py asks for rare collections, which leave out what was there before the tests."""
     before = gc.get_threshold()
     gc.set_threshold(700, 10, 10)
+    gc.unfreeze()
     yield
     gc.set_threshold(*before)
+    gc.collect()
+    gc.freeze()
 
 
 def _trees() -> int:
