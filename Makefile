@@ -101,7 +101,7 @@ fuzz: $(STAMP)
 	  tests/memory/test_scalarised.py tests/memory/test_wide_indices.py tests/text/test_grammar.py tests/text/test_template.py tests/link/test_linker.py tests/objects/test_files.py tests/opencl/test_opencl_programs.py tests/opencl/test_opencl_ending.py \
 	  tests/opencl/test_opencl_memory.py tests/memory/test_stream_prefetch.py tests/memory/test_stream_prefetch_by_scalar.py tests/passes/test_coarsen.py \
 	  tests/passes/test_affine_registers.py tests/passes/test_unroll_and_jam.py tests/passes/test_strip_mine.py tests/launch/test_observers.py tests/checks/test_race_order.py \
-	  tests/checks/test_races.py tests/debug/test_walks.py
+	  tests/checks/test_races.py tests/debug/test_walks.py tests/link/test_abi.py
 
 pairs: $(STAMP)
 	FUZZ_EXAMPLES=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/checks/test_check_orders.py tests/checks/test_undefined.py tests/checks/test_call_checks.py \

@@ -27,9 +27,9 @@ with contextlib.suppress(ImportError):
         # Slipcover looks through all functions of all modules whenever a line that it has seen was executed so many
         # times more. With its 50 that takes a sixth of the tests' time (page 112).
         counter.d_miss_threshold = 2000
+        counter.source = None  # pytest itself adds the files that no worker has loaded.
         if os.environ["PYTEST_XDIST_WORKER"] != "gw0":  # Counting takes time: one worker does it, in half of the files.
             counter.instrument = lambda code, parent=None: code
-            counter.source = None
 
 import hypothesis.internal.reflection
 import pytest
