@@ -70,7 +70,7 @@ class Messages:
         return name
 
     def parts(self, schema: Schema) -> tuple[dict[str, Schema], set[str]]:
-        """The properties of an object, with those of its bases, and the ones that it must have."""
+        """The properties of an object and its bases, and the names of the required ones."""
         properties, required = dict[str, Schema](), set[str]()
         for base in schema.get("allOf", []):
             more, needed = self.parts(self.definitions[base["$ref"].split("/")[-1]] if "$ref" in base else base)

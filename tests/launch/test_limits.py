@@ -204,7 +204,7 @@ def _walk(program: Program, items: int = 64) -> int:
 def test_workers_are_made_anew_after_a_fork(image: LinkedImage) -> None:
     program = Program(image)
     assert _walk(program) == 320
-    with program.running:  # as another thread might hold it
+    with program.launch_lock:  # as another thread might hold it
         child = multiprocessing.get_context("fork").Process(target=lambda: os._exit(_walk(program) - 300))
         child.start()
     child.join(20)

@@ -16,9 +16,9 @@ from visakit import waiting
 from visakit.commands import command
 from vsim.command import progress
 from vsim.command.progress import DELAY, ProgressWatch, watch_on_terminal
-from vsim.command.session import LaunchSession, Results
+from vsim.command.session import LaunchSession, ResultOptions
 from vsim.engines.llvm.host.workers import POOL
-from vsim.launch.dispatch import Groups
+from vsim.launch.dispatch import GroupProgress
 
 ZEBIN = DATA / "zebins" / "xelp.bin"
 
@@ -36,7 +36,7 @@ class Program:
     def __init__(self, *values):
         self.values = list(values)
 
-    def groups(self):
+    def progress(self):
         return self.values.pop(0)
 
 
@@ -55,7 +55,7 @@ def plain(stream):
 def test_what_is_shown(terminal, monkeypatch):
     """Nothing at first; the time while native code is made; groups as soon as they are known. It goes away."""
     monkeypatch.setattr(progress, "INTERVAL", 1e9)
-    watch = ProgressWatch(Program(None, Groups(3, 8), Groups(8, 8)), terminal)
+    watch = ProgressWatch(Program(None, GroupProgress(3, 8), GroupProgress(8, 8)), terminal)
     watch.begin("[saxpy]")
     started = watch.current[1]
     watch.look(started + DELAY / 2)
@@ -131,24 +131,24 @@ def test_engines_tell_how_far_they_are(monkeypatch):
     y, x = np.zeros(65536, "f4"), np.zeros(65536, "f4")
     seen = []
     inner = program.engines._begun
-    monkeypatch.setattr(program.engines, "_begun", lambda *n: (inner(*n), seen.append(program.groups())))
+    monkeypatch.setattr(program.engines, "_begun", lambda *n: (inner(*n), seen.append(program.progress())))
     program.launch("saxpy", 65536, 32, [y, x, 1.0, 5], engine="numpy")
     begun = [g.begun for g in seen]
     assert {g.total for g in seen} == {2048} and begun[0] == 0 and begun == sorted(begun) and len(begun) > 1
-    assert program.groups() is None
+    assert program.progress() is None
     seen.clear()
     run = POOL.run
 
     def looked_at(*words):
-        seen.append(program.groups())
+        seen.append(program.progress())
         found = run(*words)
-        seen.append(program.groups())
+        seen.append(program.progress())
         return found
 
     monkeypatch.setattr(POOL, "run", looked_at)
     z = np.ones(4096, "i4")
     program.launch("steps", 4096, 16, [z, 64], engine="llvm", threads=2)
-    assert seen == [Groups(0, 256), Groups(256, 256)] and program.groups() is None
+    assert seen == [GroupProgress(0, 256), GroupProgress(256, 256)] and program.progress() is None
 
 
 def test_a_session_on_a_terminal(terminal, monkeypatch):
@@ -156,7 +156,7 @@ def test_a_session_on_a_terminal(terminal, monkeypatch):
     monkeypatch.setattr(progress, "DELAY", 0.0)
     monkeypatch.setattr("sys.stderr", terminal)
     program = vsim.load(ZEBIN)
-    session = LaunchSession(program, Results(), output=io.StringIO(), engine="numpy")
+    session = LaunchSession(program, ResultOptions(), output=io.StringIO(), engine="numpy")
     states = []
     inner = program.engines._begun
     monkeypatch.setattr(

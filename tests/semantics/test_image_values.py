@@ -518,14 +518,30 @@ def test_layers(normalized):
             "4 channels of type float32, but the format 'rgba_u8' has 4 of type uint8",
         ),
         (np.zeros((4, 4, 3), "f4"), "rgba_f32", "3 channels of type float32"),
+        (np.zeros((5, 4), "i1"), "rgba_i8", r"one channel \(its shape \(5, 4\) is height, width\) of type int8"),
         (np.zeros((0, 4, 4), "f4"), "rgba_f32", "empty"),
         (np.zeros((4, 8, 4), "f4")[:, ::2], "rgba_f32", "not contiguous"),
         (np.zeros(4, "f4"), "r_f32", r"shape \(4,\)"),
     ],
 )
 def test_arrays_that_are_no_images(array, format, message):
-    with pytest.raises(LaunchError, match=message):
+    with pytest.raises(LaunchError, match=message) as caught:
         probe_with(array, None, format=format).run("llvm")
+    assert f"mean '{format}'" not in str(caught.value)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_red_alone_is_stored_as_luminance(engine):
+    """Green, blue and alpha come out of the one element, and go nowhere; red is stored whatever comes with it."""
+    array = np.full((1, 2, 1), 7, "u2")
+    probe = probe_with(array, None, format="luminance_u16")
+    probe.fill(X=("d", [*range(LANES)]), Y=("d", [0] * LANES), DATA=("ud", [5] * LANES * 3))
+    probe.lines.append(f"scatter4_typed.GBA (M1, {LANES}) T8 X.0 Y.0 %null.0 %null.0 DATA.0")
+    probe.run(engine)
+    assert array.tolist() == [[[7], [7]]]
+    probe.lines.append(f"scatter4_typed.RB (M1, {LANES}) T8 X.0 Y.0 %null.0 %null.0 DATA.0")
+    probe.run(engine)
+    assert array.tolist() == [[[5], [5]]]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

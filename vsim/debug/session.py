@@ -1,6 +1,6 @@
 """A debugging session: launches that run forward and backwards, stops, and the lane that commands are about.
 
-:class:`Session` is the library's interface, and the commands, the DAP server and tests stand on it. Times are counts of
+:class:`Session` is the interface for commands, the DAP server and tests. Times are counts of
 executed instructions in a group; docs/debugging.md has examples.
 """
 
@@ -40,7 +40,7 @@ class Session(StopTable):
         launches: one after the other; their arrays are used in place.
         schedule: as of :meth:`vsim.Program.launch`.
         check: checks that watch the launch.
-        engine: what runs the groups that nobody watches.
+        engine: runs the unwatched groups.
 
     Attributes:
         stop: the last stop.
@@ -355,7 +355,7 @@ class Session(StopTable):
         return LanePosition(len(self.execution.parts), 0)
 
     def go_to(self, time: int, group: int | None = None) -> Stop:
-        """Go to a time of a group: of the one that runs if none is given.
+        """Go to a time of a group, by default of the group that runs.
 
         Raises:
             DebugError: D001, there is no such group.

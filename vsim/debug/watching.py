@@ -70,7 +70,7 @@ class Watching:
         arrives: whether a step ends; None while the launch continues.
         lane: row and lane whose instructions a step counts; None for none.
         collects: hits are kept and nothing halts: so a launch is searched backwards.
-        hits: those of the stop, or those that were collected.
+        hits: the hits of the stop, or the collected ones.
         marks: the instructions of the lane while hits are collected.
         logged: texts of log points.
     """
@@ -280,7 +280,7 @@ class Watching:
     # -- watchpoints ---------------------------------------------------------------------------------------
 
     def goes_on(self, event: Event) -> None:
-        """The launch goes on with an instruction in front of which it has halted."""
+        """The launch continues with an instruction in front of which it has halted."""
         if self._watches:
             assert self.execution is not None and self.execution.batch is not None
             self._look_at_all(event, self.execution.batch.execution.running.activation)
@@ -309,7 +309,7 @@ class Watching:
             self._old[b.number] = value, rows, activation
 
     def after(self, event: Event) -> None:
-        """An instruction has executed: what it changed is told in front of the next one."""
+        """An instruction has executed; its changes are reported in front of the next one."""
         execution = self.execution
         assert execution is not None
         for b in self._watches:
@@ -367,7 +367,7 @@ class Watching:
                 self._touched[b.number] = data, access.writes, lanes
 
     def _touching(self, b: Breakpoint, access: MessageAccess) -> Array | None:
-        """The lanes of an access that touch what is watched, threads x 32; None for none."""
+        """The lanes of an access that touch watched memory, threads x 32; None for none."""
         from vsim.debug.memory_log import host_address
 
         location, found = b.location, np.zeros(access.address.size, bool)

@@ -164,7 +164,7 @@ class AddressSpace:
     releases alone.
 
     Arrays stay mapped as long as they live, in the hands of the caller, or of the address space if it keeps them.
-    Several programs may share an address space; their launches wait for each other (``running``).
+    Several programs may share an address space; their launches wait for each other (``launch_lock``).
     """
 
     def __init__(self) -> None:
@@ -184,7 +184,8 @@ class AddressSpace:
         self.guarded: dict[int, Guarded] = {}
         """By slot, the parts of buffers with separate addresses (:meth:`guard`)."""
         self.lock = free_in_child(threading.RLock())
-        self.running = free_in_child(threading.RLock())
+        self.launch_lock = free_in_child(threading.RLock())
+        """A launch holds it while it runs."""
         self.limit: int | None = None
         """Bytes that launches may take; None for as many as there are."""
 

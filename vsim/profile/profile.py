@@ -15,7 +15,8 @@ from vsim.profile.counts import Counts, FunctionCounts
 from vsim.profile.pipes import pipe_of
 
 if TYPE_CHECKING:  # It needs the reference engine.
-    from vsim.profile.memory import BufferCounts, MemoryObserver, MessageCounts
+    from vsim.observe.messages import BufferCounts, MessageCounts
+    from vsim.profile.memory import MemoryObserver
     from vsim.profile.timeline import Timeline, Waits
 
 

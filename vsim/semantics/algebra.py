@@ -129,7 +129,7 @@ class Algebra(Protocol):
         """Correctly rounded square root."""
 
     def without_denormals(self, x: Lanes) -> Lanes | None:
-        """Zeros of the same sign instead of the denormals of a float; None where an engine has no way of its own."""
+        """Zeros of the same sign instead of the denormals of a float; None where an engine uses the general way."""
 
     def absolute(self, x: Lanes) -> Lanes:
         """Absolute value of a float (clears the sign)."""

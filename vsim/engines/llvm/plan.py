@@ -109,7 +109,7 @@ def work(dispatch: Dispatch, shape: Geometry, thread_count: int | None) -> Work:
     per_group, repeats = shape.threads_per_group * max(1, summary.instructions), summary.repeats
     light = not repeats and dispatch.group_count * per_group <= LIGHT_WORK
     count = min(thread_count or default_threads(), dispatch.group_count)
-    if light or dispatch.schedule or dispatch.needs_order or dispatch.checks:
+    if light or dispatch.has_fixed_order:
         count = 1
     here = count == 1 and not repeats and not dispatch.takes_turns and frame_bytes(dispatch.kernel) <= CALLERS_FRAME
     return Work(count, -(-SLICE_WORK // per_group) if here else 0)

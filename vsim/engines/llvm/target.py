@@ -47,7 +47,7 @@ def converts_halves() -> bool:
     return has_feature("f16c") or not is_x86_64()
 
 
-def is_guarded() -> bool:
+def is_sanitized() -> bool:
     """Whether code that is made now checks its accesses a second time (``VISAKIT_GUARD``, ``passes/sanitize.py``)."""
     return os.environ.get("VISAKIT_GUARD", "") not in ("", "0")
 

@@ -45,7 +45,7 @@ def address_view(number: int) -> View:
 
 
 class SavedRegisters(NamedTuple):
-    """Copies of the arrays of a register file, but for those that all activations share, and of its states."""
+    """Copies of the arrays of a register file, without the arrays that all activations share, and of its states."""
 
     arrays: dict[tuple[RegisterKind, int], Array]
     states: dict[tuple[int, int, int], Dwords]
@@ -54,8 +54,8 @@ class SavedRegisters(NamedTuple):
 class RegisterFile:
     """The registers of one activation, and the views of them that its function asked for while it was prepared.
 
-    Predefined variables are those of the threads: all activations share them. Those whose address the function takes
-    lie in its register file while it runs.
+    All activations share the threads' predefined variables. Predefined variables whose address the function takes are
+    in its register file while it runs.
     """
 
     def __init__(self, layout: Layout, views: list[View], arrays: dict[tuple[RegisterKind, int], Array]) -> None:
@@ -116,7 +116,7 @@ class RegisterFile:
             state[:] = saved.states.get(place, 0)
 
     def carry_in(self, threads: HardwareThreads) -> None:
-        """Copy the threads' predefined variables that lie in the register file into it."""
+        """Copy into the register file the threads' predefined variables that have a place in it."""
         for number, at, size in self.layout.carried:
             self.arrays[RegisterKind.FILE, 0][:, at : at + size] = threads.predefined(number)
 

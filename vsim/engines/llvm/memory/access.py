@@ -21,7 +21,7 @@ from vsim.engines.llvm.memory.common_buffer import UnprovedAccess
 from vsim.engines.llvm.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
 from vsim.engines.llvm.memory.pattern import AccessPattern, has_gaps_or_overlaps, pattern_of, places_of, stride_of
 from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
-from vsim.engines.llvm.memory.scatter import OutOfLineAccess, Scatter
+from vsim.engines.llvm.memory.scatter import OutOfLineAccess, ScatteredAccess
 from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.engines.llvm.memory.stream_prefetch import StreamPrefetcher
 from vsim.engines.llvm.memory.stride import StridedAccess
@@ -37,7 +37,7 @@ class PartAccess:
     memory.
     """
 
-    def __init__(self, b: Builder, bounds: Bounds, scatter: Scatter) -> None:
+    def __init__(self, b: Builder, bounds: Bounds, scatter: ScatteredAccess) -> None:
         self.b, self.bounds, self.scatter = b, bounds, scatter
         self.watch: AccessWatch | None = None
         self.unproved: UnprovedAccess | None = None

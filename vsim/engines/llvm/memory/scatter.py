@@ -22,7 +22,7 @@ from vsim.engines.llvm.target import has_feature
 from vsim.semantics.core import unsigned_of
 
 
-class Scatter(Protocol):
+class ScatteredAccess(Protocol):
     """How scattered lanes are accessed; ``rare``: on a way that is seldom taken."""
 
     def load(self, part: LanePart, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
@@ -160,7 +160,7 @@ class OutOfLineAccess:
 
 
 def gathers(element: DataType, lanes: int) -> bool:
-    """Whether the host has an instruction that loads the elements of lanes from places of their own."""
+    """Whether the host has a gather instruction for elements of this type."""
     return element.size in (4, 8) and lanes > 1 and has_feature("avx2")
 
 

@@ -25,7 +25,7 @@ class ArgumentChecks(Observer):
 
     def accessed(self, event: Event, access: LoweredAccess) -> None:
         """Report the lanes whose bytes are not all of their argument."""
-        space, address, size, mask, writes = access
+        space, address, size, mask, _ = access
         is_local = space.kind == cx.LOCAL and space.writable is not None
         if space.address is None and not space.is_flat and not is_local:
             return
@@ -44,7 +44,7 @@ class ArgumentChecks(Observer):
         values = {
             "active": mask_bits(b, None if mask is True else b.broadcast(mask, lanes), lanes),
             "size": str(size),
-            "code": str(number_of(OUTSIDE[writes])),
+            "code": str(number_of(OUTSIDE[access.writes])),
             "site": str((state.module.number(state.function) << 32) + event.number),
             "thread": state.thread,
             "lane0": first,
