@@ -422,7 +422,7 @@ def test_a_process_ends_well_while_a_kernel_is_compiled(tmp_path: Path) -> None:
     image = tmp_path / "image.bin"
     image.write_bytes(build_text("\n".join(head + ends)).to_bytes())
     environment = {**os.environ, "VISAKIT_CACHE": "off"}
-    for seconds in ("0", "0.2", "0.4"):
+    for seconds in ("0", "0.3"):
         command = [sys.executable, "-c", LEAVE, str(image), seconds]
         done = subprocess.run(command, capture_output=True, env=environment, timeout=120, check=False)
         assert (done.returncode, done.stdout.split()) == (3, [b"S040"]), done.stderr.decode()
