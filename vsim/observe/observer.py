@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vsim.launch.bound_launch import BoundLaunch
     from vsim.launch.ndrange import Group
     from vsim.observe.messages import BufferCounts, MessageCounts
+    from vsim.observe.timeline import Timeline
     from vsim.semantics.algebra import Lanes, Machine, Mask, Opaque
 
 P = ParamSpec("P")
@@ -180,6 +181,9 @@ class Observer:
 
     def served(self, counts: BufferCounts) -> None:
         """Messages have done so much to a buffer, an image, local or scratch memory; told when the launch is over."""
+
+    def timed(self, timeline: Timeline) -> None:
+        """The threads of the launch have executed, called and waited so; told when the launch is over."""
 
     # -- operands and memory -------------------------------------------------------------------------------
 

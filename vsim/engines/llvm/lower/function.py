@@ -277,8 +277,8 @@ class FunctionLowering:
             b.emit(f"store i64 {stack_address(b)}, ptr {b.offset('%shared', cx.SHARED_STACK)}, align 8")
             if state.dispatch.checks:
                 b.emit(f"store i64 {self.masks.work_item_bits()}, ptr {b.offset('%shared', cx.SHARED_ITEMS)}, align 8")
-            for tell in listeners(self.observers, Observer.threads_begin):
-                tell(state.event)
+        for tell in listeners(self.observers, Observer.threads_begin):
+            tell(state.event)
         state.at = Position(ENTRY, self.masks.work_items(), converged=True)
         self.masks.run_all()
         Prologue(state, self.masks).emit()
@@ -292,6 +292,8 @@ class FunctionLowering:
             else:
                 b.emit("ret void")
         b.label("exit")
+        for tell in listeners(self.observers, Observer.threads_end) if self.state.is_kernel else ():
+            tell(self.state.event)
         if self.state.is_coroutine and not self.state.is_kernel:
             self.state.storage.carry_out()
         if self.state.is_coroutine:

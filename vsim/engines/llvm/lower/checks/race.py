@@ -80,7 +80,8 @@ class RaceChecks(Observer):
         engine.texels.watch = self
 
     def threads_begin(self, event: Event) -> None:
-        self.ids.publish()
+        if self.state.shares:
+            self.ids.publish()
 
     def begin(self, lanes: int) -> None:
         """A message of so many lanes."""
