@@ -17,7 +17,7 @@ from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.memory.atomics import PlainAtomics
 from vsim.engines.llvm.memory.blocks import BlockLoads
 from vsim.engines.llvm.memory.bounds import Bounds, CheckedBounds, FaultExit
-from vsim.engines.llvm.memory.common_buffer import UnprovedAccess
+from vsim.engines.llvm.memory.common_buffer import UnprovedAccess, checked_lanes
 from vsim.engines.llvm.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
 from vsim.engines.llvm.memory.pattern import AccessPattern, has_gaps_or_overlaps, pattern_of, places_of, stride_of
 from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
@@ -216,7 +216,8 @@ class MemoryAccess:
         self.out_of_line = OutOfLineAccess(b, bounds)
         self.parts = PartAccess(b, bounds, self.out_of_line)
         scalarised = ScalarisedAccess(b, helpers, traits.instructions)
-        unproved = UnprovedAccess(b, bounds, self.out_of_line, scalarised, prefetcher, traits.row, traits.is_straight)
+        most = checked_lanes(traits.instructions, traits.is_straight)
+        unproved = UnprovedAccess(b, bounds, self.out_of_line, scalarised, prefetcher, traits.row, most)
         self.parts.unproved, self.parts.blocks = unproved, BlockLoads(b, bounds)
         self.parts.strided = StridedAccess(b, bounds, self.out_of_line, scalarised)
         self.plain_atomics = PlainAtomics(b, self.out_of_line, unproved)

@@ -4,6 +4,7 @@ takes all of them at once.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from visakit.language import types
@@ -48,6 +49,10 @@ class OutOfLineAccess:
 
     def load(self, part: LanePart, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
         b, lanes, count = self.b, part.lanes, part.count
+        if not rare and not self.watch and count % 2 == 0 and 2 * part.element.size <= types.UQ.size:
+            pairs = replace(part, element=unsigned_of(2 * part.element.size), count=count // 2)
+            found = [b.regroup(v, part.element, 2 * lanes) for v in self.load(pairs, offset, vector, rare)]
+            return [b.lanes(v, list(range(n, 2 * lanes, 2))) for v in found for n in range(2)]
         results = self.call("load", part, offset, vector, [], rare, count)
         step = temporary_stride(lanes)
         found = [b.load(part.element, lanes, b.offset(results, k * step), 64) for k in range(count)]
