@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from support.programs import build_text
-from support.strategies import ENGINES, FUZZ
+from support.strategies import ENGINES, FUZZ, rotated
 
 from vasm.assembler import assemble_text
 from visakit import SimulationError
@@ -159,8 +159,7 @@ FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("simd", (8, 16, 32))
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize(("name", "simd"), rotated(FAULTS, (8, 16, 32)))
 def test_calls_that_have_no_result_are_faults(name, simd):
     """They end the launch, with and without the check; their twins run, and nothing is found."""
     *pair, words = FAULTS[name]

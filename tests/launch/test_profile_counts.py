@@ -185,7 +185,7 @@ def test_a_launch_that_is_counted_apart_ends_with_its_fault_and_counts_nothing()
     assert len(observer.events) == 1 and observer.events[0] is not None and not observer.functions
 
 
-@effort(8)
+@effort(5)
 @given(blocks(), seeds)
 def test_engines_count_alike_on_generated_programs(found, seed):
     text, size = program_text(lines_of(found, itertools.count()))
