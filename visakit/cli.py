@@ -142,7 +142,7 @@ def exec_app(
         option("--profile", "DIR", "Count what kernels execute; a report and JSON of each kernel.", EXECUTION),
     ] = None,
     profile_detail: Annotated[
-        bool, flag("--profile-detail", "Also watch memory, barriers and calls: much slower.", EXECUTION)
+        bool, flag("--profile-detail", "Also watch memory, barriers and calls: several times slower.", EXECUTION)
     ] = False,
     check: CheckOption = None,
     guard: GuardOption = False,
@@ -198,7 +198,7 @@ def _profiles(folder: str | None, detail: bool) -> dict[str, str | int | None]:
     make_directory(folder)
     check_folder(folder)
     found: dict[str, str | int | None] = {PROFILE_SETTING: os.path.abspath(folder)}
-    return found | ({PROFILE_DETAIL_SETTING: 1, ENGINE_SETTING: "numpy"} if detail else {})
+    return found | ({PROFILE_DETAIL_SETTING: 1} if detail else {})
 
 
 def _checks(wanted: CheckOptions) -> dict[str, str | int | None]:

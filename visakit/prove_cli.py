@@ -119,7 +119,9 @@ def prove_app(
     reassociate: Annotated[
         bool, flag("--reassociate", "With --equal, sums and products of floats may have any order.", PROOF)
     ] = False,
-    seconds: Annotated[int, option("--seconds", "N", "Time for each property.", PROOF, parser=positive)] = SECONDS,
+    seconds: Annotated[
+        int, option("--seconds", "N", "Time for each property, goal, or variation of a rule.", PROOF, parser=positive)
+    ] = SECONDS,
     memory: Annotated[
         int, option("--memory", "MB", "Memory for the proofs of a kernel, in megabytes.", PROOF, parser=positive)
     ] = MEGABYTES,

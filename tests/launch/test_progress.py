@@ -12,7 +12,7 @@ from support.programs import DATA
 import visakit
 import vsim
 from vasm.vdis_cli import app as vdis
-from visakit import waiting
+from visakit import long_work
 from visakit.commands import command
 from vsim.command import progress
 from vsim.command.progress import DELAY, ProgressWatch, watch_on_terminal
@@ -80,15 +80,15 @@ def test_what_is_shown(terminal, monkeypatch):
 
 def test_long_work_has_a_line_that_goes_away(tmp_path, monkeypatch):
     """Also where the work sends standard error elsewhere; short work has none."""
-    monkeypatch.setattr(waiting, "INTERVAL", 1e9)
+    monkeypatch.setattr(long_work, "INTERVAL", 1e9)
     told = threading.Event()
     write = os.write
     monkeypatch.setattr("os.write", lambda *words: (write(*words), told.set()))
     with open(tmp_path / "terminal", "w") as stream, monkeypatch.context() as patched:
         patched.setattr("sys.stderr", stream)
         for delay in (1e9, 0.0):
-            monkeypatch.setattr(waiting, "DELAY", delay)
-            with pytest.raises(KeyError), waiting._shown("building\n" + "x" * 99):
+            monkeypatch.setattr(long_work, "DELAY", delay)
+            with pytest.raises(KeyError), long_work._shown("building\n" + "x" * 99):
                 assert delay or told.wait(60)
                 raise KeyError
     cleared, shown, rest = (tmp_path / "terminal").read_bytes().decode().split("\r\x1b[2K")
@@ -100,7 +100,7 @@ def test_long_work_has_a_line_that_goes_away(tmp_path, monkeypatch):
 )
 def test_only_people_at_a_terminal_are_told(terminal, monkeypatch, style, term, is_shown):
     asked = []
-    monkeypatch.setattr(command, "show_waiting", asked.append)
+    monkeypatch.setattr(command, "show_long_work", asked.append)
     monkeypatch.setenv("TERM", term)
     monkeypatch.setattr("sys.stderr", terminal)
     command.exit_code(vdis, "vdis", ["none", "--error-format", style])
@@ -111,7 +111,7 @@ def test_only_people_at_a_terminal_are_told(terminal, monkeypatch, style, term, 
 
 
 def test_the_library_says_nothing(capfd):
-    with waiting.waiting("building, once"):
+    with long_work.long_work("building, once"):
         pass
     assert capfd.readouterr() == ("", "")
 

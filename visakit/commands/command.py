@@ -28,8 +28,8 @@ from visakit.commands.reporting import Reporter, begin_report, is_for_people, sh
 from visakit.diagnostics import STYLES, UsageError, VisaError, did_you_mean
 from visakit.files import open_streams
 from visakit.language.platforms import PLATFORMS, platform_table
+from visakit.long_work import is_terminal, show_long_work
 from visakit.usage import check_platform
-from visakit.waiting import is_terminal, show_waiting
 
 DIAGNOSTICS = "Diagnostics"
 """Panel of the help with the options about errors and warnings."""
@@ -104,7 +104,7 @@ def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
     """Run a command: 0 when done, 1 when the input is at fault, 2 on wrong usage, 130 when interrupted."""
     code = 0
     reporter = begin_report(tool, *_style(words))
-    show_waiting(is_for_people() and is_terminal(sys.stderr))
+    show_long_work(is_for_people() and is_terminal(sys.stderr))
     try:
         code = _run(app, tool, words, reporter)
         sys.stdout.flush()

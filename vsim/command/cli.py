@@ -274,7 +274,7 @@ def app(
         bool,
         flag(
             "--profile-detail",
-            "Also watch memory, barriers and calls; the reference engine runs the launches, much slower.",
+            "Also watch memory, barriers and calls: several times slower.",
             REPORT,
         ),
     ] = False,
@@ -385,7 +385,7 @@ def app(
     options = driver.wanted_checks(checks, workers) | LaunchOptions(schedule=schedule_of(schedule))
     options |= LaunchOptions(engine=engine, threads=threads, max_seconds=max_seconds, profile=as_json)
     results = driver.result_options(out_dir, save, show, as_json, capture and (capture, loaded, build_options))
-    results = driver.with_counts(results, profile, profile_detail, engine, cost)
+    results = driver.with_counts(results, profile, profile_detail, cost)
     session = driver.open_session(loaded, results, workers, allow_paths, options, max_memory)
     chosen = session.program.image
     chosen.register_overrun, chosen.approximate = register_overrun, precision == "manual"

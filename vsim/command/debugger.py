@@ -13,7 +13,7 @@ from typing import NamedTuple
 from visakit.commands.reporting import say
 from visakit.diagnostics import UsageError
 from visakit.files import read_text
-from visakit.waiting import is_terminal
+from visakit.long_work import is_terminal
 from vsim.checks.selection import Wanted
 from vsim.command import driver
 from vsim.command.driver import CommandLine

@@ -114,14 +114,12 @@ def result_options(
     return found
 
 
-def with_counts(
-    results: ResultOptions, files: Sequence[str] | None, detail: bool, engine: str, cost: str | None
-) -> ResultOptions:
+def with_counts(results: ResultOptions, files: Sequence[str] | None, detail: bool, cost: str | None) -> ResultOptions:
     """The results with what counts in launches; arguments and errors are those of the functions below."""
-    return results._replace(profiler=wanted_profiler(files, detail, engine, cost), costs=wanted_costs(cost))
+    return results._replace(profiler=wanted_profiler(files, detail, cost), costs=wanted_costs(cost))
 
 
-def wanted_profiler(files: Sequence[str] | None, detail: bool, engine: str, cost: str | None = None) -> Profiler | None:
+def wanted_profiler(files: Sequence[str] | None, detail: bool, cost: str | None = None) -> Profiler | None:
     """What counts in launches; None for nothing.
 
     Args:
@@ -133,8 +131,6 @@ def wanted_profiler(files: Sequence[str] | None, detail: bool, engine: str, cost
     """
     if detail and not files and not cost:
         raise UsageError("--profile-detail goes with --profile FILE or --cost PLATFORM")
-    if detail and engine == "llvm":
-        raise UsageError("--profile-detail needs the reference engine; leave --engine llvm out")
     if not files and not cost:
         return None
     from vsim.profile.profiler import TRACE, Profiler

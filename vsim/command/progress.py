@@ -10,7 +10,7 @@ import threading
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
 
-from visakit.waiting import is_terminal
+from visakit.long_work import is_terminal
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

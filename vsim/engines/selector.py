@@ -73,11 +73,13 @@ class EngineSelector:
             native = self.native or self._load_native(engine)
             if native is None:
                 why = "llvmlite cannot be loaded"
-            elif self.image.runs_once and self._ends_soon(dispatch, max_seconds):
+            elif self.image.runs_once and not dispatch.tells_messages and self._ends_soon(dispatch, max_seconds):
                 return "numpy", "its native code would take longer"
             else:
+                # Reuse in memory depends on the order of threads, so which engine counts must not depend on time.
+                may_overtake = engine == "auto" and not dispatch.tells_messages
                 try:
-                    native.run(dispatch, threads, max_seconds, held, _overtake if engine == "auto" else None)
+                    native.run(dispatch, threads, max_seconds, held, _overtake if may_overtake else None)
                     return "llvm", ""
                 except (RecordedFault, RefusedInstruction) as stop:
                     stopped = stop
@@ -96,10 +98,14 @@ class EngineSelector:
         """Whether a launch is the first of its kernel, and the reference engine has run it."""
         if dispatch.kernel.name in self._launched:
             return False
+        from vsim.engines.llvm.host.summaries import keep
         from vsim.engines.tiers import ends_soon
 
         self._launched.add(dispatch.kernel.name)
-        return ends_soon(dispatch, max_seconds)
+        if not ends_soon(dispatch, max_seconds):
+            return False
+        keep(self.image, dispatch.signature, self.image.code)  # Nobody changes programs of drivers.
+        return True
 
     def _run_reference(self, dispatch: Dispatch, max_seconds: float | None) -> None:
         from vsim.engines.numpy.engine import run

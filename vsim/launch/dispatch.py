@@ -148,14 +148,25 @@ class Dispatch(BoundLaunch):
         return bool(listeners(self.observers, Observer.sent) or listeners(self.observers, Observer.served))
 
     @property
-    def observed(self) -> tuple[frozenset[str], bool, bool, bool]:
-        """What compiled code must have for observers: checks; counters of blocks, lanes and branches, and messages."""
-        return self.checks, self.tells_runs, self.tells_lanes, self.tells_messages
+    def tells_clocks(self) -> bool:
+        """Whether observers want a timeline of threads."""
+        if not self.observers:
+            return False
+        from vsim.observe.observer import Observer, listeners
+
+        return bool(listeners(self.observers, Observer.timed))
+
+    @property
+    def observed(self) -> tuple[frozenset[str], bool, bool, bool, bool]:
+        """What compiled code must have for observers: checks; counters of blocks, of lanes and branches, of messages;
+        clocks of threads.
+        """
+        return self.checks, self.tells_runs, self.tells_lanes, self.tells_messages, self.tells_clocks
 
     @property
     def has_fixed_order(self) -> bool:
         """Whether checks, counts or results depend on the order of threads; counters of what executes do not."""
-        return bool(self.checks or self.schedule or self.needs_order or self.tells_messages)
+        return bool(self.checks or self.schedule or self.needs_order or self.tells_messages or self.tells_clocks)
 
     @property
     def has_fixed_lanes(self) -> bool:

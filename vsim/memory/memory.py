@@ -132,8 +132,7 @@ class SamplerState(NamedTuple):
     Attributes:
         normalized: whether coordinates go from 0 to 1 along each axis, else from 0 to the size.
         addressing: of coordinates outside: none, clamp_edge (or clamp_to_edge), clamp_border (or clamp), repeat, or
-            mirror
-            (or mirrored_repeat).
+            mirror (or mirrored_repeat).
         filter: nearest or linear.
         compare: comparison of reference and texel: le, lt, ge, gt, eq, ne, always or never.
     """

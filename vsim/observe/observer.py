@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from vsim.launch.bound_launch import BoundLaunch
     from vsim.launch.ndrange import Group
     from vsim.observe.messages import BufferCounts, MessageCounts
+    from vsim.observe.timeline import Timeline
     from vsim.semantics.algebra import Lanes, Machine, Mask, Opaque
 
 P = ParamSpec("P")
 R = TypeVar("R")
 # Each engine has its own of these.
 Engine: TypeAlias = "Opaque"
-"""What an engine prepares functions with."""
+"""What an engine prepares functions with: ``BatchExecution``, ``LoweringMachine`` or, on the host, ``LaunchPlan``."""
 Access: TypeAlias = "Opaque"
 """An access of lanes to memory."""
 Frame: TypeAlias = "Opaque"
@@ -180,6 +181,9 @@ class Observer:
 
     def served(self, counts: BufferCounts) -> None:
         """Messages have done so much to a buffer, an image, local or scratch memory; told when the launch is over."""
+
+    def timed(self, timeline: Timeline) -> None:
+        """The threads of the launch have executed, called and waited so; told when the launch is over."""
 
     # -- operands and memory -------------------------------------------------------------------------------
 

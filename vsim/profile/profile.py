@@ -16,8 +16,8 @@ from vsim.profile.pipes import pipe_of
 
 if TYPE_CHECKING:  # It needs the reference engine.
     from vsim.observe.messages import BufferCounts, MessageCounts
+    from vsim.observe.timeline import Timeline, Waits
     from vsim.profile.memory import MemoryObserver
-    from vsim.profile.timeline import Timeline, Waits
 
 
 class LaunchNote(NamedTuple):
@@ -176,7 +176,7 @@ class KernelProfile:
         timelines; without, :data:`SEVERAL` stands for callers that counts do not tell apart.
         """
         found = Counter[Stack]()
-        if not self.timelines:
+        if not self.timelines or not all(timeline.stacks for timeline in self.timelines):
             for row in self.rows:
                 found[(*self.callers(row.function), row.function), row.place] += row.executions
             return +found

@@ -403,6 +403,6 @@ class Machine(Protocol):
         """Arrive at a barrier that opens after so many arrivals; without ``arrivals`` wait until it opens once more.
 
         A thread waits for the opening that follows its last arrival as a consumer, or its last wait. Bits of
-        ``arrivals``: 0 to 7 how many producers the barrier waits for, 8 to 15 how many consumers;
-        16 and 17 what this thread is.
+        ``arrivals``: 0 to 7 how many producers the barrier waits for, 8 to 15 how many consumers; 16 and 17 what this
+        thread is.
         """

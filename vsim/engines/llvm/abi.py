@@ -9,8 +9,8 @@ NEXT_GROUP, GROUP_COUNT, SLOT_TABLE, SLOT_COUNT, SURFACES, FAULT, STOP = range(0
 COUNTS, VARIANTS, SLM_SIZE, SCRATCH_SIZE, LOCAL_ITEMS, PARTIAL, OFFSETS = 56, 80, 88, 96, 104, 112, 136
 LOCAL_SIZE, CHUNK = 160, 184
 GROUP_ORDER = 200
-MESSAGES = 304
-"""In launches whose observers want counts of messages, their block, else 0."""
+CLOCKS, MESSAGES = 296, 304
+"""In launches whose observers want a timeline or counts of messages, their blocks, else 0."""
 FINDINGS = 312
 """In launches that checks watch the block of their findings, else 0."""
 PRIVATE, RACE = 320, 328
@@ -337,6 +337,32 @@ MEMORY_LINED, MEMORY_BANKED, MEMORY_OTHER = range(3)
 """Kinds: with cache lines, with banks, with neither."""
 LOCAL_MEMORY, SCRATCH_MEMORY = 0, 1
 """The first memories: local memory, and scratch."""
+
+# Clocks of threads (observers/clocks.py). The block: how many threads have begun, and the end of the longest one;
+# records of the threads that live, and of the uses of each group's barrier; waits by instruction; a list of parts of
+# threads' time, how many it has, and the function of the host that empties it.
+(
+    CLOCKS_BEGUN,
+    CLOCKS_LONGEST,
+    CLOCKS_RECORDS,
+    CLOCKS_RINGS,
+    CLOCKS_WAITS,
+    CLOCKS_LIST,
+    CLOCKS_USED,
+    CLOCKS_EMPTY,
+) = range(0, 64, 8)
+CLOCKS_SIZE, CLOCKS_ROOM, CLOCKS_SHOWN = 64, 4096, 1024
+CLOCK_TIME, CLOCK_SIGNALS, CLOCK_WAITS, CLOCK_SHOWN, CLOCK_GROUP, CLOCK_THREAD = range(0, 48, 8)
+"""Of a thread: instructions executed and waited, arrivals at and departures from its group's barrier, whether it is one
+of those that are shown, and who it is.
+"""
+CLOCK_SIZE, CLOCK_RECORD = 64, 40
+CLOCK_USES_MASK = 7
+"""No thread is so many uses of the barrier ahead of another one."""
+CLOCK_RING = 16 * (CLOCK_USES_MASK + 1)
+WAIT_THREADS, WAIT_WAITED, WAIT_LONGEST = 0, 8, 16
+WAIT_SIZE = 32
+"""Of a barrier: threads that left it, the instructions that they waited, together and at most."""
 
 # Registers that all functions of a thread share, behind its number, how deep calls are nested, where on the stack its
 # kernel is, and (where checks watch the launch) which of its lanes are work-items, which block of private memory is its

@@ -38,10 +38,14 @@ Meanwhile = Callable[[Callable[[], bool]], bool]
 
 
 class CompiledKernel(NamedTuple):
-    """Loaded code of a kernel with the functions that fault records name by number.
+    """Loaded code of a kernel.
 
-    ``transposed``: local ids count up along y from lane to lane. ``only_counts``: it has no other effect. ``blocks``:
-    of each function, once launches are counted. ``improvement``: of quick code.
+    Attributes:
+        functions: the functions that fault records name by number.
+        transposed: whether local ids count up along y from lane to lane.
+        only_counts: whether the code counts what executes and does nothing else.
+        blocks: first instruction and end of the blocks of each function; empty until a launch is counted.
+        improvement: makes good code; None for code that is good.
     """
 
     native: native.Native
@@ -128,7 +132,8 @@ class KernelCache:
     ) -> CompiledKernel:
         image = self.image
         if not self.module:
-            self.module = image.module_bytes()
+            # Nobody changes the programs of drivers.
+            self.module = (image.code if image.runs_once else b"") or image.module_bytes()
         addresses = sorted((s.name, s.value) for s in image.symbols if s.section)
         modes = image.register_overrun, image.lenient_reads
         target = (image.platform, native.made_for(), is_sanitized())

@@ -13,7 +13,7 @@ exact for structured and unstructured flow alike::
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -218,7 +218,7 @@ class Running:
         self.threads = threads
         self.at_fault: tuple[int, int] | None = None
         """Row and lane of the last fault; -1 for a whole thread."""
-        self.views: list[Array] = []
+        self.views: Mapping[int, Array] = {}
         self._registers: RegisterFile | None = None
         """Those that hold predefined variables of the threads."""
 

@@ -52,9 +52,7 @@ class ControlFlowLowering:
         return f"check{pc}" if pc in self.state.reconvergence.points else f"block{pc}"
 
     def next_waiting(self, pc: int) -> str:
-        """The label for a thread without running lanes: the next point where some may wait, or
-        the way out.
-        """
+        """The label for a thread without running lanes: the next point where some may wait, or the way out."""
         following = self.state.reconvergence.next_point(pc)
         if following is not None:
             return self.entrance(following)

@@ -97,7 +97,7 @@ class FunctionLowering:
                 "jumps between subroutines: lanes wait, and come back, where the text has their subroutine"
             )
         text = self._text()
-        state.module.touched += self.machine.access.touched
+        state.module.place_count += self.machine.access.place_count
         return text
 
     def _text(self) -> str:
@@ -162,7 +162,7 @@ class FunctionLowering:
         state = self.state
         state.begin(extents, shapes, results)
         self.exits.begin()
-        self.machine.access.touched = 0
+        self.machine.access.place_count = 0
         full = state.is_kernel and state.module.full
         uses = {ENTRY: state.registers.begin_block(needs(ENTRY), full)}
         self._enter_function()
@@ -277,8 +277,8 @@ class FunctionLowering:
             b.emit(f"store i64 {stack_address(b)}, ptr {b.offset('%shared', cx.SHARED_STACK)}, align 8")
             if state.dispatch.checks:
                 b.emit(f"store i64 {self.masks.work_item_bits()}, ptr {b.offset('%shared', cx.SHARED_ITEMS)}, align 8")
-            for tell in listeners(self.observers, Observer.threads_begin):
-                tell(state.event)
+        for tell in listeners(self.observers, Observer.threads_begin):
+            tell(state.event)
         state.at = Position(ENTRY, self.masks.work_items(), converged=True)
         self.masks.run_all()
         Prologue(state, self.masks).emit()
@@ -292,6 +292,8 @@ class FunctionLowering:
             else:
                 b.emit("ret void")
         b.label("exit")
+        for tell in listeners(self.observers, Observer.threads_end) if self.state.is_kernel else ():
+            tell(self.state.event)
         if self.state.is_coroutine and not self.state.is_kernel:
             self.state.storage.carry_out()
         if self.state.is_coroutine:

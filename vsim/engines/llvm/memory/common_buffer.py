@@ -3,7 +3,7 @@ they are loaded or stored inline, as a row, as one element, or lane by lane.
 
 The buffer is that of the pointer argument from which the addresses were computed, or that of the first active lane's
 address. Lanes in several buffers and lanes outside use the functions out of line, which find the faulty lane.
-Inactive lanes load at the first active lane's place, which is inside; their stores go to scratch memory.
+Inactive lanes load at the first active lane's place, which is inside; their stores go to temporary memory.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from vsim.engines.llvm.memory.vector import load_elements, load_row, store_row
 from vsim.engines.llvm.memory.watch import AccessWatch
 
 CHECKED_LANES = 512
-"""So many lanes of a function's accesses are checked inline, twice as many of one that is a single block, the others
-out of line with all that follows: the code for it takes time to compile.
+"""So many lanes of a function's accesses are checked inline, the others out of line with all that follows: the code
+for it takes time to compile. Of a function that is a single block twice as many are, or two for each instruction.
 """
 
 
@@ -57,6 +57,11 @@ class RowAccess:
     vector: Value | None
 
 
+def checked_lanes(instructions: int, is_straight: bool) -> int:
+    """How many lanes of a function are checked inline."""
+    return 2 * max(CHECKED_LANES, instructions) if is_straight else CHECKED_LANES
+
+
 class UnprovedAccess:
     """Loads and stores of lanes of which nothing is proved, in one function."""
 
@@ -68,17 +73,10 @@ class UnprovedAccess:
         scalarised: ScalarisedAccess,
         prefetcher: StreamPrefetcher,
         row: int,
-        is_straight: bool,
+        most: int,
     ) -> None:
-        self.b, self.bounds, self.out_of_line, self.scalarised, self.prefetcher, self.row = (
-            b,
-            bounds,
-            out_of_line,
-            scalarised,
-            prefetcher,
-            row,
-        )
-        self.most = 2 * CHECKED_LANES if is_straight else CHECKED_LANES
+        self.b, self.bounds, self.out_of_line, self.scalarised = b, bounds, out_of_line, scalarised
+        self.prefetcher, self.row, self.most = prefetcher, row, most
         self.watch: AccessWatch | None = None
 
     def load(self, part: LanePart, vector: Value | None) -> list[Value]:

@@ -16,6 +16,10 @@ def observers_of(dispatch: Dispatch) -> list[Observer]:
         from vsim.engines.numpy.observers.messages import MessageObserver
 
         found.insert(0, MessageObserver(dispatch.observers))
+    if dispatch.tells_clocks:
+        from vsim.engines.numpy.observers.clocks import ClockObserver
+
+        found.insert(0, ClockObserver(dispatch.observers))
     if dispatch.tells_lanes:
         from vsim.engines.numpy.observers.lanes import ActiveLanes
 

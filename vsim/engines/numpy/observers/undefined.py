@@ -184,7 +184,7 @@ class ShadowRunning:
         self.observer, self.running = observer, running
 
     @property
-    def views(self) -> list[Array]:
+    def views(self) -> Mapping[int, Array]:
         """The views of the shadows' registers."""
         return self.observer.registers().views
 

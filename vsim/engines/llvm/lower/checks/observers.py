@@ -46,6 +46,10 @@ def observers_of(state: FunctionState, masks: Masks, exits: FaultExits, findings
         from vsim.engines.llvm.lower.checks.messages import MessageCounters
 
         found.append(MessageCounters(state))
+    if dispatch.tells_clocks:
+        from vsim.engines.llvm.lower.checks.clocks import ThreadClocks
+
+        found.append(ThreadClocks(state))
     if dispatch.checks:
         found += _checks(state, masks, exits, findings)
     return found

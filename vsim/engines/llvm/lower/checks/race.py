@@ -80,7 +80,8 @@ class RaceChecks(Observer):
         engine.texels.watch = self
 
     def threads_begin(self, event: Event) -> None:
-        self.ids.publish()
+        if self.state.shares:
+            self.ids.publish()
 
     def begin(self, lanes: int) -> None:
         """A message of so many lanes."""
@@ -316,7 +317,7 @@ class RaceChecks(Observer):
 
     def _call(self, lanes: _Lanes, kind: int, vector: Value | None, lost: str) -> None:
         b, part, ids = self.b, lanes.part, self.ids
-        scratch = b.scratch(8 * part.lanes + 64)
+        scratch = b.temporary(8 * part.lanes + 64)
         b.store(self._wide(lanes), scratch, 8)
         local = "0"
         if part.space.kind == cx.LOCAL:
