@@ -165,7 +165,7 @@ def test_reuse_is_in_the_order_of_the_engine(engine, distance):
 def test_atomics_at_more_addresses_than_the_table_of_compiled_code_has_room_for(engine):
     text, atomic = COPY.replace("MIDDLE\n", ""), "svm_atomic.inc (M1, 8) ADDRESS.0 %null.0 %null.0 %null.0"
     program = vsim.Program(build_text(text.replace("svm_scatter.4.1 (M1, 8) ADDRESS.0 X.0", atomic)))
-    words, seen = np.zeros(3 << cx.MESSAGES_TABLE_BITS - 1, np.uint32), MemoryObserver()
+    words, seen = np.zeros(3 << cx.VALUES_TABLE_BITS - 1, np.uint32), MemoryObserver()
     ran = program.launch("copy", words.size, 64, [words, words.copy()], engine=engine, observers=[seen])
     (found,) = (c for c in seen.messages.values() if c.atomics)
     assert (ran.engine, found.atomics, found.serial, found.hottest) == (engine, words.size, words.size // 8, 1)

@@ -29,54 +29,6 @@ $adds
   %$name.p = getelementptr i8, ptr %$base, i64 $offset
   %$name = load $ty, ptr %$name.p, align 8
 
-;; table
-; Counts how often a value was seen under a key: in a table that the host empties when half of it is full.
-define internal void @message_value(ptr %block, i64 %key, i64 %value) #1 {
-entry:
-$fields
-  %key.m = mul i64 %key, -7046029254386353131
-  %value.m = mul i64 %value, -4417276706812531889
-  %mixed = xor i64 %key.m, %value.m
-  %start = lshr i64 %mixed, $MESSAGES_TABLE_SHIFT
-  br label %look
-look:
-  %at = phi i64 [ %start, %entry ], [ %at.n, %other ]
-  %record = getelementptr [$MESSAGES_RECORD x i8], ptr %table, i64 %at
-  %key.o = load i64, ptr %record, align 8
-  %value.p = getelementptr i8, ptr %record, i64 8
-  %value.o = load i64, ptr %value.p, align 8
-  %count.p = getelementptr i8, ptr %record, i64 16
-  %count = load i64, ptr %count.p, align 8
-  %count1 = add i64 %count, 1
-  %same.k = icmp eq i64 %key.o, %key
-  %same.v = icmp eq i64 %value.o, %value
-  %same = and i1 %same.k, %same.v
-  br i1 %same, label %found, label %differs
-found:
-  store i64 %count1, ptr %count.p, align 8
-  ret void
-differs:
-  %free = icmp eq i64 %key.o, 0
-  br i1 %free, label %new, label %other
-other:
-  %at.1 = add i64 %at, 1
-  %at.n = and i64 %at.1, $MESSAGES_TABLE_MASK
-  br label %look
-new:
-  store i64 %key, ptr %record, align 8
-  store i64 %value, ptr %value.p, align 8
-  store i64 1, ptr %count.p, align 8
-$counts
-  %full = icmp eq i64 %used.n, $MESSAGES_TABLE_LIMIT
-  br i1 %full, label %empty, label %done
-empty:
-$empties
-  call void %empties()
-  br label %done
-done:
-  ret void
-}
-
 ;; touch
 ; Notes the use of a line: how many other uses of lines were between it and the one before.
   %$p.last.p = getelementptr i64, ptr %$last, i64 %$line
@@ -193,7 +145,8 @@ $messages
   br i1 %differs, label %strided, label %constant
 strided:
   %stride.k = ptrtoint ptr %site to i64
-  call void @message_value(ptr %block, i64 %stride.k, i64 %stride)
+  %values = getelementptr i8, ptr %block, i64 $MESSAGES_VALUES
+  call void @count_value(ptr %values, i64 %stride.k, i64 %stride)
   br label %counted
 constant:
   %stride.a = select i1 %alone, i64 $SITE_ALONE, i64 $SITE_ROWS
@@ -272,6 +225,7 @@ some:
   %kind.s = lshr i64 %how, $MESSAGE_KIND
   %kind = and i64 %kind.s, 3
   %is_flat = icmp eq ptr %memory, null
+  %values = getelementptr i8, ptr %block, i64 $MESSAGES_VALUES
 $fields
   %begin = getelementptr [16 x i8], ptr %intervals, i64 %collected
   br label %lane
@@ -353,7 +307,7 @@ $messages
   br i1 %counted.1, label %strided, label %unstrided
 strided:
   %stride.k = ptrtoint ptr %site to i64
-  call void @message_value(ptr %block, i64 %stride.k, i64 %step.n)
+  call void @count_value(ptr %values, i64 %stride.k, i64 %step.n)
   br label %order
 unstrided:
   %stride.a = select i1 %alone, i64 $SITE_ALONE, i64 $SITE_IRREGULAR
@@ -391,7 +345,7 @@ turn:
   %a.where = select i1 %a.shared, i64 %a.place, i64 %a.private
   %a.key.1 = ptrtoint ptr %site to i64
   %a.key = or i64 %a.key.1, 1
-  call void @message_value(ptr %block, i64 %a.key, i64 %a.where)
+  call void @count_value(ptr %values, i64 %a.key, i64 %a.where)
   br label %turned
 turned:
   %a.n1 = add i64 %a.n, 1
