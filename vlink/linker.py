@@ -173,7 +173,8 @@ class Linker:
 
         # The meaning of names.
         references = resolve_references(table, data, undefined_allowed, errors)
-        check_entries(table, objects, options.entries, errors)
+        has_data = bool(data.symbols) and any(o.is_compiled for o in objects)
+        check_entries(table, objects, options.entries, has_data, errors)
         _stop_on(errors)
 
         # The selection.
@@ -227,15 +228,15 @@ def choose_platform(objects: Sequence[ObjectFile], wanted: str | None, errors: l
 
 
 def check_entries(
-    table: SymbolTable, objects: Sequence[ObjectFile], entries: Sequence[str], errors: list[Diagnostic]
+    table: SymbolTable, objects: Sequence[ObjectFile], entries: Sequence[str], has_data: bool, errors: list[Diagnostic]
 ) -> None:
-    """The entries must be kernels, and there must be inputs."""
+    """The entries must be kernels, and there must be inputs: of the compiler's programs data are enough."""
     kernels = [d.function.name for d in table.definitions if d.function.is_kernel]
     for entry in entries:
         if entry not in kernels:
             hint = did_you_mean(entry, kernels) or f"kernels are {', '.join(dict.fromkeys(kernels)) or '(none)'}"
             errors.append(Diagnostic("L019", f"there is no kernel '{entry}'", None, hint))
-    if not table.definitions:
+    if not table.definitions and not has_data:
         message = "there is nothing to link: the inputs hold no kernel and no function"
         errors.append(Diagnostic("L020", message, Span(objects[0].name, 0) if objects else None))
 

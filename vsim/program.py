@@ -22,7 +22,7 @@ from visakit.usage import check_platform, check_text, exclude, warn
 from vsim.engines.selector import EngineSelector
 from vsim.launch.arrays import Array
 from vsim.launch.binding import bind
-from vsim.launch.dispatch import Dispatch, Groups, not_executed, with_values
+from vsim.launch.dispatch import Dispatch, GroupProgress, not_executed, with_values
 from vsim.launch.launch import Argument, Launch, array_problem, nd_sizes
 from vsim.launch.ndrange import NdRange, payload_template, range_of
 from vsim.launch.options import LaunchOptions, check_limits, check_options, checked_observers, schedule_of
@@ -96,7 +96,7 @@ class Program:
         self.engines = EngineSelector(image)
         self.last_launches: dict[str, LastLaunch] = {}
         self.callable_kernels: dict[str, Kernel] = {}
-        self.running = self.memory.running
+        self.launch_lock = self.memory.launch_lock
         self.data = [
             self.memory.allocate(
                 section.name, np.frombuffer(bytearray(section.contents), np.uint8), section.writable, section.address
@@ -218,7 +218,7 @@ class Program:
             UsageError: there is no such option.
         """
         check_options(options)
-        with self.running:
+        with self.launch_lock:
             dispatch = self.bind(
                 launch,
                 options.get("schedule"),
@@ -242,7 +242,7 @@ class Program:
         Raises:
             SimulationError: the kernel did something without a defined result.
         """
-        with self.running:
+        with self.launch_lock:
             return self._execute(dispatch, engine, threads, max_seconds)
 
     def _execute(self, dispatch: Dispatch, engine: str, threads: int | None, max_seconds: float | None) -> LaunchResult:
@@ -290,9 +290,9 @@ class Program:
 
         return PrintfRecords.of(buffer, self.memory)
 
-    def groups(self) -> Groups | None:
+    def progress(self) -> GroupProgress | None:
         """Progress of the running launch; None if no launch runs, or its engine does not report progress."""
-        return self.engines.groups()
+        return self.engines.progress()
 
     def launch(
         self,
@@ -338,7 +338,7 @@ class Program:
         last = self.last_launches.get(check_text(kernel, "the name of a kernel")) if is_repeatable else None
         again = last.again(whole, args, self._converter(kernel).argument) if last is not None else None
         if again is not None:
-            with self.running:
+            with self.launch_lock:
                 result = self._execute(
                     again.dispatch, options.get("engine", "auto"), options.get("threads"), options.get("max_seconds")
                 )

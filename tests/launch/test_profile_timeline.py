@@ -12,7 +12,7 @@ from support.strategies import ENGINES
 import vsim
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.observers import clocks
-from vsim.engines.llvm.target import is_guarded
+from vsim.engines.llvm.target import is_sanitized
 from vsim.launch.launch_file import parse_launch
 from vsim.observe.timeline import Slice, Waits
 from vsim.profile.counts import Counts
@@ -109,7 +109,7 @@ def test_engines_have_the_same_clocks(case, platform):
         assert not other.stacks or other.stacks == own.stacks
 
 
-@pytest.mark.skipif(is_guarded(), reason="the guard knows the memory of a launch as it begins")
+@pytest.mark.skipif(is_sanitized(), reason="the guard knows the memory of a launch as it begins")
 def test_more_stacks_than_there_is_room_for_at_first(monkeypatch):
     monkeypatch.setattr(clocks, "FEW_STACKS", 2)
     (reference,), (fast,) = (profiler_of("call_stack_recursion", "bmg", e).profiles for e in ("numpy", "llvm"))

@@ -81,7 +81,7 @@ class Pressure(NamedTuple):
             return []
         found, pc = self.registers, self.peak
         live = set(found.among(found.live[pc]))
-        inputs = {found.layout.root(i.index)[0] for i in self.function.inputs if not i.operand_class}
+        inputs = {found.layout.root(i.index)[0] for i in self.function.inputs if not i.variable_class}
         rows = []
         for register in found.among(found.held[pc]):
             if register.file is Bank.GENERAL:

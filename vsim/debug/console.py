@@ -98,12 +98,13 @@ R = TypeVar("R", bound=Run)
 
 
 def command(
-    usage: str, aliases: str, topic: str, summary: str, complete: Complete | None = None, repeats: bool = False
+    usage: str, aliases: str, topic: str, complete: Complete | None = None, repeats: bool = False
 ) -> Callable[[R], R]:
-    """Enter a command into the table; ``usage`` begins with its name."""
+    """Decorator that enters a command into the table; ``usage`` begins with its name, the docstring is its help."""
     name = re.split(r"[\s\[]", usage, maxsplit=1)[0]
 
     def enter(run: R) -> R:
+        summary = run.__doc__ or ""
         TABLE[name] = ConsoleCommand(name, tuple(aliases.split()), usage, summary, topic, run, complete, repeats)
         return run
 

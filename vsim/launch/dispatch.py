@@ -29,7 +29,7 @@ Executed = dict[int, Bools]
 """By number of a function, which of its instructions executed."""
 
 
-class Groups(NamedTuple):
+class GroupProgress(NamedTuple):
     """Progress of a launch: groups that have begun, and all of them."""
 
     begun: int
@@ -91,12 +91,12 @@ class Dispatch(BoundLaunch):
         if self.findings is None:
             return frozenset()
         wanted = self.findings.checks
-        if self.notes_reads_behind:
+        if self.notes_reads_beyond:
             return wanted | {GUARD}
         return wanted if self.memory.guarded else wanted - {GUARD}
 
     @property
-    def notes_reads_behind(self) -> bool:
+    def notes_reads_beyond(self) -> bool:
         """Whether reads beyond the end of memory, which give zeros, are reported."""
         return self.findings is not None and self.signature.image.lenient_reads
 

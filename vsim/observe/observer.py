@@ -27,7 +27,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 # Each engine has its own of these.
 Engine: TypeAlias = "Opaque"
-"""What an engine prepares functions with."""
+"""What an engine prepares functions with: ``BatchExecution``, ``LoweringMachine`` or, on the host, ``LaunchPlan``."""
 Access: TypeAlias = "Opaque"
 """An access of lanes to memory."""
 Frame: TypeAlias = "Opaque"
@@ -105,8 +105,8 @@ class Observer:
     """
 
     interrupts = False
-    """Whether :meth:`before` may stop a batch that goes on later: then all threads of it run together, also in loops
-    that only few are still in.
+    """Whether :meth:`before` may stop a batch that continues later: then all its threads run together, also in loops
+    that most of them have left.
     """
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ from visakit.language.program import Function
 from visakit.objects.image import LinkedImage
 from vsim.engines.llvm import Overtaken, Unsupported
 from vsim.engines.llvm.host import native, summaries
-from vsim.engines.llvm.target import is_guarded
+from vsim.engines.llvm.target import is_sanitized
 from vsim.engines.llvm.variant import Variant
 from vsim.launch.dispatch import LIMIT_HINT, Dispatch
 
@@ -38,10 +38,14 @@ Meanwhile = Callable[[Callable[[], bool]], bool]
 
 
 class CompiledKernel(NamedTuple):
-    """Loaded code of a kernel with the functions that fault records name by number.
+    """Loaded code of a kernel.
 
-    ``transposed``: local ids count up along y from lane to lane. ``only_counts``: it has no other effect. ``blocks``:
-    of each function, once launches are counted. ``improvement``: of quick code.
+    Attributes:
+        functions: the functions that fault records name by number.
+        transposed: whether local ids count up along y from lane to lane.
+        only_counts: whether the code counts what executes and does nothing else.
+        blocks: first instruction and end of the blocks of each function; empty until a launch is counted.
+        improvement: makes good code; None for code that is good.
     """
 
     native: native.Native
@@ -111,7 +115,7 @@ class KernelCache:
         """A kernel out of its bytes; ``improve`` makes good code where they are quick code."""
         numbers, transposed, only_counts, is_quick, objects = _unpacked(packed)
         functions = self.image.module.all_functions
-        code = native.Native(objects, is_guarded())
+        code = native.Native(objects, is_sanitized())
         found = CompiledKernel(code, [functions[n] for n in numbers], transposed, only_counts, [])
         if not is_quick or improve is None:
             return found
@@ -131,7 +135,7 @@ class KernelCache:
             self.module = image.module_bytes()
         addresses = sorted((s.name, s.value) for s in image.symbols if s.section)
         modes = image.register_overrun, image.lenient_reads
-        target = (image.platform, native.made_for(), is_guarded())
+        target = (image.platform, native.made_for(), is_sanitized())
         key = object_cache.key(self.module, image.ze_info, variant, *target, *modes, addresses)
         keys = (key, object_cache.key(key, "quick"))
         compilation = self.unfinished.pop(variant, None)

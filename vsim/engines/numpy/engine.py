@@ -100,8 +100,8 @@ def _run_batches(
 
 
 def _groups_at_once(dispatch: Dispatch, wanted: int) -> int:
-    """Work-groups of a batch: so many as are wanted, but fewer where each thread has memory of its own, and one where
-    groups run one after the other.
+    """Work-groups of a batch: the wanted number, but fewer where each thread has private or scratch memory, and one
+    where groups run one after the other.
     """
     if _one_by_one(dispatch) and not dispatch.overlaps_groups:
         return 1
@@ -223,7 +223,7 @@ class GroupBatch:
             tell(event)
 
     def saved(self) -> SavedBatch:
-        """Registers, barriers, lanes and the memory of threads and groups, as they are between two instructions."""
+        """Registers, barriers, lanes and the memory of threads and groups, between two instructions."""
         return SavedBatch(self.groups, self.threads.saved(), self.execution.saved())
 
     def restore(self, saved: SavedBatch) -> None:
@@ -246,7 +246,7 @@ class GroupBatch:
         """Surface and sampler variables whose numbers the payload has."""
         for kind, index, offset in threads.state_inputs(self.dispatch):
             words = np.ascontiguousarray(self.payload[:, offset : offset + 4]).view(np.uint32)
-            registers.state(1 if kind == 1 else 0, index, 0)[:, 0] = words[:, 0]
+            registers.state(kind, index, 0)[:, 0] = words[:, 0]
 
     def start_value(self, register: int, data: Bytes) -> None:
         """Write what threads find in a predefined register when they start over its zeros, threads x bytes."""

@@ -45,7 +45,7 @@ class LoweringMachine:
         exits: FaultExits,
         observers: Sequence[Observer],
     ) -> None:
-        self.state, self.observers = state, listeners(observers, Observer.accessed)
+        self.state, self.accessed = state, listeners(observers, Observer.accessed)
         self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
         module, self.exits = state.module, exits
         self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, state.prefetcher, state.access_traits)
@@ -111,7 +111,7 @@ class LoweringMachine:
     # -- memory --------------------------------------------------------------------------------------------
 
     def _tell(self, access: LoweredAccess) -> None:
-        for tell in self.observers:
+        for tell in self.accessed:
             tell(self.state.event, access)
 
     def load(

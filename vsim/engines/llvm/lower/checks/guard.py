@@ -39,7 +39,7 @@ class ArgumentChecks(Observer):
         execution = state.at.execution
         if execution is not None and lanes in (1, execution.size):  # One address may stand for all lanes.
             lanes, first = execution.size, str(execution.offset)
-        places = b.scratch(8 * lanes + 64)
+        places = b.temporary(8 * lanes + 64)
         b.store(b.broadcast(address, lanes), places, 8)
         values = {
             "active": mask_bits(b, None if mask is True else b.broadcast(mask, lanes), lanes),

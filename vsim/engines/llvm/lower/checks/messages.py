@@ -67,7 +67,7 @@ class MessageCounters(Observer):
             given += f", i64 {at_constant_distance[0]}, i64 {at_constant_distance[1]}, i64 {bits}"
         else:
             name, parameters = "message_lanes", ", ".join(LANES)
-            places = b.scratch(8 * lanes + 64)
+            places = b.temporary(8 * lanes + 64)
             b.store(b.broadcast(masked(access.space, b.cast(access.address, types.UQ)), lanes), places, 8)
             given += f", ptr {places}, i64 {bits}"
         b.declare(name, "void", parameters)
