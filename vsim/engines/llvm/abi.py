@@ -302,12 +302,12 @@ MESSAGE_OFFSET_BITS = 40
 MESSAGE_OWNER = 28
 """From which bit on the owner of local or scratch memory is in the place of an atomic."""
 MESSAGE_OFFSET, MESSAGE_LINE = (1 << MESSAGE_OFFSET_BITS) - 1, (1 << MESSAGE_OFFSET_BITS - 6) - 1
-MESSAGE_KIND, MESSAGE_COLLECTS, MESSAGE_LANES, MESSAGE_WIDTH = 16, 1 << 18, 24, 32
+MESSAGE_KIND, MESSAGE_COLLECTS, MESSAGE_VARIES, MESSAGE_LANES, MESSAGE_WIDTH = 16, 1 << 18, 1 << 19, 24, 32
 """How lanes access memory: bytes of each; from a bit on 0 for a read, 1 for a write, 2 for an atomic; whether other
-accesses of the message follow or went before; from a bit on how many lanes there are; from a bit on how many bits their
-addresses have.
+accesses of the message follow or went before; whether the stride is not always the same; from a bit on how many lanes
+there are; from a bit on how many bits their addresses have.
 """
-MESSAGE_ATOMIC = 2 << MESSAGE_KIND
+MESSAGE_ATOMIC, MESSAGE_AS_ROW = 2 << MESSAGE_KIND, MESSAGE_VARIES | 64 << MESSAGE_WIDTH
 (
     SITE_MESSAGES,
     SITE_READ,

@@ -140,8 +140,10 @@ $seen
 message:
   store i64 %collects, ptr %seen.p, align 8
 $messages
+  %varies.b = and i64 %how, $MESSAGE_VARIES
+  %varies = icmp ne i64 %varies.b, 0
   %differs.1 = xor i1 %alone, true
-  %differs = and i1 %is_part, %differs.1
+  %differs = and i1 %varies, %differs.1
   br i1 %differs, label %strided, label %constant
 strided:
   %stride.k = ptrtoint ptr %site to i64
@@ -213,15 +215,57 @@ timed:
 }
 
 ;; lanes
-; Lanes anywhere: their bytes become intervals of places, sorted by where they begin.
+; Lanes anywhere: those that turn out to have no bytes between them are counted as such; the bytes of others become intervals of places, sorted by where they
+; begin.
 define void @message_lanes(ptr %block, ptr %site, ptr %memory, ptr %addresses, i64 %bits, i64 %how) #1 {
 entry:
   %none = icmp eq i64 %bits, 0
-  br i1 %none, label %leave, label %some
+  br i1 %none, label %leave, label %start
 leave:
   ret void
-some:
+start:
   %size = and i64 %how, 65535
+  %skipped = call i64 @llvm.cttz.i64(i64 %bits, i1 true)
+  %active = lshr i64 %bits, %skipped
+  %count = call i64 @llvm.ctpop.i64(i64 %bits)
+  %behind = add i64 %active, 1
+  %gaps = and i64 %behind, %active
+  %is_run = icmp eq i64 %gaps, 0
+  %are_several = icmp ugt i64 %count, 1
+  %atomic.b = and i64 %how, $MESSAGE_ATOMIC
+  %plain = icmp eq i64 %atomic.b, 0
+  %may.1 = and i1 %is_run, %are_several
+  %may = and i1 %may.1, %plain
+  br i1 %may, label %compare, label %some
+compare:
+  %run = getelementptr i64, ptr %addresses, i64 %skipped
+  %run0 = load i64, ptr %run, align 8
+  %run1.p = getelementptr i64, ptr %run, i64 1
+  %run1 = load i64, ptr %run1.p, align 8
+  %distance = sub i64 %run1, %run0
+  %is_dense = icmp ule i64 %distance, %size
+  br i1 %is_dense, label %follows, label %some
+follows:
+  %f.n = phi i64 [ 1, %compare ], [ %f.n1, %f.next ]
+  %f.o = phi i64 [ %run1, %compare ], [ %f.address, %f.next ]
+  %f.n1 = add i64 %f.n, 1
+  %f.more = icmp ult i64 %f.n1, %count
+  br i1 %f.more, label %further, label %row
+further:
+  %f.p = getelementptr i64, ptr %run, i64 %f.n1
+  %f.address = load i64, ptr %f.p, align 8
+  %f.distance = sub i64 %f.address, %f.o
+  %f.equal = icmp eq i64 %f.distance, %distance
+  br i1 %f.equal, label %f.next, label %some
+f.next:
+  br label %follows
+row:
+  %before = mul i64 %skipped, %distance
+  %row.first = sub i64 %run0, %before
+  %row.how = or i64 %how, $MESSAGE_AS_ROW
+  call void @message_row(ptr %block, ptr %site, ptr %memory, i64 %row.first, i64 %distance, i64 %bits, i64 %row.how)
+  ret void
+some:
   %kind.s = lshr i64 %how, $MESSAGE_KIND
   %kind = and i64 %kind.s, 3
   %is_flat = icmp eq ptr %memory, null
