@@ -293,6 +293,8 @@ VALUES_RECORD = 24
     MESSAGES_SEEN,
     MESSAGES_WHO,
 ) = range(0, 64, 8)
+MESSAGES_SLOT = 16
+"""By slot of the address space: where the counts of its memory are, and the address where the memory begins."""
 MESSAGES_VALUES, MESSAGES_BANKS, MESSAGES_ADDRESSES, MESSAGES_SIZE = 64, 128, 256, 768
 MESSAGE_INTERVALS = 1 << 16
 """Room for those of one message: where its lanes begin, and where they end, in places: numbers of a memory and, in the
@@ -328,10 +330,10 @@ MESSAGE_ATOMIC, MESSAGE_AS_ROW = 2 << MESSAGE_KIND, MESSAGE_VARIES | 64 << MESSA
 lanes at irregular distances, and at the one distance that is proved, and this.
 """
 SITE_SIZE = 128
-(MEMORY_KIND, MEMORY_BASE, MEMORY_START, MEMORY_LAST) = range(0, 32, 8)
-(MEMORY_READ, MEMORY_WRITTEN, MEMORY_ATOMICS, MEMORY_LINES, MEMORY_REUSE) = range(32, 72, 8)
-"""Counts of a memory: its kind, its places, where it begins in the flat space, by line when it was used last; bytes and
-lines, and by a power of two how often a line was used again after so many uses of lines.
+(MEMORY_KIND, MEMORY_BASE, MEMORY_LAST) = range(0, 24, 8)
+(MEMORY_READ, MEMORY_WRITTEN, MEMORY_ATOMICS, MEMORY_LINES, MEMORY_REUSE) = range(24, 64, 8)
+"""Counts of a memory: its kind, its first place, by line when it was used last; bytes and lines, and by a power of two
+how often a line was used again after so many uses of lines.
 """
 MEMORY_SIZE = MEMORY_REUSE + 8 * 64
 MEMORY_LINED, MEMORY_BANKED, MEMORY_OTHER = range(3)

@@ -14,6 +14,7 @@ from vsim.engines.llvm.observers.values import CountedValues
 from vsim.engines.llvm.plan import LaunchPlan
 from vsim.launch.arrays import Offsets, Words
 from vsim.launch.dispatch import Dispatch
+from vsim.memory.memory import Buffer
 from vsim.observe.messages import (
     IRREGULAR,
     LINE_BYTES,
@@ -48,25 +49,24 @@ class CountedMessages(CompiledObserver):
 
     def _find_memories(self) -> None:
         """Give each buffer and image a number; those at one place of the process are one."""
-        memory, entries = self.dispatch.memory, list(table_entries(self.dispatch))
-        hosts = dict.fromkeys([*(b.host for b in memory.slots.values()), *(s.host for _, s in entries)])
-        numbers = {host: n for n, host in enumerate(hosts, cx.SCRATCH_MEMORY + 1)}
+        slots, entries = self.dispatch.memory.slots, list(table_entries(self.dispatch))
+        rooms: dict[int, int] = {}
+        for one in (*slots.values(), *(surface for _, surface in entries)):
+            rooms[one.host] = max(rooms.get(one.host, 0), one.room if isinstance(one, Buffer) else one.array.nbytes)
+        numbers = {host: n for n, host in enumerate(rooms, cx.SCRATCH_MEMORY + 1)}
         of_threads = [BufferCounts("local memory", LOCAL, 0), BufferCounts("scratch memory", SCRATCH, 0)]
-        self.found = [*of_threads, *(memory_at(self.dispatch, host) for host in hosts)]
+        self.found = [*of_threads, *(memory_at(self.dispatch, host) for host in rooms)]
         self.memories: Words = np.zeros((len(self.found), cx.MEMORY_SIZE // 8), np.uint64)
-        self.slots: Words = np.zeros(max(memory.slots, default=0) + 1, np.uint64)
+        self.slots: Words = np.zeros((max(slots, default=0) + 1, cx.MESSAGES_SLOT // 8), np.uint64)
         self.last: list[Words] = []
         self.memories[:2, cx.MEMORY_KIND // 8] = cx.MEMORY_BANKED, cx.MEMORY_OTHER
-        for number, counts in enumerate(self.found):
+        for number, room in enumerate([0, 0, *rooms.values()]):
             own = self.memories[number]
             own[cx.MEMORY_BASE // 8] = number << cx.MESSAGE_OFFSET_BITS
-            lines = 0 if counts is None else -(-counts.size // LINE_BYTES)
-            self.last.append(np.zeros(lines + LINES_BEHIND, np.uint64))
+            self.last.append(np.zeros(-(-room // LINE_BYTES) + LINES_BEHIND, np.uint64))
             own[cx.MEMORY_LAST // 8] = address(self.last[-1])
-        for slot, buffer in memory.slots.items():
-            number = numbers[buffer.host]
-            self.memories[number, cx.MEMORY_START // 8] = buffer.address
-            self.slots[slot] = self._memory(number)
+        for slot, buffer in slots.items():
+            self.slots[slot] = self._memory(numbers[buffer.host]), buffer.address
         self.surfaces = [(entry, self._memory(numbers[surface.host])) for entry, surface in entries]
 
     def _memory(self, number: int) -> int:

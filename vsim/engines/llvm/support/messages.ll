@@ -106,9 +106,9 @@ row:
 flat:
 $slots
   %slot = lshr i64 %first, 32
-  %own.p = getelementptr ptr, ptr %slots, i64 %slot
+  %own.p = getelementptr [$MESSAGES_SLOT x i8], ptr %slots, i64 %slot
   %own.f = load ptr, ptr %own.p, align 8
-  %begins.p = getelementptr i8, ptr %own.f, i64 $MEMORY_START
+  %begins.p = getelementptr i8, ptr %own.p, i64 8
   %begins = load i64, ptr %begins.p, align 8
   %offset.f = sub i64 %first, %begins
   br label %known
@@ -291,9 +291,9 @@ lane:
   br i1 %is_flat, label %flat, label %known
 flat:
   %slot = lshr i64 %address, 32
-  %own.p = getelementptr ptr, ptr %slots, i64 %slot
+  %own.p = getelementptr [$MESSAGES_SLOT x i8], ptr %slots, i64 %slot
   %own.f = load ptr, ptr %own.p, align 8
-  %begins.p = getelementptr i8, ptr %own.f, i64 $MEMORY_START
+  %begins.p = getelementptr i8, ptr %own.p, i64 8
   %begins = load i64, ptr %begins.p, align 8
   %offset.f = sub i64 %address, %begins
   br label %known
