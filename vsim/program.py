@@ -16,7 +16,6 @@ import numpy as np
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, Span, UsageError, did_you_mean
 from visakit.files import read_bytes
 from visakit.language.platforms import find
-from visakit.notebook import table
 from visakit.objects.image import LinkedImage
 from visakit.usage import check_platform, check_text, exclude, warn
 from vsim.engines.selector import EngineSelector
@@ -105,6 +104,8 @@ class Program:
         ]
 
     def _repr_html_(self) -> str:
+        from visakit.notebook import table
+
         return table(self.image.file, ("kernels and their arguments",), ([self[name]] for name in self.kernels))
 
     def __repr__(self) -> str:

@@ -1,6 +1,8 @@
 """Corners of the reference engine that generated programs hardly reach, on both engines: narrowed loops, inputs and predefined registers that only
 indirect operands or callees see."""
 
+import gc
+
 import numpy as np
 import pytest
 from support.programs import build_text
@@ -93,6 +95,16 @@ def test_instructions_that_never_execute_are_not_prepared(monkeypatch):
     )
     assert not run(lines.format(0), "numpy").any() and not made
     assert (run(lines.format(1), "numpy") == 1 << 31).all() and made == [5]
+
+
+def test_a_launch_leaves_no_circles():
+    """Registers are megabytes, and looking for circles takes a tenth of a second in a large program."""
+    program = Program(build_text(HEAD + LOOP + STORE))
+    launch = Launch("k", (64,), (8,), args=[BufferArgument(np.zeros(64, "u4")), ScalarArgument(bytes(32))])
+    program.run(launch, engine="numpy")
+    gc.collect()
+    program.run(launch, engine="numpy")
+    assert gc.collect() < 30
 
 
 CALLEE = """fcall (M1, 8) f 0 1

@@ -98,10 +98,14 @@ class EngineSelector:
         """Whether a launch is the first of its kernel, and the reference engine has run it."""
         if dispatch.kernel.name in self._launched:
             return False
+        from vsim.engines.llvm.host.summaries import keep
         from vsim.engines.tiers import ends_soon
 
         self._launched.add(dispatch.kernel.name)
-        return ends_soon(dispatch, max_seconds)
+        if not ends_soon(dispatch, max_seconds):
+            return False
+        keep(self.image, dispatch.signature, self.image.code)  # Nobody changes programs of drivers.
+        return True
 
     def _run_reference(self, dispatch: Dispatch, max_seconds: float | None) -> None:
         from vsim.engines.numpy.engine import run

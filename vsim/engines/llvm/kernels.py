@@ -132,7 +132,8 @@ class KernelCache:
     ) -> CompiledKernel:
         image = self.image
         if not self.module:
-            self.module = image.module_bytes()
+            # Nobody changes the programs of drivers.
+            self.module = (image.code if image.runs_once else b"") or image.module_bytes()
         addresses = sorted((s.name, s.value) for s in image.symbols if s.section)
         modes = image.register_overrun, image.lenient_reads
         target = (image.platform, native.made_for(), is_sanitized())

@@ -88,15 +88,21 @@ def _run_batches(
 
     order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
     begin, end = dispatch.part or (0, dispatch.group_count)
-    for first in range(begin, end, groups_at_once):
-        if begun is not None:
-            begun(first - begin, end - begin)
-        groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
-        watching = [o for o in observers if any(o.watches(dispatch, group) for group in groups)]
-        if batch is None or not batch.can_run(groups, watching):
-            batch = GroupBatch(dispatch, groups, payloads, watching)
-        batch.run(groups, None if max_seconds is None and look is None else check_deadline)
-        check_deadline()
+    try:
+        for first in range(begin, end, groups_at_once):
+            if begun is not None:
+                begun(first - begin, end - begin)
+            groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
+            watching = [o for o in observers if any(o.watches(dispatch, group) for group in groups)]
+            if batch is None or not batch.can_run(groups, watching):
+                if batch is not None:
+                    batch.end()
+                batch = GroupBatch(dispatch, groups, payloads, watching)
+            batch.run(groups, None if max_seconds is None and look is None else check_deadline)
+            check_deadline()
+    finally:
+        if batch is not None:
+            batch.end()
 
 
 def _groups_at_once(dispatch: Dispatch, wanted: int) -> int:
@@ -118,6 +124,7 @@ def _one_by_one(dispatch: Dispatch) -> bool:
 def refusal(dispatch: Dispatch, function: Function, number: int) -> SimulationError:
     """The error of an instruction that no engine can execute."""
     batch = GroupBatch(dispatch, [dispatch.group(0)], GroupPayloads(dispatch, 0))
+    batch.execution.prepares_late = False
     step = batch.execution.prepare(function).steps[number]
     if isinstance(step, Refused):
         return SimulationError(step.diagnostics)
@@ -218,9 +225,17 @@ class GroupBatch:
     def proceed(self, check_deadline: Callable[[], None] | None) -> None:
         """Run the groups to their end, from where an observer has stopped them (:attr:`Observer.interrupts`)."""
         event = self.execution.running.event
-        self.execution.scheduler.run(check_deadline)
+        self.execution.run(check_deadline)
         for tell in listeners(self.observers, Observer.threads_end):
             tell(event)
+
+    def end(self) -> None:
+        """Let go of threads and registers, which refer to each other, unless an observer may look at them: their memory
+        is free at once, and Python need not search all objects for it.
+        """
+        if self.execution.prepares_late:
+            self.execution.end()
+            del self.execution, self.threads
 
     def saved(self) -> SavedBatch:
         """Registers, barriers, lanes and the memory of threads and groups, between two instructions."""

@@ -156,7 +156,7 @@ class BatchExecution:
         self.dispatch, self.threads, self.observers = dispatch, threads, observers
         self.private_address = private_address
         self.running = Running(threads)
-        self.scheduler = Scheduler(self.running, self._deadlock, observers)
+        self.scheduler = Scheduler(self.running, observers)
         self.group_barrier, self.named_barriers = GroupBarrier(groups), NamedBarriers(groups, observers)
         self.follows_instructions = follows_instructions(observers)
         self.tells_operands = any(listeners(observers, e) for e in (Observer.read, Observer.write, Observer.masked))
@@ -264,6 +264,15 @@ class BatchExecution:
         self.named_barriers.restore(saved.named_barriers)
         for wait, numbers in saved.waits:
             wait.numbers = numbers
+
+    def run(self, check_deadline: Callable[[], None] | None) -> None:
+        """Run the threads to their end; see :meth:`Scheduler.run`."""
+        self.scheduler.run(check_deadline, self._deadlock)
+
+    def end(self) -> None:
+        """Let go of the steps, which refer to what they run in."""
+        for prepared in self._prepared.values():
+            prepared.steps.clear()
 
     def _deadlock(self, live: list[Activation]) -> SimulationError:
         """The error of the first thread that waits, which is at one barrier."""
