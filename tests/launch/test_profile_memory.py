@@ -165,7 +165,22 @@ def test_reuse_is_in_the_order_of_the_engine(engine, distance):
 def test_atomics_at_more_addresses_than_the_table_of_compiled_code_has_room_for(engine):
     text, atomic = COPY.replace("MIDDLE\n", ""), "svm_atomic.inc (M1, 8) ADDRESS.0 %null.0 %null.0 %null.0"
     program = vsim.Program(build_text(text.replace("svm_scatter.4.1 (M1, 8) ADDRESS.0 X.0", atomic)))
-    words, seen = np.zeros(3 << cx.MESSAGES_TABLE_BITS - 1, np.uint32), MemoryObserver()
+    words, seen = np.zeros(3 << cx.VALUES_TABLE_BITS - 1, np.uint32), MemoryObserver()
     ran = program.launch("copy", words.size, 64, [words, words.copy()], engine=engine, observers=[seen])
     (found,) = (c for c in seen.messages.values() if c.atomics)
     assert (ran.engine, found.atomics, found.serial, found.hottest) == (engine, words.size, words.size // 8, 1)
+
+
+@pytest.mark.parametrize("check", [None, "guard"])
+def test_parts_of_an_array_are_counted_at_any_of_their_addresses(check):
+    """With a guard they have addresses besides those of the array."""
+    found = []
+    for engine in ENGINES:
+        program, seen, words = (
+            vsim.Program(build_text(COPY.replace("MIDDLE\n", ""))),
+            MemoryObserver(),
+            np.zeros(96, "u4"),
+        )
+        program.launch("copy", 32, 32, [words[:32], words[32:]], engine=engine, observers=[seen], check=check)
+        found.append((seen.messages, {name: (b.read, b.written, b.lines) for (name, _), b in seen.buffers.items()}))
+    assert found[0] == found[1] and sum(read for read, _, _ in found[0][1].values()) == 128

@@ -11,6 +11,8 @@ from support.strategies import ENGINES
 
 import vsim
 from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.observers import clocks
+from vsim.engines.llvm.target import is_sanitized
 from vsim.launch.launch_file import parse_launch
 from vsim.observe.timeline import Slice, Waits
 from vsim.profile.counts import Counts
@@ -46,14 +48,14 @@ WAITING = (
 CASES = [(path.parent.parent.name, path.parent.name) for path in sorted(DATA.glob("cases/*/*/ze_info.yaml"))]
 
 
-TIMELINES = [
-    ("call_subroutine_diverge", "pvc", "numpy"),
-    ("call_shared_functions", "bmg", "numpy"),
-    ("call_stack_recursion", "bmg", "numpy"),
-    ("wg_scan_slm", "bmg", "numpy"),
-    ("wg_scan_slm", "bmg", "llvm"),
+WITH_CALLS = [
+    ("call_subroutine_diverge", "pvc"),
+    ("call_shared_functions", "bmg"),
+    ("call_stack_recursion", "bmg"),
+    ("wg_scan_slm", "bmg"),
 ]
-"""Cases with calls, recursion and barriers, and engines that have their timelines."""
+"""Cases with calls, recursion and barriers."""
+TIMELINES = [(*case, engine) for case in WITH_CALLS for engine in ENGINES]
 
 
 def timeline_of(engine, text, size=32, local=16):
@@ -99,11 +101,19 @@ def test_more_waits_than_the_list_of_compiled_code_has_room_for(engine):
 def test_engines_have_the_same_clocks(case, platform):
     reference, fast = (
         [t for profile in profiler_of(case, platform, engine).profiles for t in profile.timelines]
-        for engine in ("numpy", "auto")
+        for engine in ("numpy", "llvm")
     )
     for own, other in zip(reference, fast, strict=True):
         assert (own.waits, own.lengths, own.end) == (other.waits, other.lengths, other.end)
         assert sorted(own.slices) == sorted(other.slices)
+        assert not other.stacks or other.stacks == own.stacks
+
+
+@pytest.mark.skipif(is_sanitized(), reason="the guard knows the memory of a launch as it begins")
+def test_more_stacks_than_there_is_room_for_at_first(monkeypatch):
+    monkeypatch.setattr(clocks, "FEW_STACKS", 2)
+    (reference,), (fast,) = (profiler_of("call_stack_recursion", "bmg", e).profiles for e in ("numpy", "llvm"))
+    assert len(reference.stacks) > 4 and reference.stacks == fast.stacks
 
 
 def profiler_of(case, platform, engine="numpy"):

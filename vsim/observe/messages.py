@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from vsim.launch.bound_launch import BoundLaunch
 from vsim.memory.images import SurfaceImage
+from vsim.memory.memory import Buffer
 
 LINE_BYTES = 64
 """Of a cache line."""
@@ -91,10 +93,13 @@ class BufferCounts:
 
 def memory_at(launch: BoundLaunch, host: int) -> BufferCounts | None:
     """Counts for the buffer or image of a launch that begins at an address in this process; None for other memory."""
-    for buffer in launch.memory.buffers():
-        if buffer.host == host and buffer.size:
-            return BufferCounts(launch.name_of(buffer), GLOBAL, buffer.room)
-    for surface in launch.all_surfaces:
+    surfaces = launch.all_surfaces
+    known = [*launch.memory.buffers(), *(surface for surface in surfaces if isinstance(surface, Buffer))]
+    found = [buffer for buffer in known if buffer.host == host and buffer.size]
+    if found:
+        largest = max(found, key=attrgetter("room"))
+        return BufferCounts(launch.name_of(largest), GLOBAL, largest.room)
+    for surface in surfaces:
         if isinstance(surface, SurfaceImage) and surface.host == host:
             return BufferCounts(surface.name, IMAGE, surface.array.nbytes)
     return None

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from visakit.forks import cached_property
 from visakit.language.source_lines import SourcePlace, source_lines
 from visakit.objects.image import LinkedImage
 from visakit.text.printer import FunctionPrinter
+from vsim.observe.messages import BufferCounts, MessageCounts
+from vsim.observe.timeline import Timeline, Waits
 from vsim.profile.counts import Counts, FunctionCounts
+from vsim.profile.memory import MemoryObserver
 from vsim.profile.pipes import pipe_of
-
-if TYPE_CHECKING:  # It needs the reference engine.
-    from vsim.observe.messages import BufferCounts, MessageCounts
-    from vsim.observe.timeline import Timeline, Waits
-    from vsim.profile.memory import MemoryObserver
 
 
 class LaunchNote(NamedTuple):

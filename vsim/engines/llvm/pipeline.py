@@ -42,7 +42,7 @@ from vsim.engines.llvm.passes import sanitize
 from vsim.engines.llvm.passes.coarsen import coarsen
 from vsim.engines.llvm.passes.strip_mine import strip_mine
 from vsim.engines.llvm.passes.unroll_and_jam import unroll_and_jam
-from vsim.engines.llvm.support import clocks, cooperative, driver, findings, messages, race, within_arguments
+from vsim.engines.llvm.support import clocks, cooperative, driver, findings, messages, race, values, within_arguments
 from vsim.engines.llvm.target import is_sanitized, vector_bits
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.threads import id_row_bytes, threads_in_flight, threads_together
@@ -138,6 +138,8 @@ def _translated(state: ModuleState) -> Translation:
         support.append(findings.recorder())
     if GUARD in dispatch.checks:
         support.append(within_arguments.helper())
+    if dispatch.tells_messages or dispatch.tells_clocks:
+        support.append(values.helpers())
     if dispatch.tells_messages:
         support.append(messages.helpers())
     if dispatch.tells_clocks:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from visakit.language.program import Instruction
+from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import takes_all
 from vsim.analysis.uniformity import takes_one_way
 from vsim.engines.llvm import abi as cx
@@ -40,6 +40,10 @@ class ControlFlowLowering:
         self.state, self.masks, self.exits = state, masks, exits
         self.skips, self.branched = listeners(observers, Observer.skips), listeners(observers, Observer.branched)
         self.recursion = Recursion(state, exits)
+        self.around_calls: list[tuple[Callable[[Function, int | None], None], Callable[[bool], None]]] = []
+        """What emits code in front of calls of functions and of subroutines (by label), and behind them: of functions
+        that is where the call is.
+        """
         self.suspension = Suspension(state)
         self.masked = MaskedBranches(state)
 
@@ -85,6 +89,8 @@ class ControlFlowLowering:
         """Emit the end of a subroutine: the lanes that its call held run again behind it."""
         state, b = self.state, self.state.b
         b.label(f"return{subroutine}")
+        for _, returned in self.around_calls:
+            returned(False)
         held = state.mask_value(b.assign(f"load {state.mask_ir}, ptr %held{subroutine}, align 8"))
         self.masks.set_running(held)
         site = b.assign(f"load i32, ptr %site{subroutine}, align 4")
@@ -346,6 +352,8 @@ class ControlFlowLowering:
             taken = self.taken(lanes, instruction, if_any=True)
             running = self.masks.running_vector()
             number = state.flow.return_sites[target].index(pc + 1)
+            for called, _ in self.around_calls:
+                called(state.function, label)
             self.recursion.push(target, "true" if taken is True else b.any(taken))
             b.emit(f"store {running.typed}, ptr %held{target}, align 8")
             b.emit(f"store i32 {number}, ptr %site{target}, align 4")

@@ -69,7 +69,7 @@ class LoweringMachine:
         self.sampler = self.images.sampler
         self.image, self.image_by_handle, self.pixel = self.images.image, self.images.image_by_handle, self.images.pixel
         self.goto, self.jump, self.switch = flow.goto, flow.jump, flow.switch
-        self.call, self.leave = flow.call, flow.leave
+        self.call, self.leave, self.around_calls = flow.call, flow.leave, flow.around_calls
         self.waiting = ThreadWaits(state, masks, flow, observers)
         self.barrier, self.named_barrier = self.waiting.barrier, self.waiting.named_barrier
         calls = Calls(state, masks, flow, exits, observers)

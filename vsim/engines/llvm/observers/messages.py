@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,9 +10,11 @@ from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.surfaces import table_entries
 from vsim.engines.llvm.host.tables import Range, address, aligned
 from vsim.engines.llvm.observers.launch import CompiledObserver
+from vsim.engines.llvm.observers.values import CountedValues
 from vsim.engines.llvm.plan import LaunchPlan
 from vsim.launch.arrays import Offsets, Words
 from vsim.launch.dispatch import Dispatch
+from vsim.memory.memory import Buffer
 from vsim.observe.messages import (
     IRREGULAR,
     LINE_BYTES,
@@ -28,7 +29,6 @@ from vsim.observe.messages import (
 )
 from vsim.observe.observer import Observer, listeners
 
-_EMPTY = ctypes.CFUNCTYPE(None)
 _DIRECT = {
     "messages": cx.SITE_MESSAGES, "read": cx.SITE_READ, "written": cx.SITE_WRITTEN, "lines": cx.SITE_LINES,
     "used": cx.SITE_USED, "unaligned": cx.SITE_UNALIGNED, "passes": cx.SITE_PASSES, "fewest_passes": cx.SITE_FEWEST,
@@ -42,34 +42,31 @@ class CountedMessages(CompiledObserver):
     def __init__(self, dispatch: Dispatch) -> None:
         self.dispatch, self.functions = dispatch, dispatch.image.module.all_functions
         self.sites: Words = np.zeros((sum(len(f.instructions) for f in self.functions), cx.SITE_SIZE // 8), np.uint64)
-        self.table: Words = np.zeros(((1 << cx.MESSAGES_TABLE_BITS), cx.MESSAGES_RECORD // 8), np.uint64)
         self.intervals: Words = np.zeros(2 * cx.MESSAGE_INTERVALS, np.uint64)
         self.block: Words = aligned(cx.MESSAGES_SIZE).view(np.uint64)
-        self.emptied: list[Offsets] = []
-        self.empties = _EMPTY(self._empty)
+        self.values = CountedValues(self.block[cx.MESSAGES_VALUES // 8 :])
         self._find_memories()
 
     def _find_memories(self) -> None:
         """Give each buffer and image a number; those at one place of the process are one."""
-        memory, entries = self.dispatch.memory, list(table_entries(self.dispatch))
-        hosts = dict.fromkeys([*(b.host for b in memory.slots.values()), *(s.host for _, s in entries)])
-        numbers = {host: n for n, host in enumerate(hosts, cx.SCRATCH_MEMORY + 1)}
+        slots, entries = self.dispatch.memory.slots, list(table_entries(self.dispatch))
+        rooms: dict[int, int] = {}
+        for one in (*slots.values(), *(surface for _, surface in entries)):
+            rooms[one.host] = max(rooms.get(one.host, 0), one.room if isinstance(one, Buffer) else one.array.nbytes)
+        numbers = {host: n for n, host in enumerate(rooms, cx.SCRATCH_MEMORY + 1)}
         of_threads = [BufferCounts("local memory", LOCAL, 0), BufferCounts("scratch memory", SCRATCH, 0)]
-        self.found = [*of_threads, *(memory_at(self.dispatch, host) for host in hosts)]
+        self.found = [*of_threads, *(memory_at(self.dispatch, host) for host in rooms)]
         self.memories: Words = np.zeros((len(self.found), cx.MEMORY_SIZE // 8), np.uint64)
-        self.slots: Words = np.zeros(max(memory.slots, default=0) + 1, np.uint64)
+        self.slots: Words = np.zeros((max(slots, default=0) + 1, cx.MESSAGES_SLOT // 8), np.uint64)
         self.last: list[Words] = []
         self.memories[:2, cx.MEMORY_KIND // 8] = cx.MEMORY_BANKED, cx.MEMORY_OTHER
-        for number, counts in enumerate(self.found):
+        for number, room in enumerate([0, 0, *rooms.values()]):
             own = self.memories[number]
             own[cx.MEMORY_BASE // 8] = number << cx.MESSAGE_OFFSET_BITS
-            lines = 0 if counts is None else -(-counts.size // LINE_BYTES)
-            self.last.append(np.zeros(lines + LINES_BEHIND, np.uint64))
+            self.last.append(np.zeros(-(-room // LINE_BYTES) + LINES_BEHIND, np.uint64))
             own[cx.MEMORY_LAST // 8] = address(self.last[-1])
-        for slot, buffer in memory.slots.items():
-            number = numbers[buffer.host]
-            self.memories[number, cx.MEMORY_START // 8] = buffer.address
-            self.slots[slot] = self._memory(number)
+        for slot, buffer in slots.items():
+            self.slots[slot] = self._memory(numbers[buffer.host]), buffer.address
         self.surfaces = [(entry, self._memory(numbers[surface.host])) for entry, surface in entries]
 
     def _memory(self, number: int) -> int:
@@ -80,8 +77,6 @@ class CountedMessages(CompiledObserver):
         for entry, at in self.surfaces:
             engine.surfaces[(entry * cx.SURFACE_ENTRY + cx.SURFACE_COUNTS) // 8] = at
         fields = {
-            cx.MESSAGES_TABLE: address(self.table),
-            cx.MESSAGES_EMPTY: ctypes.cast(self.empties, ctypes.c_void_p).value or 0,
             cx.MESSAGES_SITES: address(self.sites),
             cx.MESSAGES_MEMORIES: address(self.memories),
             cx.MESSAGES_SLOTS: address(self.slots),
@@ -92,18 +87,11 @@ class CountedMessages(CompiledObserver):
         engine.context[cx.MESSAGES // 8] = address(self.block)
 
     def ranges(self) -> list[Range]:
-        arrays = [self.sites, self.table, self.intervals, self.block, self.memories, self.slots, *self.last]
-        return [(address(a), a.nbytes, True) for a in arrays]
-
-    def _empty(self) -> None:
-        """Take what the table has, for compiled code that has filled half of it."""
-        self.emptied.append(self.table[self.table[:, 0] != 0].view(np.int64))
-        self.table[:] = 0
-        self.block[cx.MESSAGES_TABLE_COUNT // 8] = 0
+        arrays = [self.sites, self.intervals, self.block, self.memories, self.slots, *self.last]
+        return [*((address(a), a.nbytes, True) for a in arrays), *self.values.ranges()]
 
     def launch_end(self, error: Exception | None) -> None:
-        self._empty()
-        of_values, first = self._values(), 0
+        of_values, first = self.values.found(), 0
         of_instructions = listeners(self.dispatch.observers, Observer.sent)
         of_memories = listeners(self.dispatch.observers, Observer.served)
         for function in self.functions:
@@ -119,18 +107,6 @@ class CountedMessages(CompiledObserver):
         for counts_of_memory in totals.found.values():
             for tell_memory in of_memories:
                 tell_memory(counts_of_memory)
-
-    def _values(self) -> dict[int, Offsets]:
-        """By key of the table values and how often each was seen: values x 2."""
-        records = np.concatenate(self.emptied)
-        records = records[np.lexsort((records[:, 1], records[:, 0]))]
-        if not len(records):
-            return {}
-        keys, values = records[:, 0], records[:, 1]
-        begins = np.flatnonzero(np.append(True, (keys[1:] != keys[:-1]) | (values[1:] != values[:-1])))
-        found = np.column_stack((values[begins], np.add.reduceat(records[:, 2], begins)))
-        of_keys, at = np.unique(keys[begins], return_index=True)
-        return dict(zip(of_keys.tolist(), np.split(found, at[1:]), strict=True))
 
     def _counts(self, site: int, of_values: dict[int, Offsets]) -> MessageCounts:
         own, key = self.sites[site], address(self.sites) + site * cx.SITE_SIZE

@@ -96,7 +96,7 @@ $sets
   %is_shown = icmp ne i64 %shown, 0
   br i1 %is_shown, label %log, label %done
 log:
-  call void @clock_log(ptr %ctx, ptr %clock, i64 -1, i64 0, i64 %time)
+  call void @clock_log(ptr %ctx, ptr %clock, i64 $CLOCK_ENDS, i64 0, i64 %time)
   br label %done
 done:
   ret void
@@ -115,6 +115,87 @@ $sets
 full:
 $empties
   call void %empties()
+  br label %done
+done:
+  ret void
+}
+
+;; ran
+; A thread comes to a block of so many instructions, in a kernel that calls: they belong to the stack of the thread's calls. ``count`` is 0 if no lane runs.
+define void @clock_ran(ptr %ctx, ptr %clock, i64 %number, i64 %count) #1 {
+entry:
+  %none = icmp eq i64 %count, 0
+  br i1 %none, label %done, label %some
+done:
+  ret void
+some:
+$fields
+  %time1 = add i64 %time, %count
+  %key = add i64 %stack, 1
+$sets
+  %values = getelementptr i8, ptr %block, i64 $CLOCKS_VALUES
+  call void @count_value(ptr %values, i64 %key, i64 %number)
+  ret void
+}
+
+;; call
+; A thread calls; its clock has ``later`` instructions behind the call already. A stack that nobody had is made by the host.
+define void @clock_call(ptr %ctx, ptr %clock, i64 %callee, i64 %later) #1 {
+entry:
+$fields
+  %time1 = sub i64 %time, %later
+  %key.h = shl i64 %stack, 32
+  %key = or i64 %key.h, %callee
+  br label %begin
+begin:
+$table
+  %mixed = mul i64 %key, -7046029254386353131
+  %start = lshr i64 %mixed, 32
+  br label %look
+look:
+  %at.o = phi i64 [ %start, %begin ], [ %at.1, %other ]
+  %at = and i64 %at.o, %mask
+  %record = getelementptr [16 x i8], ptr %table, i64 %at
+  %key.o = load i64, ptr %record, align 8
+  %is_it = icmp eq i64 %key.o, %key
+  br i1 %is_it, label %found, label %differs
+differs:
+  %at.1 = add i64 %at, 1
+  %is_free = icmp eq i64 %key.o, 0
+  br i1 %is_free, label %new, label %other
+other:
+  br label %look
+new:
+$wants
+  call void %makes()
+  br label %begin
+found:
+  %number.p = getelementptr i8, ptr %record, i64 8
+  %stack.n = load i64, ptr %number.p, align 8
+$sets
+  %is_shown = icmp ne i64 %shown, 0
+  br i1 %is_shown, label %log, label %done
+log:
+  %number = sub i64 $CLOCK_CALL, %stack.n
+  call void @clock_log(ptr %ctx, ptr %clock, i64 %number, i64 %time1, i64 %time1)
+  br label %done
+done:
+  ret void
+}
+
+;; return
+; A thread returns to where ``later`` instructions follow.
+define void @clock_return(ptr %ctx, ptr %clock, i64 %later) #1 {
+entry:
+$fields
+  %caller.p = getelementptr i64, ptr %callers, i64 %stack
+  %caller = load i64, ptr %caller.p, align 8
+  %time1 = add i64 %time, %later
+$sets
+  %is_shown = icmp ne i64 %shown, 0
+  br i1 %is_shown, label %log, label %done
+log:
+  call void @clock_log(ptr %ctx, ptr %clock, i64 $CLOCK_RETURN, i64 %time, i64 %time)
   br label %done
 done:
   ret void

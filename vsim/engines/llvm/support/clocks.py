@@ -9,6 +9,7 @@ from functools import cache
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.module import module
 from vsim.engines.llvm.support.templates import fill
+from vsim.engines.llvm.support.values import COUNT_VALUE
 
 _BLOCK = ("ctx", "block", cx.CLOCKS, "ptr")
 _Field = tuple[str, str, int, str]
@@ -32,9 +33,11 @@ def helpers() -> str:
             ("clock", cx.CLOCK_SHOWN, "%shown"),
             ("clock", cx.CLOCK_GROUP, "%group"),
             ("clock", cx.CLOCK_THREAD, "%thread"),
+            ("clock", cx.CLOCK_STACK, "0"),
         ),
     )
-    return module([begin, _arrive(), _leave(), _end(), _log()], {})
+    texts = (begin, _arrive(), _leave(), _end(), _log(), _ran(), _call(), _return())
+    return module(texts, {"count_value": COUNT_VALUE})
 
 
 def _arrive() -> str:
@@ -72,6 +75,36 @@ def _log() -> str:
     sets = _sets(("block", cx.CLOCKS_USED, "%used1"), *(("record", 8 * n, value) for n, value in enumerate(columns)))
     empties = _fields(("block", "empties", cx.CLOCKS_EMPTY, "ptr"))
     return fill("clocks", "log", fields=fields, sets=sets, empties=empties)
+
+
+def _ran() -> str:
+    fields = _fields(_BLOCK, _of_clock("time", cx.CLOCK_TIME), _of_clock("stack", cx.CLOCK_STACK))
+    return fill("clocks", "ran", fields=fields, sets=_sets(("clock", cx.CLOCK_TIME, "%time1")))
+
+
+def _call() -> str:
+    of_clock = {"time": cx.CLOCK_TIME, "stack": cx.CLOCK_STACK, "shown": cx.CLOCK_SHOWN}
+    table, mask = ("block", "table", cx.CLOCKS_STACKS, "ptr"), ("block", "mask", cx.CLOCKS_STACKS_MASK, "i64")
+    wants = fill("clocks", "set", base="block", name="wanted", offset=cx.CLOCKS_WANTED, value="%key")
+    return fill(
+        "clocks",
+        "call",
+        fields=_fields(_BLOCK, *(_of_clock(*item) for item in of_clock.items())),
+        table=_fields(table, mask),
+        wants=f"{wants}\n{_fields(('block', 'makes', cx.CLOCKS_MAKES, 'ptr'))}",
+        sets=_sets(("clock", cx.CLOCK_TIME, "%time1"), ("clock", cx.CLOCK_STACK, "%stack.n")),
+    )
+
+
+def _return() -> str:
+    of_clock = {"time": cx.CLOCK_TIME, "stack": cx.CLOCK_STACK, "shown": cx.CLOCK_SHOWN}
+    callers = ("block", "callers", cx.CLOCKS_CALLERS, "ptr")
+    return fill(
+        "clocks",
+        "return",
+        fields=_fields(_BLOCK, callers, *(_of_clock(*item) for item in of_clock.items())),
+        sets=_sets(("clock", cx.CLOCK_TIME, "%time1"), ("clock", cx.CLOCK_STACK, "%caller")),
+    )
 
 
 def _of_clock(name: str, offset: int = cx.CLOCK_GROUP) -> _Field:

@@ -29,54 +29,6 @@ $adds
   %$name.p = getelementptr i8, ptr %$base, i64 $offset
   %$name = load $ty, ptr %$name.p, align 8
 
-;; table
-; Counts how often a value was seen under a key: in a table that the host empties when half of it is full.
-define internal void @message_value(ptr %block, i64 %key, i64 %value) #1 {
-entry:
-$fields
-  %key.m = mul i64 %key, -7046029254386353131
-  %value.m = mul i64 %value, -4417276706812531889
-  %mixed = xor i64 %key.m, %value.m
-  %start = lshr i64 %mixed, $MESSAGES_TABLE_SHIFT
-  br label %look
-look:
-  %at = phi i64 [ %start, %entry ], [ %at.n, %other ]
-  %record = getelementptr [$MESSAGES_RECORD x i8], ptr %table, i64 %at
-  %key.o = load i64, ptr %record, align 8
-  %value.p = getelementptr i8, ptr %record, i64 8
-  %value.o = load i64, ptr %value.p, align 8
-  %count.p = getelementptr i8, ptr %record, i64 16
-  %count = load i64, ptr %count.p, align 8
-  %count1 = add i64 %count, 1
-  %same.k = icmp eq i64 %key.o, %key
-  %same.v = icmp eq i64 %value.o, %value
-  %same = and i1 %same.k, %same.v
-  br i1 %same, label %found, label %differs
-found:
-  store i64 %count1, ptr %count.p, align 8
-  ret void
-differs:
-  %free = icmp eq i64 %key.o, 0
-  br i1 %free, label %new, label %other
-other:
-  %at.1 = add i64 %at, 1
-  %at.n = and i64 %at.1, $MESSAGES_TABLE_MASK
-  br label %look
-new:
-  store i64 %key, ptr %record, align 8
-  store i64 %value, ptr %value.p, align 8
-  store i64 1, ptr %count.p, align 8
-$counts
-  %full = icmp eq i64 %used.n, $MESSAGES_TABLE_LIMIT
-  br i1 %full, label %empty, label %done
-empty:
-$empties
-  call void %empties()
-  br label %done
-done:
-  ret void
-}
-
 ;; touch
 ; Notes the use of a line: how many other uses of lines were between it and the one before.
   %$p.last.p = getelementptr i64, ptr %$last, i64 %$line
@@ -154,9 +106,9 @@ row:
 flat:
 $slots
   %slot = lshr i64 %first, 32
-  %own.p = getelementptr ptr, ptr %slots, i64 %slot
+  %own.p = getelementptr [$MESSAGES_SLOT x i8], ptr %slots, i64 %slot
   %own.f = load ptr, ptr %own.p, align 8
-  %begins.p = getelementptr i8, ptr %own.f, i64 $MEMORY_START
+  %begins.p = getelementptr i8, ptr %own.p, i64 8
   %begins = load i64, ptr %begins.p, align 8
   %offset.f = sub i64 %first, %begins
   br label %known
@@ -188,12 +140,15 @@ $seen
 message:
   store i64 %collects, ptr %seen.p, align 8
 $messages
+  %varies.b = and i64 %how, $MESSAGE_VARIES
+  %varies = icmp ne i64 %varies.b, 0
   %differs.1 = xor i1 %alone, true
-  %differs = and i1 %is_part, %differs.1
+  %differs = and i1 %varies, %differs.1
   br i1 %differs, label %strided, label %constant
 strided:
   %stride.k = ptrtoint ptr %site to i64
-  call void @message_value(ptr %block, i64 %stride.k, i64 %stride)
+  %values = getelementptr i8, ptr %block, i64 $MESSAGES_VALUES
+  call void @count_value(ptr %values, i64 %stride.k, i64 %stride)
   br label %counted
 constant:
   %stride.a = select i1 %alone, i64 $SITE_ALONE, i64 $SITE_ROWS
@@ -260,18 +215,61 @@ timed:
 }
 
 ;; lanes
-; Lanes anywhere: their bytes become intervals of places, sorted by where they begin.
+; Lanes anywhere: those that turn out to have no bytes between them are counted as such; the bytes of others become intervals of places, sorted by where they
+; begin.
 define void @message_lanes(ptr %block, ptr %site, ptr %memory, ptr %addresses, i64 %bits, i64 %how) #1 {
 entry:
   %none = icmp eq i64 %bits, 0
-  br i1 %none, label %leave, label %some
+  br i1 %none, label %leave, label %start
 leave:
   ret void
-some:
+start:
   %size = and i64 %how, 65535
+  %skipped = call i64 @llvm.cttz.i64(i64 %bits, i1 true)
+  %active = lshr i64 %bits, %skipped
+  %count = call i64 @llvm.ctpop.i64(i64 %bits)
+  %behind = add i64 %active, 1
+  %gaps = and i64 %behind, %active
+  %is_run = icmp eq i64 %gaps, 0
+  %are_several = icmp ugt i64 %count, 1
+  %atomic.b = and i64 %how, $MESSAGE_ATOMIC
+  %plain = icmp eq i64 %atomic.b, 0
+  %may.1 = and i1 %is_run, %are_several
+  %may = and i1 %may.1, %plain
+  br i1 %may, label %compare, label %some
+compare:
+  %run = getelementptr i64, ptr %addresses, i64 %skipped
+  %run0 = load i64, ptr %run, align 8
+  %run1.p = getelementptr i64, ptr %run, i64 1
+  %run1 = load i64, ptr %run1.p, align 8
+  %distance = sub i64 %run1, %run0
+  %is_dense = icmp ule i64 %distance, %size
+  br i1 %is_dense, label %follows, label %some
+follows:
+  %f.n = phi i64 [ 1, %compare ], [ %f.n1, %f.next ]
+  %f.o = phi i64 [ %run1, %compare ], [ %f.address, %f.next ]
+  %f.n1 = add i64 %f.n, 1
+  %f.more = icmp ult i64 %f.n1, %count
+  br i1 %f.more, label %further, label %row
+further:
+  %f.p = getelementptr i64, ptr %run, i64 %f.n1
+  %f.address = load i64, ptr %f.p, align 8
+  %f.distance = sub i64 %f.address, %f.o
+  %f.equal = icmp eq i64 %f.distance, %distance
+  br i1 %f.equal, label %f.next, label %some
+f.next:
+  br label %follows
+row:
+  %before = mul i64 %skipped, %distance
+  %row.first = sub i64 %run0, %before
+  %row.how = or i64 %how, $MESSAGE_AS_ROW
+  call void @message_row(ptr %block, ptr %site, ptr %memory, i64 %row.first, i64 %distance, i64 %bits, i64 %row.how)
+  ret void
+some:
   %kind.s = lshr i64 %how, $MESSAGE_KIND
   %kind = and i64 %kind.s, 3
   %is_flat = icmp eq ptr %memory, null
+  %values = getelementptr i8, ptr %block, i64 $MESSAGES_VALUES
 $fields
   %begin = getelementptr [16 x i8], ptr %intervals, i64 %collected
   br label %lane
@@ -293,9 +291,9 @@ lane:
   br i1 %is_flat, label %flat, label %known
 flat:
   %slot = lshr i64 %address, 32
-  %own.p = getelementptr ptr, ptr %slots, i64 %slot
+  %own.p = getelementptr [$MESSAGES_SLOT x i8], ptr %slots, i64 %slot
   %own.f = load ptr, ptr %own.p, align 8
-  %begins.p = getelementptr i8, ptr %own.f, i64 $MEMORY_START
+  %begins.p = getelementptr i8, ptr %own.p, i64 8
   %begins = load i64, ptr %begins.p, align 8
   %offset.f = sub i64 %address, %begins
   br label %known
@@ -353,7 +351,7 @@ $messages
   br i1 %counted.1, label %strided, label %unstrided
 strided:
   %stride.k = ptrtoint ptr %site to i64
-  call void @message_value(ptr %block, i64 %stride.k, i64 %step.n)
+  call void @count_value(ptr %values, i64 %stride.k, i64 %step.n)
   br label %order
 unstrided:
   %stride.a = select i1 %alone, i64 $SITE_ALONE, i64 $SITE_IRREGULAR
@@ -391,7 +389,7 @@ turn:
   %a.where = select i1 %a.shared, i64 %a.place, i64 %a.private
   %a.key.1 = ptrtoint ptr %site to i64
   %a.key = or i64 %a.key.1, 1
-  call void @message_value(ptr %block, i64 %a.key, i64 %a.where)
+  call void @count_value(ptr %values, i64 %a.key, i64 %a.where)
   br label %turned
 turned:
   %a.n1 = add i64 %a.n, 1

@@ -7,10 +7,12 @@ from functools import cache
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.module import module
 from vsim.engines.llvm.support.templates import fill
+from vsim.engines.llvm.support.values import COUNT_VALUE
 from vsim.observe.messages import BANKS
 
 _DECLARATIONS = {
     "cttz": "declare i64 @llvm.cttz.i64(i64, i1)",
+    "count_value": COUNT_VALUE,
     "ctpop": "declare i64 @llvm.ctpop.i64(i64)",
     "ctlz": "declare i64 @llvm.ctlz.i64(i64, i1)",
 }
@@ -25,7 +27,7 @@ LANES = ("ptr", "ptr", "ptr", "ptr", "i64", "i64")
 @cache
 def helpers() -> str:
     """The module of what compiled code calls."""
-    texts = (_bytes(), _value(), _row(), _lanes(), fill("messages", "sort"), _lines(), _banks(), _end())
+    texts = (_bytes(), _row(), _lanes(), fill("messages", "sort"), _lines(), _banks(), _end())
     return module(texts, _DECLARATIONS)
 
 
@@ -53,16 +55,6 @@ def _bytes() -> str:
         _add("memory", "acts", cx.MEMORY_ATOMICS, "%acts"),
     )
     return fill("messages", "bytes", adds=adds)
-
-
-def _value() -> str:
-    return fill(
-        "messages",
-        "table",
-        fields=_field("block", "table", cx.MESSAGES_TABLE, "ptr"),
-        counts=_add("block", "used", cx.MESSAGES_TABLE_COUNT, "1"),
-        empties=_field("block", "empties", cx.MESSAGES_EMPTY, "ptr"),
-    )
 
 
 def _row() -> str:

@@ -70,6 +70,8 @@ class _Memory:
 
     def touch(self, lines: Offsets, first: int) -> None:
         """Note accesses to lines, which have the numbers from ``first`` on among all."""
+        if (beyond := int(lines.max()) + 1 - self.last.size) > 0:  # An image at the place of a smaller buffer.
+            self.last = np.append(self.last, np.full(beyond, -1, np.int64))
         times = first + np.arange(lines.size)
         order = np.argsort(lines, kind="stable")
         sorted_lines, before = lines[order], np.empty(lines.size, np.int64)

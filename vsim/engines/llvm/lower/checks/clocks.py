@@ -1,5 +1,5 @@
 """The clocks of threads, in compiled code: each block adds its instructions when a thread comes to it, and functions
-out of line are called where the thread begins, comes to the barrier of its group, leaves it, and ends
+out of line are called where the thread begins, comes to the barrier of its group, leaves it, calls, returns and ends
 (``support/clocks.ll``).
 """
 
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from visakit.language.program import Function
 from vsim.analysis.control_flow import control_flow
-from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.coverage import first_counter
 from vsim.engines.llvm.ir.values import Mask
@@ -17,20 +16,16 @@ from vsim.observe.observer import Event, Observer
 
 
 class ThreadClocks(Observer):
-    """The code for the clocks of the threads of a kernel that calls nothing.
-
-    Raises:
-        Unsupported: it calls functions or subroutines.
-    """
+    """The code of one function for the clocks of threads."""
 
     def __init__(self, state: FunctionState) -> None:
-        if state.shares or state.flow.subroutines:
-            raise Unsupported("a timeline of calls")
         self.state, self.blocks = state, dict(control_flow(state.function).blocks())
         self.first = first_counter(state.dispatch.image.module, state.function)
+        self.has_calls = state.shares or bool(state.flow.subroutines)
 
     def prepare(self, engine: LoweringMachine) -> None:
         engine.waiting.passed.append(self._left)
+        engine.around_calls.append((self._called, self._returned))
 
     def threads_begin(self, event: Event) -> None:
         self._call("clock_begin", ctx="%ctx", worker="%worker", clock=self._clock(), thread=self.state.thread)
@@ -42,6 +37,9 @@ class ThreadClocks(Observer):
         b, count = self.state.b, str(self._instructions(start, end))
         if self.state.at.whole is not None and lanes is not True:  # A branch that became a mask: no lane may run.
             count = b.assign(f"select i1 {b.any(lanes)}, i64 {count}, i64 0")
+        if self.has_calls:
+            self._call("clock_ran", ctx="%ctx", clock=self._clock(), number=str(self.first + start), count=count)
+            return
         place = b.offset(self._clock(), cx.CLOCK_TIME)
         old = b.assign(f"load i64, ptr {place}, align 8")
         b.emit(f"store i64 {b.assign(f'add i64 {old}, {count}')}, ptr {place}, align 8")
@@ -57,6 +55,16 @@ class ThreadClocks(Observer):
         site, later = b.offset(waits, number * cx.WAIT_SIZE), self._later()
         given = {"ring": self._ring(), "clock": self._clock(), "site": site, "number": str(number), "later": later}
         self._call("clock_leave", ctx="%ctx", **given)
+
+    def _called(self, function: Function, label: int | None) -> None:
+        """The thread calls a function, or a subroutine of this one by the number of its label."""
+        callee = first_counter(self.state.dispatch.image.module, function) + (label or 0)
+        number = str(2 * callee + (label is not None) + 2)
+        self._call("clock_call", ctx="%ctx", clock=self._clock(), callee=number, later=self._later())
+
+    def _returned(self, later: bool) -> None:
+        """The thread returns: to behind the call, or from a subroutine, whose call has ended a block."""
+        self._call("clock_return", ctx="%ctx", clock=self._clock(), later=self._later() if later else "0")
 
     def _instructions(self, start: int, end: int) -> int:
         return sum(not i.desc.is_directive for i in self.state.function.instructions[start:end])

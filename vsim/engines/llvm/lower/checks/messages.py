@@ -26,6 +26,7 @@ from vsim.semantics.memory import execution_of
 from vsim.semantics.messages import meaning
 
 _KINDS = {"read": 0, "write": 1, "atomic": 2}
+_ONE_OF_SEVERAL = cx.MESSAGE_COLLECTS | cx.MESSAGE_VARIES
 _LARGEST_LANES = 64
 
 
@@ -72,7 +73,7 @@ class MessageCounters(Observer):
             given += f", ptr {places}, i64 {bits}"
         b.declare(name, "void", parameters)
         if self.calls:
-            how |= cx.MESSAGE_COLLECTS
+            how |= _ONE_OF_SEVERAL
         b.emit(f"call void @{name}({given}, i64 {how})")
         self.calls.append(_Call(b.lines, len(b.lines) - 1, how))
 
@@ -81,7 +82,7 @@ class MessageCounters(Observer):
             return
         b, (lines, number, how) = self.state.b, self.calls[0]
         call, _, _ = lines[number].rpartition(", i64 ")
-        lines[number] = f"{call}, i64 {how | cx.MESSAGE_COLLECTS})"
+        lines[number] = f"{call}, i64 {how | _ONE_OF_SEVERAL})"
         b.declare("message_end", "void", "ptr, ptr")
         b.emit(f"call void @message_end(ptr {self._block()}, ptr {self._site(event.number)})")
 
