@@ -93,8 +93,7 @@ def zesDeviceEnumMemoryModules(device: Device, count: int, memory: int) -> None:
 def _none(name: str) -> None:
     """Serve a function that enumerates parts which a simulated device does not have."""
 
-    def enumerate_none(device: int, count: int, handles: int) -> None:
-        find(Device, device)
+    def enumerate_none(device: Device, count: int, handles: int) -> None:
         give_handles(count, handles, [])
 
     enumerate_none.__name__ = name
