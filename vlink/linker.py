@@ -173,7 +173,8 @@ class Linker:
 
         # The meaning of names.
         references = resolve_references(table, data, undefined_allowed, errors)
-        check_entries(table, options.entries, bool(self.archived), errors)
+        has_data = bool(data.symbols) and any(o.is_compiled for o in objects)
+        check_entries(table, objects, options.entries, has_data, bool(self.archived), errors)
         _stop_on(errors)
 
         # The selection.
@@ -226,19 +227,28 @@ def choose_platform(objects: Sequence[ObjectFile], wanted: str | None, errors: l
     return chosen, size
 
 
-def check_entries(table: SymbolTable, entries: Sequence[str], archives: bool, errors: list[Diagnostic]) -> None:
-    """The entries must be kernels, and there must be inputs; ``archives``: some have members."""
+def check_entries(
+    table: SymbolTable,
+    objects: Sequence[ObjectFile],
+    entries: Sequence[str],
+    has_data: bool,
+    has_members: bool,
+    errors: list[Diagnostic],
+) -> None:
+    """The entries must be kernels, and there must be inputs: of the compiler's programs data are enough, members of
+    archives are not.
+    """
     kernels = [d.function.name for d in table.definitions if d.function.is_kernel]
     for entry in entries:
         if entry not in kernels:
             hint = did_you_mean(entry, kernels) or f"kernels are {', '.join(dict.fromkeys(kernels)) or '(none)'}"
             errors.append(Diagnostic("L019", f"there is no kernel '{entry}'", None, hint))
-    if not table.definitions:
+    if not table.definitions and not has_data:
         message, hint = "there is nothing to link: the inputs hold no kernel and no function", ""
-        if archives:
+        if has_members and not objects:
             message = "there is nothing to link: archives alone, of which only members that something uses are taken"
             hint = "give objects with them, or take all members: --whole-archive"
-        errors.append(Diagnostic("L020", message, None, hint))
+        errors.append(Diagnostic("L020", message, Span(objects[0].name, 0) if objects else None, hint))
 
 
 def select_definitions(

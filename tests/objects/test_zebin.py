@@ -116,6 +116,18 @@ def test_what_is_missing_is_completed_or_undefined():
     assert [f.name for f in vlink.link([data, own]).module.functions] == ["factorial"]
 
 
+def test_programs_of_data_alone():
+    """The plugin of JAX makes such modules: they hold data with addresses, and no kernel but the compiler's own."""
+    elf = sections_of("xe2")
+    gone = (".visaasm", ".rel", ".text", ".symtab", ".strtab", ".shstrtab")
+    elf.sections = [s for s in elf.sections if not s.name.startswith(gone) or VOID.encode() in s.data]
+    elf.symbols, elf.relocations = [s for s in elf.symbols if (s.section or "").startswith((".data", ".bss"))], []
+    program = vsim.load(elf.write())
+    assert program.kernels == [] and program.image.address_of("counter") and program.data
+    with pytest.raises(LinkError, match="nothing to link"):
+        vlink.link([])
+
+
 def test_sections_are_found_by_name_or_by_type():
     """Newer specifications write the names of kernels behind the section's; an unknown type does not matter."""
     elf = sections_of("xe2")

@@ -705,6 +705,15 @@ def test_a_file_that_is_no_program(tmp_path, capsys, monkeypatch):
     )
 
 
+def test_the_driver_compiles_with_what_newer_compilers_refuse(tmp_path, monkeypatch):
+    """Since version 14 they are errors of gcc: integers as pointers, other pointers, functions without declarations."""
+    from visakit.opencl import library
+
+    wrong = "int-conversion", "incompatible-pointer-types", "implicit-function-declaration", "implicit-int"
+    monkeypatch.setenv("CFLAGS", " ".join(["-O0", *(f"-Werror={name}" for name in wrong)]))
+    library.build(tmp_path / "driver.so")
+
+
 def test_without_a_c_compiler_the_message_says_what_is_missing(tmp_path, monkeypatch):
     from visakit.opencl import library
 

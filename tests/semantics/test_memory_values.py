@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import scalar
 from support.probe import Probe
-from support.strategies import CHECKED, ENGINES, RUNNING, chosen, numbers, randoms
+from support.strategies import CHECKED, ENGINES, RUNNING, chosen, numbers, randoms, rotated, some_of_each
 
 import visakit
 from visakit import SimulationError
@@ -101,12 +101,11 @@ def message(g, op, shift):
     return f"{name}.ugm {mask} DATA:{data} {place}" if "load" in name else f"{name}.ugm {mask} {place} DATA:{data}"
 
 
-@pytest.mark.parametrize("g", GATHERS, ids=str)
-@pytest.mark.parametrize("store", [False, True], ids=["load", "store"])
+@pytest.mark.parametrize(("g", "way"), rotated(GATHERS, ["load", "store"]), ids=str)
 @CHECKED
 @given(st.data())
-def test_gathers_and_scatters(g, store, data):
-    random = data.draw(randoms)
+def test_gathers_and_scatters(g, way, data):
+    store, random = way == "store", data.draw(randoms)
     span = g.parts[-1] + g.memory
     slots = (SPACE - 256) // span
     # Lanes may load from one address; what two of them store to one is tested below.
@@ -506,7 +505,7 @@ ATOMIC_FORMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("form", ATOMIC_FORMS, ids=lambda f: f[0])
+@pytest.mark.parametrize("form", some_of_each(ATOMIC_FORMS, lambda f: f[1], 2), ids=lambda f: f[0])
 @CHECKED
 @given(st.data())
 def test_atomics(form, data):

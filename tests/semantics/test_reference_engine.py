@@ -1,12 +1,15 @@
 """Corners of the reference engine that generated programs hardly reach, on both engines: narrowed loops, inputs and predefined registers that only
 indirect operands or callees see."""
 
+import gc
+
 import numpy as np
 import pytest
 from support.programs import build_text
 
 from vsim.launch.launch import BufferArgument, Launch, ScalarArgument
 from vsim.program import Program
+from vsim.semantics import SEMANTICS
 
 ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
 HEAD = """.version 4.1
@@ -81,6 +84,27 @@ def test_an_input_that_only_its_address_names(engine):
     given = np.arange(8) * 7 + 1
     found = run("mov (M1, 1) A0(0)<1> &GIVEN\nmov (M1, 8) X(0,0)<1> r[A0(0),0]<8;8,1>:ud", engine, given=given)
     assert (found == given).all()
+
+
+def test_instructions_that_never_execute_are_not_prepared(monkeypatch):
+    """Kernels of libraries are long, and a launch takes one way through them."""
+    made, plain = [], SEMANTICS["bfrev"]
+    monkeypatch.setitem(SEMANTICS, "bfrev", lambda m, i: made.append(m.prepared.here) or plain(m, i))
+    lines = (
+        "cmp.eq (M1, 8) P1 %group_id_x(0,0)<0;1,0> {}:ud\n(P1) goto (M1, 8) over\nbfrev (M1, 8) X(0,0)<1> 1:ud\nover:"
+    )
+    assert not run(lines.format(0), "numpy").any() and not made
+    assert (run(lines.format(1), "numpy") == 1 << 31).all() and made == [5]
+
+
+def test_a_launch_leaves_no_circles():
+    """Registers are megabytes, and looking for circles takes a tenth of a second in a large program."""
+    program = Program(build_text(HEAD + LOOP + STORE))
+    launch = Launch("k", (64,), (8,), args=[BufferArgument(np.zeros(64, "u4")), ScalarArgument(bytes(32))])
+    program.run(launch, engine="numpy")
+    gc.collect()
+    program.run(launch, engine="numpy")
+    assert gc.collect() < 30
 
 
 CALLEE = """fcall (M1, 8) f 0 1

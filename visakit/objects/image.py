@@ -128,11 +128,17 @@ class LinkedImage:
         names = ", ".join(k.name for k in self.module.kernels)
         return f"<LinkedImage of {names or 'no kernel'} for {self.platform or 'any platform'}>"
 
-    def to_bytes(self) -> bytes:
-        """The ELF file of the image."""
+    def to_bytes(self, code: bytes = b"") -> bytes:
+        """The ELF file of the image.
+
+        Args:
+            code: the module as CISA bytes, if they are at hand.
+        """
         from visakit.binary import write_module
 
-        container = Container(True, {VISA: write_module(self.module)}, self.symbols, self.platform, self.grf_size)
+        container = Container(
+            True, {VISA: code or write_module(self.module)}, self.symbols, self.platform, self.grf_size
+        )
         if self.lines:
             container.sections[LINES] = write_lines(self.lines)
         if self.ze_info:

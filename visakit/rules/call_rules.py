@@ -77,5 +77,5 @@ def advice(function: Function, i: Instruction) -> Iterator[Violation]:
         vertical, _, horizontal = address.region
         if vertical != 0 or horizontal:
             message = f"{i.desc.mnemonic} calls one function for all lanes: the region of its address is ignored"
-            hint = "write <0;1,0>; for lanes with different addresses loop over these, each with a predicate"
+            hint = "for several addresses, loop over them; for one, write <0;1,0>"
             yield Violation("W022", message, hint, "func_addr")

@@ -87,7 +87,7 @@ class Binder:
 
     def __init__(self, function: Function, platform: Platform | None, grf_size: int, remember: bool = True) -> None:
         self.function, self.platform, self.line = function, platform, 0
-        self.grf_size, self.registers = grf_size or SMALLEST_GRF_SIZE, grf_size
+        self.grf_size, self.known_grf_size = grf_size or SMALLEST_GRF_SIZE, grf_size
         self.labels: dict[str, int] = {}
         self.label_uses: dict[int, tuple[int, Placed]] = {}
         """The first use of each label: its line, and its place there."""
@@ -137,10 +137,10 @@ class Binder:
         symbol = self.names.find(name)
         if symbol is None or symbol.kind != "V":
             return None
-        return self.function.variable_size(symbol.index, self.registers)
+        return self.function.variable_size(symbol.index, self.known_grf_size)
 
     def integer(self, node: syntax.Node, low: int, high: int, what: str = "value") -> int:
-        """Value of an integer expression that must lie in a range."""
+        """Value of an integer expression; ``low`` and ``high`` are the ends of its range."""
         if type(node) is int:
             value = node
         else:

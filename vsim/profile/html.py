@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from visakit import __version__
 from visakit.language.source_lines import SourcePlace, printable
 from visakit.notebook import escape
-from vsim.profile.counts import LINE_BYTES
+from vsim.observe.messages import LINE_BYTES
 from vsim.profile.profile import InstructionRow, KernelProfile, LineRow, share
 from vsim.profile.summary import looks
 
 if TYPE_CHECKING:  # It needs the reference engine.
-    from vsim.profile.memory import BufferCounts
+    from vsim.observe.messages import BufferCounts
 
 Row = tuple[str, str]
 """Attributes of a row of a table, and its cells."""

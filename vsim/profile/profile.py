@@ -15,8 +15,9 @@ from vsim.profile.counts import Counts, FunctionCounts
 from vsim.profile.pipes import pipe_of
 
 if TYPE_CHECKING:  # It needs the reference engine.
-    from vsim.profile.memory import BufferCounts, MemoryObserver, MessageCounts
-    from vsim.profile.timeline import Timeline, Waits
+    from vsim.observe.messages import BufferCounts, MessageCounts
+    from vsim.observe.timeline import Timeline, Waits
+    from vsim.profile.memory import MemoryObserver
 
 
 class LaunchNote(NamedTuple):
@@ -175,7 +176,7 @@ class KernelProfile:
         timelines; without, :data:`SEVERAL` stands for callers that counts do not tell apart.
         """
         found = Counter[Stack]()
-        if not self.timelines:
+        if not self.timelines or not all(timeline.stacks for timeline in self.timelines):
             for row in self.rows:
                 found[(*self.callers(row.function), row.function), row.place] += row.executions
             return +found

@@ -79,7 +79,7 @@ def read_program(
         image = _linked(data, name, platform, first_data_slot)
         _rename(image, name, _KEPT)
         # With data, the addresses are those behind other programs; without, they are the same everywhere.
-        object_cache.save(moved if image.data else key, image.to_bytes())
+        object_cache.save(moved if image.data else key, image.to_bytes(image.code))
     else:
         image = read_image(kept, _KEPT, known)
     _rename(image, _KEPT, name)

@@ -9,6 +9,8 @@ NEXT_GROUP, GROUP_COUNT, SLOT_TABLE, SLOT_COUNT, SURFACES, FAULT, STOP = range(0
 COUNTS, VARIANTS, SLM_SIZE, SCRATCH_SIZE, LOCAL_ITEMS, PARTIAL, OFFSETS = 56, 80, 88, 96, 104, 112, 136
 LOCAL_SIZE, CHUNK = 160, 184
 GROUP_ORDER = 200
+CLOCKS, MESSAGES = 296, 304
+"""In launches whose observers want a timeline or counts of messages, their blocks, else 0."""
 FINDINGS = 312
 """In launches that checks watch the block of their findings, else 0."""
 PRIVATE, RACE = 320, 328
@@ -190,6 +192,8 @@ SURFACE_ADDRESSES = UNDEFINED_SURFACES + 16
 """In its entries there is room for the addresses of surfaces, in launches whose accesses outside arguments are looked
 for.
 """
+SURFACE_COUNTS = UNDEFINED_SURFACES + 24
+"""And for the counts of surfaces, in launches whose messages are counted."""
 SURFACES_SIZE = 3 * WRITTEN_SURFACES
 UNDEFINED_SLOTS, ORIGIN_SLOTS = 1 << 16, 2 << 16
 """In such launches the slots so far behind those of buffers have their shadows, and which instruction left undefined
@@ -265,6 +269,100 @@ FINDING_SIZE = 80
 RACE_SIZE = 192
 RECORD_BYTES = 68
 """Of a record of :data:`vsim.checks.accesses.RECORD`."""
+
+# Counts of messages (observers/messages.py). The block: uses of cache lines so far; a table of how often values were
+# seen under keys, the records in use, and the function of the host that empties it; where the counts of instructions
+# and memories are, and those of memories by slot; intervals of the message that is under way, how many it has, and
+# whether it is counted; whose memory it is that threads have for themselves; turns of banks, and addresses of lanes.
+(
+    MESSAGES_TIME,
+    MESSAGES_TABLE,
+    MESSAGES_TABLE_COUNT,
+    MESSAGES_EMPTY,
+    MESSAGES_SITES,
+    MESSAGES_MEMORIES,
+    MESSAGES_SLOTS,
+    MESSAGES_INTERVALS,
+    MESSAGES_COLLECTED,
+    MESSAGES_SEEN,
+    MESSAGES_WHO,
+) = range(0, 88, 8)
+MESSAGES_BANKS, MESSAGES_ADDRESSES, MESSAGES_SIZE = 128, 256, 768
+MESSAGES_TABLE_BITS = 15
+MESSAGES_TABLE_SHIFT, MESSAGES_TABLE_MASK = 64 - MESSAGES_TABLE_BITS, (1 << MESSAGES_TABLE_BITS) - 1
+MESSAGES_TABLE_LIMIT = 1 << MESSAGES_TABLE_BITS - 1
+MESSAGES_RECORD = 24
+"""Of the table: key (address of the instruction's counts; plus 1 for addresses of atomics), value, count."""
+MESSAGE_INTERVALS = 1 << 16
+"""Room for those of one message: where its lanes begin, and where they end, in places: numbers of a memory and, in the
+low bits, the offset there.
+"""
+MESSAGE_OFFSET_BITS = 40
+MESSAGE_OWNER = 28
+"""From which bit on the owner of local or scratch memory is in the place of an atomic."""
+MESSAGE_OFFSET, MESSAGE_LINE = (1 << MESSAGE_OFFSET_BITS) - 1, (1 << MESSAGE_OFFSET_BITS - 6) - 1
+MESSAGE_KIND, MESSAGE_COLLECTS, MESSAGE_LANES, MESSAGE_WIDTH = 16, 1 << 18, 24, 32
+"""How lanes access memory: bytes of each; from a bit on 0 for a read, 1 for a write, 2 for an atomic; whether other
+accesses of the message follow or went before; from a bit on how many lanes there are; from a bit on how many bits their
+addresses have.
+"""
+MESSAGE_ATOMIC = 2 << MESSAGE_KIND
+(
+    SITE_MESSAGES,
+    SITE_READ,
+    SITE_WRITTEN,
+    SITE_LINES,
+    SITE_USED,
+    SITE_UNALIGNED,
+    SITE_PASSES,
+    SITE_FEWEST,
+    SITE_ATOMICS,
+    SITE_SERIAL,
+    SITE_ALONE,
+    SITE_IRREGULAR,
+    SITE_ROWS,
+    SITE_ROW,
+) = range(0, 112, 8)
+"""Counts of an instruction, as :class:`vsim.observe.messages.MessageCounts` has them; messages with one lane, with
+lanes at irregular distances, and at the one distance that is proved, and this.
+"""
+SITE_SIZE = 128
+(MEMORY_KIND, MEMORY_BASE, MEMORY_START, MEMORY_LAST) = range(0, 32, 8)
+(MEMORY_READ, MEMORY_WRITTEN, MEMORY_ATOMICS, MEMORY_LINES, MEMORY_REUSE) = range(32, 72, 8)
+"""Counts of a memory: its kind, its places, where it begins in the flat space, by line when it was used last; bytes and
+lines, and by a power of two how often a line was used again after so many uses of lines.
+"""
+MEMORY_SIZE = MEMORY_REUSE + 8 * 64
+MEMORY_LINED, MEMORY_BANKED, MEMORY_OTHER = range(3)
+"""Kinds: with cache lines, with banks, with neither."""
+LOCAL_MEMORY, SCRATCH_MEMORY = 0, 1
+"""The first memories: local memory, and scratch."""
+
+# Clocks of threads (observers/clocks.py). The block: how many threads have begun, and the end of the longest one;
+# records of the threads that live, and of the uses of each group's barrier; waits by instruction; a list of parts of
+# threads' time, how many it has, and the function of the host that empties it.
+(
+    CLOCKS_BEGUN,
+    CLOCKS_LONGEST,
+    CLOCKS_RECORDS,
+    CLOCKS_RINGS,
+    CLOCKS_WAITS,
+    CLOCKS_LIST,
+    CLOCKS_USED,
+    CLOCKS_EMPTY,
+) = range(0, 64, 8)
+CLOCKS_SIZE, CLOCKS_ROOM, CLOCKS_SHOWN = 64, 4096, 1024
+CLOCK_TIME, CLOCK_SIGNALS, CLOCK_WAITS, CLOCK_SHOWN, CLOCK_GROUP, CLOCK_THREAD = range(0, 48, 8)
+"""Of a thread: instructions executed and waited, arrivals at and departures from its group's barrier, whether it is one
+of those that are shown, and who it is.
+"""
+CLOCK_SIZE, CLOCK_RECORD = 64, 40
+CLOCK_USES_MASK = 7
+"""No thread is so many uses of the barrier ahead of another one."""
+CLOCK_RING = 16 * (CLOCK_USES_MASK + 1)
+WAIT_THREADS, WAIT_WAITED, WAIT_LONGEST = 0, 8, 16
+WAIT_SIZE = 32
+"""Of a barrier: threads that left it, the instructions that they waited, together and at most."""
 
 # Registers that all functions of a thread share, behind its number, how deep calls are nested, where on the stack its
 # kernel is, and (where checks watch the launch) which of its lanes are work-items, which block of private memory is its

@@ -13,7 +13,7 @@ exact for structured and unstructured flow alike::
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -52,8 +52,8 @@ class Activation:
     """One activation of a function, or of a subroutine in it (which shares the function's registers).
 
     ``running`` says whether lanes run now; they are ``active`` (threads x 32), at ``pc``. ``waiting`` are lanes by the
-    pc where they go on, ``blocked`` those that a barrier holds up. ``counts``: whether its call is one of those whose
-    depth is limited.
+    pc where they continue, ``blocked`` are the lanes that wait at a barrier. ``counts``: whether the limit of the depth
+    of calls counts it.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class Running:
         self.threads = threads
         self.at_fault: tuple[int, int] | None = None
         """Row and lane of the last fault; -1 for a whole thread."""
-        self.views: list[Array] = []
+        self.views: Mapping[int, Array] = {}
         self._registers: RegisterFile | None = None
         """Those that hold predefined variables of the threads."""
 

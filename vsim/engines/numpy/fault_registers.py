@@ -111,7 +111,7 @@ def _sources_of(dispatch: Dispatch, function: Function, number: int) -> _SourceM
     prepared = PreparedFunction(function, dispatch.grf_size, [])
     if dispatch.image.register_overrun:
         prepared.layout.allow_overrun()
-    prepared.steps += [lambda: None] * number
+    prepared.here = number
     machine, instruction = _SourceMachine(prepared, batch), function.instructions[number]
     try:
         SEMANTICS[instruction.desc.semantics](machine, instruction)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -104,8 +105,8 @@ class NumpyMachine:
             values = np.broadcast_to(read(), (running.threads.count, 1))
             for value in np.unique(values[activation.active_rows]).tolist():
                 if value not in steps:
-                    with prepared.again(number):
-                        steps[value] = prepare(value)
+                    prepared.here = number
+                    steps[value] = prepare(value)
                 with activation.only(values == value):
                     steps[value]()
 
@@ -155,10 +156,12 @@ class BatchExecution:
         self.dispatch, self.threads, self.observers = dispatch, threads, observers
         self.private_address = private_address
         self.running = Running(threads)
-        self.scheduler = Scheduler(self.running, self._deadlock, observers)
+        self.scheduler = Scheduler(self.running, observers)
         self.group_barrier, self.named_barriers = GroupBarrier(groups), NamedBarriers(groups, observers)
         self.follows_instructions = follows_instructions(observers)
         self.tells_operands = any(listeners(observers, e) for e in (Observer.read, Observer.write, Observer.masked))
+        self.prepares_late = not any(listeners(observers, e) for e in (Observer.prepare, Observer.machine))
+        """Whether instructions that never execute need no steps: nobody looks at registers from outside."""
         self._prepared: dict[int, PreparedFunction] = {}
         for prepare in listeners(observers, Observer.prepare):
             prepare(self)
@@ -168,22 +171,35 @@ class BatchExecution:
         found = self._prepared.get(id(function))
         if found is None:
             states = state_defaults(self.dispatch, function)
-            found = PreparedFunction(function, self.dispatch.grf_size, states)
+            late = self.prepares_late and not self.tells_operands
+            found = PreparedFunction(function, self.dispatch.grf_size, states, late)
             if self.dispatch.image.register_overrun:
                 found.layout.allow_overrun()
             self._prepared[id(function)] = found
             machine = self._machine(found)
-            for number, instruction in enumerate(function.instructions):
-                try:
-                    step = SEMANTICS[instruction.desc.semantics](machine, instruction)
-                except SimulationError as error:
-                    step = Refused(error.diagnostics)
-                if reads_lanes(found.layout, instruction):
-                    step = self._behind_lanes(found, step)
-                if self.follows_instructions:
-                    step = observed(function, number, step, self.running, self.observers)
-                found.steps.append(step)
+            for number in range(len(function.instructions)):
+                first = partial(self._first_step, found, machine, number)
+                found.steps.append(first if late else self._step(found, machine, number))
         return found
+
+    def _first_step(self, prepared: PreparedFunction, machine: Machine, number: int) -> object:
+        """Make the step of an instruction, and execute it."""
+        step = prepared.steps[number] = self._step(prepared, machine, number)
+        return step()
+
+    def _step(self, prepared: PreparedFunction, machine: Machine, number: int) -> Step:
+        """The step of an instruction."""
+        prepared.here = number
+        instruction = prepared.instruction
+        try:
+            step = SEMANTICS[instruction.desc.semantics](machine, instruction)
+        except SimulationError as error:
+            step = Refused(error.diagnostics)
+        if reads_lanes(prepared.layout, instruction):
+            step = self._behind_lanes(prepared, step)
+        if self.follows_instructions:
+            step = observed(prepared.function, number, step, self.running, self.observers)
+        return step
 
     def _machine(self, prepared: PreparedFunction) -> Machine:
         """What the semantics drive."""
@@ -208,7 +224,7 @@ class BatchExecution:
         return behind
 
     def start(self, function: Function, lanes: Array) -> Activation:
-        """Lanes of the kernel begin, with registers, memory and barriers as they are before threads start."""
+        """Lanes of the kernel begin, with registers, memory and barriers in their initial states."""
         self.threads.restart()
         self.running.restart()
         self.scheduler.restart()
@@ -223,7 +239,7 @@ class BatchExecution:
         return activation
 
     def saved(self) -> SavedExecution:
-        """A copy of what the threads have, for :meth:`restore`."""
+        """A copy of the threads' state, for :meth:`restore`."""
         live, barriers = self.scheduler.live, [b for p in self._prepared.values() for b in p.barriers.values()]
         files = {id(a.registers): a.registers for a in live}
         return SavedExecution(
@@ -237,7 +253,7 @@ class BatchExecution:
         )
 
     def restore(self, saved: SavedExecution) -> None:
-        """Let the threads be where they were; what they called since is forgotten."""
+        """Put the threads back to a saved state; later calls are forgotten."""
         for activation, own in saved.activations:
             activation.restore(own)
         for file, contents in saved.registers:
@@ -248,6 +264,15 @@ class BatchExecution:
         self.named_barriers.restore(saved.named_barriers)
         for wait, numbers in saved.waits:
             wait.numbers = numbers
+
+    def run(self, check_deadline: Callable[[], None] | None) -> None:
+        """Run the threads to their end; see :meth:`Scheduler.run`."""
+        self.scheduler.run(check_deadline, self._deadlock)
+
+    def end(self) -> None:
+        """Let go of the steps, which refer to what they run in."""
+        for prepared in self._prepared.values():
+            prepared.steps.clear()
 
     def _deadlock(self, live: list[Activation]) -> SimulationError:
         """The error of the first thread that waits, which is at one barrier."""

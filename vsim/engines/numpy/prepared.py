@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Protocol
 
 from visakit.language.program import Function, Instruction
@@ -15,7 +13,7 @@ from vsim.semantics.registers import layout_of
 
 
 class BarrierWait(Protocol):
-    """An instruction that waits: when threads may go on, and what is noted when they do."""
+    """An instruction that waits: the condition on which threads continue, and a note of it when they do."""
 
     def opened(self) -> Bools:
         """The threads that may go on."""
@@ -27,32 +25,26 @@ class BarrierWait(Protocol):
 class PreparedFunction:
     """A function prepared for execution: a step for each instruction, and the views of registers that the steps need.
 
-    A step returns whether lanes moved: the running lanes do not simply go on at the next instruction. ``states`` are
-    class, index and number of the surface and sampler variables that begin with one.
+    A step returns whether lanes moved: the running lanes do not simply go on at the next instruction.
+
+    Args:
+        states: class, index and number of the surface and sampler variables that begin with one.
+        late: steps are made, and ask for views, when instructions execute for the first time.
     """
 
-    def __init__(self, function: Function, grf_size: int, states: list[tuple[int, int, int]]) -> None:
-        self.function, self.states = function, states
+    def __init__(
+        self, function: Function, grf_size: int, states: list[tuple[int, int, int]], late: bool = False
+    ) -> None:
+        self.function, self.states, self.late = function, states, late
         self.layout = layout_of(function, grf_size)
         self.labels = {i.args["label"]: n for n, i in enumerate(function.instructions) if i.desc.flow.is_label}
         self.steps: list[Step] = []
-        self._again: int | None = None
+        self.here = 0
+        """Number of the instruction that is being prepared."""
         self.barriers: dict[int, BarrierWait] = {}
         """What waits at barriers, by the pc behind them, where lanes go on."""
         self._views: list[View] = []
         self._numbers: dict[View, int] = {}
-
-    @property
-    def here(self) -> int:
-        """Number of the instruction that is being prepared."""
-        return len(self.steps) if self._again is None else self._again
-
-    @contextlib.contextmanager
-    def again(self, number: int) -> Iterator[None]:
-        """For a while this instruction is prepared once more, as it executes."""
-        self._again = number
-        yield
-        self._again = None
 
     @property
     def place(self) -> tuple[Function, int]:
@@ -83,7 +75,7 @@ class PreparedFunction:
 
     def new_registers(self, threads: HardwareThreads) -> RegisterFile:
         """Fresh registers for an activation."""
-        registers = RegisterFile.fresh(self.layout, self._views, threads)
+        registers = RegisterFile.fresh(self.layout, self._views, threads, every=self.late)
         for kind, index, number in self.states:
             registers.state(kind, index, 0)[:] = number
         return registers

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from visakit.language.program import FIRST_VARIABLE, Function
+from visakit.language.program import FIRST_PREDICATE, FIRST_VARIABLE, PREDEFINED_VARIABLES, Function
 from vsim.engines.numpy.threads import HardwareThreads
 from vsim.launch.arrays import Array, Bytes, DType, Dwords
 from vsim.semantics.registers import Layout
@@ -21,6 +22,11 @@ class RegisterKind(enum.StrEnum):
     """One piece for all variables whose addresses are taken, so that indirect operands can reach any of them."""
     PREDICATE = enum.auto()
     ADDRESS = enum.auto()
+
+
+VARIABLE = RegisterKind.VARIABLE
+Arrays = dict[tuple[RegisterKind, int], Array]
+"""What holds registers, by kind and number."""
 
 
 class View(NamedTuple):
@@ -45,54 +51,58 @@ def address_view(number: int) -> View:
 
 
 class SavedRegisters(NamedTuple):
-    """Copies of the arrays of a register file, but for those that all activations share, and of its states."""
+    """Copies of the arrays of a register file, without the arrays that all activations share, and of its states."""
 
-    arrays: dict[tuple[RegisterKind, int], Array]
+    arrays: Arrays
     states: dict[tuple[int, int, int], Dwords]
+
+
+class RegisterViews(dict[int, Array]):
+    """Typed views of a register file by the numbers that its function gave them, each made when it is asked for."""
+
+    def __init__(self, layout: Layout, arrays: Arrays, views: list[View]) -> None:
+        self._layout, self._arrays, self._views = layout, arrays, views
+
+    def __missing__(self, number: int) -> Array:
+        kind, index, dtype = self._views[number]
+        base = _bytes_of(self._layout, self._arrays, index) if kind is VARIABLE else self._arrays[kind, index]
+        assert base is not None
+        found = self[number] = base.view(dtype)
+        return found
 
 
 class RegisterFile:
     """The registers of one activation, and the views of them that its function asked for while it was prepared.
 
-    Predefined variables are those of the threads: all activations share them. Those whose address the function takes
-    lie in its register file while it runs.
+    All activations share the threads' predefined variables. Predefined variables whose address the function takes are
+    in its register file while it runs.
     """
 
-    def __init__(self, layout: Layout, views: list[View], arrays: dict[tuple[RegisterKind, int], Array]) -> None:
+    def __init__(self, layout: Layout, views: list[View], arrays: Arrays) -> None:
         self.layout, self.arrays, self._views = layout, arrays, views
         self._states: dict[tuple[int, int, int], Dwords] = {}
         self.birth = -1
         """The time at which its function was called, for a debugger that runs it again; -1 for a kernel."""
         self.shadow: RegisterFile | None = None
         """Which bits are undefined, in a launch that is checked for that."""
-        self.views = [self._view(*view) for view in views]
+        self.views = RegisterViews(layout, arrays, views)
 
     @classmethod
-    def fresh(cls, layout: Layout, views: list[View], threads: HardwareThreads) -> RegisterFile:
-        """Registers of an activation that begins: zeros."""
-        arrays: dict[tuple[RegisterKind, int], Array] = {
-            (RegisterKind.FILE, 0): np.zeros((threads.count, layout.file_size), np.uint8)
-        }
-        for kind, number, _ in views:
+    def fresh(cls, layout: Layout, views: list[View], threads: HardwareThreads, every: bool) -> RegisterFile:
+        """Registers of an activation that begins: zeros; those of views, or every register of the function."""
+        arrays: Arrays = {(RegisterKind.FILE, 0): np.zeros((threads.count, layout.file_size), np.uint8)}
+        for kind, number in _declared(layout) if every else [view[:2] for view in views]:
             if (kind, number) not in arrays and not (kind is RegisterKind.VARIABLE and number in layout.file_offsets):
                 arrays[kind, number] = _array(layout, kind, number, threads)
         return cls(layout, views, arrays)
 
-    def beside(self, arrays: dict[tuple[RegisterKind, int], Array]) -> RegisterFile:
+    def beside(self, arrays: Arrays) -> RegisterFile:
         """Other arrays of the same shapes with the same views."""
         return RegisterFile(self.layout, self._views, arrays)
 
-    def _view(self, kind: RegisterKind, number: int, dtype: DType) -> Array:
-        base = self.bytes_of(number) if kind is RegisterKind.VARIABLE else self.arrays[kind, number]
-        assert base is not None
-        return base.view(dtype)
-
     def bytes_of(self, root: int) -> Bytes | None:
         """The bytes of a root variable, threads x bytes; None if the function does not use it."""
-        at = self.layout.file_offsets.get(root)
-        if at is not None:
-            return self.arrays[RegisterKind.FILE, 0][:, at : at + self.layout.sizes[root]]
-        return self.arrays.get((RegisterKind.VARIABLE, root))
+        return _bytes_of(self.layout, self.arrays, root)
 
     def state(self, kind: int, index: int, element: int) -> Dwords:
         """An element of a surface or sampler variable, threads x 1."""
@@ -116,7 +126,7 @@ class RegisterFile:
             state[:] = saved.states.get(place, 0)
 
     def carry_in(self, threads: HardwareThreads) -> None:
-        """Copy the threads' predefined variables that lie in the register file into it."""
+        """Copy into the register file the threads' predefined variables that have a place in it."""
         for number, at, size in self.layout.carried:
             self.arrays[RegisterKind.FILE, 0][:, at : at + size] = threads.predefined(number)
 
@@ -137,6 +147,24 @@ class RegisterFile:
             array[index] = copy.arrays[key]
         for place, state in copy._states.items():
             self.state(*place)[index] = state
+
+
+def _bytes_of(layout: Layout, arrays: Arrays, root: int) -> Bytes | None:
+    at = layout.file_offsets.get(root)
+    if at is not None:
+        return arrays[RegisterKind.FILE, 0][:, at : at + layout.sizes[root]]
+    return arrays.get((VARIABLE, root))
+
+
+def _declared(layout: Layout) -> Iterator[tuple[RegisterKind, int]]:
+    """All registers of a function."""
+    function = layout.function
+    for number in (*range(1, len(PREDEFINED_VARIABLES)), *layout.sizes):
+        yield RegisterKind.VARIABLE, number
+    for number in range(FIRST_PREDICATE, FIRST_PREDICATE + len(function.predicates)):
+        yield RegisterKind.PREDICATE, number
+    for number in range(len(function.addresses)):
+        yield RegisterKind.ADDRESS, number
 
 
 def _is_shared(kind: RegisterKind, number: int) -> bool:

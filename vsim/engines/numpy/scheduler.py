@@ -30,17 +30,11 @@ class Scheduler:
     """Runs the activations of a batch: the one called last first, in it the lanes with the smallest pc.
 
     Args:
-        deadlock: makes the error where lanes of some activations wait at barriers for threads that never arrive.
         observers: the observers that watch the batch.
     """
 
-    def __init__(
-        self,
-        running: Running,
-        deadlock: Callable[[list[Activation]], SimulationError],
-        observers: Sequence[Observer] = (),
-    ) -> None:
-        self.running, self.deadlock = running, deadlock
+    def __init__(self, running: Running, observers: Sequence[Observer] = ()) -> None:
+        self.running = running
         self.returned, self.ran = listeners(observers, Observer.returned), listeners(observers, Observer.ran)
         self.live: list[Activation] = []
         self.check_deadline: Callable[[], None] | None = None
@@ -66,8 +60,14 @@ class Scheduler:
         self.live.append(activation)
         self.running.enter(activation)
 
-    def run(self, check_deadline: Callable[[], None] | None) -> None:
-        """Run until every lane has ended; ``check_deadline`` is called now and then.
+    def run(
+        self, check_deadline: Callable[[], None] | None, deadlock: Callable[[list[Activation]], SimulationError]
+    ) -> None:
+        """Run until every lane has ended.
+
+        Args:
+            check_deadline: is called now and then.
+            deadlock: makes the error where lanes of some activations wait at barriers for threads that never arrive.
 
         Raises:
             SimulationError: an access outside a buffer, or threads that wait for each other.
@@ -79,7 +79,7 @@ class Scheduler:
                 if activation is None:
                     if self._return_some() or self._wake():
                         continue
-                    raise self.deadlock(self.live)
+                    raise deadlock(self.live)
                 self.running.enter(activation)
                 self.run_activation(activation)
                 if activation.has_ended:

@@ -1,7 +1,7 @@
 """Summaries of kernels in the user's cache, beside their native code: where both are found, no instruction is read.
 
 An entry stands for the bytes of the code of an image: that there is one says that these bytes are a whole module, which
-was validated. It has the summaries of those kernels that ran on native code so far.
+was validated. It has the summaries of those kernels that ran on native code so far, or ended before it was made.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def known(code: bytes, grf_size: int) -> Summaries | None:
 
 
 def keep(image: LinkedImage, signature: KernelSignature, module: bytes) -> None:
-    """Keep the summary of a kernel whose native code is kept, too.
+    """Keep the summary of a kernel, beside its native code if there is some.
 
     Args:
         module: the module as CISA bytes. If they differ from the bytes that were read and validated, or there are no
             such bytes, nothing is kept.
     """
-    if signature.known is not None or module != image.code:
+    if signature.known is not None or not module or module != image.code:
         return
     found = {**(known(module, image.grf_size) or {}), signature.name: signature.summary}
     object_cache.save(_name(module, image.grf_size), json.dumps(found).encode())

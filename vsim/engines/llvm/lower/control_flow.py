@@ -3,8 +3,7 @@
 A divergent branch forward adds the lanes that take it to the waiting mask of its target and runs on with the rest; one
 backward lets the lanes that leave the loop wait behind it. A reconvergence point first gathers the lanes that wait
 there; if no lane runs, control continues at the next point. Where the analysis proves that all lanes are together,
-masks
-are constants and branches plain ones.
+masks are constants and branches plain ones.
 
 Labels: ``checkN`` gathers waiting lanes and enters block ``blockN``, which begins with instruction N; ``returnN`` ends
 the subroutine at N; ``exit`` ends the thread.
@@ -53,17 +52,15 @@ class ControlFlowLowering:
         return f"check{pc}" if pc in self.state.reconvergence.points else f"block{pc}"
 
     def next_waiting(self, pc: int) -> str:
-        """The label for a thread without running lanes: the next point where some may wait, or
-        the way out.
-        """
+        """The label for a thread without running lanes: the next point where some may wait, or the way out."""
         following = self.state.reconvergence.next_point(pc)
         if following is not None:
             return self.entrance(following)
         subroutine = self.state.flow.subroutine_of(pc)
         return f"return{subroutine}" if subroutine in self.state.flow.subroutines else "exit"
 
-    def gather(self, point: int) -> None:
-        """Emit the head of a reconvergence point: lanes that wait there run again."""
+    def reconverge(self, point: int) -> None:
+        """Emit the head of a reconvergence point, where the lanes that wait there run again."""
         state, b = self.state, self.state.b
         waiting_mask = self._waiting_mask(point)
         b.label(f"check{point}")
