@@ -351,6 +351,16 @@ def test_local_memory_has_neither_matrices_nor_surfaces(engine, line, reason):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_matrix_of_the_greatest_width(engine):
+    """Its bytes are one more than a dword holds."""
+    probe = Probe("bmg")
+    probe.buffer("MEM", bytes(range(64)))
+    probe.fill(FOUND=("ud", [7] * 16))
+    probe.lines.append("lsc_load_block2d.ugm (M1_NM, 1) FOUND:d32.16x1nn flat[MEM,0xffffffff,0x0,0xffffffff,0x0,0x0]")
+    assert bytes(probe.run(engine)["FOUND"].view(np.uint8)) == bytes(range(64))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_payloads_describe_their_blocks(engine):
     """A payload of another shape than its message is a fault, and none where the message does not execute."""
     probe = Probe("bmg")

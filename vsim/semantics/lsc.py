@@ -251,12 +251,12 @@ def _mover(
     """
     a, memory = m.algebra, lsc_types(instruction)[0]
     start, last_byte, last_row, last_pitch, x, y = matrix
-    zero, one, size = a.const(0, Q), a.const(1, types.UD), a.const(memory.size, Q)
-    columns, rows, line = a.cast(last_byte + one, Q), a.cast(last_row, Q), a.cast(last_pitch + one, Q)
+    zero, size = a.const(0, Q), a.const(memory.size, Q)
+    last, rows, line = a.cast(last_byte, Q), a.cast(last_row, Q), a.cast(last_pitch, Q) + a.const(1, Q)
 
     def move(read: Read, write: Write, r: Lanes, c: Lanes, active: Mask, there: Mask) -> None:
         row, column = y + r, (x + c) * size
-        inside = both(there, (row >= zero) & (row <= rows) & (column >= zero) & (column < columns))
+        inside = both(there, (row >= zero) & (row <= rows) & (column >= zero) & (column <= last))
         lanes, address = both(active, inside), start + a.bitcast(row * line + column, UQ)
         if is_store(instruction):
             m.store(m.flat(), address, read(), lanes, instruction)
