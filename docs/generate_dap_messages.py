@@ -70,7 +70,7 @@ class Messages:
         return name
 
     def parts(self, schema: Schema) -> tuple[dict[str, Schema], set[str]]:
-        """The properties of an object, with those of its bases, and the ones that it must have."""
+        """The properties of an object and its bases, and the names of the required ones."""
         properties, required = dict[str, Schema](), set[str]()
         for base in schema.get("allOf", []):
             more, needed = self.parts(self.definitions[base["$ref"].split("/")[-1]] if "$ref" in base else base)
@@ -97,21 +97,12 @@ class Messages:
         return TYPES.get(str(kind), "dict[str, object]" if kind == "object" else "object")
 
 
-def capital(name: str) -> str:
-    return name[:1].upper() + name[1:]
-
-
 def bodies(definitions: dict[str, Schema]) -> Iterator[tuple[str, Schema]]:
-    """Bodies of the responses and events that the server writes."""
+    """Bodies of responses and events whose types the server names."""
     server = "".join((OUTPUT.parent / name).read_text() for name in ("server.py", "views.py"))
-    commands = sorted(set(re.findall(r"def on_(\w+)", server)))
-    events = sorted(set(re.findall(r'\bevent\(\s*"(\w+)"', server)))
-    for name in [*(f"{capital(c)}Response" for c in commands), *(f"{capital(e)}Event" for e in events)]:
-        parts = definitions[name]["allOf"][1].get("properties", {})
-        if "properties" in parts.get("body", {}):
-            yield f"{name}Body", parts["body"]
-        elif "$ref" in parts.get("body", {}):
-            yield f"{name}Body", definitions[parts["body"]["$ref"].split("/")[-1]]
+    for name in sorted(set(re.findall(r"messages\.(\w+)Body\b", server)), key=lambda n: (n.endswith("Event"), n)):
+        body = definitions[name]["allOf"][1]["properties"]["body"]
+        yield f"{name}Body", definitions[body["$ref"].split("/")[-1]] if "$ref" in body else body
 
 
 def classes(schema: Schema) -> str:

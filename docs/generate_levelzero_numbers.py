@@ -93,7 +93,7 @@ def number_text(known: dict[str, int | str], text: str) -> str:
 
 
 def structure_text(all_fields: dict[str, list[tuple[str, str]]], known: dict[str, int | str], text: str) -> str:
-    """The module of structures: those that are used, and the structures in them."""
+    """The module of structures: the used ones, and the structures in them."""
     used = {word for word in re.findall(r"\bzes?_\w+_t\b", text) if word in all_fields}
     missing({w for w in re.findall(r"\bstructures\.(zes?_\w+_t)\b", text) if w not in all_fields})
     wanted = set(used)

@@ -24,7 +24,7 @@ _NONE = (SIGNED, [0, 0, 0, 0, 0, 1, 0, 0])
 THIRD = " A third coordinate, `r`, is that of a volume, or the layer of an array."
 CHANNELS = " `.RG` are the channels, of `.RGBA`: each has a separate row of registers, here of eight lanes."
 _XY = {"X": _COLUMNS, "Y": _ROWS}
-_OUTSIDE = " Outside the picture they are zeros."
+_OUTSIDE = " Outside the picture they are zeros, but 1 for an alpha that a format lacks."
 _TWO = "dst[i] = image[{0}][0]\ndst[8 + i] = image[{0}][1]"
 TWO_RESULTS = {"D": (FLOATS, 16)}
 _AT = "u[i], v[i]"

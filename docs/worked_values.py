@@ -118,7 +118,7 @@ _COMPUTATIONS = {
             "ROWS": ("ub", [127, 128, 129, 126, 127, 127, 127, 127] + [127] * 8),
         },
         {"D": (FLOATS, 128)},
-        "The dwords of src1 and src2 hold two numbers of bf each (of bf8 and hf8 there are four, of e2m1 eight, in two blocks with a scale each). "
+        "The dwords of src1 and src2 hold two numbers of bf each (of bf8 and hf8 there are four, of e2m1 eight, in two blocks with a scale each, the second scales 32 bytes behind the first). "
         "src3 has a scale for each lane, src4 one for each row, as powers of two by their exponents: 127 is 1.\n\n"
         "Here src0 is 1000 * r in row r, src1 has i + n in lane i and place n of all its registers, src2 is r + 1 in row r.",
         each="for each lane i that executes, and each row r of eight:",
@@ -154,7 +154,7 @@ _BLOCK = (
     "`d32.8x2nn` is a block of 8 by 2 dwords, neither transposed nor in the order of VNNI. Of the dwords of `PLACE` 0 and 1 are the matrix's address, "
     "2 its width in bytes, 3 its rows and 4 the bytes from one row to the next, each less one, 5 and 6 are x and y of the block, and 7 is its shape: "
     "`(blocks - 1) << 16 | (rows - 1) << 8 | columns - 1`. The numbers in brackets are added to x and y. "
-    "Rows of a block are padded to a power of two. Here the matrix has 16 columns and 4 rows; "
+    "Rows of a block are padded to a power of two, blocks to whole registers; loads put zeros there. Here the matrix has 16 columns and 4 rows; "
 )
 _OF_BLOCK = "for each row r and column c of the block:"
 _SHAPE = {"r": range(2), "c": range(8)}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import gc
 import itertools
 import os
 import signal
@@ -25,16 +27,22 @@ with contextlib.suppress(ImportError):
         # Slipcover looks through all functions of all modules whenever a line that it has seen was executed so many
         # times more. With its 50 that takes a sixth of the tests' time (page 112).
         counter.d_miss_threshold = 2000
+        counter.source = None  # pytest itself adds the files that no worker has loaded.
         if os.environ["PYTEST_XDIST_WORKER"] != "gw0":  # Counting takes time: one worker does it, in half of the files.
             counter.instrument = lambda code, parent=None: code
-            counter.source = None
 
+import hypothesis.internal.reflection
 import pytest
 from support import golden_files
 from support.ocloc import driver  # noqa: F401
 
 from visakit import collector
+from visakit.commands import command
 
+# Each case of a test is drawn from a seed of its own, which has the function's source in it: read once for all cases.
+hypothesis.internal.reflection._clean_source = functools.cache(hypothesis.internal.reflection._clean_source)
+# Making a command's options takes 5 ms, and tests run thousands of command lines.
+command.get_command = functools.cache(command.get_command)
 collector.collect_rarely()  # as commands do; else a tenth of the tests' time goes into looking for garbage (page 112)
 
 
@@ -51,6 +59,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if "PYTEST_XDIST_WORKER" in os.environ:
         files = [[*tests] for _, tests in itertools.groupby(items, lambda item: item.path)]
         items[:] = itertools.chain(*files[::2], *files[1::2])
+
+
+def pytest_collection_finish() -> None:
+    """Half a million objects of modules and tests stay: each full collection of garbage would walk them, a third of a
+    second (page 112).
+    """
+    gc.collect()
+    gc.freeze()
 
 
 # -- golden files ------------------------------------------------------------------------------------------------

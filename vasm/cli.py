@@ -7,11 +7,6 @@ import typer
 from vasm.driver import AssemblyOptions, Emit, assemble_files, choose_warnings, write_template
 from visakit.commands.command import (
     DIAGNOSTICS,
-    ErrorFormat,
-    Explain,
-    Json,
-    ListPlatforms,
-    Version,
     application,
     flag,
     option,
@@ -95,11 +90,6 @@ def app(
         int | None,
         option("--max-errors", "N", "Errors in a file to stop after; 20 if missing.", DIAGNOSTICS, parser=positive),
     ] = None,
-    explain: Explain = None,
-    error_format: ErrorFormat = "human",
-    as_json: Json = False,
-    list_platforms: ListPlatforms = False,
-    version: Version = False,
 ) -> int:
     """Assemble vISA text, or text for the CTM target."""
     of_assembly: dict[str, object] = {

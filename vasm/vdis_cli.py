@@ -8,11 +8,6 @@ from vasm.annotation import Annotations
 from vasm.disassembler import Printed, disassemble_files, split_file
 from visakit.commands.command import (
     DEVICE_HELP,
-    ErrorFormat,
-    Explain,
-    Json,
-    ListPlatforms,
-    Version,
     application,
     device_name,
     flag,
@@ -64,11 +59,6 @@ def app(
     build_options: Annotated[
         str, option("--build-options", "TEXT", "Options for the compiler of a source.", SHOWN, show_default=False)
     ] = "",
-    explain: Explain = None,
-    error_format: ErrorFormat = "human",
-    as_json: Json = False,
-    list_platforms: ListPlatforms = False,
-    version: Version = False,
 ) -> int:
     """Disassemble to text that assembles to the same bytes; of a source, show what Intel's compiler makes of it."""
     check_outputs([output], files)

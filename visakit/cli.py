@@ -16,10 +16,6 @@ from typer.main import get_command
 import visakit
 from visakit.commands.command import (
     DIAGNOSTICS,
-    ErrorFormat,
-    Explain,
-    Json,
-    Version,
     application,
     device_name,
     flag,
@@ -146,7 +142,7 @@ def exec_app(
         option("--profile", "DIR", "Count what kernels execute; a report and JSON of each kernel.", EXECUTION),
     ] = None,
     profile_detail: Annotated[
-        bool, flag("--profile-detail", "Also watch memory, barriers and calls: much slower.", EXECUTION)
+        bool, flag("--profile-detail", "Also watch memory, barriers and calls: several times slower.", EXECUTION)
     ] = False,
     check: CheckOption = None,
     guard: GuardOption = False,
@@ -165,10 +161,6 @@ def exec_app(
         list[str] | None, option("--command", "TEXT", "Run a command of the debugger, behind the files.", DEBUGGER)
     ] = None,
     batch: Annotated[bool, flag("--batch", "End the program behind them; 1 if one was wrong.", DEBUGGER)] = False,
-    error_format: ErrorFormat = "human",
-    as_json: Json = False,
-    explain: Explain = None,
-    version: Version = False,
 ) -> int:
     """Run a program of OpenCL or Level Zero on the simulated device."""
     from visakit.compiler.devices import DRIVER_SETTING
@@ -206,7 +198,7 @@ def _profiles(folder: str | None, detail: bool) -> dict[str, str | int | None]:
     make_directory(folder)
     check_folder(folder)
     found: dict[str, str | int | None] = {PROFILE_SETTING: os.path.abspath(folder)}
-    return found | ({PROFILE_DETAIL_SETTING: 1, ENGINE_SETTING: "numpy"} if detail else {})
+    return found | ({PROFILE_DETAIL_SETTING: 1} if detail else {})
 
 
 def _checks(wanted: CheckOptions) -> dict[str, str | int | None]:
@@ -278,10 +270,6 @@ def _cure(path: str) -> str:
 )
 def opencl_app(
     install: Annotated[str, option("--install", "DIR", "Where the driver goes.", INSTALLATION)],
-    error_format: ErrorFormat = "human",
-    as_json: Json = False,
-    explain: Explain = None,
-    version: Version = False,
 ) -> int:
     """Write the OpenCL driver, and the file by which loaders find it, into a folder."""
     from visakit.opencl.library import install as install_driver
@@ -299,10 +287,6 @@ def opencl_app(
 )
 def levelzero_app(
     install: Annotated[str, option("--install", "DIR", "Where the driver goes.", INSTALLATION)],
-    error_format: ErrorFormat = "human",
-    as_json: Json = False,
-    explain: Explain = None,
-    version: Version = False,
 ) -> int:
     """Write the Level Zero driver into a folder."""
     from visakit.opencl.library import install_library
@@ -313,10 +297,7 @@ def levelzero_app(
 
 @application((("visakit doctor", "what is there, which version, what to install"),), completion=False)
 def doctor_app(
-    error_format: ErrorFormat = "human",
     as_json: Annotated[bool, flag("--json", "Report as JSON; diagnostics, too.", DIAGNOSTICS)] = False,
-    explain: Explain = None,
-    version: Version = False,
 ) -> int:
     """Say what of compiler, loaders and the rest is there for running programs of OpenCL and Level Zero."""
     from visakit.doctor import findings

@@ -8,10 +8,6 @@ import typer
 
 from visakit.commands.command import (
     DEVICE_HELP,
-    ErrorFormat,
-    Explain,
-    Json,
-    Version,
     application,
     device_name,
     flag,
@@ -79,10 +75,6 @@ def debug_app(
     ] = None,
     batch: Annotated[bool, flag("--batch", "Leave behind them; 1 if one was wrong.", SCRIPTS)] = False,
     tui: Annotated[bool, flag("--tui", "Show source, registers, lanes and memory in a window.", SCRIPTS)] = False,
-    error_format: ErrorFormat = "human",
-    as_json: Json = False,
-    explain: Explain = None,
-    version: Version = False,
 ) -> int:
     """Debug the launches of a program, forward and backwards."""
     from visakit.compiler.ocloc import with_lines
@@ -119,10 +111,6 @@ def dap_app(
         int | None,
         option("--port", "N", "Wait for an editor on this port.", EXECUTION, parser=positive),
     ] = None,
-    error_format: ErrorFormat = "human",
-    as_json: Json = False,
-    explain: Explain = None,
-    version: Version = False,
 ) -> int:
     """Debug for an editor that speaks the Debug Adapter Protocol."""
     from vsim.command.dap import serve

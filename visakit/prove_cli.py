@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from visakit.commands.command import (
     DEVICE_HELP,
-    ErrorFormat,
-    Explain,
-    Json,
-    Version,
     application,
     device_name,
     flag,
@@ -29,12 +26,23 @@ from visakit.usage import exclude
 if TYPE_CHECKING:
     from vsim.program import Program
     from vsim.prove.subject import Subject
-    from vsim.prove.verdict import Verdict
 
 LAUNCHES, PROOF = "The launches that it is about", "Proof"
 PROVED, REFUTED, UNKNOWN = 0, 1, 3
 """Exit codes: all properties are proved; one is refuted; none is refuted and not all are proved."""
 SECONDS, MEGABYTES = 60, 4096
+NOT_WITH: dict[str, Sequence[str]] = {
+    "--peephole": ("IMAGE", "--witness", "--cover", "--equal", "--property", "--kernel", "--assume", "--local-size",
+                   "--dimensions", "--build-options", "--out"),
+    "--witness": ("--cover", "--equal", "--property"),
+    "--cover": ("--equal", "--property"),
+    "--equal": ("IMAGE", "--property"),
+}  # fmt: skip
+"""The options that choose a kind of proof, with the options that each has no use for."""
+ONLY_WITH = {
+    "--rounds": ("--equal", "--witness", "--cover"), "--reassociate": ("--equal",), "--other-options": ("--equal",)
+}  # fmt: skip
+"""Options of some kinds of proof; those of properties hold for any number of rounds."""
 
 
 @application(
@@ -111,122 +119,160 @@ def prove_app(
     reassociate: Annotated[
         bool, flag("--reassociate", "With --equal, sums and products of floats may have any order.", PROOF)
     ] = False,
-    seconds: Annotated[int, option("--seconds", "N", "Time for each property.", PROOF, parser=positive)] = SECONDS,
+    seconds: Annotated[
+        int, option("--seconds", "N", "Time for each property, goal, or variation of a rule.", PROOF, parser=positive)
+    ] = SECONDS,
     memory: Annotated[
         int, option("--memory", "MB", "Memory for the proofs of a kernel, in megabytes.", PROOF, parser=positive)
     ] = MEGABYTES,
     out: Annotated[str | None, option("--out", "DIR", "Where launches that were found are written.", PROOF)] = None,
-    error_format: ErrorFormat = "human",
-    as_json: Json = False,
-    explain: Explain = None,
-    version: Version = False,
 ) -> int:
     """Prove properties of kernels for all launches, or refute them with one."""
     if importlib.util.find_spec("z3") is None:
         raise LaunchError(Diagnostic("P003", "proofs need the solver Z3", None, "pip install 'visakit[prove]'"))
-    if equal is None and (reassociate or other_options is not None):
-        raise UsageError("--reassociate and --other-options go with --equal")
-    if rounds and equal is None and witness is None and not cover:
-        raise UsageError(
-            "--rounds goes with --equal, --witness and --cover: other proofs hold for any number of rounds"
-        )
+    _check_together({
+        "IMAGE": image, "--kernel": kernel, "--assume": assume, "--local-size": local_size, "--dimensions": dimensions,
+        "--build-options": build_options, "--property": properties, "--peephole": peephole, "--witness": witness,
+        "--cover": cover, "--equal": equal, "--other-options": other_options is not None, "--rounds": rounds,
+        "--reassociate": reassociate, "--out": out,
+    })  # fmt: skip
     if peephole is not None:
-        exclude("--peephole", {"--witness": witness is not None, "--cover": cover, "--equal": equal is not None})
-        return _rule(peephole, platform, seconds, image)
-    from vsim.command.command_arguments import sizes
-    from vsim.prove.assumptions import Assumption
-    from vsim.prove.subject import Subject
-    from vsim.symbolic.comparing import ROUNDS
-
-    if dimensions is not None and dimensions > 3:
-        raise UsageError(f"--dimensions is 1, 2 or 3, found {dimensions}")
-    group = sizes(local_size, "--local-size") if local_size else ()
-    if 0 in group:
-        raise UsageError(f"--local-size has a zero: '{local_size}'")
-    if out is not None:
-        check_folder(out)
-    assumed = [Assumption(text, "--assume") for text in assume or ()]
-    limits = seconds, memory
-    if witness is not None or cover:
-        from visakit.compiler.ocloc import with_lines
-        from visakit.file_kinds import source_language
-
-        others = {"--equal": equal is not None, "--property": properties is not None}
-        exclude("--cover" if witness is None else "--witness", {**others, "--cover": cover and witness is not None})
-        options = with_lines(build_options, source_language(image or "", b""))
-        subject = Subject(_program(image, platform, options), kernel, assumed, group, dimensions or 0)
-        return _reached(subject, witness, (*limits, rounds or ROUNDS), out, image or "")
+        return _prove_rule(peephole, platform, seconds)
+    options = _KernelOptions(
+        image or "", platform, build_options, kernel, assume or (), local_size or "", dimensions or 0,
+        (seconds, memory), rounds or 0, out)  # fmt: skip
+    options.check()
     if equal is not None:
-        from visakit.prove_equal import prove_kernels
-        from vsim.prove.equal import EqualOptions
-
-        exclude("--equal", {"IMAGE": image is not None, "--property": properties is not None})
-        builds = (build_options, build_options if other_options is None else other_options)
-        programs = [_program(name, platform, options) for name, options in zip(equal, builds, strict=True)]
-        first = Subject(programs[0], kernel, assumed, group, dimensions or 0)
-        settings = EqualOptions(*limits, rounds or ROUNDS, reassociate)
-        return _exit_code({v.outcome for v in prove_kernels(first, programs[1], settings, out, equal)})
-    wanted = _properties(properties)
-    program = _program(image, platform, build_options)
-    names = [kernel] if kernel else program.kernels
-    subjects = [Subject(program, name, assumed, group, dimensions or 0) for name in names]
-    verdicts = [verdict for subject in subjects for verdict in _proved(subject, wanted, limits, out, image or "")]
-    return _exit_code({v.outcome for v in verdicts})
+        return _compare(options, equal, other_options, reassociate)
+    return _reach(options, witness) if cover or witness is not None else _prove(options, properties)
 
 
-def _program(file: str | None, platform: str | None, build_options: str) -> Program:
-    """The program of a file."""
-    from vsim.program import Program
-    from vsim.sources.loading import load_program
-    from vsim.sources.programs import linked
+def _check_together(given: Mapping[str, object]) -> None:
+    """Refuse options that the chosen kind of proof would drop.
 
-    _, loaded = load_program(file, None, platform, build_options, None)
-    report(loaded.warnings)
-    if is_ctm(loaded.data):
-        raise UsageError(f"'{loaded.name}' is for the CTM target, of which nothing is proved")
-    return Program(linked(loaded))
+    Args:
+        given: the values of options, by name.
+    """
+    kind = next((name for name in NOT_WITH if given[name]), "")
+    exclude(kind, {name: given[name] for name in NOT_WITH.get(kind, ())})
+    for name, kinds in ONLY_WITH.items():
+        if given[name] and kind not in kinds:
+            raise UsageError(f"{name} goes with {' or '.join(kinds)}")
+
+
+class _KernelOptions(NamedTuple):
+    """What a command line says, whatever is proved of kernels.
+
+    Attributes:
+        limits: seconds for each property, and megabytes.
+        rounds: of loops that run one by one; 0 for the usual number.
+        out: the folder for launches that are found.
+    """
+
+    image: str
+    platform: str | None
+    build_options: str
+    kernel: str
+    assume: Sequence[str]
+    local_size: str
+    dimensions: int
+    limits: tuple[int, int]
+    rounds: int
+    out: str | None
+
+    def check(self) -> None:
+        """Refuse wrong values before a program is read or compiled.
+
+        Raises:
+            UsageError: a size or the number of dimensions is wrong.
+            FileError: launches cannot be written into the folder.
+        """
+        if self.dimensions > 3:
+            raise UsageError(f"--dimensions is 1, 2 or 3, found {self.dimensions}")
+        if 0 in self._sizes():
+            raise UsageError(f"--local-size has a zero: '{self.local_size}'")
+        if self.out is not None:
+            check_folder(self.out)
+
+    def _sizes(self) -> tuple[int, ...]:
+        from vsim.command.command_arguments import sizes
+
+        return sizes(self.local_size, "--local-size") if self.local_size else ()
+
+    def program(self, file: str, build_options: str) -> Program:
+        """The program of a file."""
+        from vsim.program import Program
+        from vsim.sources.loading import load_program
+        from vsim.sources.programs import linked
+
+        _, loaded = load_program(file or None, None, self.platform, build_options, None)
+        report(loaded.warnings)
+        if is_ctm(loaded.data):
+            raise UsageError(f"'{loaded.name}' is for the CTM target, of which nothing is proved")
+        return Program(linked(loaded))
+
+    def subject(self, program: Program) -> Subject:
+        """A program with the launches that are meant."""
+        from vsim.prove.assumptions import Assumption
+        from vsim.prove.subject import Subject
+
+        assumed = [Assumption(text, "--assume") for text in self.assume]
+        return Subject(program, self.kernel, assumed, self._sizes(), self.dimensions)
+
+    def with_rounds(self) -> tuple[int, int, int]:
+        """The limits, and the rounds of loops."""
+        from vsim.symbolic.comparing import ROUNDS
+
+        return *self.limits, self.rounds or ROUNDS
 
 
 def _exit_code(outcomes: set[str]) -> int:
     return REFUTED if "refuted" in outcomes else UNKNOWN if outcomes - {"proved"} else PROVED
 
 
-def _rule(peephole: tuple[str, str], platform: str | None, seconds: int, image: str | None) -> int:
+def _prove_rule(peephole: tuple[str, str], platform: str | None, seconds: int) -> int:
     """Prove a rule of compilers; the exit code."""
     from visakit.prove_rules import prove_rule
 
-    if image is not None:
-        raise UsageError(f"--peephole is about instructions, and '{image}' is an image")
     return _exit_code({v.outcome for v in prove_rule(*peephole, platform, seconds)})
 
 
-def _reached(subject: Subject, witness: str | None, limits: tuple[int, int, int], out: str | None, image: str) -> int:
+def _compare(options: _KernelOptions, files: tuple[str, str], other_options: str | None, reassociate: bool) -> int:
+    """Prove that kernels of two programs are equal; the exit code."""
+    from visakit.prove_kernels import prove_kernels
+    from vsim.prove.equal import EqualOptions
+
+    first = options.subject(options.program(files[0], options.build_options))
+    second = options.program(files[1], options.build_options if other_options is None else other_options)
+    settings = EqualOptions(*options.with_rounds(), reassociate)
+    return _exit_code({v.outcome for v in prove_kernels(first, second, settings, options.out, files)})
+
+
+def _reach(options: _KernelOptions, witness: str | None) -> int:
     """Find a launch that comes to a place, or launches that cover kernels; the exit code."""
+    from visakit.compiler.ocloc import with_lines
+    from visakit.file_kinds import source_language
+    from visakit.prove_kernels import kernels_of
     from visakit.prove_witness import cover_kernel, find_witnesses
 
+    build_options = with_lines(options.build_options, source_language(options.image, b""))
+    subject = options.subject(options.program(options.image, build_options))
+    settings = (options.with_rounds(), options.out, options.image)
     if witness is not None:
-        found = find_witnesses(subject, witness, limits, out, image)
+        found = find_witnesses(subject, witness, *settings)
         return REFUTED if "unreachable" in found else UNKNOWN if "unknown" in found else PROVED
-    names = [subject.kernel] if subject.kernel else subject.program.kernels
-    covers = [cover_kernel(subject._replace(kernel=name), limits, out, image) for name in names]
+    covers = [cover_kernel(subject._replace(kernel=name), *settings) for name in kernels_of(subject)]
     return UNKNOWN if any(found.outcome == "unknown" for own in covers for found in own.missed) else PROVED
 
 
-def _proved(subject: Subject, wanted: list[str], limits: tuple[int, int], out: str | None, image: str) -> list[Verdict]:
-    """The verdicts on a kernel, which are printed as they come."""
-    from vsim.prove import refutation
-    from vsim.prove.prover import prove
-    from vsim.prove.report import lines_of
+def _prove(options: _KernelOptions, properties: str | None) -> int:
+    """Prove properties of kernels; the exit code."""
+    from visakit.prove_kernels import prove_properties
 
-    found = []
-    for verdict in prove(subject, wanted, *limits):
-        if verdict.refutation is not None and out is not None:
-            found_launch = verdict.refutation.launch
-            verdict.refutation.where = refutation.write(subject, found_launch, out, verdict.property, [image])
-        for line in lines_of(subject.program, verdict):
-            print(line, flush=True)
-        found.append(verdict)
-    return found
+    wanted = _properties(properties)
+    subject = options.subject(options.program(options.image, options.build_options))
+    found = prove_properties(subject, wanted, options.limits, options.out, options.image)
+    return _exit_code({v.outcome for v in found})
 
 
 def _properties(text: str | None) -> list[str]:

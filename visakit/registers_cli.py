@@ -9,9 +9,6 @@ import typer
 from visakit.commands.command import (
     DEVICE_HELP,
     DIAGNOSTICS,
-    ErrorFormat,
-    Explain,
-    Version,
     application,
     device_name,
     flag,
@@ -51,10 +48,7 @@ def registers_app(
     ] = None,
     listing: Annotated[bool, flag("--listing", "Show the registers that each instruction holds.", REPORT)] = False,
     details: Annotated[bool, flag("--details", "Show all about each kernel, if there are several.", REPORT)] = False,
-    error_format: ErrorFormat = "human",
     as_json: Annotated[bool, flag("--json", "Report as JSON; diagnostics, too.", DIAGNOSTICS)] = False,
-    explain: Explain = None,
-    version: Version = False,
 ) -> int:
     """Show the registers that kernels hold at their peaks, the threads that fit, and predicted spills."""
     from vsim.cost.programs import chosen, subjects

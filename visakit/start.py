@@ -23,8 +23,8 @@ INTERRUPTED = 130
 _IMPORTING = "<frozen importlib._bootstrap>"
 TOOLS = {"vasm": "vasm", "vasm.vdis": "vdis", "vlink": "vlink", "vsim": "vsim", "visakit": "visakit"}
 """The commands, by their modules' names."""
-_STATE = {"tool": "", "works": ""}
-"""The command; not empty is whether it is at work, and deals with interrupts."""
+_STATE: dict[str, object] = {"tool": "", "works": False}
+"""The command's name, and whether it is at work, so that it deals with interrupts itself."""
 
 
 def guard(tool: str) -> bool:
@@ -50,7 +50,7 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
 
 def at_work(now: bool) -> None:
     """Say whether the command deals with interrupts."""
-    _STATE["works"] = "yes" if now else ""
+    _STATE["works"] = now
 
 
 def is_at_work() -> bool:

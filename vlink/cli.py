@@ -6,11 +6,6 @@ import typer
 
 from visakit.collector import paused_collection
 from visakit.commands.command import (
-    ErrorFormat,
-    Explain,
-    Json,
-    ListPlatforms,
-    Version,
     application,
     flag,
     option,
@@ -67,11 +62,6 @@ def app(
     whole_archive: Annotated[bool, flag("--whole-archive", "Take all members of archives.", SELECTION)] = False,
     allow_undefined: Annotated[bool, flag("--allow-undefined", "Leave undefined names to the run.", SELECTION)] = False,
     why_live: Annotated[str | None, option("--why-live", "SYMBOL", "Show why a symbol is kept.", SELECTION)] = None,
-    explain: Explain = None,
-    error_format: ErrorFormat = "human",
-    as_json: Json = False,
-    list_platforms: ListPlatforms = False,
-    version: Version = False,
 ) -> int:
     """Link objects into an image."""
     from vlink import driver

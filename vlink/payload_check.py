@@ -71,7 +71,7 @@ def _is_used(kernel: Function, item: Input) -> bool:
     """Whether an instruction names the variable of an input, or an alias of it."""
     named = {index for i in kernel.instructions for what, index in references(i) if what == VARIABLE}
     try:
-        return item.operand_class != 0 or any(
+        return item.variable_class != 0 or any(
             kernel.alias_root(n)[0] == kernel.alias_root(item.index)[0] for n in named
         )
     except AliasCircle:
@@ -79,6 +79,6 @@ def _is_used(kernel: Function, item: Input) -> bool:
 
 
 def _name(kernel: Function, item: Input) -> str:
-    if item.operand_class == 0 and item.index >= FIRST_VARIABLE:
+    if item.variable_class == 0 and item.index >= FIRST_VARIABLE:
         return kernel.variables[item.index - FIRST_VARIABLE].name
     return str(item.index)

@@ -16,13 +16,12 @@ import numpy as np
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, Span, UsageError, did_you_mean
 from visakit.files import read_bytes
 from visakit.language.platforms import find
-from visakit.notebook import table
 from visakit.objects.image import LinkedImage
 from visakit.usage import check_platform, check_text, exclude, warn
 from vsim.engines.selector import EngineSelector
 from vsim.launch.arrays import Array
 from vsim.launch.binding import bind
-from vsim.launch.dispatch import Dispatch, Groups, not_executed, with_values
+from vsim.launch.dispatch import Dispatch, GroupProgress, not_executed, with_values
 from vsim.launch.launch import Argument, Launch, array_problem, nd_sizes
 from vsim.launch.ndrange import NdRange, payload_template, range_of
 from vsim.launch.options import LaunchOptions, check_limits, check_options, checked_observers, schedule_of
@@ -96,7 +95,7 @@ class Program:
         self.engines = EngineSelector(image)
         self.last_launches: dict[str, LastLaunch] = {}
         self.callable_kernels: dict[str, Kernel] = {}
-        self.running = self.memory.running
+        self.launch_lock = self.memory.launch_lock
         self.data = [
             self.memory.allocate(
                 section.name, np.frombuffer(bytearray(section.contents), np.uint8), section.writable, section.address
@@ -105,6 +104,8 @@ class Program:
         ]
 
     def _repr_html_(self) -> str:
+        from visakit.notebook import table
+
         return table(self.image.file, ("kernels and their arguments",), ([self[name]] for name in self.kernels))
 
     def __repr__(self) -> str:
@@ -218,7 +219,7 @@ class Program:
             UsageError: there is no such option.
         """
         check_options(options)
-        with self.running:
+        with self.launch_lock:
             dispatch = self.bind(
                 launch,
                 options.get("schedule"),
@@ -242,7 +243,7 @@ class Program:
         Raises:
             SimulationError: the kernel did something without a defined result.
         """
-        with self.running:
+        with self.launch_lock:
             return self._execute(dispatch, engine, threads, max_seconds)
 
     def _execute(self, dispatch: Dispatch, engine: str, threads: int | None, max_seconds: float | None) -> LaunchResult:
@@ -290,9 +291,9 @@ class Program:
 
         return PrintfRecords.of(buffer, self.memory)
 
-    def groups(self) -> Groups | None:
+    def progress(self) -> GroupProgress | None:
         """Progress of the running launch; None if no launch runs, or its engine does not report progress."""
-        return self.engines.groups()
+        return self.engines.progress()
 
     def launch(
         self,
@@ -338,7 +339,7 @@ class Program:
         last = self.last_launches.get(check_text(kernel, "the name of a kernel")) if is_repeatable else None
         again = last.again(whole, args, self._converter(kernel).argument) if last is not None else None
         if again is not None:
-            with self.running:
+            with self.launch_lock:
                 result = self._execute(
                     again.dispatch, options.get("engine", "auto"), options.get("threads"), options.get("max_seconds")
                 )

@@ -11,19 +11,13 @@ import pytest
 import test_divergence
 import test_race_programs as races
 from support.programs import packed_program
-from support.strategies import ENGINES, FUZZ
+from support.strategies import ENGINES, FUZZ, in_turn, some
 
 SCHEDULES = ("reverse", "random:5", "round-robin")
 BY_ORDER = {"chained_scan", "flag_of_group_scope", "flag_without_acquire", "flag_without_fence", "lock_without_fence"}
 """Where one side of the race is what a work-item does that has found a flag, which in some orders none finds."""
 SLOW = {("lock_without_fence", "round-robin")}
 """Where thousands of turns go by until somebody gets the lock."""
-
-
-def some(programs, ways):
-    """Each program in one of the ways, by its number; in ``make pairs`` in all of them."""
-    ways = list(ways)
-    return [(p, *way) for n, p in enumerate(programs) for m, way in enumerate(ways) if FUZZ or m == n % len(ways)]
 
 
 def codes(compiler, kind, kernel, engine, schedule):
@@ -35,7 +29,7 @@ def codes(compiler, kind, kernel, engine, schedule):
 
 @pytest.mark.parametrize(
     ("kernel", "schedule", "compiler", "engine"),
-    some(races.KERNELS[:: 1 if FUZZ else 2], product(SCHEDULES, races.COMPILERS, ENGINES if FUZZ else ["numpy"])),
+    in_turn(some(races.KERNELS, 2), product(SCHEDULES, races.COMPILERS, ENGINES if FUZZ else ["numpy"])),
 )
 def test_races(kernel, schedule, compiler, engine):
     if (kernel, schedule) in SLOW:
@@ -48,7 +42,9 @@ def test_races(kernel, schedule, compiler, engine):
     assert codes(compiler, "mended", kernel, engine, schedule) == []
 
 
-@pytest.mark.parametrize(("name", "schedule", "engine"), some(test_divergence.PAIRS, product(SCHEDULES[:2], ENGINES)))
+@pytest.mark.parametrize(
+    ("name", "schedule", "engine"), in_turn(test_divergence.PAIRS, product(SCHEDULES[:2], ENGINES))
+)
 def test_divergence_of_groups_in_other_orders(name, schedule, engine):
     defect, twin = test_divergence.PAIRS[name]
     assert test_divergence.findings(defect, engine, schedule) == test_divergence.findings(defect, "numpy")

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from support.programs import build_text
-from support.strategies import ENGINES
+from support.strategies import ENGINES, rotated
 from support.waiting import CALL, HEAD, TAIL, function
 
 from visakit import SimulationError
@@ -119,8 +119,7 @@ def test_defects_are_found_and_their_mended_twins_are_not(name):
         assert findings(twin, engine) == [], engine
 
 
-@pytest.mark.parametrize("lanes", (8, 32))
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize(("name", "lanes"), rotated(PAIRS, (8, 32)))
 def test_they_are_found_whatever_the_number_of_lanes(name, lanes):
     defect, twin = PAIRS[name]
     wanted = findings(defect, "numpy", lanes=lanes)

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 from support.programs import DATA, packed_program
+from support.strategies import in_turn
 
 FOLDER = DATA / "checks"
 EXPECTED = {
@@ -30,12 +31,9 @@ def codes(image, kind, kernel, engine):
     return sorted({f.code for f in result.findings})
 
 
-def engines(kernel):
-    """Native code, which takes time to make, for those that wait for each other."""
-    return ["numpy", *(["llvm"] if "turns:" in EXPECTED[kernel] else [])]
-
-
-ALL = [(k, i, e) for k, i in product(sorted(EXPECTED), IMAGES) for e in engines(k)]
+TURNS = [kernel for kernel in sorted(EXPECTED) if "turns:" in EXPECTED[kernel]]
+ALL = in_turn(sorted(EXPECTED), product(IMAGES, ["numpy"])) + in_turn(TURNS, product(reversed(IMAGES), ["llvm"]))
+"""Native code, which takes time to make, is that of those that wait for each other."""
 
 
 def test_there_are_enough_of_them():

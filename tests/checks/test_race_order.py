@@ -107,7 +107,7 @@ def pairs(found, step_of):
     }
 
 
-@effort(400)
+@effort(200)
 @given(PROGRAM)
 def test_races_of_groups_are_exactly_those_of_the_model(steps):
     assert analysed(steps) == modelled(steps)
@@ -177,7 +177,7 @@ def executed(steps, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@effort(20)
+@effort(12)
 @given(steps=PROGRAM)
 def test_both_engines_find_what_the_model_has_of_their_order(engine, steps):
     source, numbers = text(steps)

@@ -5,11 +5,12 @@
 
 import functools
 import re
+from itertools import product
 
 import numpy as np
 import pytest
 from support.programs import DATA, packed_program
-from support.strategies import ENGINES, FUZZ
+from support.strategies import ENGINES, in_turn
 
 FOLDER = DATA / "checks"
 EXPECTED = {
@@ -36,18 +37,11 @@ def findings(compiler, kind, kernel, engine, check="race"):
 
 
 KERNELS, COMPILERS = sorted(EXPECTED), ("old", "new")
-ALL = [
-    (kernel, compiler, engine)
-    for n, kernel in enumerate(KERNELS)
-    for m, compiler in enumerate(COMPILERS)
-    for k, engine in enumerate(ENGINES)
-    if FUZZ or (n + m + k) % 2
-]
-"""Each engine takes the code of one compiler, in ``make fuzz`` of both; the race of its code is compared with the reference's."""
 
 
-@pytest.mark.parametrize(("kernel", "compiler", "engine"), ALL)
+@pytest.mark.parametrize(("kernel", "compiler", "engine"), in_turn(KERNELS, product(COMPILERS, ENGINES)))
 def test_the_race_is_found_and_nothing_in_the_mended_twin(kernel, compiler, engine):
+    """What the fast engine finds is compared with what the reference finds."""
     wanted = [code for code in EXPECTED[kernel] if code[0] == "K"]
     if "lsc:" in EXPECTED[kernel] and compiler == "old":
         wanted = []

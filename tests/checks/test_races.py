@@ -166,7 +166,7 @@ def findings(source, engine, items, local, args, schedule="", platform="pvc"):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@effort(15)
+@effort(10)
 @given(steps=st.lists(STEP, max_size=5).map(halves), schedule=st.sampled_from(["", "reverse", "random:3"]))
 def test_both_engines_find_what_the_model_has_in_every_schedule(engine, steps, schedule):
     source, numbers = text(steps)

@@ -10,7 +10,7 @@ import struct
 import numpy as np
 import pytest
 from support.programs import DATA
-from support.strategies import ENGINES
+from support.strategies import each_engine
 
 from visakit.objects.elf import read_elf
 from visakit.objects.spirv import instructions, voting_kernels, words
@@ -40,9 +40,7 @@ def codes(data, kernel, engine="numpy"):
     return found
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("kernel", EXPECTED)
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("kernel", "compiler", "engine"), each_engine(dict.fromkeys(EXPECTED, COMPILERS)))
 def test_only_races_of_the_program_are_found(kernel, compiler, engine):
     found = codes(zebin(compiler), kernel, engine)
     assert set.union(*found) == EXPECTED[kernel]

@@ -37,6 +37,15 @@ def test_help_is_readable_at_80_columns(tool):
         )
 
 
+@pytest.mark.parametrize("tool", APPS)
+def test_commands_share_their_options(tool):
+    """Each has the options about diagnostics, once; those that take a platform list the platforms."""
+    names = [name for parameter in get_command(APPS[tool]).params for name in parameter.opts]
+    assert {"--explain", "--error-format", "--json", "--version"} <= set(names)
+    assert ("--list-platforms" in names) == ("--platform" in names)
+    assert len(names) == len(set(names))
+
+
 def test_the_launch_comes_first_in_the_help_of_vsim():
     panels = re.findall(r"^(\w[\w ]*):$", shown("vsim"), re.MULTILINE)
     assert panels[:3] == ["Arguments", "What is launched", "Execution"]

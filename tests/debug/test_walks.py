@@ -88,7 +88,7 @@ def same(some, others):
     return all(np.array_equal(some[n].view(np.uint8), others[n].view(np.uint8)) for n in some)
 
 
-@pytest.mark.parametrize("seed", range(200 if FUZZ else 6))
+@pytest.mark.parametrize("seed", range(200 if FUZZ else 4))
 def test_walks(seed):
     e = Execution.of(make(seed))
     e.schedule = ""
@@ -106,7 +106,7 @@ def test_walks(seed):
     assert plain.code or same(walked, straight)
 
 
-@pytest.mark.parametrize("seed", range(100 if FUZZ else 3))
+@pytest.mark.parametrize("seed", range(100 if FUZZ else 2))
 def test_findings_of_walks(seed):
     """Checks go back with the launch: they find the same as in a straight run."""
     e = Execution.of(make(seed))

@@ -66,6 +66,7 @@ DOCUMENTS = [
     "testing.md",
     "vector-kernels.md",
 ]
+TOOLS = ("vasm", "vlink", "vsim", "visakit")
 NEEDS = {
     "../README.md": ("ocloc", "clinfo", "gcc"),
     "debug.md": ("ocloc",),
@@ -185,3 +186,24 @@ def test_attributes_are_documented_as_they_are_checked():
     ]
     page = (ROOT / "docs" / "language.md").read_text().splitlines()
     assert [row for row in rows if row not in page] == []
+
+
+def test_references_of_docstrings_name_what_is_there():
+    """A reference with a package names a module, and the word behind that is written in the module."""
+    sources = {p.relative_to(ROOT).as_posix(): p.read_text() for tool in TOOLS for p in (ROOT / tool).rglob("*.py")}
+    wanted = re.compile(rf":(?:mod|func|class|meth|data|attr):`~?((?:{'|'.join(TOOLS)})(?:\.\w+)+)`")
+    for name, reference in ((name, r) for name, text in sources.items() for r in wanted.findall(text)):
+        parts = reference.split(".")
+        heads = [("/".join(parts[:k]), parts[k:]) for k in range(len(parts), 0, -1)]
+        found = ((sources.get(f"{head}.py") or sources.get(f"{head}/__init__.py"), rest) for head, rest in heads)
+        text, rest = next((text, rest) for text, rest in found if text is not None)
+        assert all(re.search(rf"\b{word}\b", text) for word in rest), f"{name}: {reference}"
+
+
+@pytest.mark.parametrize("name", ["architecture", "fast-engine", "files", "glossary", "observers", "safety"])
+def test_documents_about_the_code_name_files_that_are_there(name):
+    """Whole paths, or their ends."""
+    folders = [ROOT / folder for folder in (*TOOLS, "docs", "grammar", "tests")]
+    files = [f"/{p.relative_to(ROOT).as_posix()}" for folder in folders for p in folder.rglob("*.*")]
+    named = re.findall(r"`([\w/.-]+\.(?:py|ll|lark|toml|in))`", (ROOT / "docs" / f"{name}.md").read_text())
+    assert [n for n in named if not (ROOT / n).exists() and not any(f.endswith(f"/{n}") for f in files)] == []

@@ -17,7 +17,7 @@ from support.programs import build
 from fuzz.mutation import mutate_bytes
 from fuzz.reading import DATA, kept
 from fuzz.target import Target
-from vsim.command.session import LaunchSession, Results
+from vsim.command.session import LaunchSession, ResultOptions
 from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
 from vsim.sources.capture_writer import CaptureWriter
@@ -107,7 +107,7 @@ def check(data: bytes) -> str:
             path = Path(folder, name)
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(contents)
-        session = LaunchSession(program(case), Results(), output=io.StringIO(), engine="numpy", max_seconds=5)
+        session = LaunchSession(program(case), ResultOptions(), output=io.StringIO(), engine="numpy", max_seconds=5)
         run_replay(session, read_capture(folder), Tolerance(None, None))
     return "differs" if session.failed else "accepted"
 

@@ -167,10 +167,10 @@ def test_something_else_at_the_port_is_no_scheduler(reply, message, monkeypatch)
 ENDLESS = '.version 4.1\n.kernel "k"\n.kernel_attr SimdSize=8\nagain:\njmp (M1, 1) again\nret (M1, 1)\n'
 
 
-@pytest.mark.parametrize(
-    ("victim", "message"), [("worker", "none is left"), ("scheduler", "the scheduler of the cluster cannot be reached")]
-)
-def test_what_was_lost_with_a_machine_is_said(tmp_path, victim, message):
+LOST = {"worker": "none is left", "scheduler": "the scheduler of the cluster cannot be reached"}
+
+
+def test_what_was_lost_with_a_machine_is_said(tmp_path):
     from vsim.cluster.cluster import Cluster
 
     file = tmp_path / "scheduler.json"
@@ -183,15 +183,13 @@ def test_what_was_lost_with_a_machine_is_said(tmp_path, victim, message):
             running.callback(process.kill)
             return process
 
-        processes = {"scheduler": start("scheduler", "--port", "0", "--no-dashboard")}
-        processes["worker"] = start("worker", "--nthreads", "1", "--no-nanny", "--no-dashboard")
-        with distributed.Client(scheduler_file=str(file), set_as_default=False) as client:
-            client.wait_for_workers(1, timeout=30)
-            address = client.scheduler.address.replace("tcp://", "dask://")
-        image = build_text(ENDLESS)
-        cluster = running.enter_context(
-            contextlib.closing(Cluster(Program(image), image.to_bytes(), address, max_seconds=60))
-        )
-        threading.Timer(0.5, processes[victim].kill).start()
-        with pytest.raises(LaunchError, match=f"kernel 'k': 2 of 2 parts were lost, as .*{message}.*S053"):
-            cluster.run(Launch("k", (64,), (8,)))
+        scheduler, image = start("scheduler", "--port", "0", "--no-dashboard"), build_text(ENDLESS)
+        for lost, message in LOST.items():
+            worker = start("worker", "--nthreads", "1", "--no-nanny", "--no-dashboard")
+            with distributed.Client(scheduler_file=str(file), set_as_default=False) as client:
+                client.wait_for_workers(1, timeout=30)
+                address = client.scheduler.address.replace("tcp://", "dask://")
+            with contextlib.closing(Cluster(Program(image), image.to_bytes(), address, max_seconds=60)) as cluster:
+                threading.Timer(0.5, {"worker": worker, "scheduler": scheduler}[lost].kill).start()
+                with pytest.raises(LaunchError, match=f"kernel 'k': 2 of 2 parts were lost, as .*{message}.*S053"):
+                    cluster.run(Launch("k", (64,), (8,)))

@@ -9,6 +9,7 @@ import pytest
 from llvmlite import binding
 from support.probe import Probe
 from support.programs import COPY, DATA, build, build_text, same
+from support.strategies import rotated
 from support.waiting import text
 
 from visakit import UsageError
@@ -37,9 +38,8 @@ def chosen(cpu, monkeypatch):
     monkeypatch.setenv(target.VARIABLE, cpu)
 
 
-@CPUS
+@pytest.mark.parametrize(("case", "cpu"), rotated(CASES, target.possible()))
 @pytest.mark.usefixtures("chosen")
-@pytest.mark.parametrize("case", CASES)
 def test_cases(case):
     folder = DATA / "cases" / case / "bmg"
     program = Program(build(folder, "bmg"))
@@ -175,7 +175,7 @@ def test_one_that_does_not_exist(monkeypatch):
 
 
 def test_one_that_this_machine_does_not_have(monkeypatch):
-    monkeypatch.setattr(target.llvm, "get_host_cpu_features", lambda: {f: True for f in target.LEVELS["x86-64-v3"]} | {"fma": False})  # fmt: skip
+    monkeypatch.setattr(target, "host_features", lambda: {*target.LEVELS["x86-64-v3"]} - {"fma"})
     monkeypatch.setenv(target.VARIABLE, "x86-64-v3")
     target._target.cache_clear()
     assert target.possible() == ["native", "x86-64-v2"]

@@ -89,7 +89,7 @@ def test_both_engines_count_what_runs(program, engine):
     ]  # fmt: skip
 
 
-@effort(8)
+@effort(5)
 @given(blocks(), seeds)
 def test_engines_count_alike_on_generated_programs(found, seed):
     text, size = program_text(lines_of(found, itertools.count()))

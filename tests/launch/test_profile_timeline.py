@@ -7,14 +7,19 @@ import subprocess
 import numpy as np
 import pytest
 from support.programs import DATA, build, build_text
+from support.strategies import ENGINES
 
 import vsim
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.observers import clocks
+from vsim.engines.llvm.target import is_sanitized
 from vsim.launch.launch_file import parse_launch
+from vsim.observe.timeline import Slice, Waits
 from vsim.profile.counts import Counts
 from vsim.profile.perfetto import profile_perfetto
 from vsim.profile.profiler import Profiler
 from vsim.profile.tables import profile_folded
-from vsim.profile.timeline import Slice, TimelineObserver, Waits
+from vsim.profile.timeline import TimelineObserver
 
 UNEVEN = """.version 4.1
 .kernel "k"
@@ -32,25 +37,37 @@ SIGNAL
 ret (M1, 1)
 """
 """Thread n of the launch goes n + 1 times through a loop of three instructions."""
+WAITING = (
+    UNEVEN.replace("mov (M1_NM, 1) N", "mov (M1_NM, 1) R(0,0)<1> ROUNDS:d\nround:\nmov (M1_NM, 1) N")
+    .replace(
+        "SIGNAL",
+        "barrier\nadd (M1_NM, 1) R(0,0)<1> R(0,0)<0;1,0> -1:d\ncmp.gt (M1_NM, 8) P1 R(0,0)<0;1,0> 0:d\n(P1) goto (M1, 8) round",
+    )
+    .replace(".decl AT", ".decl R v_type=G type=d num_elts=1\n.decl AT")
+)
+CASES = [(path.parent.parent.name, path.parent.name) for path in sorted(DATA.glob("cases/*/*/ze_info.yaml"))]
 
 
-TIMELINES = [
+WITH_CALLS = [
     ("call_subroutine_diverge", "pvc"),
     ("call_shared_functions", "bmg"),
     ("call_stack_recursion", "bmg"),
     ("wg_scan_slm", "bmg"),
 ]
 """Cases with calls, recursion and barriers."""
+TIMELINES = [(*case, engine) for case in WITH_CALLS for engine in ENGINES]
 
 
-def timeline_of(text, size=32, local=16):
+def timeline_of(engine, text, size=32, local=16):
     program, seen = vsim.Program(build_text(text, "pvc")), TimelineObserver()
-    program.launch("k", size, local, [np.zeros(8, np.uint32)], engine="numpy", observers=[seen])
+    ran = program.launch("k", size, local, [np.zeros(8, np.uint32)], engine=engine, observers=[seen])
+    assert ran.engine == engine
     return seen.timeline
 
 
-def test_threads_wait_for_the_slowest_one_of_their_group():
-    found = timeline_of(UNEVEN.replace("SIGNAL", "barrier"), 48, 24)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_threads_wait_for_the_slowest_one_of_their_group(engine):
+    found = timeline_of(engine, UNEVEN.replace("SIGNAL", "barrier"), 48, 24)
     ends = [1 + 3 * rounds + 2 for rounds in (3, 6)]
     assert [[found.lengths[group, thread] for thread in range(3)] for group in (0, 1)] == [[end] * 3 for end in ends]
     (waits,) = found.waits.values()
@@ -58,30 +75,60 @@ def test_threads_wait_for_the_slowest_one_of_their_group():
     assert Slice(0, 0, "barrier", 5, 11) in found.slices and Slice(1, 2, "k", 0, ends[1]) in found.slices
 
 
-def test_the_second_half_of_a_split_barrier_waits_for_the_last_arrival():
-    found = timeline_of(UNEVEN.replace("SIGNAL", "sbarrier.signal\nsbarrier.wait"), 24, 24)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_second_half_of_a_split_barrier_waits_for_the_last_arrival(engine):
+    found = timeline_of(engine, UNEVEN.replace("SIGNAL", "sbarrier.signal\nsbarrier.wait"), 24, 24)
     assert [found.lengths[0, thread] for thread in range(3)] == [12, 12, 13]
     assert list(found.waits.values()) == [Waits(threads=3, waited=5 + 2, longest=5)]
 
 
-def test_a_thread_alone_does_not_wait():
-    found = timeline_of(UNEVEN.replace("SIGNAL", "barrier"), 8, 8)
-    assert all(waits.waited == 0 for waits in found.waits.values())
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_thread_alone_does_not_wait(engine):
+    found = timeline_of(engine, UNEVEN.replace("SIGNAL", "barrier"), 8, 8)
+    assert list(found.waits.values()) == [Waits(threads=1)]
 
 
-def profiler_of(case, platform):
+@pytest.mark.parametrize("engine", ENGINES)
+def test_more_waits_than_the_list_of_compiled_code_has_room_for(engine):
+    """Each round of a thread's loop has a barrier, where the threads with longer rounds are awaited."""
+    rounds = cx.CLOCKS_ROOM // 6 + 1
+    found = timeline_of(engine, WAITING.replace("ROUNDS", str(rounds)), 64, 32)
+    assert [(w.threads, w.waited > 0) for w in found.waits.values()] == [(8 * rounds, True)]
+    assert sum(s.name == "barrier" for s in found.slices) == 6 * rounds and found.end == max(found.lengths.values())
+
+
+@pytest.mark.parametrize(("case", "platform"), CASES, ids="-".join)
+def test_engines_have_the_same_clocks(case, platform):
+    reference, fast = (
+        [t for profile in profiler_of(case, platform, engine).profiles for t in profile.timelines]
+        for engine in ("numpy", "llvm")
+    )
+    for own, other in zip(reference, fast, strict=True):
+        assert (own.waits, own.lengths, own.end) == (other.waits, other.lengths, other.end)
+        assert sorted(own.slices) == sorted(other.slices)
+        assert not other.stacks or other.stacks == own.stacks
+
+
+@pytest.mark.skipif(is_sanitized(), reason="the guard knows the memory of a launch as it begins")
+def test_more_stacks_than_there_is_room_for_at_first(monkeypatch):
+    monkeypatch.setattr(clocks, "FEW_STACKS", 2)
+    (reference,), (fast,) = (profiler_of("call_stack_recursion", "bmg", e).profiles for e in ("numpy", "llvm"))
+    assert len(reference.stacks) > 4 and reference.stacks == fast.stacks
+
+
+def profiler_of(case, platform, engine="numpy"):
     folder, profiler = DATA / "cases" / case / platform, Profiler(detail=True)
     program, path = vsim.Program(build(folder, platform)), folder.parent / "launch.json"
     file = parse_launch(path.read_text(), str(folder.parent), str(path))
     for index in range(len(file)):
         watching = profiler.watching()
-        profiler.ended(watching, program.run(file.launch(index), engine="numpy", observers=watching.observers))
+        profiler.ended(watching, program.run(file.launch(index), engine=engine, observers=watching.observers))
     return profiler
 
 
-@pytest.mark.parametrize(("case", "platform"), TIMELINES)
-def test_stacks_and_clocks_add_up_to_the_executions(case, platform):
-    profiler = profiler_of(case, platform)
+@pytest.mark.parametrize(("case", "platform", "engine"), TIMELINES)
+def test_stacks_and_clocks_add_up_to_the_executions(case, platform, engine):
+    profiler = profiler_of(case, platform, engine)
     for profile in profiler.profiles:
         folded = profile_folded([profile]).splitlines()
         assert sum(int(line.rpartition(" ")[2]) for line in folded) == profile.executions
@@ -107,9 +154,9 @@ def test_traces_have_slices_that_nest():
 
 
 @pytest.mark.skipif(not shutil.which("trace_processor_shell"), reason="Perfetto's trace processor is not installed")
-@pytest.mark.parametrize(("case", "platform"), TIMELINES)
-def test_perfettos_trace_processor_reads_traces(tmp_path, case, platform):
-    profiler, trace, query = profiler_of(case, platform), tmp_path / "k.perfetto.json", tmp_path / "query.sql"
+@pytest.mark.parametrize(("case", "platform", "engine"), TIMELINES)
+def test_perfettos_trace_processor_reads_traces(tmp_path, case, platform, engine):
+    profiler, trace, query = profiler_of(case, platform, engine), tmp_path / "k.perfetto.json", tmp_path / "query.sql"
     trace.write_text(text := profile_perfetto(profiler.profiles))
     events = [e for e in json.loads(text)["traceEvents"] if e["ph"] == "X"]
     query.write_text(

@@ -12,13 +12,13 @@ from support.programs import DATA
 import visakit
 import vsim
 from vasm.vdis_cli import app as vdis
-from visakit import waiting
+from visakit import long_work
 from visakit.commands import command
 from vsim.command import progress
 from vsim.command.progress import DELAY, ProgressWatch, watch_on_terminal
-from vsim.command.session import LaunchSession, Results
+from vsim.command.session import LaunchSession, ResultOptions
 from vsim.engines.llvm.host.workers import POOL
-from vsim.launch.dispatch import Groups
+from vsim.launch.dispatch import GroupProgress
 
 ZEBIN = DATA / "zebins" / "xelp.bin"
 
@@ -36,7 +36,7 @@ class Program:
     def __init__(self, *values):
         self.values = list(values)
 
-    def groups(self):
+    def progress(self):
         return self.values.pop(0)
 
 
@@ -55,7 +55,7 @@ def plain(stream):
 def test_what_is_shown(terminal, monkeypatch):
     """Nothing at first; the time while native code is made; groups as soon as they are known. It goes away."""
     monkeypatch.setattr(progress, "INTERVAL", 1e9)
-    watch = ProgressWatch(Program(None, Groups(3, 8), Groups(8, 8)), terminal)
+    watch = ProgressWatch(Program(None, GroupProgress(3, 8), GroupProgress(8, 8)), terminal)
     watch.begin("[saxpy]")
     started = watch.current[1]
     watch.look(started + DELAY / 2)
@@ -80,15 +80,15 @@ def test_what_is_shown(terminal, monkeypatch):
 
 def test_long_work_has_a_line_that_goes_away(tmp_path, monkeypatch):
     """Also where the work sends standard error elsewhere; short work has none."""
-    monkeypatch.setattr(waiting, "INTERVAL", 1e9)
+    monkeypatch.setattr(long_work, "INTERVAL", 1e9)
     told = threading.Event()
     write = os.write
     monkeypatch.setattr("os.write", lambda *words: (write(*words), told.set()))
     with open(tmp_path / "terminal", "w") as stream, monkeypatch.context() as patched:
         patched.setattr("sys.stderr", stream)
         for delay in (1e9, 0.0):
-            monkeypatch.setattr(waiting, "DELAY", delay)
-            with pytest.raises(KeyError), waiting._shown("building\n" + "x" * 99):
+            monkeypatch.setattr(long_work, "DELAY", delay)
+            with pytest.raises(KeyError), long_work._shown("building\n" + "x" * 99):
                 assert delay or told.wait(60)
                 raise KeyError
     cleared, shown, rest = (tmp_path / "terminal").read_bytes().decode().split("\r\x1b[2K")
@@ -100,7 +100,7 @@ def test_long_work_has_a_line_that_goes_away(tmp_path, monkeypatch):
 )
 def test_only_people_at_a_terminal_are_told(terminal, monkeypatch, style, term, is_shown):
     asked = []
-    monkeypatch.setattr(command, "show_waiting", asked.append)
+    monkeypatch.setattr(command, "show_long_work", asked.append)
     monkeypatch.setenv("TERM", term)
     monkeypatch.setattr("sys.stderr", terminal)
     command.exit_code(vdis, "vdis", ["none", "--error-format", style])
@@ -111,7 +111,7 @@ def test_only_people_at_a_terminal_are_told(terminal, monkeypatch, style, term, 
 
 
 def test_the_library_says_nothing(capfd):
-    with waiting.waiting("building, once"):
+    with long_work.long_work("building, once"):
         pass
     assert capfd.readouterr() == ("", "")
 
@@ -131,24 +131,24 @@ def test_engines_tell_how_far_they_are(monkeypatch):
     y, x = np.zeros(65536, "f4"), np.zeros(65536, "f4")
     seen = []
     inner = program.engines._begun
-    monkeypatch.setattr(program.engines, "_begun", lambda *n: (inner(*n), seen.append(program.groups())))
+    monkeypatch.setattr(program.engines, "_begun", lambda *n: (inner(*n), seen.append(program.progress())))
     program.launch("saxpy", 65536, 32, [y, x, 1.0, 5], engine="numpy")
     begun = [g.begun for g in seen]
     assert {g.total for g in seen} == {2048} and begun[0] == 0 and begun == sorted(begun) and len(begun) > 1
-    assert program.groups() is None
+    assert program.progress() is None
     seen.clear()
     run = POOL.run
 
     def looked_at(*words):
-        seen.append(program.groups())
+        seen.append(program.progress())
         found = run(*words)
-        seen.append(program.groups())
+        seen.append(program.progress())
         return found
 
     monkeypatch.setattr(POOL, "run", looked_at)
     z = np.ones(4096, "i4")
     program.launch("steps", 4096, 16, [z, 64], engine="llvm", threads=2)
-    assert seen == [Groups(0, 256), Groups(256, 256)] and program.groups() is None
+    assert seen == [GroupProgress(0, 256), GroupProgress(256, 256)] and program.progress() is None
 
 
 def test_a_session_on_a_terminal(terminal, monkeypatch):
@@ -156,7 +156,7 @@ def test_a_session_on_a_terminal(terminal, monkeypatch):
     monkeypatch.setattr(progress, "DELAY", 0.0)
     monkeypatch.setattr("sys.stderr", terminal)
     program = vsim.load(ZEBIN)
-    session = LaunchSession(program, Results(), output=io.StringIO(), engine="numpy")
+    session = LaunchSession(program, ResultOptions(), output=io.StringIO(), engine="numpy")
     states = []
     inner = program.engines._begun
     monkeypatch.setattr(

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from support.programs import DATA, build, build_text
+from support.strategies import some
 
 from visakit import SimulationError, UsageError
 from vsim.command.numbers import ALL_NUMBERS, parse_numbers
@@ -19,7 +20,7 @@ LINE = re.compile(r"(g\d+|g\(\d+,\d+,\d+\)) t(\d+) (\S+)\+(\d+) (?:-|\S+:\d+) ([
 CASES = sorted(path for path in (DATA / "cases").iterdir() if path.is_dir())
 
 
-@pytest.mark.parametrize("folder", CASES, ids=lambda path: path.name)
+@pytest.mark.parametrize("folder", some(CASES, 2), ids=lambda path: path.name)
 def test_traced_launches_give_what_others_give(folder):
     """Lines name the instructions of functions that exist, in the chosen threads alone, with values wherever data goes."""
     platform = next(p.name for p in sorted(folder.iterdir()) if p.is_dir())

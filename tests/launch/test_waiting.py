@@ -111,7 +111,7 @@ def launch(source, engine, schedule="", threads=None, items=ITEMS * GROUPS):
     return out.reshape(GROUPS, THREADS, LANES)
 
 
-@effort(12, 0.6, shrink=False)
+@effort(8, 0.6, shrink=False)
 @given(PROGRAM, st.sampled_from(SCHEDULES))
 def test_programs(program, schedule):
     """Every thread of every group meets the others wherever the program says."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.programs import SHARED, needs_corpus
+from support.strategies import ENGINES, rotated
 
 from vasm.assembler import assemble_text
 from visakit.objects.image import read_image
@@ -13,7 +14,6 @@ from vsim.program import Program
 
 EVIDENCE = SHARED / "abi" / "evidence"
 DEVICES = ("skl", "tgllp", "dg2", "pvc")
-ENGINES = ("llvm", "numpy")
 
 
 def program(device, *names, archive=None, **options):
@@ -43,8 +43,7 @@ def program(device, *names, archive=None, **options):
 
 
 pytestmark = needs_corpus
-on_devices = pytest.mark.parametrize("device", DEVICES)
-on_engines = pytest.mark.parametrize("engine", ENGINES)
+on_devices = pytest.mark.parametrize(("device", "engine"), rotated(DEVICES, ENGINES))
 IDS = np.arange(64, dtype="i4")
 
 
@@ -53,7 +52,6 @@ def data(seed=3, low=-50, high=50):
 
 
 @on_devices
-@on_engines
 @pytest.mark.parametrize("uniform", [0, 1])
 def test_function_pointers(device, engine, uniform):
     x, sel = data(), data(4, 0, 100)
@@ -64,7 +62,6 @@ def test_function_pointers(device, engine, uniform):
 
 
 @on_devices
-@on_engines
 def test_a_table_of_functions_in_constant_data(device, engine):
     x, sel, addresses = data(), data(5, 0, 100), np.zeros(4, "u8")
     out = x.copy()
@@ -75,7 +72,6 @@ def test_a_table_of_functions_in_constant_data(device, engine):
 
 
 @on_devices
-@on_engines
 @pytest.mark.parametrize("as_archive", [False, True])
 def test_a_library_compiled_apart(device, engine, as_archive, tmp_path):
     x = data()
@@ -88,7 +84,6 @@ def test_a_library_compiled_apart(device, engine, as_archive, tmp_path):
 
 
 @on_devices
-@on_engines
 def test_constant_and_global_data(device, engine):
     out, c = np.zeros(64, "i4"), np.array([100, 200, 300, 400], "i4")
     p = program(device, "constglob")
@@ -100,7 +95,6 @@ def test_constant_and_global_data(device, engine):
 
 
 @on_devices
-@on_engines
 def test_stack_calls(device, engine):
     n = 6
     x, f = np.random.default_rng(6).integers(-20, 20, 64 + 64 + 16 * 64 + 64).astype("i4"), np.zeros(64, "f4")
@@ -114,7 +108,6 @@ def test_stack_calls(device, engine):
 
 
 @on_devices
-@on_engines
 def test_two_local_arrays(device, engine):
     out = np.zeros(64, "i4")
     program(device, "twolocal").launch(
@@ -129,7 +122,6 @@ def test_two_local_arrays(device, engine):
 
 
 @on_devices
-@on_engines
 def test_printf(device, engine):
     x = data()
     out = x.copy()
@@ -142,7 +134,6 @@ def test_printf(device, engine):
 
 
 @on_devices
-@on_engines
 def test_local_memory_and_printf_in_functions(device, engine):
     x = data()
     out = x.copy()

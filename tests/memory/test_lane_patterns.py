@@ -7,6 +7,7 @@ from support.probe import Probe, same_on_both_engines
 from support.strategies import CHECKED, RUNNING, rotated
 
 from vsim.engines.llvm.host.native import compile_support
+from vsim.engines.llvm.memory import access
 from vsim.engines.llvm.support.helpers import LaneFunction, lane_function
 
 WORD = 0xFFFFFFFF
@@ -89,6 +90,40 @@ def test_lanes_in_any_way(name, op, places, scale, elsewhere, size, running, gro
     probe.addresses("ADDRESS", "MEM", offsets)
     probe.lines.append(MESSAGES[name].format(op))
     same_on_both_engines(probe)
+
+
+@pytest.mark.parametrize("running", [0xFFFF, 0x7FFE])
+@pytest.mark.parametrize("op", ["gather", "scatter"])
+@pytest.mark.parametrize(
+    "places",
+    [range(16), [5] * 16, range(15, -1, -1), [*range(15), 400], [400, *range(1, 16)], [7 * i % 50 for i in range(16)]],
+)
+def test_lanes_out_of_line(places, op, running, monkeypatch):
+    """Functions for all lanes at once take rows, one place, lanes one by one, and those of the lanes that run."""
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    monkeypatch.setattr(access, "checked_lanes", lambda instructions, is_straight: 0)
+    for name, size in (("surface", 4), ("bytes", 1), *((flat, flat[0]) for flat in FLAT)):
+        probe = memory_probe(running, 480)
+        offsets = [place * size for place in places]
+        probe.fill(PLACE=("ud", offsets), DATA=("ud", range(500, 564)))
+        probe.addresses("ADDRESS", "MEM", offsets)
+        probe.lines.append(MESSAGES[name].format(op))
+        same_on_both_engines(probe)
+
+
+def test_rows_of_32_lanes_out_of_line(monkeypatch):
+    """Each half of the lanes is a row."""
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    monkeypatch.setattr(access, "checked_lanes", lambda instructions, is_straight: 0)
+    for op, data in (("load", "DATA:d32x2 flat[ADDRESS]:a64"), ("store", "flat[ADDRESS]:a64 DATA:d32x2")):
+        for second in (400, 16):
+            probe = Probe("bmg", 32)
+            probe.buffer("MEM", (bytes(range(256)) * 8)[:2000])
+            probe.buffer("OTHER", bytes(64))
+            probe.fill(DATA=("ud", range(500, 564)))
+            probe.addresses("ADDRESS", "MEM", [8 * (i % 16) + second * (i // 16) for i in range(32)])
+            probe.lines.append(f"lsc_{op}.ugm (M1, 32) {data}")
+            same_on_both_engines(probe)
 
 
 @pytest.mark.parametrize("op", ATOMICS)

@@ -78,7 +78,7 @@ def model(size, starts, rounds, steps=1):
 ROUNDS = st.lists(st.integers(1, 40), min_size=LANES, max_size=LANES)
 
 
-@effort(20, 0.5, shrink=False)
+@effort(12, 0.5, shrink=False)
 @given(st.sampled_from(sorted(LOADS)), st.lists(st.integers(0, 470), min_size=LANES, max_size=LANES), ROUNDS, st.integers(1, 3))  # fmt: skip
 @example(("surface", 1), [2048 - 40 - 100 * n for n in range(LANES)], [40] * LANES, 1)
 @example(("surface", 4), [2048 - 64 - 100 * n for n in range(LANES)], [16] * LANES, 1)

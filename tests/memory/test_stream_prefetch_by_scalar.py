@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.probe import LANES, Probe
 from support.programs import build_text
-from support.strategies import ENGINES, effort
+from support.strategies import ENGINES, effort, rotated
 
 from visakit import SimulationError
 from vsim.engines.llvm.pipeline import translate
@@ -94,7 +94,7 @@ ROWS = st.lists(st.integers(0, 700), min_size=LANES, max_size=LANES)
 ROUNDS = st.lists(st.integers(1, 50), min_size=LANES, max_size=LANES)
 
 
-@effort(25, 0.5, shrink=False)
+@effort(12, 0.5, shrink=False)
 @given(st.sampled_from(sorted(LOADS)), ROWS, ROUNDS, st.sampled_from([1, 1, 1, 2, 3, 17]), st.integers(0, 9))
 @example(("surface", 1), [SIZE - 50 - 100 * n for n in range(LANES)], [50] * LANES, 1, 0)
 @example(("flat", 4), [SIZE - 132 - 100 * n for n in range(LANES)], [33] * LANES, 1, 0)
@@ -184,15 +184,14 @@ def test_lanes_that_are_active_in_some_rounds_only():
         "cmp.ne (M1, 16) SOME PICK(0,0)<1;1,0> 0:ud",
         "(!SOME) goto (M1, 16) SKIP",
     ]
-    for space, size in LOADS:
-        for word in (0x0001FFFF, 0xF0F0F0F0, 0xFFFE7FFF, 0x80000001):
-            probe = loop(space, size, [150 * n for n in range(LANES)], [20 + n for n in range(LANES)])
-            probe.fill(PICK=("ud", [0] * LANES), BITS0=("ud", [1 << n for n in range(LANES)]), ROTATED=("ud", [word]))
-            probe.declarations.append(f".decl SOME v_type=P num_elts={LANES}")
-            at = probe.lines.index("ROUND:") + 1
-            behind = next(n for n, line in enumerate(probe.lines) if "TOTAL(0,0)<1;1,0> DATA" in line) + 1
-            probe.lines = [*probe.lines[:at], *pick, *probe.lines[at:behind], "SKIP:", *probe.lines[behind:]]
-            both(probe)
+    for (space, size), word in rotated(LOADS, (0x0001FFFF, 0xF0F0F0F0, 0xFFFE7FFF, 0x80000001)):
+        probe = loop(space, size, [150 * n for n in range(LANES)], [20 + n for n in range(LANES)])
+        probe.fill(PICK=("ud", [0] * LANES), BITS0=("ud", [1 << n for n in range(LANES)]), ROTATED=("ud", [word]))
+        probe.declarations.append(f".decl SOME v_type=P num_elts={LANES}")
+        at = probe.lines.index("ROUND:") + 1
+        behind = next(n for n, line in enumerate(probe.lines) if "TOTAL(0,0)<1;1,0> DATA" in line) + 1
+        probe.lines = [*probe.lines[:at], *pick, *probe.lines[at:behind], "SKIP:", *probe.lines[behind:]]
+        both(probe)
 
 
 def test_rows_change_between_loops():
@@ -368,13 +367,9 @@ DECLARED = {
 @pytest.mark.parametrize("way", WAYS)
 def test_an_index_is_counted_up(way):
     """What counts in which lanes."""
-    for space in ("surface", "flat"):
-        for word in WORDS:
-            rounds = [20 + n for n in range(LANES)]
-            probe = counted(
-                space, 4, [100 * n for n in range(LANES)], rounds, word, up=WAYS[way], declared=DECLARED.get(way, ())
-            )
-            both(probe)
+    rows, rounds = [100 * n for n in range(LANES)], [20 + n for n in range(LANES)]
+    for word, space in rotated(WORDS, ("surface", "flat")):
+        both(counted(space, 4, rows, rounds, word, up=WAYS[way], declared=DECLARED.get(way, ())))
 
 
 @pytest.mark.parametrize(
@@ -391,20 +386,11 @@ def test_an_index_is_counted_up(way):
 )
 def test_what_is_counted_up_changes_between_loops(again):
     """The loop stops with elements left ahead; all lanes come back, of which some may have left sooner."""
-    for space, size in (("surface", 1), ("flat", 1), ("surface", 4), ("flat", 4)):
-        for word in WORDS[:2]:
-            rounds = [3 + (n * 7) % 5 if word % 2 else 5 for n in range(LANES)]
-            both(
-                counted(
-                    space,
-                    size,
-                    [64 + 100 * n for n in range(LANES)],
-                    rounds,
-                    word,
-                    up=[*SOME, f"add (M1, 16) INDEX(0,0)<1> INDEX(0,0)<1;1,0> {size}:d"],
-                    again=again,
-                )
-            )
+    rows = [64 + 100 * n for n in range(LANES)]
+    for (space, size), word in rotated((("surface", 1), ("flat", 1), ("flat", 4), ("surface", 4)), WORDS[:2]):
+        rounds = [3 + (n * 7) % 5 if word % 2 else 5 for n in range(LANES)]
+        up = [*SOME, f"add (M1, 16) INDEX(0,0)<1> INDEX(0,0)<1;1,0> {size}:d"]
+        both(counted(space, size, rows, rounds, word, up=up, again=again))
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])

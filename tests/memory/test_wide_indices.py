@@ -68,7 +68,7 @@ BASES = st.one_of(st.sampled_from([0, 64, 1, -4, 2**33, -(2**33), 2**31, SIZE - 
 
 @pytest.mark.parametrize("size", LOADS)
 @pytest.mark.parametrize("stores", [False, True], ids=["load", "store"])
-@effort(20)
+@effort(12)
 @given(INDICES, st.integers(0, 5), BASES, st.integers(1, 0xFFFF))
 @example(WRAPPING, 2, 0, 0xFFFF)
 @example(WRAPPING, 2, 96 - 2**33, 0xFFFF)  # where the first lanes are inside

@@ -212,7 +212,7 @@ MOVE = """kernel void move_{0}(read_write {1} it) {{
 def test_images_that_a_kernel_reads_and_writes(part, platform, request):
     """In every kind and format, the texels are those of the first half of an image, bit by bit.
 
-    Each kind and format goes to one platform, in ``make fuzz`` to all; every platform has all kinds and all formats.
+    A third of the kinds and formats go to one platform each, in ``make fuzz`` all to all; every platform has all kinds.
     """
     request.getfixturevalue("only_tgllp")(platform)
     session = Session(None)
@@ -231,8 +231,8 @@ def test_images_that_a_kernel_reads_and_writes(part, platform, request):
         for order, element in both:
             if order == cl.CL_DEPTH:
                 continue  # takes images of its own kind
-            if not FUZZ and (k + list(ORDERS).index(order) + list(ELEMENTS).index(element)) % 3 != part:
-                continue
+            if not FUZZ and (k + list(ORDERS).index(order) + list(ELEMENTS).index(element)) % 9 != 4 * part:
+                continue  # Of the five kinds of images at least one has each format.
             form = ImageFormat(ORDERS[order], ELEMENTS[element])
             texels = np.arange(1, 1 + 32 * form.channels).astype(form.dtype).reshape(-1, 8, form.channels)
             texels = texels[:1] if not axes else texels

@@ -13,7 +13,7 @@ from support.commands import said
 from support.ocloc import DEVICES, needs_ocloc
 from support.opencl_models import MODELS, write
 from support.programs import DATA, ROOT, SHARED, needs_corpus
-from support.strategies import FUZZ
+from support.strategies import some
 
 from visakit.runtime import cl
 
@@ -55,7 +55,7 @@ def test_source(name, tmp_path, capsys):
 
 @needs_corpus
 @needs_ocloc
-@pytest.mark.parametrize("name", CASES if FUZZ else CASES[::6])
+@pytest.mark.parametrize("name", some(CASES, 12))
 def test_case_of_the_corpus(name, monkeypatch, capsys):
     """Cases run from their sources in the same way, in ``make fuzz`` all; the corpus says which devices they are for."""
     spec = json.loads((SHARED / "specs" / f"{name}.json").read_text())

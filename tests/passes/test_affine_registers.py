@@ -186,7 +186,7 @@ def branched(random, depth, labels):
     ]  # fmt: skip
 
 
-@effort(12)
+@effort(8)
 @given(seeds)
 def test_engines_agree_on_registers_of_all_shapes(seed):
     random, labels = Random(seed), [0]

@@ -187,7 +187,7 @@ def test_what_is_too_much_or_ordered_runs_alone(monkeypatch):
 
 
 @pytest.mark.parametrize("first", PIECES)
-@effort(6, 0.5, shrink=False)
+@effort(4, 0.5, shrink=False)
 @given(
     st.lists(st.sampled_from(sorted(PIECES)), max_size=3),
     st.integers(0, 4),

@@ -216,7 +216,7 @@ def test_products_of_bytes_by_what_the_processor_has(lanes, rows, missing, monke
 
 
 def test_a_pair_of_words_may_be_all_of_its_variable():
-    """Two words again and again are a dword in all lanes, also where there is only that one."""
+    """Two words again and again, which are the whole variable."""
     probe = Probe()
     probe.fill(Y=("ud", [0] * LANES))
     probe.declarations.append(".decl PAIR v_type=G type=uw num_elts=2 align=dword")

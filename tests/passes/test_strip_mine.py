@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from support.programs import build_text
-from support.strategies import ENGINES
+from support.strategies import ENGINES, rotated
 
 from vsim.engines.llvm import target
 from vsim.engines.llvm.passes import strip_mine
@@ -131,8 +131,7 @@ def strips_of(text):
     return int(count[1]) if count else 1, int(lanes[1]) if lanes else 0
 
 
-@pytest.mark.parametrize("halves", [False, True])
-@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize(("cpu", "halves"), rotated(CPUS, [True, False]))
 def test_both_engines_agree(cpu, halves, monkeypatch):
     """With all lanes of all threads, and with some of the last one; twins of 16 lanes are taken as one of 32."""
     monkeypatch.setenv(target.VARIABLE, cpu)

@@ -174,7 +174,7 @@ def test_threads_of_a_group():
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-@effort(12, 0.5, shrink=False)
+@effort(8, 0.5, shrink=False)
 @given(
     st.sampled_from([1, 2, 3, 4, 8, 17]),
     st.integers(0, 2**32 - 1),

@@ -24,7 +24,18 @@ def test_without_the_solver_the_error_says_what_to_install(monkeypatch, capsys):
     assert "[P003]" in error and "pip install 'visakit[prove]'" in error
 
 
-def test_rounds_go_with_what_follows_them(capsys):
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("x.bin --rounds 7", "--rounds goes with --equal or --witness or --cover"),
+        ("x.bin --witness 3 --reassociate", "--reassociate goes with --equal"),
+        ("--equal a.bin b.bin --property bounds", "--property does not go with --equal"),
+        ("--equal a.bin b.bin --cover", "--equal does not go with --cover"),
+        ("--peephole add add --assume n>0", "--assume does not go with --peephole"),
+        ("x.bin --peephole add add", "IMAGE does not go with --peephole"),
+    ],
+)
+def test_an_option_that_would_be_dropped_is_refused(words, said, capsys):
     pytest.importorskip("z3", reason="proofs need z3-solver")
-    assert exit_code(APPS["prove"], "visakit prove", ["x.bin", "--rounds", "7"]) == 2
-    assert "--rounds goes with --equal, --witness and --cover" in capsys.readouterr().err
+    assert exit_code(APPS["prove"], "visakit prove", words.split()) == 2
+    assert said in capsys.readouterr().err

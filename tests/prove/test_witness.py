@@ -10,7 +10,7 @@ from visakit.diagnostics import DebugError
 from vsim.debug.places import Places, Spot
 from vsim.program import Program
 from vsim.prove.assumptions import Assumption
-from vsim.prove.cover import CoveringLaunch, cover, needed_launches
+from vsim.prove.cover import CoveringLaunch, all_goals, cover, needed_launches
 from vsim.prove.goals import Goal
 from vsim.prove.refutation import ENGINES
 from vsim.prove.subject import Subject
@@ -141,6 +141,14 @@ def test_launches_that_cover_a_kernel_reach_all_that_can_be_reached():
     missed = {number for number, goal in enumerate(found.goals) if goal in [own.goal for own in found.missed]}
     assert set().union(*(own.reaches for own in found.launches)) == set(range(len(found.goals))) - missed
     assert sorted(goal.name.partition(":")[2] for goal in (found.goals[n] for n in missed)) == ["29, not taken", "30"]
+
+
+def test_instructions_of_no_line_of_the_source_are_no_lines_to_cover():
+    """As compilers write them: line 0 in the middle, and nothing in front of the first line."""
+    places = "".join(f".loc {line}\nmov (M1_NM, 1) I(0,0)<1> {line}:d\n" for line in (3, 0, 4, 3))
+    goals = all_goals(search('.file "a.cl"\n' + places + ".loc 0\n").subject)
+    assert [goal.name for goal in goals if goal.way is None] == ["a.cl:3", "a.cl:4"]
+    assert all(goal.way is not None or ".visaasm:" in goal.name for goal in all_goals(search(OWN).subject))
 
 
 def test_the_simple_launch_fulfils_assumptions():

@@ -32,7 +32,7 @@ def run(text, size, seed, engine):
     return out
 
 
-@effort(16)
+@effort(10)
 @given(blocks(), seeds)
 def test_engines_agree(found, seed):
     lines = lines_of(found, itertools.count())

@@ -206,7 +206,7 @@ def function(name, lines):
     return [*head, *lines, "fret (M1, 16)"]
 
 
-@effort(16, 0.8, shrink=False)
+@effort(10, 0.8, shrink=False)
 @given(flow_programs, st.lists(words, min_size=LANES, max_size=LANES), RUNNING)
 def test_programs(program, x, running):
     main, bodies = program

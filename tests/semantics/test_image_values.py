@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import scalar
 from support.probe import Probe
-from support.strategies import CHECKED, ENGINES, RUNNING, randoms
+from support.strategies import CHECKED, ENGINES, RUNNING, randoms, rotated, some_of_each
 from test_memory_values import BFLOAT_NAMES, INTEGER_ATOMICS, LSC_NAMES, atomic_values, model_atomics
 
 from visakit.diagnostics import LaunchError, SimulationError, VisaWarning
@@ -240,26 +240,25 @@ def test_loads(name, data):
     check(probe, wanted, running)
 
 
-@pytest.mark.parametrize("name", [*PARAMETERS, *GATHERS, *LOADS])
-def test_parameters_that_are_left_out_are_zeros(name):
+@pytest.mark.parametrize(("name", "dims"), rotated([*PARAMETERS, *GATHERS, *LOADS], [2, 3]))
+def test_parameters_that_are_left_out_are_zeros(name, dims):
     names = {**PARAMETERS, **GATHERS, **LOADS}[name].split()
     numbers = [0, 1, 2, 3, 4, 5, 6, 7] if name in LOADS else [0.2, 1.3, 2.6, -3.1, 0.0, 4.4, 0.9, 5.5]
     sampler = SamplerArgument(False, "clamp_edge", "linear", "lt")
     head = f"{name}.R (M1, {LANES}) 0x0:uw{'' if name in LOADS else ' S0'} T8"
-    for dims in (2, 3):
-        probe = probe_with(image_of(Random(dims), dims), sampler)
-        probe.fill(X=("d" if name in LOADS else "f", numbers), ZERO=("ud", [0] * LANES))
+    probe = probe_with(image_of(Random(dims), dims), sampler)
+    probe.fill(X=("d" if name in LOADS else "f", numbers), ZERO=("ud", [0] * LANES))
+    for count in range(1, len(names)):
+        probe.fill(**{f"{which}_{count}": ("f", [-7.0] * LANES * 4) for which in ("FOUND", "WHOLE")})
+        given = ["X.0"] * count
+        probe.lines += [
+            f"{head} FOUND_{count}.0 {' '.join(given)}",
+            f"{head} WHOLE_{count}.0 {' '.join(given + ['ZERO.0'] * (len(names) - count))}",
+        ]
+    for engine in ENGINES:
+        found = probe.run(engine)
         for count in range(1, len(names)):
-            probe.fill(**{f"{which}_{count}": ("f", [-7.0] * LANES * 4) for which in ("FOUND", "WHOLE")})
-            given = ["X.0"] * count
-            probe.lines += [
-                f"{head} FOUND_{count}.0 {' '.join(given)}",
-                f"{head} WHOLE_{count}.0 {' '.join(given + ['ZERO.0'] * (len(names) - count))}",
-            ]
-        for engine in ENGINES:
-            found = probe.run(engine)
-            for count in range(1, len(names)):
-                assert np.array_equal(found[f"FOUND_{count}"], found[f"WHOLE_{count}"]), (engine, count, probe.lines)
+            assert np.array_equal(found[f"FOUND_{count}"], found[f"WHOLE_{count}"]), (engine, count, probe.lines)
 
 
 @pytest.mark.parametrize("name", [*PARAMETERS, *GATHERS])
@@ -446,7 +445,7 @@ def stored_channels(values, order, element, dtype):
     return np.array(found).astype(dtype)
 
 
-@pytest.mark.parametrize("format", ImageFormat.names())
+@pytest.mark.parametrize("format", some_of_each(ImageFormat.names(), lambda f: f.partition("_")[2], 2))
 def test_formats(format):
     """Channels come out of what is stored, and go back into it: in their order, as integers, floats, or parts of the largest; what does not fit is clamped."""
     order, element = format.split("_")
@@ -519,14 +518,30 @@ def test_layers(normalized):
             "4 channels of type float32, but the format 'rgba_u8' has 4 of type uint8",
         ),
         (np.zeros((4, 4, 3), "f4"), "rgba_f32", "3 channels of type float32"),
+        (np.zeros((5, 4), "i1"), "rgba_i8", r"one channel \(its shape \(5, 4\) is height, width\) of type int8"),
         (np.zeros((0, 4, 4), "f4"), "rgba_f32", "empty"),
         (np.zeros((4, 8, 4), "f4")[:, ::2], "rgba_f32", "not contiguous"),
         (np.zeros(4, "f4"), "r_f32", r"shape \(4,\)"),
     ],
 )
 def test_arrays_that_are_no_images(array, format, message):
-    with pytest.raises(LaunchError, match=message):
+    with pytest.raises(LaunchError, match=message) as caught:
         probe_with(array, None, format=format).run("llvm")
+    assert f"mean '{format}'" not in str(caught.value)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_red_alone_is_stored_as_luminance(engine):
+    """Green, blue and alpha come out of the one element, and go nowhere; red is stored whatever comes with it."""
+    array = np.full((1, 2, 1), 7, "u2")
+    probe = probe_with(array, None, format="luminance_u16")
+    probe.fill(X=("d", [*range(LANES)]), Y=("d", [0] * LANES), DATA=("ud", [5] * LANES * 3))
+    probe.lines.append(f"scatter4_typed.GBA (M1, {LANES}) T8 X.0 Y.0 %null.0 %null.0 DATA.0")
+    probe.run(engine)
+    assert array.tolist() == [[[7], [7]]]
+    probe.lines.append(f"scatter4_typed.RB (M1, {LANES}) T8 X.0 Y.0 %null.0 %null.0 DATA.0")
+    probe.run(engine)
+    assert array.tolist() == [[[5], [5]]]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -579,7 +594,7 @@ TYPED_ATOMICS += [(f"lsc_atomic_{n}", o, "dg2") for n, o in LSC_NAMES.items() if
 TYPED_ATOMICS += [(f"lsc_atomic_{n}", f"b{o}", "cri") for n, o in BFLOAT_NAMES.items()]
 
 
-@pytest.mark.parametrize("form", TYPED_ATOMICS, ids=lambda f: f"{f[0]}-{f[2]}")
+@pytest.mark.parametrize("form", some_of_each(TYPED_ATOMICS, lambda f: f[1], 2), ids=lambda f: f"{f[0]}-{f[2]}")
 @CHECKED
 @given(st.data())
 def test_typed_atomics(form, data):

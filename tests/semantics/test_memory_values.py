@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import scalar
 from support.probe import Probe
-from support.strategies import CHECKED, ENGINES, RUNNING, chosen, numbers, randoms
+from support.strategies import CHECKED, ENGINES, RUNNING, chosen, numbers, randoms, rotated, some_of_each
 
 import visakit
 from visakit import SimulationError
@@ -101,12 +101,11 @@ def message(g, op, shift):
     return f"{name}.ugm {mask} DATA:{data} {place}" if "load" in name else f"{name}.ugm {mask} {place} DATA:{data}"
 
 
-@pytest.mark.parametrize("g", GATHERS, ids=str)
-@pytest.mark.parametrize("store", [False, True], ids=["load", "store"])
+@pytest.mark.parametrize(("g", "way"), rotated(GATHERS, ["load", "store"]), ids=str)
 @CHECKED
 @given(st.data())
-def test_gathers_and_scatters(g, store, data):
-    random = data.draw(randoms)
+def test_gathers_and_scatters(g, way, data):
+    store, random = way == "store", data.draw(randoms)
     span = g.parts[-1] + g.memory
     slots = (SPACE - 256) // span
     # Lanes may load from one address; what two of them store to one is tested below.
@@ -253,7 +252,7 @@ def test_strided(data):
 
 def raw_matrices(probe, way, size, how, moved, registers, stores):
     """A prefetch, a load and perhaps a store by raw messages, which have the shape in their payload alone."""
-    descriptor = (size.bit_length() - 1) << 9 | (how == "v") << 7 | (how == "t") << 15
+    descriptor = (size.bit_length() - 1) << 9 | ("v" in how) << 7 | ("t" in how) << 15
     extended = 0xF | (moved[0] & 0x3FF) << 12 | (moved[1] & 0x3FF) << 22
     load, store = descriptor | 1 << 25 | 3, descriptor | 1 << 25 | 7
     length = min(registers, 31)
@@ -277,7 +276,7 @@ def raw_matrices(probe, way, size, how, moved, registers, stores):
 @pytest.mark.parametrize("addressing", ["operands", "offsets", "payload", "raw", "contiguous"])
 @given(st.data(), st.sampled_from([("d32", 4, 16, 8, 1, ""), ("d16", 2, 16, 16, 1, ""), ("d8", 1, 32, 8, 1, ""), ("d16", 2, 16, 8, 2, ""), ("d32", 4, 8, 8, 1, "t"),
                                    ("d16", 2, 16, 16, 1, "v"), ("d8", 1, 16, 16, 1, "v"), ("d32", 4, 5, 3, 1, ""), ("d64", 8, 4, 8, 1, "t"),
-                                   ("d64", 8, 8, 5, 1, ""), ("d8", 1, 12, 7, 2, "v"), ("d16", 2, 32, 32, 1, "v"), ("d8", 1, 8, 3, 4, "")]))  # fmt: skip
+                                   ("d64", 8, 8, 5, 1, ""), ("d8", 1, 12, 7, 2, "v"), ("d16", 2, 5, 8, 1, "tv"), ("d16", 2, 32, 32, 1, "v"), ("d8", 1, 8, 3, 4, "")]))  # fmt: skip
 def test_matrices(addressing, data, shape):
     """Blocks of a matrix, also across its rim: the address in operands, with offsets of x and y, or in a payload."""
     name, size, width, height, blocks, how = shape
@@ -285,12 +284,12 @@ def test_matrices(addressing, data, shape):
     columns, rows, pitch = 64 // size, 12, 80
     x, y = random.randrange(-4, 12), random.randrange(-4, 10)
     memory = random.randbytes(2048)
-    order = "t" if how == "t" else "n"
-    vnni = "t" if how == "v" else "n"
+    order = "t" if "t" in how else "n"
+    vnni = "t" if "v" in how else "n"
     text = f"{name}.{f'{blocks}x' if blocks > 1 else ''}{width}x{height}{order}{vnni}"
     padded = 1 << ((height if order == "t" else width) - 1).bit_length()
-    group = 4 // size if how == "v" else 1
-    down = width if order == "t" else -(-height // group) * group
+    group = 4 // size if vnni == "t" else 1
+    down = -(-(width if order == "t" else height) // group) * group
     each = -(-down * padded * size // 64) * 64
     payload = random.randbytes(each * blocks)
     probe = Probe("pvc")
@@ -315,11 +314,12 @@ def test_matrices(addressing, data, shape):
         probe.lines.append(f"lsc_load_block2d.ugm (M1_NM, 1) FOUND:{text} {matrix}")
     if stores and not raw:
         probe.lines.append(f"lsc_store_block2d.ugm (M1_NM, 1) {matrix} DATA:{text}")
-    wanted, space = bytearray(payload), bytearray(memory)
+    wanted, space = bytearray(len(payload)), bytearray(memory)  # zeros between rows and behind blocks
     for b in range(blocks):
-        for r in range(height):
-            for c in range(width):
-                element = c * padded + r if order == "t" else r // group * padded * group + c * group + r % group
+        for r in range(-(-height // group) * group if order == "n" else height):
+            for c in range(width if order == "n" else -(-width // group) * group):
+                line, n = (c, r) if order == "t" else (r, c)
+                element = line // group * padded * group + n * group + line % group
                 register = b * each + element * size
                 row, column = y + r, x + b * width + c
                 at = row * pitch + column * size
@@ -331,6 +331,23 @@ def test_matrices(addressing, data, shape):
         found = probe.run(engine)
         assert bytes(found["FOUND"].view(np.uint8)[: len(wanted)]) == wanted, f"{engine}: {text} {matrix}"
         assert bytes(found["MEM"]) == space, f"{engine}: {text}"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("lsc_load_block2d.slm (M1_NM, 1) FOUND:d32.16x1nn flat[MEM,0x3f,0x0,0x3f,0x0,0x0]", "are in flat memory"),
+        ("lsc_load.slm (M1, 16) FOUND:d32 bti(0x2)[FOUND]:a32", "has no surfaces, and the address is written bti"),
+    ],
+)
+def test_local_memory_has_neither_matrices_nor_surfaces(engine, line, reason):
+    probe = Probe("bmg")
+    probe.buffer("MEM", bytes(64))
+    probe.fill(FOUND=("ud", [0] * 16))
+    probe.lines.append(line)
+    with pytest.raises(visakit.VisaError, match=reason):
+        probe.run(engine)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -478,7 +495,7 @@ ATOMIC_FORMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("form", ATOMIC_FORMS, ids=lambda f: f[0])
+@pytest.mark.parametrize("form", some_of_each(ATOMIC_FORMS, lambda f: f[1], 2), ids=lambda f: f[0])
 @CHECKED
 @given(st.data())
 def test_atomics(form, data):

@@ -16,6 +16,7 @@ from support.strategies import (
     ARITHMETIC_MODIFIERS,
     CHECKED,
     ENGINES,
+    FUZZ,
     PACKED,
     RUNNING,
     Source,
@@ -60,7 +61,7 @@ def check(cases, running):
                 )
 
 
-COUNTS = st.sampled_from([1, *[10] * 9])
+COUNTS = st.sampled_from([1, *[10 if FUZZ else 6] * 9])
 """Instructions in a program; one in the simplest, in which all would be the same."""
 NAMES = sorted({*LANEWISE, *ROUNDED, *SHIFTS, "cbit", "lzd", "bfn"})
 

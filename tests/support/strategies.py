@@ -61,12 +61,26 @@ def some(cases, one_of):
     return [*cases][:: 1 if FUZZ else one_of]
 
 
+def some_of_each(cases, kind, one_of):
+    """Each ``one_of``-th case of each kind, at least one, the same in every run; in ``make fuzz`` all."""
+    kinds = {}
+    for case in cases:
+        kinds.setdefault(kind(case), []).append(case)
+    share = 1 if FUZZ else one_of
+    return [case for n, own in enumerate(kinds.values()) for case in own[n % min(share, len(own)) :: share]]
+
+
 def rotated(rows, columns):
     """Each row with one column, in turn; in ``make fuzz`` with all."""
     columns = [*columns]
     return [
         (row, column) for n, row in enumerate(rows) for m, column in enumerate(columns) if FUZZ or n % len(columns) == m
     ]
+
+
+def in_turn(rows, ways):
+    """Each row in one of the ways, which are tuples; in ``make fuzz`` and ``make pairs`` in all."""
+    return [(row, *way) for row, way in rotated(rows, ways)]
 
 
 def chosen(texts, name):

@@ -68,7 +68,7 @@ def test_both_ways_on_compiled_kernels():
         assert same_both_ways(path.read_text(), path.parent.name), path
 
 
-@effort(15)
+@effort(10)
 @given(edited_texts())
 def test_edited_texts(text):
     data = same_both_ways(text)
@@ -76,7 +76,7 @@ def test_edited_texts(text):
     goes_round(data)
 
 
-@effort(12)
+@effort(8)
 @given(modules())
 def test_generated_texts(text):
     data = same_both_ways(text)

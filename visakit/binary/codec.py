@@ -6,7 +6,7 @@ import functools
 import struct
 from collections.abc import Callable
 
-from visakit.binary.forms import SCALAR_SOURCE, checks_of, illegal_operand, slot_of
+from visakit.binary.legality import SCALAR_SOURCE, checks_of, illegal_operand, slot_of
 from visakit.binary.matrices import addressing_of, illegal_matrix
 from visakit.isa import InstructionDesc, InstructionSet, instruction_set
 from visakit.isa.layout import Field, target_outputs, width_of

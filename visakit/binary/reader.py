@@ -115,7 +115,7 @@ def _dangling(function: Function) -> Iterator[Variable | Input]:
         if v.alias and not exists(function, VARIABLE, v.alias[0]):
             yield v
     for i in function.inputs:
-        if i.operand_class > 2 or not exists(function, (VARIABLE, SAMPLERS, SURFACES)[i.operand_class], i.index):
+        if i.variable_class > 2 or not exists(function, (VARIABLE, SAMPLERS, SURFACES)[i.variable_class], i.index):
             yield i
 
 

@@ -8,6 +8,8 @@ allowed value.
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import itertools
 import os
 import sys
@@ -26,8 +28,8 @@ from visakit.commands.reporting import Reporter, begin_report, is_for_people, sh
 from visakit.diagnostics import STYLES, UsageError, VisaError, did_you_mean
 from visakit.files import open_streams
 from visakit.language.platforms import PLATFORMS, platform_table
+from visakit.long_work import is_terminal, show_long_work
 from visakit.usage import check_platform
-from visakit.waiting import is_terminal, show_waiting
 
 DIAGNOSTICS = "Diagnostics"
 """Panel of the help with the options about errors and warnings."""
@@ -41,7 +43,8 @@ DEVICE_HELP = (
 def application(
     examples: Sequence[tuple[str, str]], completion: bool = True
 ) -> Callable[[Callable[..., int]], typer.Typer]:
-    """Decorator that makes a command of a function; its help ends with the examples: command lines and their effects.
+    """Decorator that makes a command of a function: adds the options that all commands have, which it handles, and
+    ends the help with examples: command lines and their effects.
 
     Args:
         completion: whether shells complete its words, which takes a command of one word.
@@ -52,11 +55,27 @@ def application(
         lines = [f"{line}\n    [dim]{what}[/dim]" for line, what in examples]
         settings = {"help_option_names": ["-h", "--help"]}
         app.command(cls=HelpfulCommand, epilog="\n".join(["[bold]Examples[/bold]", *lines]), context_settings=settings)(
-            function
+            _with_common_options(function)
         )
         return app
 
     return decorate
+
+
+def _with_common_options(function: Callable[..., int]) -> Callable[..., int]:
+    """The function, with parameters of the common options; it gets only parameters that it declares."""
+    signature = inspect.signature(function, eval_str=True)
+    own = signature.parameters
+    common = [p for p in inspect.signature(_common_options, eval_str=True).parameters.values() if p.name not in own]
+    added = [p for p in common if p.name != "list_platforms" or "platform" in own]
+
+    @functools.wraps(function)
+    def command(**given: object) -> int:
+        return function(**{name: value for name, value in given.items() if name in own})
+
+    parameters = [*own.values(), *added]
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined] # Typer looks there.
+    return command
 
 
 def run(app: typer.Typer, tool: str) -> NoReturn:
@@ -85,7 +104,7 @@ def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
     """Run a command: 0 when done, 1 when the input is at fault, 2 on wrong usage, 130 when interrupted."""
     code = 0
     reporter = begin_report(tool, *_style(words))
-    show_waiting(is_for_people() and is_terminal(sys.stderr))
+    show_long_work(is_for_people() and is_terminal(sys.stderr))
     try:
         code = _run(app, tool, words, reporter)
         sys.stdout.flush()
@@ -312,32 +331,35 @@ def _explain(code: str | None) -> None:
     raise typer.Exit
 
 
-ErrorFormat = Annotated[
-    Literal["human", "gnu", "json", "sarif"],
-    option("--error-format", "STYLE", "Style of diagnostics: human, gnu, json or sarif.", DIAGNOSTICS),
-]
-Json = Annotated[bool, flag("--json", "Diagnostics as JSON: one array, if there are any.", DIAGNOSTICS)]
-Explain = Annotated[
-    str | None,
-    option(
-        "--explain",
-        "CODE",
-        "Print what a message means, and exit.",
-        DIAGNOSTICS,
-        autocompletion=_codes,
-        callback=_explain,
-        is_eager=True,
-    ),
-]
-Version = Annotated[
-    bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
-]
-ListPlatforms = Annotated[
-    bool,
-    typer.Option(
-        "--list-platforms",
-        callback=_list_platforms,
-        is_eager=True,
-        help="Show the platforms, their devices, and the devices of the installed compiler, and exit.",
-    ),
-]
+def _common_options(
+    explain: Annotated[
+        str | None,
+        option(
+            "--explain",
+            "CODE",
+            "Print what a message means, and exit.",
+            DIAGNOSTICS,
+            autocompletion=_codes,
+            callback=_explain,
+            is_eager=True,
+        ),
+    ] = None,
+    error_format: Annotated[
+        Literal["human", "gnu", "json", "sarif"],
+        option("--error-format", "STYLE", "Style of diagnostics: human, gnu, json or sarif.", DIAGNOSTICS),
+    ] = "human",
+    as_json: Annotated[bool, flag("--json", "Diagnostics as JSON: one array, if there are any.", DIAGNOSTICS)] = False,
+    list_platforms: Annotated[
+        bool,
+        typer.Option(
+            "--list-platforms",
+            callback=_list_platforms,
+            is_eager=True,
+            help="Show the platforms, their devices, and the devices of the installed compiler, and exit.",
+        ),
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """The options that all commands have; :func:`_style` reads the styles of diagnostics before a command runs."""

@@ -19,9 +19,9 @@ from visakit.compiler.includes import FOLDER, Place, Unknown, folders_of, texts_
 from visakit.compiler.process import SERVICE, identity, run_once, variables
 from visakit.diagnostics import Diagnostic, FormatError, Label, Span
 from visakit.file_kinds import SPIRV, SourceLanguage, source_language
+from visakit.long_work import long_work
 from visakit.objects.zebin import OPTION
 from visakit.usage import check_argument
-from visakit.waiting import waiting
 
 _INPUT_OPTIONS: dict[SourceLanguage, list[str]] = {
     "cl": [], "spv": ["-spirv_input"], "bc": ["-llvm_input"], "ll": ["-llvm_input"],
@@ -99,7 +99,7 @@ def compile_source(
     loading = threading.Thread(target=meanwhile, daemon=True) if meanwhile is not None else None
     if loading is not None:
         loading.start()
-    with waiting(f"compiling {path} for {device}"):
+    with long_work(f"compiling {path} for {device}"):
         compiled = _run(driver, path, data, device, options, max_seconds)
     if loading is not None:
         loading.join()  # It holds locks of modules, which a fork would keep for ever.

@@ -57,8 +57,8 @@ class Cohort:
 
 
 class Waiting:
-    """Cohorts that wait for their turn: the one that is furthest behind in the program comes first, and those that
-    meet in one state go on together.
+    """Cohorts that wait for their turn: the cohort furthest behind in the program comes first, and cohorts that meet in
+    one state continue together.
 
     Args:
         size: processors of a group.

@@ -106,7 +106,7 @@ class ImageLinker:
         labels |= {n: start + at for n, at in module.labels.items() if n in module.exported or n not in labels}
 
     def _jump(self, module: ShaderModule, start: int, number: int, addend: int) -> int | None:
-        """The slot that the jump in a slot of a module goes to; None if there is none, which is an error."""
+        """The target slot of the jump in a slot of a module; None if no module defines it, which is an error."""
         slot = module.slots[number]
         if slot.target in module.labels:
             target = start + module.labels[slot.target]
@@ -160,7 +160,7 @@ def _reads_relative(kind: int, values: table.Values) -> bool:
 def _renumber(kind: int, values: dict[str, int], moves: ConstantMoves) -> None:
     """Give the constants of an instruction their numbers in the image."""
     if kind == table.FC:
-        # Fields that the instruction does not look at stay as they are.
+        # Fields that the instruction does not read keep their values.
         if values.get("op", 0) in (table.LOOP, table.REP, table.ENDLOOP, table.ENDREP):
             values["int"] = moves.integers.get(values.get("int", 0), values.get("int", 0))
         if table.depends(values.get("func", 0), "bool"):

@@ -1,7 +1,7 @@
 """Groups of processors, each with one program counter, step by step.
 
-docs/ctm.md describes the machine; the points that no public text settles are options (D1 to D8). Groups that stand at
-the same place (a cohort) take a step together, in operations on the values of all their processors; where their
+docs/ctm.md describes the machine; the points that no public text settles are options (D1 to D8). Groups at the
+same place (a cohort) take a step together, in operations on the values of all their processors; where their
 decisions differ, the cohort parts, and where they meet again, it is one again. What comes out is what each group by
 itself would give.
 """
@@ -56,8 +56,8 @@ class Deadline(NamedTuple):
 
 
 class Ballot(NamedTuple):
-    """What an FC instruction finds on the processors of a cohort: branch counters behind ``else``, who is active and
-    who wishes to jump; and whether each group jumps.
+    """The state that an FC instruction finds on the processors of a cohort: branch counters behind ``else``, active
+    processors and processors that wish to jump; and whether each group jumps.
     """
 
     counts: Array

@@ -72,8 +72,8 @@ class ShaderModule:
         end: the slot that the program ends after; -1 if it has none.
         full: whether it asks for the machine's full mode, which has loops and subroutines.
         file: the source text, for messages.
-        plain: of an object, whether functions are plain (keep no branch counters), by name: those that it defines,
-            and what it takes those of others for. Old objects do not say.
+        plain: of an object, whether functions are plain (keep no branch counters), by name: its own functions, and its
+            assumption about others. Old objects do not say.
         launch: the launch file that was put into the image, as JSON; may be empty.
     """
 

@@ -183,7 +183,7 @@ def load(source: str | os.PathLike[str] | bytes | ShaderModule, options: Options
 
 
 class GridSession:
-    """Runs launches of a program and remembers what came out, as :class:`vsim.command.session.Session` does.
+    """Runs launches of a program and remembers what came out, as :class:`vsim.command.session.LaunchSession` does.
 
     Args:
         image: the program's name in the report.

@@ -38,7 +38,7 @@ def _systolic(opcode: int, name: str, results: str, summary: str, platforms: fro
         suffixes=(Choice("src1_precision", PRECISIONS), Choice("src2_precision", PRECISIONS), Number("depth"), Number("count")),
         types=results, platforms=platforms, spelling="bare-region", sizes=(8, 16), modifiers="", rules="systolic", pipe=Pipe.XMX,
         operands="src1:d,ud src2:d,ud", beyond="src2:f,hf,bf,w,uw,b,ub", classes="src2:g",
-        limits={"count": (1, 8)}, parts={"dst": 0, "src0": 0},
+        limits={"count": (1, 8)}, message_alignment={"dst": 0, "src0": 0},
     )  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def _block_systolic() -> InstructionDesc:
         0x99, "bdpas", "ec w:dst r:src0 r:src1 r:src2 s:src3 s:src4 W:src1_precision.8+src2_precision.8+depth.8+count.8",
         "Systolic dot product with accumulation of blocks that have scales, in src3 and src4.", category=_CATEGORY,
         suffixes=(Choice("src1_precision", words), Choice("src2_precision", words), Number("depth"), Number("count")),
-        types="f hf bf", platforms=since("cri"), spelling="bare-region", sizes=(16,), modifiers="", parts={"dst": 0, "src0": 0}, pipe=Pipe.XMX,
+        types="f hf bf", platforms=since("cri"), spelling="bare-region", sizes=(16,), modifiers="", message_alignment={"dst": 0, "src0": 0}, pipe=Pipe.XMX,
         operands="src1:bf,hf,ud src2:bf,hf,ud src3:ub src4:ub",
     )  # fmt: skip
 

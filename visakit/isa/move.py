@@ -28,7 +28,7 @@ FORMS = (
          types="ud uw ub", platforms=since("cri"), sizes=(16, 32), modifiers="", rules="table-of-dwords",
          operands="dst:ud src0:ud src1:uw,ub", classes="src0:g src1:g"),
     form(0x9A, "dnscl", "ec pr B:conversion B:mode B:rounding w:dst r:src0 r:src1 r:src2", "Scale down and convert to formats of four bits.",
-         category=_CATEGORY, text="(exec) dst src0 src1 src2", platforms=since("cri"), operands="dst:ud src0:ud src1:ud src2:ud", parts=dict.fromkeys(("dst", "src0", "src1", "src2"), 4),
+         category=_CATEGORY, text="(exec) dst src0 src1 src2", platforms=since("cri"), operands="dst:ud src0:ud src1:ud src2:ud", message_alignment=dict.fromkeys(("dst", "src0", "src1", "src2"), 4),
          suffixes=(Choice("conversion", DOWNSCALES), Choice("mode", DOWNSCALE_MODES), Choice("rounding", DOWNSCALE_ROUNDINGS))),
     form(0x45, "min", "ec B:sub_op d:dst s:src0 s:src1", "The smaller of two values; a number wins over a NaN.", category=_CATEGORY,
          suffixes=(SAT,), types=_ANY, rules="selects", fixed={"sub_op": 0}),

@@ -158,7 +158,7 @@ class Payload(enum.Enum):
     CHANNELS = enum.auto()
     """A dword for each channel of ``channel_mask``."""
     DWORD = enum.auto()
-    """One dword, or what is narrower in its low end."""
+    """One dword, or a narrower element in its low end."""
     QWORDS = enum.auto()
     """``num_blocks`` qwords."""
     BLOCKS = enum.auto()
@@ -215,7 +215,7 @@ TypesOf = dict[str, frozenset[str]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InstructionDesc:
-    """One mnemonic: the sub-operation of an opcode, its binary fields, its text, and what it does to control and memory."""
+    """One mnemonic: the sub-operation of an opcode, its binary fields, its text, its effects on control and memory."""
 
     opcode: int
     mnemonic: str
@@ -262,17 +262,17 @@ class InstructionDesc:
     joins: bool = False
     """Whether the finalizer may put two such instructions into one (``mad``, ``add3``, ``bfn``)."""
     aligned: dict[str, int] = field(default_factory=dict)
-    """Bytes of which the places of operands are multiples where more than one lane executes."""
-    parts: dict[str, int] = field(default_factory=dict)
-    """Bytes of which the places of message operands are multiples that need not begin with a register; 0 stands for a
-    row of their elements, one for each lane.
+    """Vector operands that begin at a multiple of so many bytes if more than one lane executes."""
+    message_alignment: dict[str, int] = field(default_factory=dict)
+    """Message operands that may begin inside a register, at a multiple of so many bytes; 0 for the bytes of a row of
+    their elements, one for each lane.
     """
     limits: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The least and greatest value of a number, of an immediate, or length of a list."""
 
     def __post_init__(self) -> None:
         """Every field that the record names is in its layout, and every word in the notation."""
-        named = {*self.fixed, *dict(self.implied), *self.operand_types, *self.beyond, *self.aligned, *self.parts}
+        named = {*self.fixed, *dict(self.implied), *self.operand_types, *self.beyond, *self.aligned, *self.message_alignment}
         named |= {*self.limits, *(word.partition(":")[0] for word in self.written_classes.split())}
         named |= {getattr(suffix, "field", "") for suffix in self.suffixes} - {""}
         named |= set(_OPERAND.findall(self.written or ""))
@@ -445,7 +445,7 @@ class Details(TypedDict, total=False):
     operations: int
     joins: bool
     aligned: dict[str, int]
-    parts: dict[str, int]
+    message_alignment: dict[str, int]
     limits: dict[str, tuple[int, int]]
 
 

@@ -145,7 +145,7 @@ class Input:
     line: int = 0
 
     @property
-    def operand_class(self) -> int:
+    def variable_class(self) -> int:
         """0 a general variable, 1 a sampler, 2 a surface."""
         return self.kind & 7
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from visakit.levelzero import ze
-from visakit.levelzero.calls import Call, load
+from visakit.levelzero.calls import load
 from visakit.levelzero.errors import result_of
 from visakit.levelzero.interface import served_points
-from visakit.runtime.errors import CallError
+from visakit.runtime.calls import Answer, guarded
 from visakit.runtime.interface import EntryPoint
-from visakit.runtime.objects import cells, note_call
+from visakit.runtime.objects import cells
 from visakit.runtime.settings import watches_races
-from visakit.runtime.tracing import Export, exported, mistake, note_reason, open_trace
+from visakit.runtime.tracing import Export, exported, open_trace
 
 
 def exports(trace: TextIO | None = None) -> dict[str, Export]:
@@ -23,27 +23,20 @@ def exports(trace: TextIO | None = None) -> dict[str, Export]:
         trace: gets a line for each call.
     """
     calls = load()
-    made = [(point, _guarded(point, calls[point.name])) for point in served_points()]
+    made = [(point, guarded(point.name, calls[point.name], _answer(point))) for point in served_points()]
     return exported(made, ze.STATUS_NAMES, trace)
 
 
-def _guarded(point: EntryPoint, function: Call) -> Export:
-    """A call that gives a result in every case."""
-    name, refusal = point.name, point.refusal
+def _answer(point: EntryPoint) -> Answer:
+    """What C gets: a result; or an object or number, and a certain number where the call is refused."""
+    refusal = point.refusal
 
-    def call(*given: int) -> int:
-        note_call(name)
-        try:
-            made = function(*given)
-        except CallError as problem:
-            note_reason(problem.reason)
-            return result_of(problem.status) if refusal is None else refusal
-        except BaseException as error:
-            status = result_of(mistake(name, error))
-            return status if refusal is None else refusal
-        return made or 0
+    def answer(given: Sequence[int], status: int, made: int) -> int:
+        if not status:
+            return made
+        return result_of(status) if refusal is None else refusal
 
-    return call
+    return answer
 
 
 def connect(define: Callable[[str, Export], None], show_states: Callable[[int, int, int, int], None]) -> None:

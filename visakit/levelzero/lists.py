@@ -114,10 +114,12 @@ class ListQueue(ApiObject):
     Attributes:
         core: executes the commands, one after the other.
         ordinal: the number of its group; 0 for the group that does everything.
+        index: its number in the group, which has one queue.
     """
 
     invalid = ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
     title = "command queue"
+    index = 0
 
     def __init__(
         self, context: Context, device: Device, flags: int, mode: int, priority: int, ordinal: int

@@ -95,12 +95,18 @@ def give(count: int, target: int, items: Sequence[bytes]) -> None:
         count: the address of how many the program takes, and gets.
         target: the address of the array; 0 for none.
     """
-    need(count)
-    room = host.read_u32(count)
-    if not room or room > len(items):
-        host.write_u32(count, len(items))
+    room = _room(count, len(items))
     if target and room:
         host.write(target, b"".join(items[:room]))
+
+
+def _room(count: int, available: int) -> int:
+    """How many elements the program takes; it gets how many there are, where it takes none or too many."""
+    need(count)
+    room = host.read_u32(count)
+    if not room or room > available:
+        host.write_u32(count, available)
+    return room
 
 
 def tell(target: int, value: int) -> None:
@@ -124,10 +130,7 @@ def give_structures(
     count: int, target: int, kind: type[Structure], values: Sequence[Mapping[str, int | float | bytes]]
 ) -> None:
     """Write fields of an array of structures, as far as the program asks; the structures keep type and chain."""
-    need(count)
-    room = host.read_u32(count)
-    if not room or room > len(values):
-        host.write_u32(count, len(values))
+    room = _room(count, len(values))
     if target:
         for number, fields in enumerate(values[:room]):
             fill(kind.at(target + number * kind.bytes()), fields)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from visakit.opencl.calls import Call, load
+from visakit.opencl.calls import load
 from visakit.opencl.interface import served_points
 from visakit.runtime import cl, host
-from visakit.runtime.errors import CallError, PartialSuccess
+from visakit.runtime.calls import Answer, guarded
 from visakit.runtime.interface import EntryPoint
-from visakit.runtime.objects import cells, note_call
-from visakit.runtime.tracing import Export, exported, mistake, note_reason, open_trace
+from visakit.runtime.objects import cells
+from visakit.runtime.tracing import Export, exported, open_trace
 
 
 def exports(trace: TextIO | None = None) -> dict[str, Export]:
@@ -21,56 +21,23 @@ def exports(trace: TextIO | None = None) -> dict[str, Export]:
         trace: gets a line for each call.
     """
     calls = load()
-    made = [(point, _guarded(point, calls[point.name])) for point in served_points()]
+    made = [(point, guarded(point.name, calls[point.name], _answer(point))) for point in served_points()]
     return exported(made, cl.STATUS_NAMES, trace)
 
 
-def _guarded(point: EntryPoint, function: Call) -> Export:
-    name = point.name
+def _answer(point: EntryPoint) -> Answer:
+    """What C gets: a status; or an object, with the status in its place, if there is one."""
     if point.result == "i32":
-
-        def status(*given: int) -> int:
-            note_call(name)
-            try:
-                function(*given)
-            except CallError as problem:
-                note_reason(problem.reason)
-                return problem.status
-            except BaseException as error:
-                return mistake(name, error)
-            return cl.CL_SUCCESS
-
-        return status
-    nothing = None if point.result == "none" else 0
+        return lambda given, status, made: status
     if not point.has_error_parameter:
+        nothing = None if point.result == "none" else 0
+        return lambda given, status, made: made or nothing
 
-        def plain(*given: int) -> int | None:
-            note_call(name)
-            try:
-                return function(*given) or nothing
-            except CallError as problem:
-                note_reason(problem.reason)
-            except BaseException as error:
-                mistake(name, error)
-            return nothing
+    def with_status(given: Sequence[int], status: int, made: int) -> int:
+        host.write_u32(given[-1], status)
+        return made
 
-        return plain
-
-    def made(*given: int) -> int:
-        note_call(name)
-        try:
-            result = function(*given)
-            host.write_u32(given[-1], cl.CL_SUCCESS)
-            return result or 0
-        except CallError as problem:
-            note_reason(problem.reason)
-            host.write_u32(given[-1], problem.status)
-            return problem.handle if isinstance(problem, PartialSuccess) else 0
-        except BaseException as error:
-            host.write_u32(given[-1], mistake(name, error))
-        return 0
-
-    return made
+    return with_status
 
 
 def connect(define: Callable[[str, Export], None], show_states: Callable[[int, int, int, int], None]) -> None:

@@ -21,9 +21,9 @@ from typing import NamedTuple
 from visakit import cache
 from visakit.diagnostics import Diagnostic, FileError
 from visakit.levelzero import interface as levelzero
+from visakit.long_work import long_work
 from visakit.opencl.interface import IN_C, entry_points, served_points
 from visakit.runtime.interface import C_TYPES, ERROR_PARAMETER, EntryPoint
-from visakit.waiting import waiting
 
 FOLDER = "opencl"
 MODULE = "_visakit_opencl"
@@ -207,7 +207,7 @@ def library_path() -> Path:
     digest = hashlib.sha256(os.fsencode("\0".join(parts))).hexdigest()[:16]
     path = folder / f"libvisakit-opencl-{digest}.so"
     if not path.exists():
-        with waiting("building the driver, once"):
+        with long_work("building the driver, once"):
             build(path)
     return path
 

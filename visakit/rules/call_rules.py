@@ -72,3 +72,10 @@ def advice(function: Function, i: Instruction) -> Iterator[Violation]:
     if i.desc.flow.is_call and execution is not None and execution.size == 1 and not execution.no_mask:
         message = f"a scalar {i.desc.mnemonic} ignores the execution mask, but is not marked {{NoMask}}"
         yield Violation("W013", message, f"write (M{(execution.mask & 7) + 1}_NM, 1)")
+    address = i.args.get("func_addr")
+    if isinstance(address, General | Indirect) and execution is not None and execution.size > 1:
+        vertical, _, horizontal = address.region
+        if vertical != 0 or horizontal:
+            message = f"{i.desc.mnemonic} calls one function for all lanes: the region of its address is ignored"
+            hint = "for several addresses, loop over them; for one, write <0;1,0>"
+            yield Violation("W022", message, hint, "func_addr")

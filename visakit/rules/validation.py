@@ -1,7 +1,8 @@
 """Conditions of modules that can run: complete references, and operands inside of their registers.
 
 :func:`visakit.validate` looks at all of a module, whether it came from text, bytes, an object, an image or Python. The
-assembler shows the same findings with their places (:mod:`visakit.rules.encodable`), so each rule is here alone.
+assembler shows the same findings with their places (:mod:`visakit.rules.instruction_rules`), so each rule is here
+alone.
 
 Operands that exceed their variable have one rule: an error for predefined registers, a warning for ordinary variables,
 and a fault when the instruction executes. docs/safety.md has the whole argument.
@@ -272,7 +273,7 @@ def unaligned_messages(extents: Extents, i: Instruction) -> Iterator[Violation]:
 
 def _unit(extents: Extents, i: Instruction, name: str, raw: Raw) -> int:
     """Alignment of a message operand in bytes: a register, unless the table has a smaller one."""
-    unit = i.desc.parts.get(name)
+    unit = i.desc.message_alignment.get(name)
     if unit is None:
         return extents.grf_size
     size = extents.function.variable_type(raw.var).size if raw.var else 1
@@ -306,7 +307,7 @@ def inputs(function: Function) -> Iterator[Violation]:
     """Inputs in undeclared variables, or outside of the payload."""
     for n, i in enumerate(function.inputs):
         kinds = (VARIABLE, SAMPLERS, SURFACES)
-        if i.operand_class >= len(kinds) or i.index < 0 or not exists(function, kinds[i.operand_class], i.index):
+        if i.variable_class >= len(kinds) or i.index < 0 or not exists(function, kinds[i.variable_class], i.index):
             yield Violation("C004", f"input {n} is the value of something that does not exist")
         elif not (MINIMUM_OFFSET <= i.offset <= MAXIMUM_OFFSET and 0 <= i.size <= MAXIMUM_SIZE):
             yield Violation("C004", f"input {n} has offset {i.offset} and size {i.size}, which no payload has")

@@ -54,7 +54,7 @@ def debugged(program: Program, launch: Launch) -> LaunchResult:
     wanted = debug_request()
     assert wanted is not None
     started = time.perf_counter()
-    with _DEBUGGING, program.running:
+    with _DEBUGGING, program.launch_lock:
         session = ProgramSession(program, [launch], schedule=schedule(), check=checks() or "", engine=engine())
         scripts = Scripts(wanted.files, wanted.commands, wanted.is_batch)
         host.flush()

@@ -14,7 +14,10 @@ class CallError(Exception):
     Attributes:
         status: the negative number that the program gets.
         reason: the reason in words, for the trace.
+        handle: the object that the program gets nevertheless; 0 for none.
     """
+
+    handle = 0
 
     def __init__(self, status: int, reason: str = "") -> None:
         super().__init__(reason)
@@ -22,11 +25,7 @@ class CallError(Exception):
 
 
 class PartialSuccess(CallError):
-    """A call that gives an object and a status other than success, too.
-
-    Attributes:
-        handle: the object that the program gets.
-    """
+    """A call that gives an object and a status other than success, too."""
 
     def __init__(self, handle: int, status: int) -> None:
         super().__init__(status)

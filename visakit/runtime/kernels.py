@@ -307,7 +307,7 @@ class Kernel(ApiObject):
         if order is None or turn is None:
             with ending.watched():
                 return self._run(program, self._dispatch(program, sizes, given))
-        with program.running:
+        with program.launch_lock:
             dispatch = self._dispatch(program, sizes, given)
             order.begins(turn, dispatch)
             with ending.watched():
@@ -330,7 +330,7 @@ class Kernel(ApiObject):
 
     def _dispatch(self, program: SimulatedProgram, sizes: Sizes, given: Sequence[HeldArgument]) -> Dispatch:
         """The input of an engine: that of the last launch, with new numbers, if this one has the same memory."""
-        with program.running:
+        with program.launch_lock:
             arguments, changes = [g.argument for g in given], program.memory.changes
             last = self.last
             if last is not None and last.sizes == sizes and last.changes == changes and last.program is program:
@@ -408,6 +408,7 @@ def local_bytes(kernel: Kernel, device: Device) -> int:
 
 
 def private_bytes(signature: KernelSignature) -> int:
+    """Bytes of private and scratch memory of a work-item."""
     return (signature.private_size + signature.scratch_size) // max(1, signature.simd)
 
 

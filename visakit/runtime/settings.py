@@ -184,7 +184,7 @@ def _sycl_libraries(program: str) -> dict[str, str]:
 
 
 def level_zero_suits_sycl(folders: str) -> bool | None:
-    """Whether the loader of Level Zero is new enough for SYCL's adapters; None if there is none.
+    """Whether the loader of Level Zero is new enough for SYCL's adapters; None without a loader.
 
     The adapters initialise the loader several times. One without ``zeInitDrivers``, such as 1.8, adds the drivers to
     its list again each time, which moves the list; handles of devices then lead it to the freed memory of the old one.

@@ -55,7 +55,7 @@ def find(context: Context, pointer: int) -> Shared | None:
 
 def give_back(context: Context, found: Shared) -> None:
     """Give an allocation back when no kernel of the context is running."""
-    with context.space.running:
+    with context.space.launch_lock:
         context.space.free(found.buffer)
         unmap_memory(found.address, found.buffer.room)
 

@@ -65,7 +65,7 @@ class CommandAccesses:
         context, name = queue.context, current_call()
 
         def both() -> None:
-            with context.space.running:
+            with context.space.launch_lock:
                 work()
                 command = queue.running
                 if context.order is None or command is None or command.event.turn is None:

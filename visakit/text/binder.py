@@ -30,7 +30,15 @@ from visakit.language.operands import (
     VectorOperand,
 )
 from visakit.language.platforms import SMALLEST_GRF_SIZE, Platform
-from visakit.language.program import FIRST_VARIABLE, Function, LabelName
+from visakit.language.program import (
+    BINDLESS,
+    FIRST_SURFACE,
+    FIRST_VARIABLE,
+    PREDEFINED_SURFACES,
+    SCRATCH,
+    Function,
+    LabelName,
+)
 from visakit.text import syntax
 from visakit.text.expressions import ExpressionError, evaluate
 from visakit.text.immediates import bits_as_float, float_bits, integer_bits
@@ -43,12 +51,16 @@ MAXIMUM_LABELS = 0xFFFF
 _NOT_HERE = "is not an allowed operand here"
 
 _DECLARATIONS = {"V": "v_type=G type=ud num_elts=16 align=GRF", "A": "v_type=A num_elts=1", "P": "v_type=P num_elts=16"}
+_SURFACES_ELSEWHERE = {f"T{n}": n for n in range(FIRST_SURFACE)} | {f"T{252}": BINDLESS, f"T{255}": SCRATCH}
+"""Predefined surfaces by their numbers, or by those of older compilers."""
 
 
 def declaration_of(name: str, kinds: str) -> str:
     """How to declare a name that has no declaration, as something of one of the kinds."""
     if (known := name.lstrip("%").lower()) in FUNCTIONS_ELSEWHERE:
         return FUNCTIONS_ELSEWHERE[known]
+    if "T" in kinds and name in _SURFACES_ELSEWHERE:
+        return f"the predefined surface is written {PREDEFINED_SURFACES[_SURFACES_ELSEWHERE[name]]}"
     kind = next((k for k in "VAPST" if k in kinds), "V")
     settings = _DECLARATIONS.get(kind, f"v_type={kind} num_elts=1")
     return f"declare it: .decl {name} {settings}"
@@ -75,7 +87,7 @@ class Binder:
 
     def __init__(self, function: Function, platform: Platform | None, grf_size: int, remember: bool = True) -> None:
         self.function, self.platform, self.line = function, platform, 0
-        self.grf_size, self.registers = grf_size or SMALLEST_GRF_SIZE, grf_size
+        self.grf_size, self.known_grf_size = grf_size or SMALLEST_GRF_SIZE, grf_size
         self.labels: dict[str, int] = {}
         self.label_uses: dict[int, tuple[int, Placed]] = {}
         """The first use of each label: its line, and its place there."""
@@ -125,10 +137,10 @@ class Binder:
         symbol = self.names.find(name)
         if symbol is None or symbol.kind != "V":
             return None
-        return self.function.variable_size(symbol.index, self.registers)
+        return self.function.variable_size(symbol.index, self.known_grf_size)
 
     def integer(self, node: syntax.Node, low: int, high: int, what: str = "value") -> int:
-        """Value of an integer expression that must lie in a range."""
+        """Value of an integer expression; ``low`` and ``high`` are the ends of its range."""
         if type(node) is int:
             value = node
         else:

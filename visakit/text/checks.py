@@ -7,7 +7,7 @@ from visakit.diagnostics import Label, did_you_mean
 from visakit.isa.record import Flow, Rule
 from visakit.language.calls import mismatched_sizes
 from visakit.language.program import FIRST_VARIABLE, Function, Instruction, Module, widest_instruction
-from visakit.rules.encodable import BITS_OF_A_FLOAT, ROW_OF_AN_ADDRESS, Rules
+from visakit.rules.instruction_rules import BITS_OF_A_FLOAT, ROW_OF_AN_ADDRESS, Rules
 from visakit.rules.validation import overlaps
 from visakit.text.function_parser import FunctionParser
 from visakit.text.instruction_syntax import operands_of
@@ -20,11 +20,10 @@ _JUMPS = (Flow.GOTO, Flow.JUMP)
 
 
 class Checks:
-    """Checks functions of a text; ``grf_size`` in bytes, 0 where the platform is not known, ``row_size`` as for
-    :class:`Rules`."""
+    """Checks the functions of a text; both sizes of registers as for :class:`Rules`."""
 
-    def __init__(self, source: Source, reader: LineReader, grf_size: int, row_size: int) -> None:
-        self.source, self.reader, self.grf_size, self.row_size = source, reader, grf_size, row_size
+    def __init__(self, source: Source, reader: LineReader, grf_size: int, largest_grf_size: int) -> None:
+        self.source, self.reader, self.grf_size, self.largest_grf_size = source, reader, grf_size, largest_grf_size
 
     def function(self, parser: FunctionParser) -> None:
         """A function that has been read: its labels, scopes, instructions and inputs."""
@@ -52,7 +51,7 @@ class Checks:
 
     def _rules(self, function: Function, platform: str) -> None:
         """What the manual forbids or advises against although it can be encoded."""
-        rules = Rules(function, self.grf_size, self.source.collector.silent, self.row_size, platform)
+        rules = Rules(function, self.grf_size, self.source.collector.silent, self.largest_grf_size, platform)
         for i in function.instructions:
             for v in rules.check(i):
                 at = self._operand(i, v.field)
@@ -111,7 +110,7 @@ class Checks:
         for v, i in overlaps(function):
             self.source.report(Problem(v.code, v.message, v.hint), i.line)
         for i in sorted((i for i in function.inputs if i.size), key=lambda i: i.offset):
-            if i.operand_class != 0 or i.index < FIRST_VARIABLE:
+            if i.variable_class != 0 or i.index < FIRST_VARIABLE:
                 continue
             size = function.variables[i.index - FIRST_VARIABLE].size
             if i.size != size:

@@ -34,7 +34,7 @@ from visakit.text.syntax import DirectiveStatement, NameNode, Placed, SettingNod
 _SETTINGS = ("v_type", "type", "num_elts", "align", "alias", "attrs", "v_name")
 _IMPLICIT_INPUT = 5
 _DUMP = ".isaasm"
-"""How the compiler's own print of a module is called; what it parsed itself, as inline assembly, stands in another."""
+"""Suffix of the files with the compiler's own print of a module; parsed texts, as inline assembly, have another."""
 
 Settings = dict[str, Placed]
 """Settings of a directive by name."""
@@ -217,7 +217,10 @@ def _alignment(parser: FunctionParser, at: Placed) -> int:
 
 
 def _alias(parser: FunctionParser, source: Source, at: Placed, name: str, size: int) -> tuple[int, int]:
-    """Variable and byte offset, which must lie in it; ``size`` bytes from there on should."""
+    """Variable and byte offset in it.
+
+    An offset outside is an error, ``size`` bytes from there that reach beyond its end are a warning.
+    """
     node = _value(at)
     if not isinstance(node, syntax.AliasNode):
         word = _word(at)

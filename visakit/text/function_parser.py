@@ -12,7 +12,7 @@ from visakit.language import types
 from visakit.language.operands import NULL, SAT, Execution, Predicate, PredicateControl, with_modifier
 from visakit.language.platforms import MAXIMUM_GRF_SIZE, PLATFORMS, Platform
 from visakit.language.program import Fields, Function, Instruction
-from visakit.rules.encodable import Rules
+from visakit.rules.instruction_rules import Rules
 from visakit.text.binder import Binder
 from visakit.text.instruction_syntax import is_pure, operands_of
 from visakit.text.operand_syntax import ExecutionSyntax, OperandSyntax, OptionalVectorSyntax, is_execution
@@ -114,8 +114,8 @@ class FunctionParser:
 
         Other numbers without a type get the same one, so that the hint of the first helps with the next.
         """
-        row_size = self.platform.grf_size if self.platform else MAXIMUM_GRF_SIZE
-        rules = Rules(self.function, self.binder.registers, QUIET, row_size, self._name_of_platform)
+        largest_grf_size = self.platform.grf_size if self.platform else MAXIMUM_GRF_SIZE
+        rules = Rules(self.function, self.binder.known_grf_size, QUIET, largest_grf_size, self._name_of_platform)
         end = at.column + len(at.text)  # a letter right behind it is C's way to say a type
         operands = [o for o in statement.operands if o.column != end]
         for name in dict.fromkeys((*self._types_beside(statement), *_USUAL_TYPES)):

@@ -34,9 +34,9 @@ Build = Callable[[list[str], list[int], str], object]
 class Unexpected(Exception):
     """A text that does not follow its grammar.
 
-    ``text`` is what cannot stand at ``column`` (empty at the end of the line), ``before`` the tokens in front of it as
-    (kind, column), ``expected`` the terminals that could have followed them. ``reason`` says what else is wrong. Text
-    that is no token is its first character.
+    ``text`` is the token that is not allowed at ``column`` (empty at the end of the line), ``before`` the tokens in
+    front of it as (kind, column), ``expected`` the terminals that could have followed them. ``reason`` names another
+    mistake. Of text that is no token, ``text`` is the first character.
     """
 
     def __init__(
@@ -254,7 +254,7 @@ def _derivation(tree: Tree[Token], depth: int) -> Derivation:
 
 
 def _remember(known: dict[str, Value], key: str, value: Value) -> None:
-    """Keep something, but neither without end nor for texts as long as nobody writes them twice."""
+    """Keep a value, up to a number of values, and for texts that are short enough to occur twice."""
     if len(known) >= MAXIMUM_KNOWN:
         known.clear()
     if len(key) <= MAXIMUM_KEY:

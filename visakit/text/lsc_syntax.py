@@ -14,7 +14,7 @@ from visakit.text.binder import Binder
 from visakit.text.operand_printer import OperandPrinter
 from visakit.text.operand_syntax import OperandSyntax
 from visakit.text.problem import Problem
-from visakit.text.syntax import AddressNode, BlockNode, IncreasedNode, MovedNode, Placed, PlaceNode, TileNode
+from visakit.text.syntax import AddressNode, AddressPartNode, BlockNode, IncreasedNode, MovedNode, Placed, TileNode
 
 _A32 = enums.LSC_ADDRESS_SIZES["a32"]
 _WIDE = ("flat", "surf")
@@ -156,20 +156,20 @@ class TileSyntax(OperandSyntax, forms="@tile"):
 
 
 def _address(at: Placed) -> AddressNode | None:
-    """The address that an operand is; a surface alone, ``bti(3)``, is one without places."""
+    """The address that an operand is; a surface alone, ``bti(3)``, is one without parts."""
     node = at.node
     if isinstance(node, syntax.VectorNode) and node.region is None and not node.modifier:
         return AddressNode(node.name, node.indices, (), None)
     return node if isinstance(node, AddressNode) else None
 
 
-def _scalar(binder: Binder, place: syntax.Node) -> VectorOperand:
+def _scalar(binder: Binder, part: syntax.Node) -> VectorOperand:
     """A number or a scalar register within an address."""
-    if isinstance(place, PlaceNode):
-        if place.scale is not None or place.offset != 0:
+    if isinstance(part, AddressPartNode):
+        if part.scale is not None or part.offset != 0:
             raise Problem("V051", "this part of the address takes neither scale nor offset", "write V(row,column)")
-        return _scalar_register(binder, place.register)
-    return binder.packed(place, _written(place))
+        return _scalar_register(binder, part.register)
+    return binder.packed(part, _written(part))
 
 
 def _scalar_register(binder: Binder, register: syntax.Node) -> VectorOperand:
@@ -190,13 +190,13 @@ def _block_offset(binder: Binder, value: syntax.Value, sign: str = "+") -> int:
     return -number if sign == "-" else number
 
 
-def _moved(binder: Binder, place: syntax.Node) -> tuple[int, syntax.Node]:
+def _moved(binder: Binder, part: syntax.Node) -> tuple[int, syntax.Node]:
     """The offset of ``x+16``, and the rest without it."""
-    if isinstance(place, IncreasedNode):
-        return _block_offset(binder, place.offset, place.sign), place.number
-    if not isinstance(place, PlaceNode) or place.offset == 0:
-        return 0, place
-    return _block_offset(binder, place.offset, place.sign), place._replace(sign="+", offset=0)
+    if isinstance(part, IncreasedNode):
+        return _block_offset(binder, part.offset, part.sign), part.number
+    if not isinstance(part, AddressPartNode) or part.offset == 0:
+        return 0, part
+    return _block_offset(binder, part.offset, part.sign), part._replace(sign="+", offset=0)
 
 
 def _written(node: syntax.Node) -> str:
@@ -241,7 +241,7 @@ class AddressSyntax(OperandSyntax, forms="@address"):
         if (
             node is None
             or kind not in enums.LSC_ADDRESS_TYPES
-            or not (node.places or self.coordinates or self.is_counter)
+            or not (node.parts or self.coordinates or self.is_counter)
         ):
             hint = "write flat[V]:a64, bti(n)[V]:a32, ss(V)[V]:a32 or bss(V)[V]:a32"
             raise Problem("V051", f"'{at.text}' is not an LSC address", hint)
@@ -256,72 +256,77 @@ class AddressSyntax(OperandSyntax, forms="@address"):
             return
         self._bind_surface(binder, kind, node.surface or (), args)
         if self.coordinates:
-            self._bind_coordinates(binder, node.places, args)
+            self._bind_coordinates(binder, node.parts, args)
         elif self.is_counter:
             args["addr"] = self._counter(binder, node, at.text)
         else:
-            self._bind_memory(binder, node.places, at.text, args)
+            self._bind_memory(binder, node.parts, at.text, args)
 
     def _counter(self, binder: Binder, node: AddressNode, text: str) -> Raw:
         """A surface that has a counter, with ``[%null]`` behind it or nothing."""
-        nothing = not node.places or (len(node.places) == 1 and self._null(binder, node.places[0], text))
+        nothing = not node.parts or (len(node.parts) == 1 and self._null(binder, node.parts[0], text))
         if not nothing or node.surface is None or node.size:
             hint = "a counter is that of a surface: bti(3), surf(V), surf(V,1)[%null]"
             raise Problem("V051", f"'{text}' {_NOT_AN_ADDRESS}", hint)
         return NULL
 
     @staticmethod
-    def _null(binder: Binder, place: syntax.Node, text: str) -> bool:
+    def _null(binder: Binder, part: syntax.Node, text: str) -> bool:
         """Whether ``%null`` stands between the brackets."""
-        if not isinstance(place, PlaceNode) or place.scale is not None or place.offset != 0:
+        if not isinstance(part, AddressPartNode) or part.scale is not None or part.offset != 0:
             return False
-        return not isinstance(place.register, syntax.VectorNode) and binder.raw(place.register, text) == NULL
+        return not isinstance(part.register, syntax.VectorNode) and binder.raw(part.register, text) == NULL
 
     def _plain(self, binder: Binder, node: AddressNode, text: str) -> Raw:
         """``flat[V]``: addresses with nothing around them."""
-        place = node.places[0] if node.places else None
-        if node.kind not in (None, "flat") or node.surface or len(node.places) != 1 or not isinstance(place, PlaceNode):
+        part = node.parts[0] if node.parts else None
+        if (
+            node.kind not in (None, "flat")
+            or node.surface
+            or len(node.parts) != 1
+            or not isinstance(part, AddressPartNode)
+        ):
             raise Problem("V051", f"'{text}' {_NOT_AN_ADDRESS}", "write flat[V]:a64")
-        if place.scale is not None or place.offset != 0 or isinstance(place.register, syntax.VectorNode):
+        if part.scale is not None or part.offset != 0 or isinstance(part.register, syntax.VectorNode):
             raise Problem("V051", f"'{text}' {_NOT_AN_ADDRESS}", "these addresses have neither scale nor offset")
-        return binder.raw(place.register, text)
+        return binder.raw(part.register, text)
 
-    def _bind_coordinates(self, binder: Binder, places: tuple[syntax.Node, ...], args: Fields) -> None:
+    def _bind_coordinates(self, binder: Binder, parts: tuple[syntax.Node, ...], args: Fields) -> None:
         """Registers with the coordinates of elements of an image, and numbers that are added to them."""
-        if len(places) > len(self.coordinates):
-            raise Problem("V051", f"{len(places)} coordinates, at most {len(self.coordinates)} are allowed here")
+        if len(parts) > len(self.coordinates):
+            raise Problem("V051", f"{len(parts)} coordinates, at most {len(self.coordinates)} are allowed here")
         args.update(dict.fromkeys(self.coordinates, NULL))
         offsets = dict.fromkeys((n for n in self.coordinates if f"{n}_offset" in self.fields), 0)
-        for name, place in zip(self.coordinates, places, strict=False):
-            if isinstance(place, syntax.NumberNode) and self.is_block:
-                # A register that is none counts as 0.
-                offsets[name] = binder.integer(place.value, -(1 << 31), (1 << 31) - 1, "coordinate")
+        for name, part in zip(self.coordinates, parts, strict=False):
+            if isinstance(part, syntax.NumberNode) and self.is_block:
+                # A missing register counts as 0.
+                offsets[name] = binder.integer(part.value, -(1 << 31), (1 << 31) - 1, "coordinate")
                 continue
             movable = name in offsets
-            if not isinstance(place, PlaceNode) or place.scale is not None or (place.offset != 0 and not movable):
+            if not isinstance(part, AddressPartNode) or part.scale is not None or (part.offset != 0 and not movable):
                 raise Problem("V051", "a coordinate is a register", "write V, V.offset or V+number")
-            args[name] = binder.raw(place.register, _written(place.register))
+            args[name] = binder.raw(part.register, _written(part.register))
             if movable:
-                offset = binder.integer(place.offset, -(1 << 31) + 1, (1 << 31) - 1, "offset")
-                offsets[name] = -offset if place.sign == "-" else offset
+                offset = binder.integer(part.offset, -(1 << 31) + 1, (1 << 31) - 1, "offset")
+                offsets[name] = -offset if part.sign == "-" else offset
         args["moved"] = int(any(offsets.values()))
         if args["moved"]:
             args.update({f"{name}_offset": offset for name, offset in offsets.items()})
 
-    def _bind_memory(self, binder: Binder, places: tuple[syntax.Node, ...], text: str, args: Fields) -> None:
+    def _bind_memory(self, binder: Binder, parts: tuple[syntax.Node, ...], text: str, args: Fields) -> None:
         """``scale*V+offset``, and a pitch where the message has one."""
         if "pitch" in self.fields:
-            args["pitch"] = _scalar(binder, places[1]) if len(places) == 2 else Immediate(types.UD, 0)
-        if len(places) != (2 if "pitch" in self.fields and len(places) == 2 else 1):
+            args["pitch"] = _scalar(binder, parts[1]) if len(parts) == 2 else Immediate(types.UD, 0)
+        if len(parts) != (2 if "pitch" in self.fields and len(parts) == 2 else 1):
             raise Problem("V051", f"'{text}' {_NOT_AN_ADDRESS}")
-        place = places[0]
-        if not isinstance(place, PlaceNode) or isinstance(place.register, syntax.VectorNode):
+        part = parts[0]
+        if not isinstance(part, AddressPartNode) or isinstance(part.register, syntax.VectorNode):
             raise Problem("V051", f"'{text}' {_NOT_AN_ADDRESS}", "write V, V+offset or scale*V+offset")
-        args["imm_scale"] = 1 if place.scale is None else binder.integer(place.scale, 1, 0xFFFF, "scale")
-        offset = binder.integer(place.offset, 0, (1 << 32) - 1, "offset")
-        offset = -offset if place.sign == "-" else offset
+        args["imm_scale"] = 1 if part.scale is None else binder.integer(part.scale, 1, 0xFFFF, "scale")
+        offset = binder.integer(part.offset, 0, (1 << 32) - 1, "offset")
+        offset = -offset if part.sign == "-" else offset
         args["imm_offset"] = offset - (1 << 32) if offset >= 1 << 31 else offset
-        args["addr"] = binder.raw(place.register, text)
+        args["addr"] = binder.raw(part.register, text)
 
     def _bind_surface(self, binder: Binder, kind: str, surface: tuple[syntax.Node, ...], args: Fields) -> None:
         """A surface, and the number of one behind it; of flat memory an address to which the others are added."""
@@ -361,10 +366,10 @@ class AddressSyntax(OperandSyntax, forms="@address"):
         if self.is_counter:
             return kind + surface
         if self.coordinates:
-            places = self._written_coordinates(printer, args)
-            if not places and "bare-surface" in self.desc.spelling and surface and args["addr_size"] == _A32:
+            parts = self._written_coordinates(printer, args)
+            if not parts and "bare-surface" in self.desc.spelling and surface and args["addr_size"] == _A32:
                 return kind + surface
-            inside = ",".join(places) or "%null"
+            inside = ",".join(parts) or "%null"
         else:
             inside = self._written_memory(printer, args)
         if "addr_size" not in self.fields:
@@ -404,33 +409,31 @@ class MatrixSyntax(OperandSyntax, forms="@matrix"):
 
     def bind(self, binder: Binder, at: Placed, args: Fields) -> None:
         node = at.node
-        places = (
-            node.places if isinstance(node, AddressNode) and node.kind in (None, "flat") and not node.surface else ()
-        )
-        if len(places) == 1 and isinstance(places[0], MovedNode) and places[0].sign == "+":
-            self._bind_payload(binder, places[0], args)
-        elif len(places) == len(self._names):
-            self._bind_operands(binder, places, args)
+        parts = node.parts if isinstance(node, AddressNode) and node.kind in (None, "flat") and not node.surface else ()
+        if len(parts) == 1 and isinstance(parts[0], MovedNode) and parts[0].sign == "+":
+            self._bind_payload(binder, parts[0], args)
+        elif len(parts) == len(self._names):
+            self._bind_operands(binder, parts, args)
         else:
             raise Problem("V051", f"'{at.text}' is not the address of a two-dimensional block", f"write {self.what}")
         if problem := illegal_matrix(args):
             raise Problem("V051", problem, f"write {self.what}")
 
-    def _bind_payload(self, binder: Binder, place: MovedNode, args: Fields) -> None:
+    def _bind_payload(self, binder: Binder, part: MovedNode, args: Fields) -> None:
         """A register with all of the address, and offsets."""
         args["addressing"] = enums.MATRIX_OFFSETS
-        args["base"] = _scalar_register(binder, place.register)
-        args["x_offset"] = _block_offset(binder, place.across)
-        args["y_offset"] = _block_offset(binder, place.down)
+        args["base"] = _scalar_register(binder, part.register)
+        args["x_offset"] = _block_offset(binder, part.across)
+        args["y_offset"] = _block_offset(binder, part.down)
 
-    def _bind_operands(self, binder: Binder, places: tuple[syntax.Node, ...], args: Fields) -> None:
+    def _bind_operands(self, binder: Binder, parts: tuple[syntax.Node, ...], args: Fields) -> None:
         """Six operands; registers in the place of x and y can have an offset."""
-        for name, place in zip(self._names, places, strict=True):
+        for name, part in zip(self._names, parts, strict=True):
             if name in ("x", "y"):
-                args[f"{name}_offset"], place = _moved(binder, place)
-            elif isinstance(place, IncreasedNode):
+                args[f"{name}_offset"], part = _moved(binder, part)
+            elif isinstance(part, IncreasedNode):
                 raise Problem("V051", f"{name} is a number with an offset", "only x and y can have one")
-            args[name] = _scalar(binder, place)
+            args[name] = _scalar(binder, part)
         moved = args["x_offset"] or args["y_offset"]
         args["addressing"] = enums.MATRIX_OPERANDS | (enums.MATRIX_OFFSETS if moved else 0)
 

@@ -267,7 +267,7 @@ class _BodyText:
     def flush_inputs(self, everything: bool = False) -> None:
         while self.inputs:
             i = self.inputs[0]
-            what = (VARIABLE, SAMPLERS, SURFACES)[min(i.operand_class, 2)]
+            what = (VARIABLE, SAMPLERS, SURFACES)[min(i.variable_class, 2)]
             predefined = (what == VARIABLE and i.index < FIRST_VARIABLE) or (
                 what == SURFACES and i.index < FIRST_SURFACE
             )
@@ -278,7 +278,7 @@ class _BodyText:
             if not self.visible(what, i.index):
                 self.problem = self.problem or "an input is hidden by a name"
             name = (self.function.variable_name, self.function.sampler_name, self.function.surface_name)[
-                min(i.operand_class, 2)
+                min(i.variable_class, 2)
             ](i.index)
             place = f"offset={i.offset} "
             if not (implicit or i.offset):  # over %r0, where no .input lies
@@ -313,11 +313,11 @@ class _BodyText:
         self.out.append(text)
 
     def is_taken(self, name: str) -> bool:
-        """Whether a name means something in a scope that is open: what has it next stands in a scope of its own."""
+        """Whether a name has a meaning in an open scope; a further declaration of it needs a new scope."""
         return any(name in scope for scope in self.scopes)
 
     def enter_scope(self, used: list[tuple[int, int]]) -> None:
-        """Close scopes until every name that the instruction uses means what it should."""
+        """Close scopes until every name that the instruction uses has its own meaning."""
         if len(self.scopes) == 1 and not self.closed:
             return
         while len(self.scopes) > 1 and not all(self.visible(*u) for u in used):

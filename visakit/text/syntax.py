@@ -164,12 +164,12 @@ class AddressNode(NamedTuple):
 
     kind: str | None
     surface: tuple[Node, ...] | None
-    places: tuple[PlaceNode | MovedNode | NumberNode | IncreasedNode, ...]
+    parts: tuple[AddressPartNode | MovedNode | NumberNode | IncreasedNode, ...]
     size: str | None
 
 
-class PlaceNode(NamedTuple):
-    """``4*V35+0x10``: a register within an address."""
+class AddressPartNode(NamedTuple):
+    """``4*V35+0x10``: a register as a part of an address."""
 
     scale: int | None
     register: Register | VectorNode
@@ -285,6 +285,6 @@ class DirectiveStatement(NamedTuple):
 Statement = LabelStatement | ScopeStatement | InstructionStatement | DirectiveStatement
 Node = (
     Value | NameNode | StringNode | NumberNode | VectorNode | IndirectNode | RawNode | AddressOfNode | ExecutionNode
-    | GroupNode | DataNode | BlockNode | TileNode | AddressNode | PlaceNode | MovedNode | IncreasedNode
+    | GroupNode | DataNode | BlockNode | TileNode | AddressNode | AddressPartNode | MovedNode | IncreasedNode
     | PredicationNode | OpcodeNode | SettingNode
 )  # fmt: skip

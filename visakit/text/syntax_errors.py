@@ -109,26 +109,39 @@ def _unreadable(error: Unexpected, line: str, in_directive: bool, at: Placed) ->
     """What to say where nothing more is known than what stands there and what could have."""
     if error.text == '"':
         return Problem("V001", "this string does not end", 'close it with "', at)
+    if not error.text:
+        message = "the line ends too early"
+    elif not re.match(r"[\w.]", error.text):
+        message = "this cannot be read"
+    else:
+        message = f"'{error.text}' is not allowed here"
+    if hint := _habit(error, line, in_directive):
+        if error.text:
+            message = f"'{error.text if error.text[0].isalnum() else error.text[0]}' is not allowed here"
+        return Problem("V001", message, hint, at)
+    return Problem("V001", message, expected_text(error.expected, in_directive and len(error.before) > 1), at)
+
+
+def _habit(error: Unexpected, line: str, in_directive: bool) -> str:
+    """What to write where a line follows the habits of another language; empty if nothing is known."""
     before = line[: error.column]
+    if hint := _separator(error, before, in_directive):
+        return hint
+    if not in_directive and (hint := _misplaced_sign(error, line) or _of_other_languages(error)):
+        return hint
+    address = re.search(r"\br\[(\w+)$", before)
+    return f"write r[{address[1]}(0),0]<0;1,0>:ud" if address else ""
+
+
+def _separator(error: Unexpected, before: str, in_directive: bool) -> str:
+    """What to write for a comma between operands, or for a blank in place of one."""
     is_inside = any(before.count(opened) > before.count(closed) for opened, closed in ("()", "[]"))
     if error.text.startswith(",") and error.before and not is_inside:
-        what = "settings" if in_directive else "operands"
-        return Problem("V001", "',' is not allowed here", f"separate {what} with blanks, not commas", at)
+        return f"separate {'settings' if in_directive else 'operands'} with blanks, not commas"
     mask = re.search(r"\((M\d(?:_NM)?|NoMask)\s+$", before)
     if mask and error.text.isdigit():
-        hint = f"separate mask and execution size with a comma: ({mask[1]}, {error.text})"
-        return Problem("V001", f"'{error.text}' is not allowed here", hint, at)
-    if not in_directive and (hint := _misplaced_sign(error, line)):
-        return Problem("V001", f"'{error.text[:1]}' is not allowed here", hint, at)
-    if not in_directive and (hint := _of_other_languages(error)):
-        what = error.text if error.text[0].isalnum() else error.text[0]
-        return Problem("V001", f"'{what}' is not allowed here", hint, at)
-    if found := re.search(r"\br\[(\w+)$", before):
-        return Problem("V001", f"'{error.text[:1]}' is not allowed here", f"write r[{found[1]}(0),0]<0;1,0>:ud", at)
-    message = f"'{error.text}' is not allowed here" if error.text else "the line ends too early"
-    if error.text and not re.match(r"[\w.]", error.text):
-        message = "this cannot be read"
-    return Problem("V001", message, expected_text(error.expected, in_directive and len(error.before) > 1), at)
+        return f"separate mask and execution size with a comma: ({mask[1]}, {error.text})"
+    return ""
 
 
 def _misplaced_sign(error: Unexpected, line: str) -> str:

@@ -151,7 +151,7 @@ class Kept(NamedTuple):
 
 
 def read_kept(name: str) -> Kept | None:
-    """Scanner and derivations that were kept of a grammar; None if there are none, or those of another version."""
+    """Kept scanner and derivations of a grammar; None without a file, or if the file has another version."""
     for data in _found(f"{name}.derivations"):
         kept = json.loads(data)
         if kept.get("format") == FORMAT and kept["grammar"] == grammar_text(name):
@@ -160,7 +160,7 @@ def read_kept(name: str) -> Kept | None:
 
 
 def write_kept(name: str, kept: Kept) -> None:
-    """Keep the scanner and derivations for later processes, as far as they are not too many."""
+    """Keep the scanner and up to ``MAXIMUM_KEPT`` derivations for later processes."""
     derivations = dict(kept.derivations)
     while len(derivations) > MAXIMUM_KEPT:
         derivations.popitem()

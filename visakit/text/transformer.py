@@ -222,12 +222,12 @@ class SyntaxTransformer:
     def sized(self, children: Children) -> syntax.SizedNode:
         return syntax.SizedNode(children[0], _integer(children[1]))
 
-    def places(self, children: Children) -> tuple[syntax.Node, ...]:
+    def address_parts(self, children: Children) -> tuple[syntax.Node, ...]:
         return tuple(children)
 
-    def scaled(self, children: Children) -> syntax.PlaceNode:
+    def scaled(self, children: Children) -> syntax.AddressPartNode:
         scale, register, sign, offset = children
-        return syntax.PlaceNode(_integer(scale) if scale else None, register, sign or "+", offset or 0)
+        return syntax.AddressPartNode(_integer(scale) if scale else None, register, sign or "+", offset or 0)
 
     moved = _node(syntax.MovedNode)
     increased = _node(syntax.IncreasedNode)

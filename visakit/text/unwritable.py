@@ -10,7 +10,7 @@ from visakit.isa.record import Flow
 from visakit.language.calls import mismatched_sizes
 from visakit.language.program import FIRST_VARIABLE, NAMED_SAMPLER, Function, Module
 from visakit.rules.call_rules import declared_sizes
-from visakit.rules.encodable import Rules
+from visakit.rules.instruction_rules import Rules
 from visakit.rules.validation import aliases
 
 _UNKNOWN_GRF = 0

@@ -1,8 +1,8 @@
 """Control flow of one function: basic blocks, labels, subroutines, and the successors of an instruction.
 
-An instruction is named by its number, its *pc*. What it does to control flow is its :class:`visakit.isa.Flow` in the
-instruction table; nothing here knows a mnemonic. A block is named by the pc of its first instruction, a subroutine (the
-target of ``call``) by that of its mark.
+An instruction is named by its number, its *pc*. Its record in the instruction table says what it does to control flow
+(:class:`visakit.isa.record.Flow`); nothing here knows a mnemonic. A block is named by the pc of its first instruction,
+a subroutine (the target of ``call``) by that of its mark.
 
 Example, with the numbers in front::
 

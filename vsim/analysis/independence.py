@@ -105,7 +105,7 @@ class _Proof:
 
     def _inputs(self, ids: range, row: int) -> None:
         for i in self.kernel.inputs:
-            if i.operand_class != 0 or i.index < FIRST_VARIABLE:
+            if i.variable_class != 0 or i.index < FIRST_VARIABLE:
                 continue
             root, start = self.layout.root(i.index)
             for byte in range(i.size):

@@ -40,7 +40,7 @@ class KnownValues:
     def __init__(self, function: Function, layout: Layout) -> None:
         self.function, self.layout = function, layout
         self.written = [list(self._writes(i)) for i in function.instructions]
-        self.given = {layout.root(own.index)[0] for own in function.inputs if own.operand_class == 0}
+        self.given = {layout.root(own.index)[0] for own in function.inputs if own.variable_class == 0}
         self.is_straight = function.is_cm and not any(i.desc.flow is Flow.GOTO for i in function.instructions)
         """Whether all lanes run everywhere."""
 
@@ -73,6 +73,10 @@ class KnownValues:
         place = self._place(op, 1)
         if self.function.variable_type(op.var) not in (types.UD, types.D) or self._is_given(place):
             return None
+        return self._written_before(number, place, steps)
+
+    def _written_before(self, number: int, place: _Place, steps: int) -> int | None:
+        """The value that instructions have written to a place in front of an instruction."""
         writers = [n for n, places in enumerate(self.written) if any(place.meets(other) for other in places)]
         for n in range(number - 1, -1, -1):
             if self.function.instructions[n].desc.flow is not Flow.NEXT:

@@ -103,7 +103,7 @@ class _Steps:
         """Variables that may be written by address."""
         self.inputs: dict[int, int] = {}
         for own in function.inputs:
-            if own.operand_class == 0 and own.index >= FIRST_VARIABLE:
+            if own.variable_class == 0 and own.index >= FIRST_VARIABLE:
                 root, start = self.layout.root(own.index)
                 self.inputs[root] = self.inputs.get(root, 0) | _bits(start, own.size)
         flow = control_flow(function)

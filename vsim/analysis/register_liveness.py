@@ -159,7 +159,7 @@ class _Analysis:
         """Bytes that are written before the function runs."""
         found = Places()
         for one in self.function.inputs:
-            if not one.operand_class:
+            if not one.variable_class:
                 root, start = self.layout.root(one.index)
                 register = Register(Bank.GENERAL, root)
                 found[register] = found.get(register, 0) | bytes_from(start, start + one.size)

@@ -55,9 +55,7 @@ class QueuedLaunches:
         self.known: list[QueuedLaunch] = []
 
     def ended(self, launch: QueuedLaunch) -> list[Diagnostic]:
-        """End a launch: its races are added to its findings, races of other commands are
-        returned.
-        """
+        """End a launch: its races are added to its findings, races of other commands are returned."""
         said: list[Diagnostic] = []
         for other in self.known:
             is_apart = other.number in launch.apart or launch.number in other.apart

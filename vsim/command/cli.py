@@ -7,10 +7,6 @@ import typer
 
 from visakit.commands.command import (
     DEVICE_HELP,
-    ErrorFormat,
-    Explain,
-    ListPlatforms,
-    Version,
     application,
     device_name,
     flag,
@@ -24,6 +20,14 @@ from visakit.usage import exclude, refuse
 from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
 from vsim.checks.selection import CheckOptions
 from vsim.command import completion
+from vsim.command.option_rules import (
+    NOT_WITH_DEBUG,
+    NOT_WITH_WORKERS,
+    SHARED_WITH_CTM,
+    check_threads,
+    check_together,
+    exclude_named,
+)
 from vsim.command.trace_file import TraceOptions
 
 if TYPE_CHECKING:
@@ -33,11 +37,6 @@ if TYPE_CHECKING:
 
 LAUNCH, EXECUTION, REPORT, TRACE, CTM = "What is launched", "Execution", "Results", "Trace", "CTM target"
 CAPTURES = "Captures"
-SHARED_WITH_CTM = ("IMAGE", "--launch", "--out-dir", "--trace")
-NOT_WITH_WORKERS = "--allow-register-overrun", "--precision", "--profile", "--cost"
-"""Workers get the image alone, which does not keep what addresses may reach, or how exact results are."""
-NOT_WITH_DEBUG = ("--workers", "--trace", "--profile", "--profile-detail", "--cost", "--capture", "--json",
-                  "--save", "--list", "--make-launch", "--show", "--out-dir", "--threads", "--max-memory")  # fmt: skip
 
 
 def _seconds(value: str | float) -> float:
@@ -66,12 +65,6 @@ def _bytes(value: str | int) -> int:
     return int(number) << 10 * scale
 
 
-def _exclude(option: str, is_given: bool, names: Sequence[str], given: Mapping[str, object]) -> None:
-    """Refuse options with these names beside an option, if that is given."""
-    if is_given:
-        exclude(option, {name: given[name] for name in names if name in given})
-
-
 def _registers(loaded: "Loaded", kernel: str, as_json: bool, others: Mapping[str, object]) -> int:
     """Show the registers of the kernels and functions of a program, if no option asks for something else."""
     from vsim.cost.programs import chosen, of_program
@@ -83,13 +76,6 @@ def _registers(loaded: "Loaded", kernel: str, as_json: bool, others: Mapping[str
     found = chosen(of_program(loaded.name, loaded.data, loaded.platform), [kernel] if kernel else ())
     print(register_report([register_use(subject) for subject in found], as_json))
     return 0
-
-
-def _check_threads(threads: int | None, on_reference_engine: Mapping[str, object]) -> None:
-    """Refuse a number of threads where one of some options asks for the reference engine, which has one thread."""
-    for name, is_given in on_reference_engine.items():
-        if is_given:
-            exclude(name, {"--threads": threads}, ": it has one thread")
 
 
 def _run_ctm(
@@ -104,7 +90,7 @@ def _run_ctm(
 
     Args:
         settings: the fields of :class:`~vsim.command.ctm_images.CtmSettings`.
-        others: what the command line says, by option.
+        others: the values of options, by name.
     """
     from vsim.command.ctm_images import CtmSettings, run_ctm_image
 
@@ -288,7 +274,7 @@ def app(
         bool,
         flag(
             "--profile-detail",
-            "Also watch memory, barriers and calls; the reference engine runs the launches, much slower.",
+            "Also watch memory, barriers and calls: several times slower.",
             REPORT,
         ),
     ] = False,
@@ -361,13 +347,9 @@ def app(
     debug: Annotated[
         bool, flag("--debug", "Debug the launches at a prompt, as 'visakit debug' does.", EXECUTION)
     ] = False,
-    explain: Explain = None,
-    error_format: ErrorFormat = "human",
-    list_platforms: ListPlatforms = False,
-    version: Version = False,
 ) -> int:
     """Execute a linked image, or a compiler's zebin."""
-    from vsim.sources.loading import check_together, load_program
+    from vsim.sources.loading import load_program
 
     said = {"IMAGE": image, "--replay": replay, "--capture": capture, "--launch": launch, "--kernel": kernel,
         "--arg": arguments, "--global-size": global_size, "--local-size": local_size, "--workers": workers,
@@ -379,7 +361,7 @@ def app(
         "--trace": trace, "--profile": profile, "--profile-detail": profile_detail, "--cost": cost}  # fmt: skip
     with_replay = {"--visa": visa, "--rtol": relative, "--atol": absolute}
     others = said | when_run | {"--json": as_json, "--save": save, "--max-memory": max_memory}
-    _exclude("--debug", debug, NOT_WITH_DEBUG, others)
+    exclude_named("--debug", debug, NOT_WITH_DEBUG, others)
     check_together(said, with_replay, when_run | ({"--save": save} if list_kernels else {}))
     tracing = TraceOptions(
         trace, trace_groups, trace_threads, trace_lanes, trace_item, trace_lines, trace_variables, trace_instructions,
@@ -395,15 +377,15 @@ def app(
         return _run_ctm(loaded.name, launch, out_dir, settings, trace, others)
     refuse({"--ctm": ctm, "--group": group}, "vISA")
     tracing.check(engine, workers)
-    _check_threads(threads, {"--engine numpy": engine == "numpy", "--trace": trace, "--profile-detail": profile_detail})
+    check_threads(threads, {"--engine numpy": engine == "numpy", "--trace": trace, "--profile-detail": profile_detail})
     from vsim.command import driver
     from vsim.launch.options import LaunchOptions, schedule_of
 
-    _exclude("--workers", workers is not None, NOT_WITH_WORKERS, when_run)
+    exclude_named("--workers", workers is not None, NOT_WITH_WORKERS, when_run)
     options = driver.wanted_checks(checks, workers) | LaunchOptions(schedule=schedule_of(schedule))
     options |= LaunchOptions(engine=engine, threads=threads, max_seconds=max_seconds, profile=as_json)
-    results = driver.wanted_results(out_dir, save, show, as_json, capture and (capture, loaded, build_options))
-    results = driver.with_counts(results, profile, profile_detail, engine, cost)
+    results = driver.result_options(out_dir, save, show, as_json, capture and (capture, loaded, build_options))
+    results = driver.with_counts(results, profile, profile_detail, cost)
     session = driver.open_session(loaded, results, workers, allow_paths, options, max_memory)
     chosen = session.program.image
     chosen.register_overrun, chosen.approximate = register_overrun, precision == "manual"
@@ -416,4 +398,4 @@ def app(
         return _registers(loaded, kernel, as_json, said | when_run) if registers else _list(session.program, as_json)
     if make_launch:
         return driver.write_launch(session, make_launch, line)
-    return int(driver.run_traced(session, loaded.name, line, tracing, selection))
+    return int(driver.run_and_report(session, loaded.name, line, tracing, selection))

@@ -204,7 +204,7 @@ def _declared(signature: KernelSignature, index: int | None) -> str:
 
 
 def _value_of(name: str, text: str, wanted: str, take: Take) -> Argument:
-    """The value of an argument; what is said of it names the argument."""
+    """The value of an argument; errors name the argument."""
     try:
         return argument_value(text, wanted, take)
     except UsageError as error:
@@ -288,7 +288,7 @@ def argument_value(text: str, wanted: str = "", take: Take = no_limit) -> Argume
         take: is told of the bytes of a file before they are read.
 
     Raises:
-        UsageError: it is none of them.
+        UsageError: the text has none of these forms.
         LaunchError: the file cannot be read.
     """
     if m := re.fullmatch(r"local:([1-9]\d{0,18})", text):

@@ -13,11 +13,11 @@ from typing import NamedTuple
 from visakit.commands.reporting import say
 from visakit.diagnostics import UsageError
 from visakit.files import read_text
-from visakit.waiting import is_terminal
+from visakit.long_work import is_terminal
 from vsim.checks.selection import Wanted
 from vsim.command import driver
 from vsim.command.driver import CommandLine
-from vsim.command.session import LaunchSession, Results
+from vsim.command.session import LaunchSession, ResultOptions
 from vsim.debug.console import Console
 from vsim.debug.session import Session
 from vsim.launch.launch import Launch
@@ -40,7 +40,7 @@ class _Launches(LaunchSession):
     """Notes the launches of a command line, and runs none."""
 
     def __init__(self, program: Program, allow_paths: bool) -> None:
-        super().__init__(program, Results(), output=sys.stdout, allow_paths=allow_paths)
+        super().__init__(program, ResultOptions(), output=sys.stdout, allow_paths=allow_paths)
         self.launches: list[Launch] = []
 
     def run_one(self, launch: Launch, where: str, index: int = 0) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 from visakit.diagnostics import UsageError
 from visakit.language.platforms import find
 from visakit.usage import check_platform
-from vsim.command.session import LaunchSession, Results
+from vsim.command.session import LaunchSession, ResultOptions
 from vsim.command.trace_file import TraceOptions, with_trace
 from vsim.launch.options import LaunchOptions
 from vsim.program import Program
@@ -36,7 +36,7 @@ def machine_memory() -> int:
 
 def open_session(
     loaded: Loaded,
-    results: Results,
+    results: ResultOptions,
     workers: str | None,
     allow_paths: bool,
     options: LaunchOptions,
@@ -83,13 +83,13 @@ def wanted_checks(wanted: CheckOptions, workers: str | None) -> LaunchOptions:
     return LaunchOptions(check=found)
 
 
-def wanted_results(
+def result_options(
     out_dir: str | None,
     save: Sequence[str] | None,
     show: Sequence[str] | None,
     as_json: bool,
     capture: tuple[str, Loaded, str] | str | None,
-) -> Results:
+) -> ResultOptions:
     """The outputs of a command line.
 
     Args:
@@ -100,7 +100,9 @@ def wanted_results(
         FormatError: the program is damaged.
         FileError: the folder of captures cannot be made.
     """
-    found = Results(out_dir, as_json=as_json, capture=_capture_writer(*capture) if isinstance(capture, tuple) else None)
+    found = ResultOptions(
+        out_dir, as_json=as_json, capture=_capture_writer(*capture) if isinstance(capture, tuple) else None
+    )
     if save:
         from vsim.command.command_arguments import named_files
 
@@ -112,12 +114,12 @@ def wanted_results(
     return found
 
 
-def with_counts(results: Results, files: Sequence[str] | None, detail: bool, engine: str, cost: str | None) -> Results:
+def with_counts(results: ResultOptions, files: Sequence[str] | None, detail: bool, cost: str | None) -> ResultOptions:
     """The results with what counts in launches; arguments and errors are those of the functions below."""
-    return results._replace(profiler=wanted_profiler(files, detail, engine, cost), costs=wanted_costs(cost))
+    return results._replace(profiler=wanted_profiler(files, detail, cost), costs=wanted_costs(cost))
 
 
-def wanted_profiler(files: Sequence[str] | None, detail: bool, engine: str, cost: str | None = None) -> Profiler | None:
+def wanted_profiler(files: Sequence[str] | None, detail: bool, cost: str | None = None) -> Profiler | None:
     """What counts in launches; None for nothing.
 
     Args:
@@ -129,8 +131,6 @@ def wanted_profiler(files: Sequence[str] | None, detail: bool, engine: str, cost
     """
     if detail and not files and not cost:
         raise UsageError("--profile-detail goes with --profile FILE or --cost PLATFORM")
-    if detail and engine == "llvm":
-        raise UsageError("--profile-detail needs the reference engine; leave --engine llvm out")
     if not files and not cost:
         return None
     from vsim.profile.profiler import TRACE, Profiler
@@ -210,7 +210,7 @@ def run_launches(session: LaunchSession, image: str, line: CommandLine) -> None:
     session.check_found()
 
 
-def run_traced(
+def run_and_report(
     session: LaunchSession, image: str, line: CommandLine, tracing: TraceOptions, selection: Selection
 ) -> bool:
     """Run the launches of a command line, and report; whether a result differs from the expected one.

@@ -10,22 +10,22 @@ import threading
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
 
-from visakit.waiting import is_terminal
+from visakit.long_work import is_terminal
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from vsim.launch.dispatch import Groups
+    from vsim.launch.dispatch import GroupProgress
 
 DELAY = 1.0
 """Seconds that a launch takes before the bar appears."""
 INTERVAL = 0.2
 
 
-class HasGroups(Protocol):
+class HasProgress(Protocol):
     """A program with launches."""
 
-    def groups(self) -> Groups | None:
+    def progress(self) -> GroupProgress | None:
         """Progress of the running launch; None if no launch runs, or its progress is unknown."""
 
 
@@ -43,7 +43,7 @@ class ProgressWatch:
         stream: the terminal.
     """
 
-    def __init__(self, program: HasGroups, stream: TextIO) -> None:
+    def __init__(self, program: HasProgress, stream: TextIO) -> None:
         self.program, self.stream = program, stream
         self.lock = threading.Lock()
         self.current: tuple[str, float] | None = None
@@ -78,7 +78,7 @@ class ProgressWatch:
                 return
             if self.shown is None:
                 self.shown = _bar(self.current[0], self.stream)
-            kernel, groups = self.current[0], self.program.groups()
+            kernel, groups = self.current[0], self.program.progress()
             bar, task = self.shown
             if groups is None:
                 bar.update(task, total=None, description=f"{kernel}: making native code, once")
@@ -114,6 +114,6 @@ def _bar(kernel: str, stream: TextIO) -> Shown:
     return Shown(bar, bar.add_task(kernel, total=None))
 
 
-def watch_on_terminal(program: HasGroups) -> ProgressWatch | None:
+def watch_on_terminal(program: HasProgress) -> ProgressWatch | None:
     """The watch that shows a bar on a terminal that can move its cursor; else None."""
     return ProgressWatch(program, sys.stderr) if is_terminal(sys.stderr) else None

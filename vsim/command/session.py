@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from vsim.sources.capture_writer import CaptureWriter
 
 
-class Results(NamedTuple):
-    """What becomes of results.
+class ResultOptions(NamedTuple):
+    """Options of a command line about results: outputs, reports and what counts.
 
     Attributes:
         out_dir: where outputs go; None for the current directory.
@@ -75,7 +75,7 @@ class LaunchSession:
     def __init__(
         self,
         program: Program,
-        results: Results,
+        results: ResultOptions,
         cluster: Cluster | None = None,
         *,
         output: TextIO,

@@ -32,7 +32,7 @@ class Checkpoint:
     Attributes:
         watching: the state of checks there.
         executed: instructions from there to the next checkpoint, by the identity of their function and their number;
-            None if nobody has looked.
+            None if they were not counted.
     """
 
     position: LanePosition

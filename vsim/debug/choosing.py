@@ -10,8 +10,9 @@ from vsim.debug.looking import THREADS, where
 from vsim.debug.threads import Focus, parse_threads
 
 
-@command("backtrace", "bt where", THREADS, "Show the functions and subroutines that the lane in focus is in.")
+@command("backtrace", "bt where", THREADS)
 def backtrace(console: Console, words: CommandWords) -> None:
+    """Show the functions and subroutines that the lane in focus is in."""
     session = console.session
     frames = session.frames()
     if not frames:
@@ -36,26 +37,27 @@ def _select_frame(console: Console, number: int, words: CommandWords) -> None:
     console.show_frame()
 
 
-@command("frame [NUMBER]", "f", THREADS, "Choose the function whose variables are meant.")
+@command("frame [NUMBER]", "f", THREADS)
 def frame(console: Console, words: CommandWords) -> None:
+    """Choose the function whose variables are meant."""
     _select_frame(console, words.number(console.session.frame_number), words)
 
 
-@command("up [COUNT]", "", THREADS, "Choose the caller.", None, True)
+@command("up [COUNT]", "", THREADS, repeats=True)
 def up(console: Console, words: CommandWords) -> None:
+    """Choose the caller."""
     _select_frame(console, console.session.frame_number + words.number(1), words)
 
 
-@command("down [COUNT]", "", THREADS, "Choose the called function.", None, True)
+@command("down [COUNT]", "", THREADS, repeats=True)
 def down(console: Console, words: CommandWords) -> None:
+    """Choose the called function."""
     _select_frame(console, console.session.frame_number - words.number(1), words)
 
 
-@command(
-    "thread [GROUP.THREAD:LANE] | apply THREADS COMMAND", "lane", THREADS,
-    "Choose the lane that commands are about, as 1.2:3, 2 or :5; 'apply' runs a command for each thread, as 1.*.",
-)  # fmt: skip
+@command("thread [GROUP.THREAD:LANE] | apply THREADS COMMAND", "lane", THREADS)
 def thread(console: Console, words: CommandWords) -> None:
+    """Choose the lane that commands are about, as 1.2:3, 2 or :5; 'apply' runs a command for each thread, as 1.*."""
     session = console.session
     first, _, rest = words.text.partition(" ")
     if first == "apply":

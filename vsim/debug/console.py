@@ -27,7 +27,7 @@ class CommandWords(NamedTuple):
     """What follows a command.
 
     Attributes:
-        text: as it is.
+        text: unchanged.
         line: the whole line, and where the text begins in it.
         format: what follows a slash: ``x`` of ``print/x``.
     """
@@ -98,12 +98,13 @@ R = TypeVar("R", bound=Run)
 
 
 def command(
-    usage: str, aliases: str, topic: str, summary: str, complete: Complete | None = None, repeats: bool = False
+    usage: str, aliases: str, topic: str, complete: Complete | None = None, repeats: bool = False
 ) -> Callable[[R], R]:
-    """Enter a command into the table; ``usage`` begins with its name."""
+    """Decorator that enters a command into the table; ``usage`` begins with its name, the docstring is its help."""
     name = re.split(r"[\s\[]", usage, maxsplit=1)[0]
 
     def enter(run: R) -> R:
+        summary = run.__doc__ or ""
         TABLE[name] = ConsoleCommand(name, tuple(aliases.split()), usage, summary, topic, run, complete, repeats)
         return run
 
@@ -131,7 +132,7 @@ def find(word: str, line: str) -> ConsoleCommand:
 
 
 class Console:
-    """Runs lines, and writes what they show.
+    """Runs lines, and writes their output.
 
     Attributes:
         color: whether grey stands for lanes that do not run.
@@ -160,7 +161,7 @@ class Console:
     # -- lines ---------------------------------------------------------------------------------------------
 
     def run(self, line: str) -> None:
-        """Run a line, and say what is wrong with it."""
+        """Run a line, and report its errors."""
         try:
             self.do(line)
         except KeyboardInterrupt:
@@ -259,7 +260,7 @@ class Console:
         raise problem(COMMAND, "the lines end without 'end'", "commands of a breakpoint are lines, the last is 'end'")
 
     def complete(self, line: str) -> list[str]:
-        """Words that may stand at the end of a line."""
+        """Words that may end a line."""
         if " " not in line.lstrip():
             names = [n for c in TABLE.values() for n in (c.name, *(a for a in c.aliases if len(a) > 3))]
             return sorted(n for n in names if n.startswith(line.strip()))

@@ -1,9 +1,9 @@
 """One launch under the debugger: it runs forward to a position, and goes back to one.
 
-The groups run one after the other (those that wait for each other together), and the count of instructions that the
+Groups run one after the other (groups that wait for each other together), and the count of instructions that the
 threads of a group have executed, all in step, is the time. Checkpoints have registers and the pages of memory that were
-written since the one before; going back is to restore one and to run forward. Groups that nobody watches run on the
-fast engine, all that follow each other as one launch.
+written since the one before; going back is to restore one and to run forward. Unwatched groups run on the fast
+engine, consecutive ones as one launch.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class SteppedLaunch:
     """One launch that is debugged.
 
     Args:
-        engine: what runs the groups that nobody watches.
+        engine: runs the unwatched groups.
 
     Attributes:
         batch: the groups that run now; None between parts.
@@ -457,7 +457,7 @@ class SteppedLaunch:
         """Change registers or memory now, and each time that the launch is here again."""
         own = self.edits.setdefault(self.position, [])
         if not own and self.batch is not None:
-            self._mark()  # A checkpoint has what was before all changes at its time.
+            self._mark()  # A checkpoint has the state before all changes at its time.
         change()
         own.append(change)
         self._edited = self.position

@@ -7,7 +7,7 @@ Forms beyond C: regions ``V34(1,0)<8;8,1>``, consecutive elements ``x[3]@8``, an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -107,7 +107,9 @@ class _Parser:
     def __init__(self, text: str, offset: int, command: str) -> None:
         self.text, self.offset, self.command = text, offset, command
         self.at, self.names = 0, set[str]()
-        self.tops: list[tuple[int, int, Evaluate, frozenset[str]]] = []
+        self.depth = 0
+        self.tops: list[_Token] = []
+        """The signs ``&&`` and ``||`` outside of brackets."""
 
     def whole(self) -> Expression:
         if not self.text.strip():
@@ -119,8 +121,14 @@ class _Parser:
         token = self.peek()
         if token is not None:
             raise self.fail(f"'{token.text}' does not continue the expression", token.start, token.end)
-        parts = tuple(Expression(self.text[a:b].strip(), e, names) for a, b, e, names in self.tops)
-        return Expression(self.text.strip(), evaluate, frozenset(self.names), parts if len(parts) > 1 else ())
+        return Expression(self.text.strip(), evaluate, frozenset(self.names), tuple(self.conjuncts()))
+
+    def conjuncts(self) -> Iterator[Expression]:
+        if not self.tops or any(token.text == "||" for token in self.tops):
+            return
+        starts, ends = [0, *(t.end for t in self.tops)], [*(t.start for t in self.tops), len(self.text)]
+        for start, end in zip(starts, ends, strict=True):
+            yield _Parser(self.text[start:end], self.offset + start, self.command).whole()
 
     def fail(self, message: str, start: int, end: int, hint: str = "") -> DebugError:
         return problem(EXPRESSION, message, hint, part_of(self.command, self.offset + start, self.offset + end))
@@ -155,22 +163,11 @@ class _Parser:
     def level(self, n: int) -> Evaluate:
         if n == len(_LEVELS):
             return self.unary()
-        begin, names = self.at, self.names
-        self.names = set()
         left = self.level(n + 1)
-        own = [(begin, self.at, left, frozenset(self.names))]
-        names |= self.names
         while (token := self.take(*_LEVELS[n])) is not None:
-            begin, self.names = self.at, set()
-            right = self.level(n + 1)
-            own.append((begin, self.at, right, frozenset(self.names)))
-            names |= self.names
-            left = self.binary(token, left, right)
-        self.names = names
-        if n == 1:
-            self.tops = own
-        if n == 0 and left is not own[0][2]:
-            self.tops = []
+            if token.text in ("&&", "||") and not self.depth:
+                self.tops.append(token)
+            left = self.binary(token, left, self.level(n + 1))
         return left
 
     def binary(self, token: _Token, left: Evaluate, right: Evaluate) -> Evaluate:
@@ -222,9 +219,9 @@ class _Parser:
         return found
 
     def level_inside(self) -> Evaluate:
-        tops = self.tops
+        self.depth += 1
         found = self.level(0)
-        self.tops = tops
+        self.depth -= 1
         return found
 
     def literal(self, token: _Token) -> Evaluate:

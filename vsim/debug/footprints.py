@@ -1,7 +1,7 @@
 """Which bytes of registers and memory instructions read and write, recorded while they execute.
 
-A machine around the engine's own tells the places of operands, which follow from the text but for indirect ones; the
-accesses to memory are those that observers see. So no instruction is described twice.
+A machine around the engine's own tells the places of operands, which follow from the text but for indirect ones;
+accesses to memory are the events of observers. So no instruction is described twice.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Use(NamedTuple):
         columns: bytes of each element: elements x bytes, or threads x elements x bytes; of predicates bits, of memory
             addresses in this process.
         lanes: the elements that are used: threads x elements, one row for all threads; None for all.
-        values: what was read, threads x elements; None where it is not known.
+        values: the values that were read, threads x elements; None where they are not known.
     """
 
     holder: Holder

@@ -18,7 +18,7 @@ class Location:
     """Elements of a type somewhere.
 
     Attributes:
-        holder: what has them.
+        holder: the register or memory that has them.
         columns: bytes of each element there, elements x bytes; of memory rows x elements x bytes of ``data``.
         rows: the threads of the batch, by row.
         data: the memory.

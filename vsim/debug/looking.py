@@ -31,8 +31,14 @@ _FLOATS = {2: types.HF, 4: types.F, 8: types.DF}
 _SOURCE_WIDTH, LISTED = 52, 10
 
 
-def _names(console: Console, rest: str) -> Iterable[str]:
+def variable_names(console: Console, rest: str) -> Iterable[str]:
+    """The names that an expression may have here, for completion."""
     return console.session.scope().names()
+
+
+def place_names(console: Console, rest: str) -> Iterable[str]:
+    """The places that a command may be about, for completion."""
+    return console.session.places.names(console.session.here)
 
 
 # -- values ------------------------------------------------------------------------------------------------
@@ -62,8 +68,9 @@ def value_lines(console: Console, value: DebugValue, letter: str) -> list[str]:
     return table(value, 0, console.session.active(), letter, console.color, console.width)
 
 
-@command("print[/FORMAT] EXPRESSION", "p inspect", DATA, "Show a value: V34, V34(1,0)<8;8,1>, P1, x[3]@8.", _names)
+@command("print[/FORMAT] EXPRESSION", "p inspect", DATA, variable_names)
 def print_(console: Console, words: CommandWords) -> None:
+    """Show a value: V34, V34(1,0)<8;8,1>, P1, x[3]@8."""
     expression = parse(words.text, words.at, words.line)
     value = expression.value(console.session.scope())
     lines, name = value_lines(console, value, format_letter(words)), console.session.remember(value)
@@ -75,8 +82,9 @@ def print_(console: Console, words: CommandWords) -> None:
         console.write(line)
 
 
-@command("display[/FORMAT] [EXPRESSION]", "", DATA, "Show a value at each stop; without one, show all now.", _names)
+@command("display[/FORMAT] [EXPRESSION]", "", DATA, variable_names)
 def display(console: Console, words: CommandWords) -> None:
+    """Show a value at each stop; without one, show all now."""
     if words.text:
         parse(words.text, words.at, words.line)
         number = max(console.displays, default=0) + 1
@@ -87,16 +95,18 @@ def display(console: Console, words: CommandWords) -> None:
         console.show_display(number, text, letters)
 
 
-@command("undisplay [NUMBER]", "", DATA, "Show a value no more; without a number, none.")
+@command("undisplay [NUMBER]", "", DATA)
 def undisplay(console: Console, words: CommandWords) -> None:
+    """Show a value no more; without a number, none."""
     if not words.text:
         console.displays.clear()
     elif console.displays.pop(words.number(), None) is None:
         raise words.problem(f"there is no display {words.text}")
 
 
-@command("x[/COUNT FORMAT UNIT] EXPRESSION", "", DATA, "Show memory: at an address, or from an element on.", _names)
+@command("x[/COUNT FORMAT UNIT] EXPRESSION", "", DATA, variable_names)
 def examine(console: Console, words: CommandWords) -> None:
+    """Show memory: at an address, or from an element on."""
     match = re.fullmatch(r"([0-9]{,9})([xdutfc]?)([bhwg]?)", words.format)
     if match is None:
         raise problem(COMMAND, f"'{words.format}' is no format", "as x/8fw: a count, one of xdutfc, one of bhwg")
@@ -130,16 +140,18 @@ def _unit_of(size: int) -> str:
     return {1: "b", 2: "h", 8: "g"}.get(size, "w")
 
 
-@command("origin EXPRESSION", "", DATA, "Show which instructions wrote a value, and from what, repeatedly.", _names)
+@command("origin EXPRESSION", "", DATA, variable_names)
 def origin(console: Console, words: CommandWords) -> None:
+    """Show which instructions wrote a value, and from what, repeatedly."""
     parse(words.text, words.at, words.line)
     for found in console.session.origin(words.text):
         for line in origin_lines(found, console.session.places):
             console.write(line)
 
 
-@command("set [var] TARGET = VALUE", "", DATA, "Change a variable, predicate or memory, or set $NAME.", _names)
+@command("set [var] TARGET = VALUE", "", DATA, variable_names)
 def set_(console: Console, words: CommandWords) -> None:
+    """Change a variable, predicate or memory, or set $NAME."""
     text, at = words.text, words.at
     if text.startswith(("var ", "variable ")):
         rest = text.partition(" ")[2]
@@ -168,8 +180,9 @@ def _info(name: str, summary: str) -> Callable[[Info], Info]:
     return enter
 
 
-@command("info WHAT [NAMES]", "i", DATA, "Show lists: 'info' alone says which.", lambda c, r: [*INFO, *_names(c, r)])
+@command("info WHAT [NAMES]", "i", DATA, lambda c, r: [*INFO, *variable_names(c, r)])
 def info(console: Console, words: CommandWords) -> None:
+    """Show lists: 'info' alone says which."""
     what, _, rest = words.text.partition(" ")
     if not what:
         for name, (summary, _) in INFO.items():
@@ -413,8 +426,9 @@ def frame_lines(session: Session, number: int) -> Iterator[str]:
         yield f"=> {text}"
 
 
-@command("list [PLACE]", "l", PLACES, "Show source lines, and vISA beside them.", lambda c, r: _places(c), True)
+@command("list [PLACE]", "l", PLACES, place_names, repeats=True)
 def list_(console: Console, words: CommandWords) -> None:
+    """Show source lines, and vISA beside them."""
     session = console.session
     places = session.places
     spot = places.find(words.text, session.here) if words.text else session.here
@@ -452,14 +466,9 @@ def _list_line(console: Console, spot: Spot, source: str, numbers: list[int]) ->
         console.write(f"{'=>' if here else '  '} {'':8}{number:4} {session.places.instruction_text(function, number)}")
 
 
-def _places(console: Console) -> Iterable[str]:
-    return console.session.places.names(console.session.here)
-
-
-@command(
-    "disassemble [PLACE]", "disas", PLACES, "Show vISA around a place, or a whole FUNCTION.", lambda c, r: _places(c)
-)
+@command("disassemble [PLACE]", "disas", PLACES, place_names)
 def disassemble(console: Console, words: CommandWords) -> None:
+    """Show vISA around a place, or a whole FUNCTION."""
     session = console.session
     here = session.here
     spot = session.places.find(words.text, here) if words.text else here

@@ -72,6 +72,6 @@ class OldPages:
         self.kept.clear()
 
     def absorb(self, later: OldPages) -> None:
-        """Become the pages of a longer time: with those that were kept in the time behind it."""
+        """Become the pages of a longer time: add the pages that were kept in the time after it."""
         for key, kept in later.kept.items():
             self.kept.setdefault(key, kept)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from vsim.debug.console import TABLE, CommandWords, Console, command, find, topics
 from vsim.debug.expressions import parse
-from vsim.debug.looking import breakpoint_text
+from vsim.debug.looking import breakpoint_text, place_names, variable_names
 from vsim.debug.problems import COMMAND, problem
 from vsim.debug.stops import ACCESS_WATCH, EVENTS, READ_WATCH, TITLES, WATCH, Breakpoint
 from vsim.debug.threads import Threads, parse_threads
@@ -15,25 +14,19 @@ from vsim.debug.threads import Threads, parse_threads
 RUN, STOPS, SUPPORT = "Running, forward and backwards", "Breakpoints", "The debugger"
 
 
-def _places(console: Console, rest: str) -> Iterable[str]:
-    return console.session.places.names(console.session.here)
-
-
-def _names(console: Console, rest: str) -> Iterable[str]:
-    return console.session.scope().names()
-
-
 # -- running -----------------------------------------------------------------------------------------------
 
 
-@command("run", "r", RUN, "Run from the beginning of the first launch.")
+@command("run", "r", RUN)
 def run(console: Console, words: CommandWords) -> None:
+    """Run from the beginning of the first launch."""
     console.shown_results = 0
     console.show_stop(console.session.run())
 
 
-@command("start", "", RUN, "Run from the beginning, and stop at the first instruction of the kernel.")
+@command("start", "", RUN)
 def start(console: Console, words: CommandWords) -> None:
+    """Run from the beginning, and stop at the first instruction of the kernel."""
     session = console.session
     session.restart()
     console.shown_results = 0
@@ -42,8 +35,9 @@ def start(console: Console, words: CommandWords) -> None:
     console.show_stop(session.resume())
 
 
-@command("continue [COUNT]", "c fg", RUN, "Run on; COUNT ignores as many hits of the breakpoint less one.", None, True)
+@command("continue [COUNT]", "c fg", RUN, repeats=True)
 def continue_(console: Console, words: CommandWords) -> None:
+    """Run on; COUNT ignores as many hits of the breakpoint less one."""
     session, count = console.session, words.number(1)
     for number in session.stop.numbers if session.stop is not None and count > 1 else ():
         if number in session.breakpoints:
@@ -51,10 +45,9 @@ def continue_(console: Console, words: CommandWords) -> None:
     console.show_stop(session.resume())
 
 
-@command(
-    "detach", "", RUN, "Let the launch end without stops, and leave the debugger; a program of 'visakit exec' goes on."
-)
+@command("detach", "", RUN)
 def detach(console: Console, words: CommandWords) -> None:
+    """Let the launch end without stops, and leave the debugger; a program of 'visakit exec' goes on."""
     stop = console.session.detach()
     if stop is not None and stop.reason == "interrupt":
         console.show_stop(stop)
@@ -66,8 +59,9 @@ def detach(console: Console, words: CommandWords) -> None:
     console.session.leave()
 
 
-@command("reverse-continue", "rc", RUN, "Run back to the last stop of a breakpoint.", None, True)
+@command("reverse-continue", "rc", RUN, repeats=True)
 def reverse_continue(console: Console, words: CommandWords) -> None:
+    """Run back to the last stop of a breakpoint."""
     console.show_stop(console.session.reverse_continue())
 
 
@@ -79,8 +73,9 @@ def _stepping(name: str, alias: str, summary: str, over: bool, instruction: bool
         stop = console.session.step(words.number(1), over=over, instruction=instruction, reverse=True)
         console.show_stop(stop)
 
-    command(f"{name} [COUNT]", alias, RUN, summary.format("Go on"), None, True)(forward)
-    command(f"reverse-{name} [COUNT]", f"r{alias}", RUN, summary.format("Go back"), None, True)(backward)
+    forward.__doc__, backward.__doc__ = summary.format("Go on"), summary.format("Go back")
+    command(f"{name} [COUNT]", alias, RUN, repeats=True)(forward)
+    command(f"reverse-{name} [COUNT]", f"r{alias}", RUN, repeats=True)(backward)
 
 
 _stepping("step", "s", "{} to another source line.", False, False)
@@ -89,40 +84,47 @@ _stepping("stepi", "si", "{} by one instruction of the lane in focus.", False, T
 _stepping("nexti", "ni", "{} by one instruction, over calls.", True, True)
 
 
-@command("finish", "fin", RUN, "Run until the function has returned.")
+@command("finish", "fin", RUN)
 def finish(console: Console, words: CommandWords) -> None:
+    """Run until the function has returned."""
     console.show_stop(console.session.finish())
 
 
-@command("reverse-finish", "", RUN, "Run back to the call of the function.")
+@command("reverse-finish", "", RUN)
 def reverse_finish(console: Console, words: CommandWords) -> None:
+    """Run back to the call of the function."""
     console.show_stop(console.session.finish(reverse=True))
 
 
-@command("until [PLACE]", "u", RUN, "Run to a later line, not around a loop again; or to a place.", _places)
+@command("until [PLACE]", "u", RUN, place_names)
 def until(console: Console, words: CommandWords) -> None:
+    """Run to a later line, not around a loop again; or to a place."""
     session = console.session
     console.show_stop(session.advance(words.text) if words.text else session.until())
 
 
-@command("reverse-until [PLACE]", "", RUN, "Run back to an earlier line, or to a place.", _places)
+@command("reverse-until [PLACE]", "", RUN, place_names)
 def reverse_until(console: Console, words: CommandWords) -> None:
+    """Run back to an earlier line, or to a place."""
     session = console.session
     console.show_stop(session.advance(words.text, True) if words.text else session.until(True))
 
 
-@command("advance PLACE", "", RUN, "Run until the lane in focus is at a place.", _places)
+@command("advance PLACE", "", RUN, place_names)
 def advance(console: Console, words: CommandWords) -> None:
+    """Run until the lane in focus is at a place."""
     console.show_stop(console.session.advance(_needed(words, "a place")))
 
 
-@command("reverse-advance PLACE", "", RUN, "Run back until the lane in focus is at a place.", _places)
+@command("reverse-advance PLACE", "", RUN, place_names)
 def reverse_advance(console: Console, words: CommandWords) -> None:
+    """Run back until the lane in focus is at a place."""
     console.show_stop(console.session.advance(_needed(words, "a place"), True))
 
 
-@command("goto TIME [GROUP]", "", RUN, "Go to a time: so many instructions of the group executed.")
+@command("goto TIME [GROUP]", "", RUN)
 def goto(console: Console, words: CommandWords) -> None:
+    """Go to a time: so many instructions of the group executed."""
     numbers = [CommandWords(w, words.line, words.at).number() for w in words.split()]
     if not 1 <= len(numbers) <= 2:
         raise words.problem("'goto' is followed by a time, and a group if it is another one", "as 'goto 120 3'")
@@ -169,21 +171,21 @@ def _added(console: Console, own: Breakpoint) -> str:
     return f"{title[:1].upper()}{title[1:]} {own.number}: {breakpoint_text(console.session.places, own)}"
 
 
-@command("break [PLACE] [thread THREADS] [if CONDITION]", "b br", STOPS,
-         "Stop at FILE:LINE, LINE, *INSTRUCTION, FUNCTION, LABEL.", _places)  # fmt: skip
+@command("break [PLACE] [thread THREADS] [if CONDITION]", "b br", STOPS, place_names)
 def break_(console: Console, words: CommandWords) -> None:
+    """Stop at FILE:LINE, LINE, *INSTRUCTION, FUNCTION, LABEL."""
     _set_breakpoint(console, words, False)
 
 
-@command("tbreak [PLACE] [thread THREADS] [if CONDITION]", "tb", STOPS, "Stop there once.", _places)
+@command("tbreak [PLACE] [thread THREADS] [if CONDITION]", "tb", STOPS, place_names)
 def tbreak(console: Console, words: CommandWords) -> None:
+    """Stop there once."""
     _set_breakpoint(console, words, True)
 
 
-@command(
-    "dprintf PLACE, TEXT", "", STOPS, "Show a text at a place, and run on; {EXPRESSION} is a value in it.", _places
-)
+@command("dprintf PLACE, TEXT", "", STOPS, place_names)
 def dprintf(console: Console, words: CommandWords) -> None:
+    """Show a text at a place, and run on; {EXPRESSION} is a value in it."""
     place, comma, text = words.text.partition(",")
     if not comma:
         raise words.problem("'dprintf' is followed by a place, a comma and a text", 'as dprintf 12, "x is {x[0]}"')
@@ -199,7 +201,8 @@ def _watching(name: str, kind: str, summary: str) -> None:
         parse(expression, words.at, words.line)
         console.write(_added(console, console.session.add_watchpoint(expression, kind, condition, threads)))
 
-    command(f"{name} EXPRESSION [thread THREADS] [if CONDITION]", "", STOPS, summary, _names)(watch)
+    watch.__doc__ = summary
+    command(f"{name} EXPRESSION [thread THREADS] [if CONDITION]", "", STOPS, variable_names)(watch)
 
 
 _watching("watch", WATCH, "Stop when a variable, predicate or memory changes.")
@@ -207,27 +210,31 @@ _watching("rwatch", READ_WATCH, "Stop when it is read.")
 _watching("awatch", ACCESS_WATCH, "Stop when it is read or written.")
 
 
-@command("catch EVENT [thread THREADS]", "", STOPS, f"Stop at an event: {', '.join(EVENTS)}.", lambda c, r: EVENTS)
+@command("catch EVENT [thread THREADS]", "", STOPS, lambda c, r: EVENTS)
 def catch(console: Console, words: CommandWords) -> None:
+    """Stop at an event: fault, barrier, call, check, launch."""
     event, _, threads = _parts(console, words)
     console.write(_added(console, console.session.add_catchpoint(event, threads)))
 
 
-@command("delete [NUMBER...]", "d", STOPS, "Forget breakpoints, or all.")
+@command("delete [NUMBER...]", "d", STOPS)
 def delete(console: Console, words: CommandWords) -> None:
+    """Forget breakpoints, or all."""
     for own in _chosen(console, words):
         console.session.delete(own.number)
 
 
-@command("enable [NUMBER...]", "", STOPS, "Use breakpoints again.")
+@command("enable [NUMBER...]", "", STOPS)
 def enable(console: Console, words: CommandWords) -> None:
+    """Use breakpoints again."""
     for own in _chosen(console, words):
         own.enabled = True
     console.session.changed()
 
 
-@command("disable [NUMBER...]", "", STOPS, "Keep breakpoints, and do not stop for them.")
+@command("disable [NUMBER...]", "", STOPS)
 def disable(console: Console, words: CommandWords) -> None:
+    """Keep breakpoints, and do not stop for them."""
     for own in _chosen(console, words):
         own.enabled = False
     console.session.changed()
@@ -246,22 +253,25 @@ def _one(console: Console, words: CommandWords) -> tuple[Breakpoint, str]:
     return console.session.breakpoint(CommandWords(number, words.line, words.at).number()), rest.strip()
 
 
-@command("condition NUMBER [CONDITION]", "", STOPS, "Stop only where a condition holds; without one, always.")
+@command("condition NUMBER [CONDITION]", "", STOPS)
 def condition(console: Console, words: CommandWords) -> None:
+    """Stop only where a condition holds; without one, always."""
     own, text = _one(console, words)
     own.condition = parse(text, words.line.rfind(text), words.line) if text else None
     console.session.changed()
 
 
-@command("ignore NUMBER COUNT", "", STOPS, "Do not stop for the next COUNT hits.")
+@command("ignore NUMBER COUNT", "", STOPS)
 def ignore(console: Console, words: CommandWords) -> None:
+    """Do not stop for the next COUNT hits."""
     own, text = _one(console, words)
     own.ignore = CommandWords(text, words.line, words.at).number()
     console.write(f"the next {own.ignore} hits of {own.number} do not stop")
 
 
-@command("commands [NUMBER]", "", STOPS, "Run the lines that follow, up to 'end', at each stop of a breakpoint.")
+@command("commands [NUMBER]", "", STOPS)
 def commands(console: Console, words: CommandWords) -> None:
+    """Run the lines that follow, up to 'end', at each stop of a breakpoint."""
     session = console.session
     number = words.number(max(session.breakpoints, default=0))
     session.breakpoint(number).commands = console.block()
@@ -270,8 +280,9 @@ def commands(console: Console, words: CommandWords) -> None:
 # -- the debugger ------------------------------------------------------------------------------------------
 
 
-@command("help [COMMAND]", "h", SUPPORT, "Show the commands, or what one does.", lambda c, r: TABLE)
+@command("help [COMMAND]", "h", SUPPORT, lambda c, r: TABLE)
 def help_(console: Console, words: CommandWords) -> None:
+    """Show the commands, or what one does."""
     if words.text:
         own = find(words.text, words.line)
         console.write(own.usage)
@@ -286,17 +297,20 @@ def help_(console: Console, words: CommandWords) -> None:
             console.write(f"  {names:26} {own.summary}")
 
 
-@command("source FILE", "", SUPPORT, "Run the commands of a file.")
+@command("source FILE", "", SUPPORT)
 def source(console: Console, words: CommandWords) -> None:
+    """Run the commands of a file."""
     if not console.script_file(_needed(words, "a file")):
         raise words.problem(f"'{words.text}' was left at the line above")
 
 
-@command("echo TEXT", "", SUPPORT, "Show a text.")
+@command("echo TEXT", "", SUPPORT)
 def echo(console: Console, words: CommandWords) -> None:
+    """Show a text."""
     console.write(words.text)
 
 
-@command("quit", "q exit kill", SUPPORT, "Leave the debugger; a program of 'visakit exec' ends.")
+@command("quit", "q exit kill", SUPPORT)
 def quit_(console: Console, words: CommandWords) -> None:
+    """Leave the debugger; a program of 'visakit exec' ends."""
     console.has_ended = True

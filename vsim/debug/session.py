@@ -1,6 +1,6 @@
 """A debugging session: launches that run forward and backwards, stops, and the lane that commands are about.
 
-:class:`Session` is the library's interface, and the commands, the DAP server and tests stand on it. Times are counts of
+:class:`Session` is the interface for commands, the DAP server and tests. Times are counts of
 executed instructions in a group; docs/debugging.md has examples.
 """
 
@@ -40,7 +40,7 @@ class Session(StopTable):
         launches: one after the other; their arrays are used in place.
         schedule: as of :meth:`vsim.Program.launch`.
         check: checks that watch the launch.
-        engine: what runs the groups that nobody watches.
+        engine: runs the unwatched groups.
 
     Attributes:
         stop: the last stop.
@@ -229,11 +229,9 @@ class Session(StopTable):
             frame = self.innermost()
             line, call = self.places.line_key(frame.spot), call_of(frame.activation)
             if reverse:
-                choose = StepBack(call.depth, over, instruction)
-                stop = self._reverse(choose)
+                stop = self._reverse(StepBack(call.depth, over, instruction))
             else:
-                ends = step_ends(line, call, over, instruction)
-                stop = self.resume(ends)
+                stop = self.resume(step_ends(line, call, over, instruction))
             if stop.reason != "step" or stop.lines:
                 break
         return stop
@@ -248,9 +246,7 @@ class Session(StopTable):
         depth = call_of(frame.activation).depth
         if depth == 0:
             raise problem(COMMAND, "the kernel was not called, and returns to nothing", "'continue' runs on")
-        if reverse:
-            return self._reverse(last_where(lambda mark: mark.call.depth < depth))
-        return self.resume(lambda mark: mark.call.depth < depth)
+        return self._run_to(lambda mark: mark.call.depth < depth, reverse)
 
     def until(self, reverse: bool = False) -> Stop:
         """As a step over calls that does not go around a loop again: to an instruction farther on."""
@@ -261,9 +257,7 @@ class Session(StopTable):
             on = mark.spot.number < number if reverse else mark.spot.number > number
             return mark.call.depth < depth or (mark.call.depth == depth and on and mark.line != line)
 
-        if reverse:
-            return self._reverse(last_where(passed))
-        return self.resume(passed)
+        return self._run_to(passed, reverse)
 
     def advance(self, place: str, reverse: bool = False) -> Stop:
         """Run until the lane in focus is at a place.
@@ -272,9 +266,11 @@ class Session(StopTable):
             DebugError: D003, there is no such place.
         """
         spot = self.places.find(place, self.here)
-        if reverse:
-            return self._reverse(last_where(lambda mark: mark.spot == spot))
-        return self.resume(lambda mark: mark.spot == spot)
+        return self._run_to(lambda mark: mark.spot == spot, reverse)
+
+    def _run_to(self, arrives: Arrives, reverse: bool) -> Stop:
+        """Run to the next instruction of the lane for which a condition holds, or back to the last one."""
+        return self._reverse(last_where(arrives)) if reverse else self.resume(arrives)
 
     # -- backwards -----------------------------------------------------------------------------------------
 
@@ -355,7 +351,7 @@ class Session(StopTable):
         return LanePosition(len(self.execution.parts), 0)
 
     def go_to(self, time: int, group: int | None = None) -> Stop:
-        """Go to a time of a group: of the one that runs if none is given.
+        """Go to a time of a group, by default of the group that runs.
 
         Raises:
             DebugError: D001, there is no such group.

@@ -12,7 +12,7 @@ from vsim.program import Program
 
 
 class StopTable(Stage):
-    """Breakpoints, and what they look at.
+    """Breakpoints, and the expressions that they watch.
 
     Attributes:
         breakpoints: by number.

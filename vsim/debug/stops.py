@@ -28,13 +28,13 @@ class Breakpoint:
     """A breakpoint, watchpoint or catchpoint.
 
     Attributes:
-        what: what it is about, as it was given: a place, an expression, an event.
+        what: its subject in the user's words: a place, an expression, an event.
         spots: the instructions of a breakpoint.
         condition: must hold in a lane.
         threads: the lanes that it is for; None for all.
         ignore: how many hits do not stop.
         hits: how often it was hit.
-        commands: what is done at a stop.
+        commands: lines that run at a stop.
         log: text that is shown instead of stopping, with expressions in braces; empty for a stop.
         watched: of a watchpoint the expression.
         location: of a watchpoint on memory where it is.
@@ -70,7 +70,7 @@ class Hit(NamedTuple):
     Attributes:
         breakpoint: that was hit; None for a step.
         lanes: of which it was hit, threads of the batch x 32.
-        text: what is said of it.
+        text: the message about it.
         back: where a launch that runs backwards stops for it.
     """
 
@@ -87,7 +87,7 @@ class Stop:
     Attributes:
         reason: ``breakpoint``, ``watchpoint``, ``catchpoint``, ``step``, ``fault``, ``begin`` (nothing is before it),
             ``end`` (of the launch), ``launch``, ``interrupt``.
-        lines: what is said of it.
+        lines: the messages about it.
         numbers: of the breakpoints.
         position: the time.
     """

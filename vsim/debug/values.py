@@ -96,7 +96,7 @@ def shown_element(element: object, letter: str = "") -> str:
 
 
 def shown_compact(value: DebugValue, row: int = 0, active: Bools | None = None, letter: str = "") -> str:
-    """A value in one line: one number, or elements in braces, of lanes those that run."""
+    """A value in one line: one number, or elements in braces; of lanes, the active ones."""
     elements = value.row(row)
     if elements.size == 1:
         return shown_element(elements[0], letter) + _mark(value, 0)

@@ -11,11 +11,11 @@ from vsim.observe.observer import Event, Frame
 
 
 class Halt(Exception):
-    """Raised by a watcher in :meth:`Watcher.before`: the batch stops there, and goes on later."""
+    """Raised by a watcher in :meth:`Watcher.before`: the batch stops there, and continues later."""
 
 
 class Watcher(Protocol):
-    """What decides where a launch halts. Each method may be called again for the same position."""
+    """Decides where a launch halts. Each method may be called again for the same position."""
 
     def wants(self, groups: Sequence[Group]) -> bool:
         """Whether anything in these groups is watched."""
@@ -24,7 +24,7 @@ class Watcher(Protocol):
         """Threads execute an instruction next."""
 
     def goes_on(self, event: Event) -> None:
-        """The launch goes on with an instruction in front of which it has halted."""
+        """The launch continues with an instruction in front of which it has halted."""
 
     def after(self, event: Event) -> None:
         """They have executed it."""

@@ -70,14 +70,14 @@ class Watching:
         arrives: whether a step ends; None while the launch continues.
         lane: row and lane whose instructions a step counts; None for none.
         collects: hits are kept and nothing halts: so a launch is searched backwards.
-        hits: those of the stop, or those that were collected.
+        hits: the hits of the stop, or the collected ones.
         marks: the instructions of the lane while hits are collected.
         logged: texts of log points.
     """
 
     def __init__(self, places: Places, sources: SourceVariables | None = None) -> None:
         self.places, self.sources = places, sources
-        self.execution: SteppedLaunch | None = None
+        self._execution: SteppedLaunch | None = None
         self.breakpoints: list[Breakpoint] = []
         self.arrives: Arrives | None = None
         self.lane: tuple[int, int] | None = None
@@ -99,6 +99,18 @@ class Watching:
         self._looks = False
         """Whether something is looked at before each instruction."""
 
+    @property
+    def execution(self) -> SteppedLaunch:
+        """The watched launch."""
+        assert self._execution is not None
+        return self._execution
+
+    @property
+    def _activation(self) -> Activation:
+        """The activation that runs."""
+        assert self.execution.batch is not None
+        return self.execution.batch.execution.running.activation
+
     def note(self, text: str) -> None:
         """Let the next stop show a text; once, though a launch comes by more often."""
         if text not in self.logged:
@@ -106,7 +118,7 @@ class Watching:
 
     def use(self, execution: SteppedLaunch) -> None:
         """Watch another launch."""
-        self.execution = execution
+        self._execution = execution
         self._told.clear()
         self.reset()
 
@@ -122,12 +134,11 @@ class Watching:
         self._catches = {b.what: b for b in enabled if b.kind == CATCH}
         self._looks = bool(self._watches or self._catches)
         self._known_findings = self._findings()
-        assert self.execution is not None
         reads = any(b.kind in (READ_WATCH, ACCESS_WATCH) and b.location is None for b in self._watches)
         self.execution.recorder.steps = [] if reads else None
 
     def _findings(self) -> int:
-        found = self.execution.dispatch.findings if self.execution is not None else None
+        found = self.execution.dispatch.findings
         return 0 if found is None else len(found)
 
     # -- which groups --------------------------------------------------------------------------------------
@@ -139,7 +150,6 @@ class Watching:
         return any(self._wants(b, group) for b in self.breakpoints if b.enabled for group in groups)
 
     def _wants(self, b: Breakpoint, group: Group) -> bool:
-        assert self.execution is not None
         dispatch = self.execution.dispatch
         if b.kind == CATCH and b.what in ("launch", "fault"):
             return False
@@ -164,13 +174,12 @@ class Watching:
         if b.spots:
             return any((id(spot.function), spot.number) in executed for spot in b.spots)
         data = None if b.location is None or b.kind != WATCH else b.location.data
-        if b.location is not None and data is not None and self.execution is not None and self.execution.shares(data):
+        if b.location is not None and data is not None and self.execution.shares(data):
             return checkpoint.pages.may_have(data, b.location.columns)
         return b.what not in ("launch", "fault")
 
     def _may_reach(self, b: Breakpoint) -> bool:
         """Whether the kernel may come to a breakpoint."""
-        assert self.execution is not None
         reached = self.execution.dispatch.image.functions_of(self.execution.dispatch.kernel)
         return any(spot.function is f for spot in b.spots for f in reached)
 
@@ -185,9 +194,7 @@ class Watching:
         here = self._by_spot.get((id(event.function), event.number), ())
         if not (here or self._looks or self._pending or self.lane is not None):
             return
-        execution = self.execution
-        assert execution is not None and execution.batch is not None
-        activation, position = execution.batch.execution.running.activation, execution.position
+        activation, position = self._activation, self.execution.position
         hits, self._pending = self._pending, []
         for b in here:
             hits += self._reached(b, activation, position)
@@ -235,7 +242,7 @@ class Watching:
 
     def _chosen(self, b: Breakpoint, lanes: Array) -> Array:
         """The lanes that a breakpoint is for."""
-        assert self.execution is not None and self.execution.batch is not None
+        assert self.execution.batch is not None
         return lanes if b.threads is None else b.threads.of(*self.execution.batch.numbers(), lanes)
 
     def _holding(self, condition: Expression, activation: Activation, lanes: Array) -> Array:
@@ -250,7 +257,6 @@ class Watching:
         return found
 
     def _scope(self, activation: Activation, rows: Array) -> Scope:
-        assert self.execution is not None
         return Scope(
             self.execution, activation, rows, self.execution.number, self.sources, convenience=self.convenience
         )
@@ -271,7 +277,6 @@ class Watching:
 
     def _new_finding(self) -> str:
         """What a check has just found."""
-        assert self.execution is not None
         texts = [str(d) for d in diagnostics(self.execution.dispatch)]
         new = [text for text in texts if text not in self._told]
         self._told.update(texts)
@@ -280,14 +285,12 @@ class Watching:
     # -- watchpoints ---------------------------------------------------------------------------------------
 
     def goes_on(self, event: Event) -> None:
-        """The launch goes on with an instruction in front of which it has halted."""
+        """The launch continues with an instruction in front of which it has halted."""
         if self._watches:
-            assert self.execution is not None and self.execution.batch is not None
-            self._look_at_all(event, self.execution.batch.execution.running.activation)
+            self._look_at_all(event, self._activation)
 
     def _look_at_all(self, event: Event, activation: Activation) -> None:
         """Note the values of all registers that are watched, in front of an instruction."""
-        assert self.execution is not None
         for b in self._watches:
             if b.location is None:
                 self._look(b, event, activation)
@@ -309,16 +312,14 @@ class Watching:
             self._old[b.number] = value, rows, activation
 
     def after(self, event: Event) -> None:
-        """An instruction has executed: what it changed is told in front of the next one."""
-        execution = self.execution
-        assert execution is not None
+        """An instruction has executed; its changes are reported in front of the next one."""
         for b in self._watches:
             if b.location is not None:
                 self._after_access(b, event)
             elif b.number in self._old:
                 self._after_registers(b, event, *self._old.pop(b.number))
-        if self._pending and execution.time == execution.first_time:
-            execution.first_time = -1
+        if self._pending and self.execution.time == self.execution.first_time:
+            self.execution.first_time = -1
 
     def _after_registers(
         self, b: Breakpoint, event: Event, old: DebugValue, rows: Array, activation: Activation
@@ -347,7 +348,6 @@ class Watching:
             self._found(b, event, lanes, text)
 
     def _was_read(self, value: DebugValue, rows: Array) -> Array:
-        assert self.execution is not None
         location, steps = value.location, self.execution.recorder.steps
         if location is None or not steps:
             return np.zeros(len(rows), bool)
@@ -367,11 +367,11 @@ class Watching:
                 self._touched[b.number] = data, access.writes, lanes
 
     def _touching(self, b: Breakpoint, access: MessageAccess) -> Array | None:
-        """The lanes of an access that touch what is watched, threads x 32; None for none."""
+        """The lanes of an access that touch watched memory, threads x 32; None for none."""
         from vsim.debug.memory_log import host_address
 
         location, found = b.location, np.zeros(access.address.size, bool)
-        assert location is not None and location.data is not None and self.execution is not None
+        assert location is not None and location.data is not None
         watched = location.columns.reshape(-1) + host_address(location.data)
         low, high = int(watched.min()), int(watched.max()) + 1
         try:
@@ -383,8 +383,7 @@ class Watching:
             found[slice(None) if lanes is None else lanes] = (at < high) & (at + access.size > low)
         if not found.any():
             return None
-        assert self.execution.batch is not None
-        active = self.execution.batch.execution.running.activation.active
+        active = self._activation.active
         spread = access.spread(found)
         if spread.shape[1] > active.shape[1] or spread.shape[1] == 1:
             return self._chosen(b, active & any_lane(np.broadcast_to(spread, (len(active), spread.shape[1])))[:, None])
@@ -410,15 +409,13 @@ class Watching:
             if now != old
             else f"{b.what} is {_verb(writes)}: {shown_compact(value(now))}"
         )
-        assert self.execution is not None and self.execution.batch is not None
         if b.condition is not None:
-            lanes = self._holding(b.condition, self.execution.batch.execution.running.activation, lanes)
+            lanes = self._holding(b.condition, self._activation, lanes)
         if lanes.any():
             self._found(b, event, lanes, text)
 
     def _found(self, b: Breakpoint, event: Event, lanes: Array, text: str) -> None:
         """A watched value was used by the instruction that has executed."""
-        assert self.execution is not None
         own = self.execution.position
         where = f"by '{self.places.text(Spot(event.function, event.number))}' ({event.function.name}+{event.number})"
         self._pending.append(Hit(b, lanes, f"{text}\n  {where}", own._replace(time=own.time - 1)))
@@ -427,7 +424,6 @@ class Watching:
         """Lanes call a function."""
         b = self._catches.get("call")
         if b is not None:
-            assert self.execution is not None
             lanes = self._chosen(b, frame.active)
             if lanes.any():
                 name = (

@@ -10,7 +10,7 @@ from visakit.objects.image import LinkedImage
 from visakit.usage import warn
 from vsim.engines.llvm import InvalidCode, Overtaken, RecordedFault, RefusedInstruction, Unsupported
 from vsim.launch.arrays import Array
-from vsim.launch.dispatch import Dispatch, Groups
+from vsim.launch.dispatch import Dispatch, GroupProgress
 
 if TYPE_CHECKING:  # An engine is loaded by its first launch.
     from vsim.engines.llvm.engine import Engine
@@ -29,7 +29,7 @@ class EngineSelector:
     def __init__(self, image: LinkedImage) -> None:
         self.image = image
         self.native: Engine | None = None
-        self._batch: Groups | None = None
+        self._reference_progress: GroupProgress | None = None
         """Progress of the reference engine."""
         self._launched: set[str] = set()
         """Kernels that ran, where they may run once."""
@@ -42,10 +42,10 @@ class EngineSelector:
         """Seconds in which native code was compiled or loaded so far."""
         return 0.0 if self.native is None else self.native.kernels.seconds
 
-    def groups(self) -> Groups | None:
+    def progress(self) -> GroupProgress | None:
         """Progress of the running launch; None if no launch runs, or its engine does not report progress."""
         native = self.native
-        return self._batch if self._batch is not None or native is None else native.groups()
+        return self._reference_progress if self._reference_progress is not None or native is None else native.progress()
 
     def run(
         self, engine: str, dispatch: Dispatch, threads: int | None, max_seconds: float | None, held: Sequence[Array]
@@ -73,11 +73,13 @@ class EngineSelector:
             native = self.native or self._load_native(engine)
             if native is None:
                 why = "llvmlite cannot be loaded"
-            elif self.image.runs_once and self._ends_soon(dispatch, max_seconds):
+            elif self.image.runs_once and not dispatch.tells_messages and self._ends_soon(dispatch, max_seconds):
                 return "numpy", "its native code would take longer"
             else:
+                # Reuse in memory depends on the order of threads, so which engine counts must not depend on time.
+                may_overtake = engine == "auto" and not dispatch.tells_messages
                 try:
-                    native.run(dispatch, threads, max_seconds, held, _overtake if engine == "auto" else None)
+                    native.run(dispatch, threads, max_seconds, held, _overtake if may_overtake else None)
                     return "llvm", ""
                 except (RecordedFault, RefusedInstruction) as stop:
                     stopped = stop
@@ -111,10 +113,10 @@ class EngineSelector:
         try:
             run(dispatch, max_seconds, begun=self._begun)
         finally:
-            self._batch = None
+            self._reference_progress = None
 
     def _begun(self, begun: int, count: int) -> None:
-        self._batch = Groups(begun, count)
+        self._reference_progress = GroupProgress(begun, count)
 
     def _load_native(self, engine: str) -> Engine | None:
         """Load the fast engine; None if the reference engine replaces it.

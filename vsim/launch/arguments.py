@@ -216,7 +216,8 @@ class ArgumentReader:
                 argument = replace(argument, array=argument.array.copy())  # Where stray writes do no harm.
             made = surface_image(signature.buffer_name(index), argument, signature.image_type(index), handle)
             if isinstance(made, str):
-                hint = did_you_mean(argument.format, ImageFormat.names())
+                names = ImageFormat.names()
+                hint = did_you_mean(argument.format, names) if argument.format not in names else ""
                 raise signature.error(f"{signature.describe(index)} {made}", hint)
             image = self.bindless[handle] = made
         return image

@@ -29,7 +29,7 @@ Executed = dict[int, Bools]
 """By number of a function, which of its instructions executed."""
 
 
-class Groups(NamedTuple):
+class GroupProgress(NamedTuple):
     """Progress of a launch: groups that have begun, and all of them."""
 
     begun: int
@@ -91,12 +91,12 @@ class Dispatch(BoundLaunch):
         if self.findings is None:
             return frozenset()
         wanted = self.findings.checks
-        if self.notes_reads_behind:
+        if self.notes_reads_beyond:
             return wanted | {GUARD}
         return wanted if self.memory.guarded else wanted - {GUARD}
 
     @property
-    def notes_reads_behind(self) -> bool:
+    def notes_reads_beyond(self) -> bool:
         """Whether reads beyond the end of memory, which give zeros, are reported."""
         return self.findings is not None and self.signature.image.lenient_reads
 
@@ -139,14 +139,34 @@ class Dispatch(BoundLaunch):
         return bool(listeners(self.observers, Observer.took_effect) or listeners(self.observers, Observer.branched))
 
     @property
-    def observed(self) -> tuple[frozenset[str], bool, bool]:
-        """What compiled code must have for observers: checks, counters of blocks, of lanes and branches."""
-        return self.checks, self.tells_runs, self.tells_lanes
+    def tells_messages(self) -> bool:
+        """Whether observers want counts of messages to memory."""
+        if not self.observers:
+            return False
+        from vsim.observe.observer import Observer, listeners
+
+        return bool(listeners(self.observers, Observer.sent) or listeners(self.observers, Observer.served))
+
+    @property
+    def tells_clocks(self) -> bool:
+        """Whether observers want a timeline of threads."""
+        if not self.observers:
+            return False
+        from vsim.observe.observer import Observer, listeners
+
+        return bool(listeners(self.observers, Observer.timed))
+
+    @property
+    def observed(self) -> tuple[frozenset[str], bool, bool, bool, bool]:
+        """What compiled code must have for observers: checks; counters of blocks, of lanes and branches, of messages;
+        clocks of threads.
+        """
+        return self.checks, self.tells_runs, self.tells_lanes, self.tells_messages, self.tells_clocks
 
     @property
     def has_fixed_order(self) -> bool:
-        """Whether checks or results depend on the order of threads; counters of what executes do not."""
-        return bool(self.checks or self.schedule or self.needs_order)
+        """Whether checks, counts or results depend on the order of threads; counters of what executes do not."""
+        return bool(self.checks or self.schedule or self.needs_order or self.tells_messages or self.tells_clocks)
 
     @property
     def has_fixed_lanes(self) -> bool:

@@ -132,13 +132,13 @@ class KernelSignature:
         return {
             self.kernel.variables[i.index - FIRST_VARIABLE].name: i
             for i in self.kernel.inputs
-            if i.operand_class == 0 and i.index >= FIRST_VARIABLE
+            if i.variable_class == 0 and i.index >= FIRST_VARIABLE
         }
 
     @cached_property
     def surface_inputs(self) -> tuple[Input, ...]:
         """The ``.input`` variables that are surfaces or samplers."""
-        return tuple(i for i in self.kernel.inputs if i.operand_class != 0)
+        return tuple(i for i in self.kernel.inputs if i.variable_class != 0)
 
     @cached_property
     def summary(self) -> KernelSummary:

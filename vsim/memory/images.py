@@ -158,12 +158,13 @@ def surface_image(name: str, argument: ImageArgument, declared: str, handle: int
     stored = shape.pop() if len(shape) > axes else 1
     while len(shape) > axes and shape[0] == 1:
         shape.pop(0)
+    names = ", ".join(("depth or layers", "height", "width")[3 - axes :])
     if len(shape) != axes:
-        wanted = ", ".join([*("depth or layers", "height", "width")[3 - axes :], "channels"])
-        return f"is an image of shape {array.shape}, but {wanted} were expected"
+        return f"is an image of shape {array.shape}, but {names}, channels were expected"
     if stored != known.channels or array.dtype.itemsize != known.dtype.itemsize:
+        found = f"{stored} channels" if array.ndim > axes else f"one channel (its shape {array.shape} is {names})"
         return (
-            f"is an image of {stored} channels of type {array.dtype}, but the format '{argument.format}' has "
+            f"is an image of {found} of type {array.dtype}, but the format '{argument.format}' has "
             f"{known.channels} of type {known.dtype}"
         )
     kind = ImageKind(known, axes, argument.layered or "_array" in declared)

@@ -132,8 +132,7 @@ class SamplerState(NamedTuple):
     Attributes:
         normalized: whether coordinates go from 0 to 1 along each axis, else from 0 to the size.
         addressing: of coordinates outside: none, clamp_edge (or clamp_to_edge), clamp_border (or clamp), repeat, or
-            mirror
-            (or mirrored_repeat).
+            mirror (or mirrored_repeat).
         filter: nearest or linear.
         compare: comparison of reference and texel: le, lt, ge, gt, eq, ne, always or never.
     """
@@ -164,7 +163,7 @@ class AddressSpace:
     releases alone.
 
     Arrays stay mapped as long as they live, in the hands of the caller, or of the address space if it keeps them.
-    Several programs may share an address space; their launches wait for each other (``running``).
+    Several programs may share an address space; their launches wait for each other (``launch_lock``).
     """
 
     def __init__(self) -> None:
@@ -184,7 +183,8 @@ class AddressSpace:
         self.guarded: dict[int, Guarded] = {}
         """By slot, the parts of buffers with separate addresses (:meth:`guard`)."""
         self.lock = free_in_child(threading.RLock())
-        self.running = free_in_child(threading.RLock())
+        self.launch_lock = free_in_child(threading.RLock())
+        """A launch holds it while it runs."""
         self.limit: int | None = None
         """Bytes that launches may take; None for as many as there are."""
 

@@ -24,7 +24,7 @@ class Directive(NamedTuple):
     kind: str
 
     def padded(self, prefix: str, digits: str, zeros: bool) -> str:
-        """A prefix and what is behind it, as wide as wanted: filled behind, with zeros between, or in front."""
+        """A prefix and digits, padded to the width: behind, with zeros between, or in front."""
         missing = self.width - len(prefix) - len(digits)
         if missing <= 0:
             return prefix + digits

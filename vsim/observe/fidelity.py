@@ -133,7 +133,7 @@ class _Cells:
         return ("V", 0 if root < FIRST_VARIABLE else id(self.function), where)
 
     def _cells(self, value: object) -> list[Cell]:
-        """The cells of an operand; the last one is what a result goes to."""
+        """The cells of an operand; a result goes to the last one."""
         if isinstance(value, Indirect):
             return [("A", id(self.function), value.var), ("V", id(self.function), "file")]
         if isinstance(value, Address):

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from vsim.launch.arrays import Array, Bools
     from vsim.launch.bound_launch import BoundLaunch
     from vsim.launch.ndrange import Group
+    from vsim.observe.messages import BufferCounts, MessageCounts
+    from vsim.observe.timeline import Timeline
     from vsim.semantics.algebra import Lanes, Machine, Mask, Opaque
 
 P = ParamSpec("P")
 R = TypeVar("R")
 # Each engine has its own of these.
 Engine: TypeAlias = "Opaque"
-"""What an engine prepares functions with."""
+"""What an engine prepares functions with: ``BatchExecution``, ``LoweringMachine`` or, on the host, ``LaunchPlan``."""
 Access: TypeAlias = "Opaque"
 """An access of lanes to memory."""
 Frame: TypeAlias = "Opaque"
@@ -103,8 +105,8 @@ class Observer:
     """
 
     interrupts = False
-    """Whether :meth:`before` may stop a batch that goes on later: then all threads of it run together, also in loops
-    that only few are still in.
+    """Whether :meth:`before` may stop a batch that continues later: then all its threads run together, also in loops
+    that most of them have left.
     """
 
     def __repr__(self) -> str:
@@ -173,6 +175,15 @@ class Observer:
             taken: threads whose running lanes all took it.
             both: threads of which some lanes took it, and some did not.
         """
+
+    def sent(self, function: Function, number: int, counts: MessageCounts) -> None:
+        """The messages of an instruction to memory have done so much, in all threads; told when the launch is over."""
+
+    def served(self, counts: BufferCounts) -> None:
+        """Messages have done so much to a buffer, an image, local or scratch memory; told when the launch is over."""
+
+    def timed(self, timeline: Timeline) -> None:
+        """The threads of the launch have executed, called and waited so; told when the launch is over."""
 
     # -- operands and memory -------------------------------------------------------------------------------
 

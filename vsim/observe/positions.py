@@ -89,5 +89,5 @@ def _who(positions: list[ThreadPosition]) -> str:
 
 
 def _threads(numbers: list[int]) -> str:
-    """Numbers of threads, those that follow each other as a range: threads 0-3, 7."""
+    """Numbers of threads, consecutive ones as a range: threads 0-3, 7."""
     return f"thread{'s' if len(numbers) > 1 else ''} {', '.join(ranges_of(sorted(numbers)))}"

@@ -80,7 +80,7 @@ def _formatted(m: re.Match[str], value: Value) -> str:
 
 
 Part = str | re.Match[str]
-"""Of a format: text as it is printed, or a directive."""
+"""A part of a format: literal text, or a directive."""
 
 
 def _parts(text: str) -> list[Part]:
@@ -161,7 +161,7 @@ class PrintfRecords:
         raise error
 
     def _pieces(self) -> Iterator[str]:
-        """The parts of what they say. Thousands of records have the same format, and may have the same texts."""
+        """The parts of the printed text. Thousands of records have the same format, and may have the same texts."""
         data, position = self.data, 4
         formats = cache(lambda address: _parts(string_at(self.memory, address)))
         while position + 8 <= len(data):
@@ -191,7 +191,7 @@ class PrintfRecords:
         return (code in _CODES or code in _VECTORS) and _buffer(self.memory, address) is None
 
     def _value(self, position: int, is_text: bool = False) -> tuple[Value, int]:
-        """A value behind its type, and the position behind it; what the end of the buffer cuts off is 0.
+        """A value behind its type, and the position behind it; bytes beyond the end of the buffer are 0.
 
         A text that the compiler does not know for one (it is empty, or has an end before its end) is a pointer to it.
         """

@@ -14,9 +14,6 @@ from vsim.launch.arrays import Offsets
 from vsim.launch.bound_launch import BoundLaunch
 from vsim.observe.observer import Observer
 
-LINE_BYTES = 64
-"""Of a cache line."""
-
 
 class FunctionCounts:
     """The counts of one function, an element for each instruction.

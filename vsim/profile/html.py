@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
 
 from visakit import __version__
 from visakit.language.source_lines import SourcePlace, printable
 from visakit.notebook import escape
-from vsim.profile.counts import LINE_BYTES
+from vsim.observe.messages import LINE_BYTES, BufferCounts
 from vsim.profile.profile import InstructionRow, KernelProfile, LineRow, share
 from vsim.profile.summary import looks
-
-if TYPE_CHECKING:  # It needs the reference engine.
-    from vsim.profile.memory import BufferCounts
 
 Row = tuple[str, str]
 """Attributes of a row of a table, and its cells."""
@@ -120,7 +116,7 @@ def _memory(profile: KernelProfile) -> Iterator[str]:
     yield (
         '<p class="soft">A message is an execution by a hardware thread. Cache lines have 64 bytes. Turns of banks '
         "assume that local memory has 16 banks of 4 bytes; that is an assumption. Reuse counts line accesses in the "
-        "order of the reference engine.</p>"
+        "order of the engine.</p>"
     )
 
 

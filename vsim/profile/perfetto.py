@@ -39,4 +39,4 @@ def _events(profiles: Sequence[KernelProfile]) -> Iterator[dict[str, object]]:
                 tid = threads[item.group, item.thread]
                 place = {"pid": pid, "tid": tid, "ts": start + item.begin, "dur": item.end - item.begin}
                 yield {"ph": "X", "name": item.name, "cat": "launch", **place}
-            start += max(timeline.lengths.values(), default=0)
+            start += timeline.end

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from visakit.forks import cached_property
 from visakit.language.source_lines import SourcePlace, source_lines
 from visakit.objects.image import LinkedImage
 from visakit.text.printer import FunctionPrinter
+from vsim.observe.messages import BufferCounts, MessageCounts
+from vsim.observe.timeline import Timeline, Waits
 from vsim.profile.counts import Counts, FunctionCounts
+from vsim.profile.memory import MemoryObserver
 from vsim.profile.pipes import pipe_of
-
-if TYPE_CHECKING:  # It needs the reference engine.
-    from vsim.profile.memory import BufferCounts, MemoryObserver, MessageCounts
-    from vsim.profile.timeline import Timeline, Waits
 
 
 class LaunchNote(NamedTuple):
@@ -175,7 +174,7 @@ class KernelProfile:
         timelines; without, :data:`SEVERAL` stands for callers that counts do not tell apart.
         """
         found = Counter[Stack]()
-        if not self.timelines:
+        if not self.timelines or not all(timeline.stacks for timeline in self.timelines):
             for row in self.rows:
                 found[(*self.callers(row.function), row.function), row.place] += row.executions
             return +found

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from visakit.diagnostics import UsageError
 from visakit.files import make_directory, write_text
 from vsim.observe.observer import Observer
 from vsim.profile.counts import Counts
 from vsim.profile.html import profile_html
+from vsim.profile.memory import MemoryObserver
 from vsim.profile.perfetto import profile_perfetto
 from vsim.profile.profile import KernelProfile, LaunchNote
 from vsim.profile.summary import summary
 from vsim.profile.tables import profile_csv, profile_folded, profile_lcov, profile_speedscope
+from vsim.profile.timeline import TimelineObserver
 from vsim.profile.tree import profile_json
 from vsim.result import LaunchResult
-
-if TYPE_CHECKING:  # It needs the reference engine.
-    from vsim.profile.memory import MemoryObserver
-    from vsim.profile.timeline import TimelineObserver
 
 Report = Callable[[Sequence[KernelProfile]], str]
 TRACE = ".perfetto.json"
@@ -65,7 +63,7 @@ class Profiler:
 
     Args:
         paths: the files to write.
-        detail: whether accesses, barriers and calls are watched, too, which the reference engine does.
+        detail: whether messages, barriers and calls are counted, too.
 
     Raises:
         UsageError: a name has an unknown end.
@@ -85,9 +83,6 @@ class Profiler:
         """The observers for a launch."""
         if not self.detail:
             return LaunchObservers(Counts())
-        from vsim.profile.memory import MemoryObserver
-        from vsim.profile.timeline import TimelineObserver
-
         return LaunchObservers(Counts(), MemoryObserver(), TimelineObserver())
 
     def summary(self) -> str:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from visakit.diagnostics import counted
-from vsim.profile.counts import LINE_BYTES
+from vsim.observe.messages import LINE_BYTES
 from vsim.profile.profile import KernelProfile, share
 
 HOTTEST = 10

@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass, field
 
 from visakit.language.program import Function
+from visakit.language.source_lines import source_lines
 from vsim.analysis.active_lanes import may_divide
 from vsim.launch.launch import Launch
 from vsim.prove import refutation
@@ -64,15 +65,20 @@ def ways_of(subject: Subject, function: Function, number: int) -> tuple[Goal, Go
 
 
 def all_goals(subject: Subject) -> list[Goal]:
-    """The lines of a kernel and of the functions that it calls, and both ways of branches."""
+    """The lines of a kernel and of the functions that it calls, and both ways of branches.
+
+    Lines are those of the source; only of a function without any those of its text.
+    """
     lines: dict[str, list[tuple[Function, int]]] = {}
     ways: list[Goal] = []
     signature = subject.signature
     for function in signature.image.functions_of(signature.kernel):
+        origins = source_lines(function)
         for number, instruction in enumerate(function.instructions):
             if instruction.desc.is_directive:
                 continue
-            lines.setdefault(name_of(subject, function, number), []).append((function, number))
+            if origins[number] is not None or not any(origins):
+                lines.setdefault(name_of(subject, function, number), []).append((function, number))
             if divides(subject, function, number):
                 ways += ways_of(subject, function, number)
     return [*(Goal(name, tuple(spots)) for name, spots in lines.items()), *ways]

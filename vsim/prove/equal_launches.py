@@ -1,9 +1,9 @@
 """Launches that show that two kernels are not equal: both engines run both kernels, and the memories differ.
 
 The solver knows nothing of sums and products of floats, so that the contents of memory in its example may not show a
-difference that others do: the example is tried as it is, then with other contents where it leaves them open, then with
-other contents everywhere. Before anything is asked, launches with numbers at the ends of their types are tried:
-compilers err there, and solvers are slow with products of long numbers.
+difference that other contents show. The example is tried unchanged, then with other contents where it leaves them
+open, then with other contents everywhere. Before anything is asked, launches with numbers at the ends of their types
+are tried: compilers err there, and solvers are slow with products of long numbers.
 """
 
 from __future__ import annotations

@@ -69,15 +69,16 @@ class RewriteRule:
 
     @property
     def results(self) -> list[str]:
-        """What is compared.
+        """What is compared: names that both sides write, and inputs of one that the other overwrites.
 
         Raises:
             LaunchError: P004, nothing is written by both sides.
         """
-        found = sorted(self.left.results & self.right.results)
-        if not found:
+        left, right = self.left, self.right
+        if not left.results & right.results:
             raise refused("the sides of the rule write no name together", "both end with r, for example")
-        return found
+        overwritten = (left.results & set(right.inputs)) | (right.results & set(left.inputs))
+        return sorted((left.results & right.results) | overwritten)
 
     @property
     def inputs(self) -> list[str]:
@@ -91,7 +92,6 @@ class RuleVerdict:
 
     Attributes:
         inputs: of a refutation, bits by name, and the results of both sides.
-        engines: what each engine computed of them, left and right.
     """
 
     variation: Variation
@@ -99,22 +99,30 @@ class RuleVerdict:
     outcome: Outcome
     inputs: dict[str, int] = field(default_factory=dict)
     results: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))
-    how: str = ""
     seconds: float = 0.0
 
 
 def variations(rule: RewriteRule) -> Iterator[Variation]:
     """All variations that a rule leaves open; the table may not allow them."""
+    fixed = any(line.saturates for side in rule.sides for line in side.lines[-1:])
+    types = TYPES if _leaves_types_open(rule) else ("",)
+    for choice in itertools.product(types, (False,) if fixed else (False, True), _modifier_sets(rule)):
+        yield Variation(*choice)
+
+
+def _leaves_types_open(rule: RewriteRule) -> bool:
+    """Whether a number or name has no type anywhere in the rule."""
     operands = [o for side in rule.sides for o in side.operands if o.text not in rule.predicates]
     typed = {o.text for o in operands if o.type and not o.is_number}
-    open_types = any(not o.type and (o.is_number or o.text not in typed) for o in operands)
+    return any(not o.type and (o.is_number or o.text not in typed) for o in operands)
+
+
+def _modifier_sets(rule: RewriteRule) -> list[tuple[tuple[str, str], ...]]:
+    """Inputs with modifiers: none, each one with each, and all of them."""
     names = [n for n in rule.inputs if n not in rule.predicates and _takes_modifiers(rule, n)]
-    sets: list[tuple[tuple[str, str], ...]] = [(), *(((n, m),) for n in names for m in MODIFIERS)]
-    sets += [tuple((n, m) for n in names) for m in ("(-)", "(abs)")] if len(names) > 1 else []
-    fixed = any(line.saturates for side in rule.sides for line in side.lines[-1:])
-    for data_type in TYPES if open_types else ("",):
-        for saturate, modifiers in itertools.product((False,) if fixed else (False, True), sets):
-            yield Variation(data_type, saturate, modifiers)
+    single: list[tuple[tuple[str, str], ...]] = [((name, modifier),) for name in names for modifier in MODIFIERS]
+    together = [tuple((name, modifier) for name in names) for modifier in ("(-)", "(abs)")]
+    return [(), *single, *(together if len(names) > 1 else ())]
 
 
 def _takes_modifiers(rule: RewriteRule, name: str) -> bool:
@@ -184,7 +192,7 @@ class _Proof:
             for model in models:
                 answer, found = self._asked(keeps, model, seconds)
                 if answer == z3.unsat:
-                    verdict.outcome, verdict.how = (Outcome.PROVED, model.name if self.has_floats else "")
+                    verdict.outcome = Outcome.PROVED
                     return verdict
                 if answer == z3.sat and isinstance(model, ExactFloats):
                     tried = found

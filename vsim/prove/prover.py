@@ -103,6 +103,7 @@ def run_kernel(subject: Subject, launch: SymbolicLaunch) -> tuple[SymbolicThread
 
 
 def remark_of(launch: SymbolicLaunch, problem: Undecided) -> Remark:
+    """The instruction at which a proof was given up, and why."""
     return Remark(problem.function or launch.kernel, problem.number, problem.why, problem.hint)
 
 

@@ -147,7 +147,7 @@ def _id_bytes(signature: KernelSignature) -> dict[tuple[int, int, int], int]:
     row, step = local_id_row(signature.simd, grf), local_id_step(signature.simd, grf)
     rows = min(layout.local_id_rows * row // step, 3)
     for declared in kernel.inputs:
-        if declared.operand_class != 0 or declared.index < FIRST_VARIABLE:
+        if declared.variable_class != 0 or declared.index < FIRST_VARIABLE:
             continue
         root, start = own.root(declared.index)
         for axis in range(1, rows):

@@ -6,13 +6,12 @@ import enum
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from visakit.diagnostics import Span
 from visakit.language.program import Function, Instruction
 from vsim.launch.launch import Launch
 
 
 class Outcome(enum.StrEnum):
-    """There is no fourth one."""
+    """How a proof ends."""
 
     PROVED = "proved"
     REFUTED = "refuted"
@@ -69,10 +68,3 @@ class Verdict:
     seconds: float = 0.0
     asked: int = 0
     notes: list[str] = field(default_factory=list)
-
-
-def span_of(program: object, place: Remark) -> Span:
-    """The source place of an instruction."""
-    image = program.image  # type: ignore[attr-defined]
-    span: Span = image.place(place.function, place.instruction)[0]
-    return span

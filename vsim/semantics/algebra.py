@@ -129,7 +129,7 @@ class Algebra(Protocol):
         """Correctly rounded square root."""
 
     def without_denormals(self, x: Lanes) -> Lanes | None:
-        """Zeros of the same sign instead of the denormals of a float; None where an engine has no way of its own."""
+        """Zeros of the same sign instead of the denormals of a float; None where an engine uses the general way."""
 
     def absolute(self, x: Lanes) -> Lanes:
         """Absolute value of a float (clears the sign)."""
@@ -403,6 +403,6 @@ class Machine(Protocol):
         """Arrive at a barrier that opens after so many arrivals; without ``arrivals`` wait until it opens once more.
 
         A thread waits for the opening that follows its last arrival as a consumer, or its last wait. Bits of
-        ``arrivals``: 0 to 7 how many producers the barrier waits for, 8 to 15 how many consumers;
-        16 and 17 what this thread is.
+        ``arrivals``: 0 to 7 how many producers the barrier waits for, 8 to 15 how many consumers; 16 and 17 what this
+        thread is.
         """

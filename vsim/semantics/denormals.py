@@ -1,4 +1,4 @@
-"""Where a processor may take denormals of f and df as zeros by itself, as a mode of its own (MXCSR.DAZ of x86) does.
+"""Where a processor may take denormals of f and df as zeros by itself, as the mode MXCSR.DAZ of x86 does.
 
 The semantics take the denormals of operands and results of computations as zeros, of each type where %cr0 asks for
 that. The mode does so with the operands of every operation on floats or doubles, and with no result. So it serves where

@@ -7,7 +7,7 @@ lanes and registers of 32 bytes, that is ``lsc_store_quad.ugm (M1, 16) bti(0x2)[
 
 A descriptor may be in a register. Where its value is known before the kernel runs, the instruction says it
 (:data:`KNOWN`); else it is decoded when the message is sent. Of an extended descriptor in a register the surface alone
-counts: offsets are in those that are numbers.
+counts; only constant descriptors have offsets.
 """
 
 from __future__ import annotations
@@ -171,8 +171,8 @@ class Space(NamedTuple):
     Attributes:
         kind: slm, or an LSC address model.
         surface: the number or the handle of the surface.
-        bits: which bits of the operand that is: the lowest, and their mask.
-        offset: what is added to each address, in bytes.
+        bits: the bits of the operand with the surface: the lowest, and their mask.
+        offset: is added to each address, in bytes.
     """
 
     kind: str

@@ -8,7 +8,7 @@ Block messages read rectangles of a matrix whose base, sizes (minus one) and pit
 are padded to a power of two of elements and blocks to whole registers. The VNNI form packs rows: of words, those of
 rows 2i and 2i + 1 in column c make dword (i, c), so that a row of dwords feeds one step of a dot product. In a block of
 3 x 2 words, row 1 column 2 is element 1 * 4 + 2 of the plain form, byte 12, and the high half of dword 2 of the VNNI
-form, byte 10. The transposed form has columns in the place of rows.
+form, byte 10. The transposed form has columns in the place of rows. Loads fill the padding with zeros.
 
 The operands can be a payload of eight dwords, too: base, sizes, pitch, x, y, and the shape of the block, which must be
 that of the instruction; offsets of the instruction are added to x and y. A raw message has no shape but that of its
@@ -19,7 +19,8 @@ column 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Container, Iterator
 
 from visakit.isa.enums import (  # fmt: skip
     LSC_ADDRESS_SIZES,
@@ -67,6 +68,8 @@ def _space(m: Machine, instruction: Instruction) -> FindSpace:
     """The address space of a message."""
     args, kind = instruction.args, address_kind(instruction)
     if args.get("sfid") == LSC_SFIDS["slm"]:
+        if kind != "flat":
+            raise m.cannot(f"local memory has no surfaces, and the address is written {kind}(...)")
         return m.slm
     if kind == "flat":
         return m.flat
@@ -203,38 +206,57 @@ def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
     raw, size, store = data_of(instruction), memory.size, is_store(instruction)
     if not store and raw == NULL:
         return nothing(m, instruction)  # it only warms caches, and prefetches do not fault
+    if args["sfid"] == LSC_SFIDS["slm"]:
+        raise m.cannot("blocks of a matrix are in flat memory")
     if "width" not in args:
         return _block2d_of_payload(m, instruction)
-    width = args["width"]
-    matrix, place = _matrix(m, instruction), _block2d_layout(instruction, size, m.grf_size)
-    transfers = [
-        (m.raw_reader(raw, at, 1, memory), m.raw_writer(raw, at, 1, memory), r, b * width + c)
-        for b in range(args["blocks"]) for r in range(args["height"]) for c in range(width)
-        for at in (place(b, r, c),)
-    ]  # fmt: skip
-    mask = block_mask(m, instruction)
+    places, end = _block2d_layout(instruction, size, m.grf_size)
+    transfers = {
+        at: (m.raw_reader(raw, at, 1, memory), m.raw_writer(raw, at, 1, memory), row, column)
+        for at, row, column in places
+    }
+    pads = [] if store else _pads(m, raw, memory, transfers, end)
+    matrix, mask = _matrix(m, instruction), block_mask(m, instruction)
 
     def step() -> None:
         active = mask()
         move = _mover(m, instruction, matrix(active))
-        for read, write, r, c in transfers:
-            move(read, write, a.const(r, Q), a.const(c, Q), active)
+        for read, write, row, column in transfers.values():
+            move(read, write, a.const(row, Q), a.const(column, Q), active, True)
+        for pad, count in pads:
+            pad(a.lanes(a.const(0, memory), [0] * count), active)
 
     return step
 
 
+def _pads(m: Machine, raw: Raw, memory: DataType, places: Container[int], end: int) -> list[tuple[Write, int]]:
+    """Writers of the elements beside those of the blocks, which loads fill with zeros, and how many each writes."""
+    end = min(end, _room(m, raw))
+    runs: list[list[int]] = []
+    for at in range(0, end - memory.size + 1, memory.size):
+        if at in places:
+            continue
+        if runs and runs[-1][0] + runs[-1][1] * memory.size == at and runs[-1][1] < _MOST_LANES:
+            runs[-1][1] += 1
+        else:
+            runs.append([at, 1])
+    return [(m.raw_writer(raw, at, count, memory), count) for at, count in runs]
+
+
 def _mover(
     m: Machine, instruction: Instruction, matrix: list[Lanes]
-) -> Callable[[Read, Write, Lanes, Lanes, Mask], None]:
-    """Loads or stores the elements in a row and a column (type Q) of a block of a matrix, in the lanes of a mask."""
+) -> Callable[[Read, Write, Lanes, Lanes, Mask, Mask], None]:
+    """Loads or stores the elements in a row and a column (type Q) of a block of a matrix, in the lanes of a mask; loads
+    give zeros for those that a second mask does not have.
+    """
     a, memory = m.algebra, lsc_types(instruction)[0]
     start, last_byte, last_row, last_pitch, x, y = matrix
     zero, one, size = a.const(0, Q), a.const(1, types.UD), a.const(memory.size, Q)
     columns, rows, line = a.cast(last_byte + one, Q), a.cast(last_row, Q), a.cast(last_pitch + one, Q)
 
-    def move(read: Read, write: Write, r: Lanes, c: Lanes, active: Mask) -> None:
+    def move(read: Read, write: Write, r: Lanes, c: Lanes, active: Mask, there: Mask) -> None:
         row, column = y + r, (x + c) * size
-        inside = (row >= zero) & (row <= rows) & (column >= zero) & (column < columns)
+        inside = both(there, (row >= zero) & (row <= rows) & (column >= zero) & (column < columns))
         lanes, address = both(active, inside), start + a.bitcast(row * line + column, UQ)
         if is_store(instruction):
             m.store(m.flat(), address, read(), lanes, instruction)
@@ -251,23 +273,25 @@ class _Shape:
     def __init__(self, m: Machine, instruction: Instruction, shape: Lanes) -> None:
         a, args, size = m.algebra, instruction.args, lsc_types(instruction)[0].size
         self.algebra, self.transposed = a, args["order"] == _TRANSPOSED
-        self.group = 4 // size if args["vnni"] and size < 4 and not self.transposed else 1
+        self.group = _group(instruction, size)
         self.width, self.height, self.blocks = (
             ((shape >> a.const(low, types.UD)) & a.const(mask, types.UD)) + a.const(1, types.UD)
             for low, mask in ((0, 0xFF), (8, 0xFF), (16, 0xF))
         )
-        rows, elements = (self.width, self.height) if self.transposed else (self.height, self.width)
-        rows = (rows + a.const(self.group - 1, types.UD)) & a.const(-self.group & 0xFFFFFFFF, types.UD)
+        lines, self.line = (self.width, self.height) if self.transposed else (self.height, self.width)
+        self.lines = (lines + a.const(self.group - 1, types.UD)) & a.const(-self.group & 0xFFFFFFFF, types.UD)
         self.log = a.const(0, types.UD)
         for n in range(8):
-            self.log = self.log + a.mask_to_int(elements > a.const(1 << n, types.UD), types.UD)
-        used = (rows << self.log) * a.const(size, types.UD) + a.const(m.grf_size - 1, types.UD)
+            self.log = self.log + a.mask_to_int(self.line > a.const(1 << n, types.UD), types.UD)
+        used = (self.lines << self.log) * a.const(size, types.UD) + a.const(m.grf_size - 1, types.UD)
         self.each = used >> a.const(m.grf_size.bit_length() - 1, types.UD)
         self.registers = self.each * self.blocks
         self.in_register = m.grf_size // size
 
-    def elements(self, register: int, first: int, count: int) -> tuple[Lanes, Lanes, Mask]:
-        """Row and column (type Q) of the elements from ``first`` on in a register of the data, and which there are."""
+    def elements(self, register: int, first: int, count: int) -> tuple[Lanes, Lanes, Mask, Mask]:
+        """Row and column (type Q) of the elements from ``first`` on in a register of the data, which there are, and
+        whether the register belongs to a block.
+        """
         a = self.algebra
         block = a.udiv(a.const(register, types.UD), self.each)
         begin = (a.const(register, types.UD) - block * self.each) * a.const(self.in_register, types.UD)
@@ -277,12 +301,10 @@ class _Shape:
             number >> (self.log + group),
             number & ((a.const(self.group, types.UD) << self.log) - a.const(1, types.UD)),
         )
-        row = major * a.const(self.group, types.UD) + (minor & a.const(self.group - 1, types.UD))
-        column = minor >> group
-        if self.transposed:
-            row, column = column, row
-        there = (row < self.height) & (column < self.width) & (block < self.blocks)
-        return a.cast(row, Q), a.cast(block * self.width + column, Q), there
+        line, n = major * a.const(self.group, types.UD) + (minor & a.const(self.group - 1, types.UD)), minor >> group
+        row, column = (n, line) if self.transposed else (line, n)
+        there = (line < self.lines) & (n < self.line)
+        return a.cast(row, Q), a.cast(block * self.width + column, Q), there, block < self.blocks
 
 
 _MOST_LANES = 16
@@ -310,17 +332,21 @@ def _block2d_of_payload(m: Machine, instruction: Instruction) -> Step:
         m.require_length(shape.registers, registers, active, instruction)
         move = _mover(m, instruction, matrix(active))
         for (register, first, _), (read, write) in zip(places, moved, strict=True):
-            row, column, there = shape.elements(register, first, count)
-            move(read, write, row, column, both(active, there))
+            row, column, there, belongs = shape.elements(register, first, count)
+            move(read, write, row, column, both(active, belongs), there)
 
     return step
 
 
 def _registers(m: Machine, raw: Raw, given: int) -> int:
     """How many registers of data a message moves."""
+    return _LONGEST[1] if given == _LONGEST[0] and _room(m, raw) >= _LONGEST[1] * m.grf_size else given
+
+
+def _room(m: Machine, raw: Raw) -> int:
+    """Bytes that a variable has for a message."""
     root, at = layout_of(m.function, m.grf_size).root(raw.var)
-    room = layout_of(m.function, m.grf_size).room(root) - at - raw.offset
-    return _LONGEST[1] if given == _LONGEST[0] and room >= _LONGEST[1] * m.grf_size else given
+    return layout_of(m.function, m.grf_size).room(root) - at - raw.offset
 
 
 def _matrix(m: Machine, instruction: Instruction) -> Callable[[Mask], list[Lanes]]:
@@ -355,26 +381,30 @@ def power_of_two(count: int) -> int:
     return 1 << max(0, count - 1).bit_length()
 
 
-def _block2d_layout(instruction: Instruction, size: int, grf_size: int) -> Callable[[int, int, int], int]:
-    """Where in the payload the element of a block, row and column of the matrix lies, in bytes."""
+def _group(instruction: Instruction, size: int) -> int:
+    """How many elements of neighbouring lines lie beside each other: those of a dword in the order of VNNI."""
+    return 4 // size if instruction.args["vnni"] and size < 4 else 1
+
+
+def _block2d_layout(instruction: Instruction, size: int, grf_size: int) -> tuple[Iterator[tuple[int, int, int]], int]:
+    """Places of elements in the payload, in bytes, with row and column of each, and where the last block ends.
+
+    A line is a row of a block, or a column of a transposed one. VNNI puts groups of lines together, of which the last
+    may go on behind the block.
+    """
     args = instruction.args
-    transposed, height = args["order"] == _TRANSPOSED, args["height"]
-    rows, elements = (args["width"], height) if transposed else (height, args["width"])
-    pitch = power_of_two(elements)
-    group = 4 // size if args["vnni"] and size < 4 else 1
-    rows = -(-height // group) * group if group > 1 else rows
-    block_bytes = -(-rows * pitch * size // grf_size) * grf_size
+    width, transposed, group = args["width"], args["order"] == _TRANSPOSED, _group(instruction, size)
+    lines, elements = (width, args["height"]) if transposed else (args["height"], width)
+    pitch, lines = power_of_two(elements), -(-lines // group) * group
+    each = -(-lines * pitch * size // grf_size) * grf_size
 
-    def place(block: int, row: int, column: int) -> int:
-        if transposed:
-            number = column * pitch + row
-        elif group > 1:
-            number = (row // group) * pitch * group + column * group + row % group
-        else:
-            number = row * pitch + column
-        return int(block * block_bytes + number * size)
+    def places() -> Iterator[tuple[int, int, int]]:
+        for number, line, n in itertools.product(range(args["blocks"]), range(lines), range(elements)):
+            row, column = (n, line) if transposed else (line, n)
+            at = line // group * group * pitch + n * group + line % group
+            yield number * each + at * size, row, number * width + column
 
-    return place
+    return places(), args["blocks"] * each
 
 
 # -- status and compression ------------------------------------------------------------------------------------

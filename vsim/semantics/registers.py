@@ -135,7 +135,7 @@ def layout_of(function: Function, grf_size: int) -> Layout:
     found = Layout(function, grf_size)
     for number, variable in enumerate(function.variables, FIRST_VARIABLE):
         found.roots[number] = _alias_root(function, number)
-        if variable.alias is None:  # An alias may be longer, but has no bytes of its own.
+        if variable.alias is None:  # An alias may be longer, but has its root's bytes.
             found.sizes[number] = round_up(variable.size, 64)
             found.rooms[number] = round_up(variable.size, grf_size)
     for i in function.instructions:

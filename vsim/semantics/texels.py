@@ -155,13 +155,18 @@ def _decoded(a: Algebra, format: ImageFormat, bits: Lanes) -> Lanes:
 def store_texels(
     m: Machine, image: ImageView, places: list[Lanes], values: dict[int, Lanes], mask: Mask, instruction: Instruction
 ) -> None:
-    """Write channels, given by number as 32 bits; channels that the format lacks are dropped."""
+    """Write channels, given by number as 32 bits; channels that the format lacks are dropped.
+
+    Red alone makes the one element of intensity and luminance, which several channels read.
+    """
     a, format = m.algebra, image.kind.format
     at, size = offset_of(a, image, places), format.dtype.itemsize
-    elements: dict[int, Lanes] = {}
-    for channel, letter in enumerate(ORDERS[format.order]):
-        if letter in _CHANNELS and channel in values:
-            elements.setdefault(_CHANNELS.index(letter), _encoded(a, format, values[channel]))
+    order = ORDERS[format.order]
+    elements = {
+        _CHANNELS.index(letter): _encoded(a, format, values[channel])
+        for channel, letter in enumerate(order)
+        if letter in _CHANNELS and channel in values and order.index(letter) == channel
+    }
     if format.size % 4 or len(elements) < format.channels:
         for k, bits in elements.items():
             m.store(image.space, at + a.const(k * size, UQ), a.cast(bits, unsigned_of(size)), mask, instruction)

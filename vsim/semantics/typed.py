@@ -1,9 +1,9 @@
 """Typed messages: images by integer coordinates, without a sampler (manual: chapter 6, GATHER4_TYPED, SCATTER4_TYPED,
 TYPED_ATOMIC, MEDIA_LD, MEDIA_ST, LSC_TYPED, RT_WRITE).
 
-Coordinates outside the image do nothing: loads and atomics give 0 there, stores are dropped. Only blocks repeat the rim
-when they are read. A block of 5 x 2 bytes has rows of 8 in its payload, the next power of two: byte 9 of dst is column
-1 of row 1.
+Coordinates outside the image do nothing: atomics give 0 there, loads too (but 1 for an alpha that the format lacks),
+stores are dropped. Only blocks repeat the rim when they are read. A block of 5 x 2 bytes has rows of 8 in its payload,
+the next power of two: byte 9 of dst is column 1 of row 1.
 """
 
 from __future__ import annotations

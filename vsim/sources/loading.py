@@ -2,49 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from visakit.diagnostics import UsageError
 from visakit.file_kinds import is_visa_text, source_language
 from visakit.files import read_bytes
-from visakit.usage import exclude
 from vsim.sources.programs import Loaded, loaded
 
 if TYPE_CHECKING:
     from vsim.sources.captures import Capture
-
-
-def check_together(
-    given: Mapping[str, object], with_replay: Mapping[str, object], when_run: Mapping[str, object]
-) -> None:
-    """Refuse options that make no sense together.
-
-    Args:
-        given: values of options that choose the launch, and of ``--replay``, ``--capture``, ``--list`` and
-            ``--make-launch``.
-        with_replay: values of options that need ``--replay``.
-        when_run: values of options about execution and results.
-
-    Raises:
-        UsageError: there are some; the message names two.
-    """
-    used = [name for name, value in given.items() if value]
-    if given["--replay"]:
-        others = [name for name in used if name not in ("--replay", "--capture", "IMAGE")]
-        if others:
-            raise UsageError(f"--replay has the whole launch; {others[0]} does not go with it")
-        if given["IMAGE"] and with_replay["--visa"]:
-            raise UsageError("IMAGE and --visa both name the program: give one of them")
-    elif alone := [name for name, value in with_replay.items() if value is not None]:
-        raise UsageError(f"{alone[0]} goes with --replay")
-    if given["--list"]:
-        launched = {name: name not in ("--list", "IMAGE") for name in used}
-        exclude("--list", {**launched, **when_run}, ", which runs nothing")
-    if given["--make-launch"]:
-        exclude("--make-launch", when_run, ", which runs nothing")
-    if given["--capture"] and (other := next((n for n in ("--workers", "--make-launch") if n in used), "")):
-        raise UsageError(f"--capture captures what runs here; {other} does not go with it")
 
 
 def load_program(

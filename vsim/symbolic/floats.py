@@ -181,16 +181,12 @@ _OPERATIONS: dict[str, Callable[..., Term]] = {
 class FloatModel(Protocol):
     """What operations on floats are."""
 
-    name: str
-
     def operation(self, op: str, t: DataType, operands: tuple[Term, ...], mode: int = NEAREST) -> Term:
         """The bits of ``fadd``, ``fmul``, ``fdiv``, ``fma`` or ``sqrt`` of floats of a type, rounded in a mode."""
 
 
 class ExactFloats:
     """IEEE 754, by the solver's theory of floats."""
-
-    name = "IEEE 754"
 
     def operation(self, op: str, t: DataType, operands: tuple[Term, ...], mode: int = NEAREST) -> Term:
         number = _OPERATIONS[op](_MODES[mode], *[_number(x, t) for x in operands])
@@ -207,8 +203,6 @@ class UninterpretedFloats:
     The laws, for all numbers and all NaNs but their bits: x + y = y + x, x * y = y * x, also in x * y + z; and x / c =
     x * (1 / c) where c is a power of two whose reciprocal is a normal number.
     """
-
-    name = "uninterpreted operations"
 
     def __init__(self) -> None:
         self.exact = ExactFloats()

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import z3
 
-from visakit.language.operands import SURFACE
 from visakit.language.program import Function
 from visakit.objects.image import SLOT
 from visakit.objects.ze_info import PayloadField
@@ -274,7 +273,7 @@ class SymbolicLaunch:
             registers.bytes_of(root)[start : start + size] = self.payload[offset : offset + size]
         for kind, index, offset in threads.state_inputs(self.bound):
             word = self.bound.payload[offset : offset + 4]
-            registers.states[SURFACE if kind == 1 else 0, index, 0] = int.from_bytes(word, "little")
+            registers.states[kind, index, 0] = int.from_bytes(word, "little")
 
     def _payload(self) -> list[Piece]:
         bound = self.bound
@@ -456,8 +455,8 @@ class SymbolicLaunch:
             self.state_elements(found[0].argument, at, size, symbol)
 
     def state_elements(self, argument: int, offset: Term, size: int, value: Term) -> None:
-        """State what is assumed of the elements of an array for the bytes at an offset, as the launch began with them;
-        of parts of two elements nothing is known.
+        """State the assumption about elements of an array for the initial bytes at an offset; nothing is known of bytes
+        that are parts of two elements.
         """
         known = self.known_elements.get(argument)
         if known is None or size % (element := known.symbol.size() // 8):

@@ -128,6 +128,8 @@ class _Closing:
         """By what cells grow in each round."""
         self.touches_memory = True
         self.some: Place = NOWHERE
+        self.inside: Sequence[Condition] = ()
+        """The conditions of the lanes that execute a round."""
         self.in_loop: set[str] = set()
         """Names of the conditions that lanes are still in the loop."""
         self.born: set[str] = set()

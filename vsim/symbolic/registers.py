@@ -145,7 +145,7 @@ class SymbolicRegisters:
     # -- the register file of variables whose addresses are taken ------------------------------------------
 
     def places(self, size: int, step: int) -> list[tuple[int, int, int]]:
-        """Where an element can lie in the register file: address, root variable and offset in it."""
+        """The places of an element in the register file: address, root variable and offset in it."""
         found = []
         for root, at in self.layout.file_offsets.items():
             end = self.layout.file_sizes[root] - size

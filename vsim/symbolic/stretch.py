@@ -51,20 +51,14 @@ class Stretch:
     def write(self, kind: int, number: int, indices: Sequence[int], lane: int) -> bool:
         """A lane, or :data:`THREAD`, is about to write; whether its own condition must be part of the value."""
         owners = self.owners.setdefault((kind, number), {})
-        if lane == THREAD:
-            foreign = [n for n in indices if owners.get(n, THREAD) != THREAD]
-            if foreign:
-                self._settle(kind, number, foreign, owners)
-            owners.update(dict.fromkeys(indices, THREAD))
-            return False
-        if all(owners.get(n, lane) == lane for n in indices):
+        if lane != THREAD and all(owners.get(n, lane) == lane for n in indices):
             owners.update(dict.fromkeys(indices, lane))
             return False
         foreign = [n for n in indices if owners.get(n, THREAD) != THREAD]
         if foreign:
             self._settle(kind, number, foreign, owners)
         owners.update(dict.fromkeys(indices, THREAD))
-        return True
+        return lane != THREAD
 
     def open(self, kind: int, number: int, count: int) -> None:
         """Any element of a variable may change next, each under its own conditions."""

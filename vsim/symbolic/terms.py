@@ -1,4 +1,4 @@
-"""Terms: bit-vectors and conditions that are Python's numbers as long as they are constant, and Z3's expressions else.
+"""Terms are bit-vectors and conditions: Python's numbers where they are constant, else expressions of Z3.
 
 Constants fold in Python, which takes a hundredth of the solver's time for it, and keeps control flow and addresses
 that depend on nothing symbolic plain numbers.
@@ -83,8 +83,9 @@ def parts_of(condition: Condition) -> list[Condition]:
 
 
 def implied_by(condition: Condition) -> list[Condition]:
-    """The parts of a condition that hold whenever it does: of a conjunction those of all, of a disjunction those that
-    all have. Lanes that left a loop in one of several rounds so still are under the conditions in front of it.
+    """The parts of a condition that hold whenever it does: of a conjunction all parts of its members, of a
+    disjunction the parts that all members have. Lanes that left a loop in one of several rounds so still are under the
+    conditions in front of it.
     """
     if isinstance(condition, bool):
         return []
@@ -122,7 +123,7 @@ def _joined(condition: Condition, sign: bool, is_all: bool) -> list[tuple[Condit
 
 
 def _positive(condition: Condition, sign: bool) -> tuple[Condition, bool]:
-    """A condition without the negations in front of it, and whether it is meant as it is."""
+    """A condition without the negations in front of it, and the sign, which each of them has inverted."""
     while z3.is_not(condition):
         condition, sign = condition.arg(0), not sign
     return condition, sign

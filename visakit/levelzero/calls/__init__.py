@@ -1,20 +1,16 @@
 """The functions of Level Zero: each checks its parameters as the specification says, and calls methods of objects.
 
-A function takes numbers, as its prototype has them; a pointer is one, too. Refusals are exceptions.
+A function takes numbers, as its prototype has them; a pointer is one, too, and a handle comes as its object. Refusals
+are exceptions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from visakit.levelzero.parameters import find
+from visakit.runtime.calls import Call, ServedCalls
 
-Call = Callable[..., int | None]
-CALLS: dict[str, Call] = {}
-
-
-def entry(function: Call) -> Call:
-    """Decorator that registers a function of Level Zero under its name."""
-    CALLS[function.__name__] = function
-    return function
+CALLS = ServedCalls(find)
+entry, also = CALLS.entry, CALLS.also
 
 
 def load() -> dict[str, Call]:
@@ -31,6 +27,7 @@ def load() -> dict[str, Call]:
         lists,
         memory,
         modules,
+        properties,
         sysman,
         virtual_memory,
     )  # fmt: skip

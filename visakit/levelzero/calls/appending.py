@@ -6,26 +6,26 @@ import functools
 from collections.abc import Callable, Sequence
 
 from visakit.levelzero import ze
-from visakit.levelzero.calls import Call, entry
+from visakit.levelzero.calls import entry
 from visakit.levelzero.events import Signal, ZeEvent
 from visakit.levelzero.lists import CommandList, ListOperation
 from visakit.levelzero.parameters import find, find_all
+from visakit.runtime.calls import Call
 from visakit.runtime.errors import require
 
 
 def appends(function: Callable[..., ListOperation]) -> Call:
-    """Decorator of the functions of Level Zero that append a command: looks up list, events to wait for, and the event
-    that is signalled.
+    """Decorator of the functions of Level Zero that append a command: looks up events to wait for, and the event that
+    is signalled.
 
     The function of Level Zero takes a list, the parameters of the decorated one, an event to signal, and the number and
-    the address of events to wait for. The decorated function gets the list as an object, checks its parameters, and
-    returns the command.
+    the address of events to wait for. The decorated function gets the list, checks its parameters, and returns the
+    command.
     """
     end = function.__code__.co_argcount
 
     @functools.wraps(function)
-    def append(command_list: int, *given: int) -> None:
-        own = find(CommandList, command_list)
+    def append(own: CommandList, *given: int) -> None:
         signal, count, waits = given[end - 1 : end + 2]
         states = awaited(count, waits)
         event = find(ZeEvent, signal) if signal else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from visakit.levelzero import ze
-from visakit.levelzero.calls import entry
+from visakit.levelzero.calls import also, entry
 from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure, tell_handle
 from visakit.levelzero.structures import ze_context_desc_t
 from visakit.runtime.context import Context
@@ -36,50 +36,40 @@ def _create(driver: int, desc: int, devices: list[Device], target: int) -> None:
 
 @entry
 def zeContextCreate(driver: int, desc: int, target: int) -> None:
+    """A context of all devices."""
     _create(driver, desc, find(Platform, driver).devices, target)
 
 
 @entry
 def zeContextCreateEx(driver: int, desc: int, count: int, devices: int, target: int) -> None:
+    """A context of some devices; without any, of all."""
     own = find(Platform, driver)
     chosen = find_all(Device, devices, count) if count else own.devices
     _create(driver, desc, chosen, target)
 
 
 @entry
-def zeContextDestroy(context: int) -> None:
-    find(Context, context).release()
-
-
-@entry
-def zeContextGetStatus(context: int) -> None:
-    find(Context, context)
+def zeContextGetStatus(context: Context) -> None:
+    """Nothing but the check of the handle."""
 
 
 @entry
 def zeContextSystemBarrier(context: int, device: int) -> None:
+    """Nothing but checks: memory is coherent."""
     context_device(context, device)
 
 
+@also("zeContextEvictMemory")
 @entry
 def zeContextMakeMemoryResident(context: int, device: int, pointer: int, size: int) -> None:
+    """Nothing but checks: all memory is resident."""
     context_device(context, device)
     need(pointer)
 
 
-@entry
-def zeContextEvictMemory(context: int, device: int, pointer: int, size: int) -> None:
-    context_device(context, device)
-    need(pointer)
-
-
+@also("zeContextEvictImage")
 @entry
 def zeContextMakeImageResident(context: int, device: int, image: int) -> None:
-    context_device(context, device)
-    find(Image, image)
-
-
-@entry
-def zeContextEvictImage(context: int, device: int, image: int) -> None:
+    """Nothing but checks: all images are resident."""
     context_device(context, device)
     find(Image, image)

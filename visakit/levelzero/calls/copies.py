@@ -31,6 +31,7 @@ def _copy(own: CommandList, target: int, source: int, size: int, origin: Context
 
 @appends
 def zeCommandListAppendMemoryCopy(own: CommandList, target: int, source: int, size: int) -> ListOperation:
+    """Copy bytes; source and target may overlap."""
     return _copy(own, target, source, size, own.context)
 
 
@@ -38,6 +39,7 @@ def zeCommandListAppendMemoryCopy(own: CommandList, target: int, source: int, si
 def zeCommandListAppendMemoryCopyWithParameters(
     own: CommandList, target: int, source: int, size: int, extension: int
 ) -> ListOperation:
+    """The same; no extension changes it."""
     return _copy(own, target, source, size, own.context)
 
 
@@ -45,6 +47,7 @@ def zeCommandListAppendMemoryCopyWithParameters(
 def zeCommandListAppendMemoryCopyFromContext(
     own: CommandList, target: int, context: int, source: int, size: int
 ) -> ListOperation:
+    """The same, from memory of another context."""
     return _copy(own, target, source, size, find(Context, context) if context else own.context)
 
 
@@ -60,6 +63,7 @@ def _fill(own: CommandList, target: int, pattern: int, width: int, size: int) ->
 
 @appends
 def zeCommandListAppendMemoryFill(own: CommandList, target: int, pattern: int, width: int, size: int) -> ListOperation:
+    """Repeat a pattern in memory."""
     return _fill(own, target, pattern, width, size)
 
 
@@ -67,6 +71,7 @@ def zeCommandListAppendMemoryFill(own: CommandList, target: int, pattern: int, w
 def zeCommandListAppendMemoryFillWithParameters(
     own: CommandList, target: int, pattern: int, width: int, size: int, extension: int
 ) -> ListOperation:
+    """The same; no extension changes it."""
     return _fill(own, target, pattern, width, size)
 
 
@@ -91,6 +96,7 @@ def zeCommandListAppendMemoryCopyRegion(
     own: CommandList, target: int, target_region: int, target_pitch: int, target_slice: int,
     source: int, source_region: int, source_pitch: int, source_slice: int,
 ) -> ListOperation:  # fmt: skip
+    """Copy a box of bytes; pitches are in bytes, 0 for no gaps."""
     need(target, source, target_region, source_region)
     if not ze_copy_region_t.at(target_region).width and not ze_copy_region_t.at(source_region).width:
         return ListOperation(cl.CL_COMMAND_COPY_BUFFER_RECT, nothing)
@@ -110,15 +116,16 @@ def zeCommandListAppendMemoryCopyRegion(
 
 
 @entry
-def zeCommandListAppendMemoryPrefetch(command_list: int, pointer: int, size: int) -> None:
-    find(CommandList, command_list)
+def zeCommandListAppendMemoryPrefetch(command_list: CommandList, pointer: int, size: int) -> None:
+    """Nothing but checks: a hint."""
     need(pointer)
 
 
 @entry
-def zeCommandListAppendMemAdvise(command_list: int, device: int, pointer: int, size: int, advice: int) -> None:
-    find(CommandList, command_list)
-    find(Device, device)
+def zeCommandListAppendMemAdvise(
+    command_list: CommandList, device: Device, pointer: int, size: int, advice: int
+) -> None:
+    """Nothing but checks: a hint."""
     need(pointer)
     known = advice <= ze.ZE_MEMORY_ADVICE_CLEAR_SYSTEM_MEMORY_PREFERRED_LOCATION
     require(known, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, f"advice {advice:#x}")

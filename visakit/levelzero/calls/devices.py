@@ -22,7 +22,7 @@ from visakit.levelzero.device_properties import (
     vector_widths,
 )
 from visakit.levelzero.layout import Structure
-from visakit.levelzero.parameters import extensions, fill, find, give, give_handles, give_structures, need, structure
+from visakit.levelzero.parameters import extensions, fill, give, give_handles, give_structures, need, structure
 from visakit.levelzero.structures import (
     ze_command_queue_group_properties_t,
     ze_device_cache_properties_t,
@@ -52,132 +52,135 @@ def _answer(device: Device, target: Structure, values: Mapping[str, int | float 
 
 
 @entry
-def zeDeviceGet(driver: int, count: int, devices: int) -> None:
-    give_handles(count, devices, find(Platform, driver).devices)
+def zeDeviceGet(driver: Platform, count: int, devices: int) -> None:
+    """The devices, or how many there are."""
+    give_handles(count, devices, driver.devices)
 
 
 @entry
-def zeDeviceGetSubDevices(device: int, count: int, devices: int) -> None:
-    find(Device, device)
+def zeDeviceGetSubDevices(device: Device, count: int, devices: int) -> None:
+    """None: devices have no parts."""
     give(count, devices, [])
 
 
 @entry
-def zeDeviceGetRootDevice(device: int, root: int) -> None:
-    find(Device, device)
+def zeDeviceGetRootDevice(device: Device, root: int) -> None:
+    """Null: a device is no part of another one."""
     need(root)
     host.write_size(root, 0)
 
 
 @entry
-def zeDeviceGetProperties(device: int, properties: int) -> None:
-    own = find(Device, device)
+def zeDeviceGetProperties(device: Device, properties: int) -> None:
+    """Name, identifiers, sizes and the clock of a device; the newer structure counts cycles in a second."""
     newer = ze.ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2
     target = structure(ze_device_properties_t, properties, newer)
-    _answer(own, target, device_properties(own, counts_cycles=target.stype == newer))
+    _answer(device, target, device_properties(device, counts_cycles=target.stype == newer))
 
 
 @entry
-def zeDeviceGetComputeProperties(device: int, properties: int) -> None:
-    own = find(Device, device)
-    _answer(own, structure(ze_device_compute_properties_t, properties), compute_properties(own))
+def zeDeviceGetComputeProperties(device: Device, properties: int) -> None:
+    """Limits of groups."""
+    _answer(device, structure(ze_device_compute_properties_t, properties), compute_properties(device))
 
 
 @entry
-def zeDeviceGetModuleProperties(device: int, properties: int) -> None:
-    own = find(Device, device)
-    _answer(own, structure(ze_device_module_properties_t, properties), module_properties(own))
+def zeDeviceGetModuleProperties(device: Device, properties: int) -> None:
+    """Versions of SPIR-V, and what its modules may use."""
+    _answer(device, structure(ze_device_module_properties_t, properties), module_properties(device))
 
 
 @entry
-def zeDeviceGetCommandQueueGroupProperties(device: int, count: int, properties: int) -> None:
-    groups = queue_groups(find(Device, device))
+def zeDeviceGetCommandQueueGroupProperties(device: Device, count: int, properties: int) -> None:
+    """The groups of queues."""
+    groups = queue_groups(device)
     give_structures(count, properties, ze_command_queue_group_properties_t, groups)
 
 
 @entry
-def zeDeviceGetMemoryProperties(device: int, count: int, properties: int) -> None:
-    memory = memory_properties(find(Device, device))
+def zeDeviceGetMemoryProperties(device: Device, count: int, properties: int) -> None:
+    """The memory of a device."""
+    memory = memory_properties(device)
     give_structures(count, properties, ze_device_memory_properties_t, [memory])
 
 
 @entry
-def zeDeviceGetMemoryAccessProperties(device: int, properties: int) -> None:
-    own = find(Device, device)
-    _answer(own, structure(ze_device_memory_access_properties_t, properties), memory_access(own))
+def zeDeviceGetMemoryAccessProperties(device: Device, properties: int) -> None:
+    """The kinds of accesses to each kind of memory."""
+    _answer(device, structure(ze_device_memory_access_properties_t, properties), memory_access(device))
 
 
 @entry
-def zeDeviceGetCacheProperties(device: int, count: int, properties: int) -> None:
-    found = cache_properties(find(Device, device))
+def zeDeviceGetCacheProperties(device: Device, count: int, properties: int) -> None:
+    """The cache of a device."""
+    found = cache_properties(device)
     give_structures(count, properties, ze_device_cache_properties_t, [found])
 
 
 @entry
-def zeDeviceGetImageProperties(device: int, properties: int) -> None:
-    own = find(Device, device)
+def zeDeviceGetImageProperties(device: Device, properties: int) -> None:
+    """Limits of images; zeros where the device has none."""
     confused = ze_image_properties_t.number  # Intel's tests give it, and its driver takes it.
-    _answer(own, structure(ze_device_image_properties_t, properties, confused), image_properties(own))
+    _answer(device, structure(ze_device_image_properties_t, properties, confused), image_properties(device))
 
 
 @entry
-def zeDeviceGetExternalMemoryProperties(device: int, properties: int) -> None:
-    own = find(Device, device)
+def zeDeviceGetExternalMemoryProperties(device: Device, properties: int) -> None:
+    """None: memory is not shared with other processes."""
     names = ("memoryAllocationImportTypes", "memoryAllocationExportTypes", "imageImportTypes", "imageExportTypes")
-    _answer(own, structure(ze_device_external_memory_properties_t, properties), dict.fromkeys(names, 0))
+    _answer(device, structure(ze_device_external_memory_properties_t, properties), dict.fromkeys(names, 0))
 
 
 @entry
-def zeDeviceGetP2PProperties(device: int, peer: int, properties: int) -> None:
-    own = find(Device, device)
-    find(Device, peer)
-    _answer(own, structure(ze_device_p2p_properties_t, properties), {"flags": ze.ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS})
+def zeDeviceGetP2PProperties(device: Device, peer: Device, properties: int) -> None:
+    """Devices access the memory of each other."""
+    _answer(device, structure(ze_device_p2p_properties_t, properties), {"flags": ze.ZE_DEVICE_P2P_PROPERTY_FLAG_ACCESS})
 
 
 @entry
-def zeDeviceCanAccessPeer(device: int, peer: int, value: int) -> None:
-    find(Device, device)
-    find(Device, peer)
+def zeDeviceCanAccessPeer(device: Device, peer: Device, value: int) -> None:
+    """Devices access the memory of each other."""
     need(value)
     host.write(value, b"\1")
 
 
 @entry
-def zeDeviceGetStatus(device: int) -> None:
-    find(Device, device)
+def zeDeviceGetStatus(device: Device) -> None:
+    """Nothing but the check of the handle."""
 
 
 @entry
-def zeDeviceGetGlobalTimestamps(device: int, host_time: int, device_time: int) -> None:
-    find(Device, device)
+def zeDeviceGetGlobalTimestamps(device: Device, host_time: int, device_time: int) -> None:
+    """The times of host and device, which are one clock, in nanoseconds."""
     need(host_time, device_time)
     host.write_size(host_time, time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW))  # SYCL reads this clock itself, too.
     host.write_size(device_time, host_nanoseconds())
 
 
 @entry
-def zeDeviceSetCacheAdviceExt(device: int, pointer: int, size: int, region: int) -> None:
-    find(Device, device)
+def zeDeviceSetCacheAdviceExt(device: Device, pointer: int, size: int, region: int) -> None:
+    """Nothing but checks: a hint."""
     need(pointer)
 
 
 @entry
-def zeDevicePciGetPropertiesExt(device: int, properties: int) -> None:
-    own = find(Device, device)
+def zeDevicePciGetPropertiesExt(device: Device, properties: int) -> None:
+    """The place of a device on its bus."""
     target = structure(ze_pci_ext_properties_t, properties)
-    fill(target.address, bus_address(own))
+    fill(target.address, bus_address(device))
     fill(target.maxSpeed, {"genVersion": -1, "width": -1, "maxBandwidth": -1})
 
 
 @entry
-def zeDeviceGetVectorWidthPropertiesExt(device: int, count: int, properties: int) -> None:
-    widths = vector_widths(find(Device, device))
+def zeDeviceGetVectorWidthPropertiesExt(device: Device, count: int, properties: int) -> None:
+    """Preferred widths of vectors, by type."""
+    widths = vector_widths(device)
     give_structures(count, properties, ze_device_vector_width_properties_ext_t, [widths])
 
 
 @entry
-def zeDeviceSynchronize(device: int) -> None:
-    own = find(Device, device)
+def zeDeviceSynchronize(device: Device) -> None:
+    """Wait until all queues of a device are empty."""
     for queue in live_queues():
-        if queue.device is own:
+        if queue.device is device:
             queue.finish()

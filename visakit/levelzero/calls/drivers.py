@@ -6,7 +6,7 @@ import visakit
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.contexts import default_context
-from visakit.levelzero.parameters import extensions, fill, find, flags, give_handles, give_structures, need, structure
+from visakit.levelzero.parameters import extensions, fill, flags, give_handles, give_structures, need, structure
 from visakit.levelzero.structures import (
     ze_driver_extension_properties_t,
     ze_driver_ipc_properties_t,
@@ -46,6 +46,7 @@ def version_number() -> int:
 
 @entry
 def zeInit(init_flags: int) -> None:
+    """Begin; only GPUs are there."""
     known = ze.ZE_INIT_FLAG_GPU_ONLY | ze.ZE_INIT_FLAG_VPU_ONLY
     flags(init_flags, known)
     wanted = not init_flags or init_flags & ze.ZE_INIT_FLAG_GPU_ONLY
@@ -55,6 +56,7 @@ def zeInit(init_flags: int) -> None:
 
 @entry
 def zeInitDrivers(count: int, drivers: int, desc: int) -> None:
+    """Begin, and get the one driver; only GPUs are there."""
     given = structure(ze_init_driver_type_desc_t, desc)
     need(count)
     require(given.flags, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, "no kind of drivers is wanted")
@@ -65,59 +67,63 @@ def zeInitDrivers(count: int, drivers: int, desc: int) -> None:
 
 @entry
 def zeDriverGet(count: int, drivers: int) -> None:
+    """The one driver."""
     give_handles(count, drivers, [platform()])
 
 
 @entry
-def zeDriverGetApiVersion(driver: int, version: int) -> None:
-    find(Platform, driver)
+def zeDriverGetApiVersion(driver: Platform, version: int) -> None:
+    """The version of the interface: major in the upper 16 bits."""
     need(version)
     host.write_u32(version, VERSION)
 
 
 @entry
-def zeDriverGetProperties(driver: int, properties: int) -> None:
-    find(Platform, driver)
+def zeDriverGetProperties(driver: Platform, properties: int) -> None:
+    """The identifier and version of the driver."""
     target = structure(ze_driver_properties_t, properties)
     extensions(properties)
     fill(target, {"uuid": _UUID, "driverVersion": version_number()})
 
 
 @entry
-def zeDriverGetIpcProperties(driver: int, properties: int) -> None:
-    find(Platform, driver)
+def zeDriverGetIpcProperties(driver: Platform, properties: int) -> None:
+    """None: handles are not shared with other processes."""
     target = structure(ze_driver_ipc_properties_t, properties)
     fill(target, {"flags": 0})
 
 
 @entry
-def zeDriverGetExtensionProperties(driver: int, count: int, properties: int) -> None:
-    own = find(Platform, driver)
-    has_short_floats = all(d.model.hardware.features & DPAS for d in own.devices)
+def zeDriverGetExtensionProperties(driver: Platform, count: int, properties: int) -> None:
+    """The extensions that work on all devices."""
+    has_short_floats = all(d.model.hardware.features & DPAS for d in driver.devices)
     names = (*EXTENSIONS, *([ze.ZE_BFLOAT16_CONVERSIONS_EXT_NAME] if has_short_floats else []))
     known: list[dict[str, int | float | bytes]] = [{"name": n.encode(), "version": 1 << 16} for n in names]
     give_structures(count, properties, ze_driver_extension_properties_t, known)
 
 
 @entry
-def zeDriverGetLastErrorDescription(driver: int, text: int) -> None:
-    find(Platform, driver)
+def zeDriverGetLastErrorDescription(driver: Platform, text: int) -> None:
+    """An empty text: reasons of refusals are in the trace."""
     zerGetLastErrorDescription(text)
 
 
 @entry
 def zerGetLastErrorDescription(text: int) -> None:
+    """An empty text: reasons of refusals are in the trace."""
     need(text)
     host.write_size(text, _EMPTY.address)
 
 
 @entry
-def zerTranslateDeviceHandleToIdentifier(device: int) -> int:
-    return platform().devices.index(find(Device, device))
+def zerTranslateDeviceHandleToIdentifier(device: Device) -> int:
+    """The number of a device."""
+    return platform().devices.index(device)
 
 
 @entry
 def zerTranslateIdentifierToDeviceHandle(identifier: int) -> int:
+    """The device of a number."""
     known = platform().devices
     require(identifier < len(known), ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"there are {len(known)} devices")
     return known[identifier].handle
@@ -125,10 +131,11 @@ def zerTranslateIdentifierToDeviceHandle(identifier: int) -> int:
 
 @entry
 def zerGetDefaultContext() -> int:
+    """The context of all devices that the driver makes itself."""
     return default_context().handle
 
 
 @entry
-def zeDriverGetDefaultContext(driver: int) -> int:
-    find(Platform, driver)
+def zeDriverGetDefaultContext(driver: Platform) -> int:
+    """The context of all devices that the driver makes itself."""
     return default_context().handle

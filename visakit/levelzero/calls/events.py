@@ -6,7 +6,7 @@ from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.events import EventPool, Fence, ZeEvent, wait_for
 from visakit.levelzero.lists import ListQueue
-from visakit.levelzero.parameters import extensions, fill, find, find_all, flags, need, structure, tell, tell_handle
+from visakit.levelzero.parameters import extensions, fill, find, find_all, flags, need, structure
 from visakit.levelzero.structures import (
     ze_event_counter_based_desc_t,
     ze_event_desc_t,
@@ -32,8 +32,8 @@ _COUNTS = 1 << 31
 
 
 @entry
-def zeEventPoolCreate(context: int, desc: int, count: int, devices: int, target: int) -> None:
-    own = find(Context, context)
+def zeEventPoolCreate(context: Context, desc: int, count: int, devices: int, target: int) -> None:
+    """A pool for a number of events."""
     given = structure(ze_event_pool_desc_t, desc)
     chain = extensions(desc)
     flags(given.flags, _POOL_FLAGS)
@@ -44,39 +44,23 @@ def zeEventPoolCreate(context: int, desc: int, count: int, devices: int, target:
     place, counts = chain.get(ze.ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC), 0
     if place is not None:
         counts = ze_event_pool_counter_based_exp_desc_t.at(place).flags | _COUNTS
-    host.write_size(target, EventPool(own, given.flags, given.count, counts).handle)
+    host.write_size(target, EventPool(context, given.flags, given.count, counts).handle)
 
 
 @entry
-def zeEventPoolDestroy(pool: int) -> None:
-    find(EventPool, pool).release()
-
-
-@entry
-def zeEventPoolGetContextHandle(pool: int, target: int) -> None:
-    tell_handle(target, find(EventPool, pool).context)
-
-
-@entry
-def zeEventPoolGetFlags(pool: int, target: int) -> None:
-    tell(target, find(EventPool, pool).flags)
-
-
-@entry
-def zeEventCreate(pool: int, desc: int, target: int) -> None:
-    own = find(EventPool, pool)
+def zeEventCreate(pool: EventPool, desc: int, target: int) -> None:
+    """An event of a pool."""
     given = structure(ze_event_desc_t, desc)
     extensions(desc)
     need(target)
     scopes = flags(given.signal, _SCOPES), flags(given.wait, _SCOPES)
-    require(given.index < own.count, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"the pool has {own.count} events")
-    host.write_size(target, ZeEvent(own.context, own, scopes, own.counts).handle)
+    require(given.index < pool.count, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"the pool has {pool.count} events")
+    host.write_size(target, ZeEvent(pool.context, pool, scopes, pool.counts).handle)
 
 
 @entry
-def zeEventCounterBasedCreate(context: int, device: int, desc: int, target: int) -> None:
-    own = find(Context, context)
-    find(Device, device)
+def zeEventCounterBasedCreate(context: Context, device: Device, desc: int, target: int) -> None:
+    """An event that counts the commands that signal it, without a pool."""
     need(target)
     counts, scopes = _COUNTS, (0, 0)
     if desc:
@@ -84,47 +68,42 @@ def zeEventCounterBasedCreate(context: int, device: int, desc: int, target: int)
         extensions(desc)
         counts |= given.flags
         scopes = flags(given.signal, _SCOPES), flags(given.wait, _SCOPES)
-    host.write_size(target, ZeEvent(own, None, scopes, counts).handle)
+    host.write_size(target, ZeEvent(context, None, scopes, counts).handle)
 
 
 @entry
-def zeEventCounterBasedGetDeviceAddress(event: int, value: int, address: int) -> None:
-    own = find(ZeEvent, event)
+def zeEventCounterBasedGetDeviceAddress(event: ZeEvent, value: int, address: int) -> None:
+    """The number that an event that counts waits for, and the place of its count in memory."""
     need(value, address)
-    number, place = own.count_in_memory()
+    number, place = event.count_in_memory()
     host.write_size(value, number)
     host.write_size(address, place)
 
 
 @entry
-def zeEventDestroy(event: int) -> None:
-    find(ZeEvent, event).release()
+def zeEventHostSignal(event: ZeEvent) -> None:
+    """Signal an event; one that counts is refused."""
+    event.check_settable()
+    event.state.signal()
 
 
 @entry
-def zeEventHostSignal(event: int) -> None:
-    own = find(ZeEvent, event)
-    own.check_settable()
-    own.state.signal()
+def zeEventHostReset(event: ZeEvent) -> None:
+    """Reset an event; one that counts is refused."""
+    event.check_settable()
+    event.state.change(cl.CL_QUEUED)
 
 
 @entry
-def zeEventHostReset(event: int) -> None:
-    own = find(ZeEvent, event)
-    own.check_settable()
-    own.state.change(cl.CL_QUEUED)
+def zeEventQueryStatus(event: ZeEvent) -> None:
+    """Refuse with ZE_RESULT_NOT_READY unless an event is signalled."""
+    event.state.ask(event.context.order)
 
 
 @entry
-def zeEventQueryStatus(event: int) -> None:
-    own = find(ZeEvent, event)
-    own.state.ask(own.context.order)
-
-
-@entry
-def zeEventHostSynchronize(event: int, timeout: int) -> None:
-    own = find(ZeEvent, event)
-    wait_for(own.state, timeout, own.context.order)
+def zeEventHostSynchronize(event: ZeEvent, timeout: int) -> None:
+    """Wait for an event, for so many nanoseconds."""
+    wait_for(event.state, timeout, event.context.order)
 
 
 def _times(event: ZeEvent, *targets: int) -> None:
@@ -149,14 +128,15 @@ def _counted(event: int, device: int, count: int) -> tuple[ZeEvent, int]:
 
 
 @entry
-def zeEventQueryKernelTimestamp(event: int, target: int) -> None:
-    own = find(ZeEvent, event)
+def zeEventQueryKernelTimestamp(event: ZeEvent, target: int) -> None:
+    """Begin and end of the command that signalled an event, in nanoseconds."""
     need(target)
-    _times(own, target)
+    _times(event, target)
 
 
 @entry
 def zeEventQueryKernelTimestampsExt(event: int, device: int, count: int, target: int) -> None:
+    """The same for each device, and in the clock of the host."""
     own, room = _counted(event, device, count)
     if room and target:
         results = ze_event_query_kernel_timestamps_results_ext_properties_t.at(target)
@@ -167,65 +147,52 @@ def zeEventQueryKernelTimestampsExt(event: int, device: int, count: int, target:
 
 @entry
 def zeEventQueryTimestampsExp(event: int, device: int, count: int, target: int) -> None:
+    """The same for each device."""
     own, room = _counted(event, device, count)
     if room and target:
         _times(own, target)
 
 
 @entry
-def zeEventGetEventPool(event: int, target: int) -> None:
-    own = find(ZeEvent, event)
+def zeEventGetEventPool(event: ZeEvent, target: int) -> None:
+    """The pool of an event; refused where it has none."""
     need(target)
-    if own.pool is None:
+    if event.pool is None:
         raise CallError(ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the event has no pool")
-    host.write_size(target, own.pool.handle)
+    host.write_size(target, event.pool.handle)
 
 
 @entry
-def zeEventGetSignalScope(event: int, target: int) -> None:
-    tell(target, find(ZeEvent, event).scopes[0])
-
-
-@entry
-def zeEventGetWaitScope(event: int, target: int) -> None:
-    tell(target, find(ZeEvent, event).scopes[1])
-
-
-@entry
-def zeEventGetCounterBasedFlags(event: int, target: int) -> None:
-    own = find(ZeEvent, event)
+def zeEventGetCounterBasedFlags(event: ZeEvent, target: int) -> None:
+    """The flags of an event that counts; refused for others."""
     need(target)
-    require(own.counts, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the event does not count")
-    host.write_u32(target, own.counts & ~_COUNTS)
+    require(event.counts, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the event does not count")
+    host.write_u32(target, event.counts & ~_COUNTS)
 
 
 @entry
-def zeFenceCreate(queue: int, desc: int, target: int) -> None:
-    own = find(ListQueue, queue)
+def zeFenceCreate(queue: ListQueue, desc: int, target: int) -> None:
+    """A fence of a queue."""
     given = structure(ze_fence_desc_t, desc)
     extensions(desc)
     need(target)
     is_signalled = flags(given.flags, ze.ZE_FENCE_FLAG_SIGNALED)
-    host.write_size(target, Fence(own.context, bool(is_signalled)).handle)
+    host.write_size(target, Fence(queue.context, bool(is_signalled)).handle)
 
 
 @entry
-def zeFenceDestroy(fence: int) -> None:
-    find(Fence, fence).release()
+def zeFenceHostSynchronize(fence: Fence, timeout: int) -> None:
+    """Wait for a fence, for so many nanoseconds."""
+    wait_for(fence.state, timeout, fence.context.order)
 
 
 @entry
-def zeFenceHostSynchronize(fence: int, timeout: int) -> None:
-    own = find(Fence, fence)
-    wait_for(own.state, timeout, own.context.order)
+def zeFenceQueryStatus(fence: Fence) -> None:
+    """Refuse with ZE_RESULT_NOT_READY unless a fence is signalled."""
+    fence.state.ask(fence.context.order)
 
 
 @entry
-def zeFenceQueryStatus(fence: int) -> None:
-    own = find(Fence, fence)
-    own.state.ask(own.context.order)
-
-
-@entry
-def zeFenceReset(fence: int) -> None:
-    find(Fence, fence).state.change(cl.CL_QUEUED)
+def zeFenceReset(fence: Fence) -> None:
+    """Reset a fence."""
+    fence.state.change(cl.CL_QUEUED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from visakit.levelzero import ze
-from visakit.levelzero.calls import entry
+from visakit.levelzero.calls import also, entry
 from visakit.levelzero.calls.appending import appends
 from visakit.levelzero.calls.contexts import context_device
 from visakit.levelzero.image_formats import image_format, image_shape
@@ -48,9 +48,9 @@ def _desc(device: Device, address: int) -> ze_image_desc_t:
 
 
 @entry
-def zeImageGetProperties(device: int, desc: int, properties: int) -> None:
-    own = find(Device, device)
-    image_format(_desc(own, desc).format)
+def zeImageGetProperties(device: Device, desc: int, properties: int) -> None:
+    """The flags that images of a description have."""
+    image_format(_desc(device, desc).format)
     target = structure(ze_image_properties_t, properties)
     every = ze.ZE_IMAGE_SAMPLER_FILTER_FLAG_POINT | ze.ZE_IMAGE_SAMPLER_FILTER_FLAG_LINEAR
     fill(target, {"samplerFilterFlags": every})
@@ -58,6 +58,7 @@ def zeImageGetProperties(device: int, desc: int, properties: int) -> None:
 
 @entry
 def zeImageCreate(context: int, device: int, desc: int, target: int) -> None:
+    """An image with a format and a shape."""
     own, chosen = context_device(context, device)
     given = _desc(chosen, desc)
     need(target)
@@ -65,7 +66,10 @@ def zeImageCreate(context: int, device: int, desc: int, target: int) -> None:
     host.write_size(target, image.handle)
 
 
-def _create_view(context: int, device: int, desc: int, image: int, target: int) -> None:
+@also("zeImageViewCreateExp")
+@entry
+def zeImageViewCreateExt(context: int, device: int, desc: int, image: int, target: int) -> None:
+    """An image that shares the memory of another one."""
     own, chosen = context_device(context, device)
     whole = find(Image, image)
     given = _desc(chosen, desc)
@@ -75,36 +79,21 @@ def _create_view(context: int, device: int, desc: int, image: int, target: int) 
 
 
 @entry
-def zeImageViewCreateExt(context: int, device: int, desc: int, image: int, target: int) -> None:
-    _create_view(context, device, desc, image, target)
-
-
-@entry
-def zeImageViewCreateExp(context: int, device: int, desc: int, image: int, target: int) -> None:
-    _create_view(context, device, desc, image, target)
-
-
-@entry
-def zeImageGetMemoryPropertiesExp(image: int, properties: int) -> None:
-    own = find(Image, image)
+def zeImageGetMemoryPropertiesExp(image: Image, properties: int) -> None:
+    """Bytes and pitches of an image."""
     target = structure(ze_image_memory_properties_exp_t, properties, ze.ZE_STRUCTURE_TYPE_IMAGE_MEMORY_EXP_PROPERTIES)
-    fill(target, {"size": own.size, "rowPitch": own.row_pitch, "slicePitch": own.slice_pitch or own.size})
+    fill(target, {"size": image.size, "rowPitch": image.row_pitch, "slicePitch": image.slice_pitch or image.size})
 
 
 @entry
-def zeImageGetAllocPropertiesExt(context: int, image: int, properties: int) -> None:
-    find(Context, context)
-    own = find(Image, image)
-    fill(structure(ze_image_allocation_ext_properties_t, properties), {"id": own.number})
-
-
-@entry
-def zeImageDestroy(image: int) -> None:
-    find(Image, image).release()
+def zeImageGetAllocPropertiesExt(context: Context, image: Image, properties: int) -> None:
+    """The number of an image's memory."""
+    fill(structure(ze_image_allocation_ext_properties_t, properties), {"id": image.number})
 
 
 @entry
 def zeSamplerCreate(context: int, device: int, desc: int, target: int) -> None:
+    """A sampler; refused where the device has no images."""
     own, chosen = context_device(context, device)
     given = structure(ze_sampler_desc_t, desc)
     extensions(desc)
@@ -114,11 +103,6 @@ def zeSamplerCreate(context: int, device: int, desc: int, target: int) -> None:
     require(known, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, f"mode {given.addressMode}, filter {given.filterMode}")
     addressing, method = _ADDRESSING[given.addressMode], _FILTERS[given.filterMode]
     host.write_size(target, Sampler(own, int(bool(given.isNormalized)), addressing, method).handle)
-
-
-@entry
-def zeSamplerDestroy(sampler: int) -> None:
-    find(Sampler, sampler).release()
 
 
 def _texels(image: Image, region: int) -> Texels:
@@ -154,17 +138,17 @@ def _copy_image(target: Image, source: Image, to: Texels, given: Texels) -> List
 
 
 @appends
-def zeCommandListAppendImageCopy(own: CommandList, target: int, source: int) -> ListOperation:
-    taken, given = find(Image, target), find(Image, source)
-    return _copy_image(taken, given, _texels(taken, 0), _texels(given, 0))
+def zeCommandListAppendImageCopy(own: CommandList, target: Image, source: Image) -> ListOperation:
+    """Copy all texels between images of one shape and format."""
+    return _copy_image(target, source, _texels(target, 0), _texels(source, 0))
 
 
 @appends
 def zeCommandListAppendImageCopyRegion(
-    own: CommandList, target: int, source: int, target_region: int, source_region: int
+    own: CommandList, target: Image, source: Image, target_region: int, source_region: int
 ) -> ListOperation:
-    taken, given = find(Image, target), find(Image, source)
-    return _copy_image(taken, given, _texels(taken, target_region), _texels(given, source_region))
+    """Copy a box of texels between images of one format."""
+    return _copy_image(target, source, _texels(target, target_region), _texels(source, source_region))
 
 
 def _transfer(
@@ -193,24 +177,28 @@ def _transfer(
 
 
 @appends
-def zeCommandListAppendImageCopyToMemory(own: CommandList, target: int, image: int, region: int) -> ListOperation:
-    return _transfer(own, find(Image, image), target, region, (0, 0), reads=True)
+def zeCommandListAppendImageCopyToMemory(own: CommandList, target: int, image: Image, region: int) -> ListOperation:
+    """Copy a box of texels to memory, without gaps."""
+    return _transfer(own, image, target, region, (0, 0), reads=True)
 
 
 @appends
-def zeCommandListAppendImageCopyFromMemory(own: CommandList, image: int, source: int, region: int) -> ListOperation:
-    return _transfer(own, find(Image, image), source, region, (0, 0), reads=False)
+def zeCommandListAppendImageCopyFromMemory(own: CommandList, image: Image, source: int, region: int) -> ListOperation:
+    """Copy a box of texels from memory, without gaps."""
+    return _transfer(own, image, source, region, (0, 0), reads=False)
 
 
 @appends
 def zeCommandListAppendImageCopyToMemoryExt(
-    own: CommandList, target: int, image: int, region: int, row: int, slice_: int
+    own: CommandList, target: int, image: Image, region: int, row: int, slice_: int
 ) -> ListOperation:
-    return _transfer(own, find(Image, image), target, region, (row, slice_), reads=True)
+    """The same with pitches in bytes."""
+    return _transfer(own, image, target, region, (row, slice_), reads=True)
 
 
 @appends
 def zeCommandListAppendImageCopyFromMemoryExt(
-    own: CommandList, image: int, source: int, region: int, row: int, slice_: int
+    own: CommandList, image: Image, source: int, region: int, row: int, slice_: int
 ) -> ListOperation:
-    return _transfer(own, find(Image, image), source, region, (row, slice_), reads=False)
+    """The same with pitches in bytes."""
+    return _transfer(own, image, source, region, (row, slice_), reads=False)

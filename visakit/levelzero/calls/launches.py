@@ -5,11 +5,12 @@ from __future__ import annotations
 import struct
 
 from visakit.levelzero import ze
+from visakit.levelzero.calls import also
 from visakit.levelzero.calls.appending import appends
 from visakit.levelzero.kernels import Size, ZeKernel, check_sizes
 from visakit.levelzero.lists import CommandList, ListOperation
 from visakit.levelzero.memory import check_range, place_of
-from visakit.levelzero.parameters import find, find_all, need
+from visakit.levelzero.parameters import find_all, need
 from visakit.levelzero.structures import ze_group_count_t
 from visakit.runtime import cl, ending, host
 from visakit.runtime.errors import require
@@ -18,12 +19,10 @@ from visakit.runtime.queue import Queue
 _COUNTS = ze_group_count_t.bytes()
 
 
-def _own_kernel(own: CommandList, kernel: int) -> ZeKernel:
-    """A kernel for a list."""
-    found = find(ZeKernel, kernel)
-    fits = found.device is own.device
+def _check_kernel(own: CommandList, kernel: ZeKernel) -> None:
+    """Refuse a kernel of another device. One of another context is taken: it runs in its own context."""
+    fits = kernel.device is own.device
     require(fits, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "the kernel is of another device")
-    return found  # A kernel runs in its own context; programs put it into lists of others.
 
 
 def _counts(address: int) -> Size:
@@ -39,46 +38,43 @@ def _launch(kernel: ZeKernel, counts: Size) -> ListOperation:
     return ListOperation(cl.CL_COMMAND_NDRANGE_KERNEL, lambda queue: kernel.launch(queue, counts, group, offset, given))
 
 
+@also("zeCommandListAppendLaunchCooperativeKernel")
 @appends
-def zeCommandListAppendLaunchKernel(own: CommandList, kernel: int, counts: int) -> ListOperation:
-    found = _own_kernel(own, kernel)
+def zeCommandListAppendLaunchKernel(own: CommandList, kernel: ZeKernel, counts: int) -> ListOperation:
+    """Run a kernel with the arguments that it has now, in a number of groups."""
+    _check_kernel(own, kernel)
     need(counts)
-    return _launch(found, _counts(counts))
-
-
-@appends
-def zeCommandListAppendLaunchCooperativeKernel(own: CommandList, kernel: int, counts: int) -> ListOperation:
-    found = _own_kernel(own, kernel)
-    need(counts)
-    return _launch(found, _counts(counts))
+    return _launch(kernel, _counts(counts))
 
 
 @appends
 def zeCommandListAppendLaunchKernelWithParameters(
-    own: CommandList, kernel: int, counts: int, extension: int
+    own: CommandList, kernel: ZeKernel, counts: int, extension: int
 ) -> ListOperation:
-    found = _own_kernel(own, kernel)
+    """The same; no extension changes it."""
+    _check_kernel(own, kernel)
     need(counts)
-    return _launch(found, _counts(counts))
+    return _launch(kernel, _counts(counts))
 
 
 @appends
 def zeCommandListAppendLaunchKernelWithArguments(
-    own: CommandList, kernel: int, counts_xy: int, counts_z: int, sizes_xy: int, sizes_z: int, arguments: int,
+    own: CommandList, kernel: ZeKernel, counts_xy: int, counts_z: int, sizes_xy: int, sizes_z: int, arguments: int,
     extension: int,
 ) -> ListOperation:  # fmt: skip
-    found = _own_kernel(own, kernel)
-    found.set_group(_split(sizes_xy, sizes_z))
-    if found.parameters:
+    """Set the size of groups and all arguments, and run a kernel."""
+    _check_kernel(own, kernel)
+    kernel.set_group(_split(sizes_xy, sizes_z))
+    if kernel.parameters:
         need(arguments)
-        for index, value in enumerate(host.read_sizes(arguments, len(found.parameters))):
-            parameter = found.parameters[index]
+        for index, value in enumerate(host.read_sizes(arguments, len(kernel.parameters))):
+            parameter = kernel.parameters[index]
             if parameter.kind == "local":
                 need(value)
-                found.set_argument(index, host.read_sizes(value, 1)[0], 0)
+                kernel.set_argument(index, host.read_sizes(value, 1)[0], 0)
             else:
-                found.set_argument(index, parameter.size if parameter.kind == "value" else host.POINTER, value)
-    return _launch(found, _split(counts_xy, counts_z))
+                kernel.set_argument(index, parameter.size if parameter.kind == "value" else host.POINTER, value)
+    return _launch(kernel, _split(counts_xy, counts_z))
 
 
 def _split(xy: int, z: int) -> Size:
@@ -87,14 +83,15 @@ def _split(xy: int, z: int) -> Size:
 
 
 @appends
-def zeCommandListAppendLaunchKernelIndirect(own: CommandList, kernel: int, counts: int) -> ListOperation:
-    found = _own_kernel(own, kernel)
+def zeCommandListAppendLaunchKernelIndirect(own: CommandList, kernel: ZeKernel, counts: int) -> ListOperation:
+    """Run a kernel; the numbers of groups are read when it begins."""
+    _check_kernel(own, kernel)
     need(counts)
     check_range(own.context, counts, _COUNTS)
-    given, group, offset, place = found.check_launch(), found.group, found.offset, place_of(own.context, counts)
+    given, group, offset, place = kernel.check_launch(), kernel.group, kernel.offset, place_of(own.context, counts)
     ending.load()
     return ListOperation(
-        cl.CL_COMMAND_NDRANGE_KERNEL, lambda queue: found.launch(queue, _counts(place), group, offset, given)
+        cl.CL_COMMAND_NDRANGE_KERNEL, lambda queue: kernel.launch(queue, _counts(place), group, offset, given)
     )
 
 
@@ -102,8 +99,11 @@ def zeCommandListAppendLaunchKernelIndirect(own: CommandList, kernel: int, count
 def zeCommandListAppendLaunchMultipleKernelsIndirect(
     own: CommandList, count: int, kernels: int, number: int, counts: int
 ) -> ListOperation:
+    """Run kernels; their number and the numbers of groups are read when they begin."""
     need(kernels, number, counts)
-    found = [_own_kernel(own, kernel.handle) for kernel in find_all(ZeKernel, kernels, count)]
+    found = find_all(ZeKernel, kernels, count)
+    for kernel in found:
+        _check_kernel(own, kernel)
     check_range(own.context, counts, _COUNTS * count)
     check_range(own.context, number, 4)
     taken = [(kernel, kernel.check_launch(), kernel.group, kernel.offset) for kernel in found]

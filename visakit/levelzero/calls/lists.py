@@ -9,7 +9,7 @@ from visakit.levelzero.calls.contexts import context_device
 from visakit.levelzero.device_properties import queue_groups
 from visakit.levelzero.events import Fence, ZeEvent, finish
 from visakit.levelzero.lists import CommandList, ListOperation, ListQueue, Work
-from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure, tell, tell_handle
+from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure, tell_handle
 from visakit.levelzero.structures import ze_command_list_desc_t, ze_command_queue_desc_t, ze_kernel_timestamp_result_t
 from visakit.runtime import cl, host
 from visakit.runtime.device import Device, host_nanoseconds
@@ -44,27 +44,23 @@ def _queue(context: int, device: int, desc: int) -> ListQueue:
 
 @entry
 def zeCommandQueueCreate(context: int, device: int, desc: int, target: int) -> None:
+    """A queue for command lists."""
     tell_handle(target, _queue(context, device, desc))
 
 
 @entry
-def zeCommandQueueDestroy(queue: int) -> None:
-    find(ListQueue, queue).release()
-
-
-@entry
-def zeCommandQueueExecuteCommandLists(queue: int, count: int, lists: int, fence: int) -> None:
-    own = find(ListQueue, queue)
+def zeCommandQueueExecuteCommandLists(queue: ListQueue, count: int, lists: int, fence: int) -> None:
+    """Submit the commands of closed lists, and signal a fence behind them."""
     need(lists)
     require(count, ze.ZE_RESULT_ERROR_INVALID_SIZE, "there are no command lists")
     given = find_all(CommandList, lists, count)
     told = find(Fence, fence) if fence else None
-    _check_closed(given, own.ordinal)
+    _check_closed(given, queue.ordinal)
     for one in given:
-        one.submit(own.core)
+        one.submit(queue.core)
     if told is not None:
-        ListOperation(cl.CL_COMMAND_MARKER, _nothing, signal=told.state).submit(own.core)
-    own.finish_synchronous()
+        ListOperation(cl.CL_COMMAND_MARKER, _nothing, signal=told.state).submit(queue.core)
+    queue.finish_synchronous()
 
 
 def _check_closed(lists: list[CommandList], ordinal: int) -> None:
@@ -80,38 +76,14 @@ def _nothing(queue: Queue) -> None:
 
 
 @entry
-def zeCommandQueueSynchronize(queue: int, timeout: int) -> None:
-    finish(find(ListQueue, queue).core, timeout)
-
-
-@entry
-def zeCommandQueueGetOrdinal(queue: int, target: int) -> None:
-    tell(target, find(ListQueue, queue).ordinal)
-
-
-@entry
-def zeCommandQueueGetIndex(queue: int, target: int) -> None:
-    find(ListQueue, queue)
-    tell(target, 0)
-
-
-@entry
-def zeCommandQueueGetFlags(queue: int, target: int) -> None:
-    tell(target, find(ListQueue, queue).flags)
-
-
-@entry
-def zeCommandQueueGetMode(queue: int, target: int) -> None:
-    tell(target, find(ListQueue, queue).mode)
-
-
-@entry
-def zeCommandQueueGetPriority(queue: int, target: int) -> None:
-    tell(target, find(ListQueue, queue).priority)
+def zeCommandQueueSynchronize(queue: ListQueue, timeout: int) -> None:
+    """Wait until a queue is empty, for so many nanoseconds."""
+    finish(queue.core, timeout)
 
 
 @entry
 def zeCommandListCreate(context: int, device: int, desc: int, target: int) -> None:
+    """A list that records commands."""
     own, chosen = context_device(context, device)
     given = structure(ze_command_list_desc_t, desc)
     extensions(desc)
@@ -123,6 +95,7 @@ def zeCommandListCreate(context: int, device: int, desc: int, target: int) -> No
 
 @entry
 def zeCommandListCreateImmediate(context: int, device: int, desc: int, target: int) -> None:
+    """A list that executes commands at once."""
     queue = _queue(context, device, desc)
     need(target)
     made = CommandList(queue.context, queue.core.device, queue=queue, ordinal=queue.ordinal)
@@ -130,28 +103,25 @@ def zeCommandListCreateImmediate(context: int, device: int, desc: int, target: i
 
 
 @entry
-def zeCommandListDestroy(command_list: int) -> None:
-    find(CommandList, command_list).release()
+def zeCommandListClose(command_list: CommandList) -> None:
+    """End the recording of a list."""
+    command_list.is_closed = True
 
 
 @entry
-def zeCommandListClose(command_list: int) -> None:
-    find(CommandList, command_list).is_closed = True
-
-
-@entry
-def zeCommandListReset(command_list: int) -> None:
-    own = find(CommandList, command_list)
-    own.operations.clear()  # An immediate list has no operations.
-    own.is_closed = False
+def zeCommandListReset(command_list: CommandList) -> None:
+    """Begin the recording of a list anew."""
+    command_list.operations.clear()  # An immediate list has no operations.
+    command_list.is_closed = False
 
 
 @entry
 def zeCommandListHostSynchronize(command_list: int, timeout: int) -> None:
-    finish(_immediate(command_list).core, timeout)
+    """Wait until an immediate list is empty, for so many nanoseconds."""
+    finish(immediate_queue(command_list).core, timeout)
 
 
-def _immediate(command_list: int) -> ListQueue:
+def immediate_queue(command_list: int) -> ListQueue:
     """The queue of an immediate list."""
     queue = find(CommandList, command_list).queue
     require(queue, ze.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE, "the command list is no immediate one")
@@ -163,8 +133,9 @@ def _immediate(command_list: int) -> ListQueue:
 def zeCommandListImmediateAppendCommandListsExp(
     command_list: int, count: int, lists: int, signal: int, wait_count: int, waits: int
 ) -> None:
+    """Submit the commands of closed lists to an immediate list."""
     own = find(CommandList, command_list)
-    queue = _immediate(command_list)
+    queue = immediate_queue(command_list)
     given = find_all(CommandList, lists, count)
     states, event = awaited(wait_count, waits), find(ZeEvent, signal) if signal else None
     _check_closed(given, queue.ordinal)
@@ -178,91 +149,53 @@ def zeCommandListImmediateAppendCommandListsExp(
 
 
 @entry
-def zeCommandListGetDeviceHandle(command_list: int, target: int) -> None:
-    tell_handle(target, find(CommandList, command_list).device)
-
-
-@entry
-def zeCommandListGetContextHandle(command_list: int, target: int) -> None:
-    tell_handle(target, find(CommandList, command_list).context)
-
-
-@entry
-def zeCommandListGetOrdinal(command_list: int, target: int) -> None:
-    tell(target, find(CommandList, command_list).ordinal)
-
-
-@entry
-def zeCommandListGetFlags(command_list: int, target: int) -> None:
-    tell(target, find(CommandList, command_list).flags)
-
-
-@entry
-def zeCommandListIsImmediate(command_list: int, target: int) -> None:
-    own = find(CommandList, command_list)
+def zeCommandListIsImmediate(command_list: CommandList, target: int) -> None:
+    """Whether a list executes commands at once."""
     need(target)
-    host.write(target, bytes([own.queue is not None]))
-
-
-@entry
-def zeCommandListImmediateGetIndex(command_list: int, target: int) -> None:
-    _immediate(command_list)
-    tell(target, 0)
-
-
-@entry
-def zeCommandListImmediateGetFlags(command_list: int, target: int) -> None:
-    tell(target, _immediate(command_list).flags)
-
-
-@entry
-def zeCommandListImmediateGetMode(command_list: int, target: int) -> None:
-    tell(target, _immediate(command_list).mode)
-
-
-@entry
-def zeCommandListImmediateGetPriority(command_list: int, target: int) -> None:
-    tell(target, _immediate(command_list).priority)
+    host.write(target, bytes([command_list.queue is not None]))
 
 
 @appends
 def zeCommandListAppendBarrier(own: CommandList) -> ListOperation:
+    """Later commands wait for all earlier ones."""
     return ListOperation(cl.CL_COMMAND_BARRIER, _nothing)
 
 
 @appends
 def zeCommandListAppendMemoryRangesBarrier(own: CommandList, count: int, sizes: int, ranges: int) -> ListOperation:
+    """The same: ranges of memory are not told apart."""
     need(sizes, ranges)
     host.read_sizes(ranges, count)
     return ListOperation(cl.CL_COMMAND_BARRIER, _nothing)
 
 
 @entry
-def zeCommandListAppendSignalEvent(command_list: int, event: int) -> None:
-    own, told = find(CommandList, command_list), find(ZeEvent, event)
-    append_to(own, ListOperation(cl.CL_COMMAND_MARKER, _nothing), (), told)
+def zeCommandListAppendSignalEvent(command_list: CommandList, event: ZeEvent) -> None:
+    """Signal an event after all earlier commands."""
+    append_to(command_list, ListOperation(cl.CL_COMMAND_MARKER, _nothing), (), event)
 
 
 @entry
-def zeCommandListAppendWaitOnEvents(command_list: int, count: int, events: int) -> None:
-    own = find(CommandList, command_list)
+def zeCommandListAppendWaitOnEvents(command_list: CommandList, count: int, events: int) -> None:
+    """Later commands wait for events."""
     need(events)
-    append_to(own, ListOperation(cl.CL_COMMAND_MARKER, _nothing), awaited(count, events), None)
+    append_to(command_list, ListOperation(cl.CL_COMMAND_MARKER, _nothing), awaited(count, events), None)
 
 
 @entry
-def zeCommandListAppendEventReset(command_list: int, event: int) -> None:
-    own, told = find(CommandList, command_list), find(ZeEvent, event)
-    told.check_settable()
+def zeCommandListAppendEventReset(command_list: CommandList, event: ZeEvent) -> None:
+    """Reset an event after all earlier commands."""
+    event.check_settable()
 
     def work(queue: Queue) -> None:
-        told.state.change(cl.CL_QUEUED)
+        event.state.change(cl.CL_QUEUED)
 
-    append_to(own, ListOperation(cl.CL_COMMAND_MARKER, work), (), None)
+    append_to(command_list, ListOperation(cl.CL_COMMAND_MARKER, work), (), None)
 
 
 @appends
 def zeCommandListAppendWriteGlobalTimestamp(own: CommandList, target: int) -> ListOperation:
+    """Write the time, in nanoseconds, to memory."""
     need(target)
     return ListOperation(cl.CL_COMMAND_MARKER, lambda queue: host.write_size(target, host_nanoseconds()))
 
@@ -271,6 +204,7 @@ def zeCommandListAppendWriteGlobalTimestamp(own: CommandList, target: int) -> Li
 def zeCommandListAppendQueryKernelTimestamps(
     own: CommandList, count: int, events: int, target: int, offsets: int
 ) -> ListOperation:
+    """Write the times of events to memory, one behind the other or at offsets in bytes."""
     need(target)
     given = find_all(ZeEvent, events, count)
     size = ze_kernel_timestamp_result_t.bytes()
@@ -288,5 +222,6 @@ def _writes_times(events: list[ZeEvent], places: list[int]) -> Work:
 
 @appends
 def zeCommandListAppendHostFunction(own: CommandList, function: int, user_data: int, extension: int) -> ListOperation:
+    """Call a function of the program."""
     need(function)
     return ListOperation(cl.CL_COMMAND_NATIVE_KERNEL, lambda queue: host.call(function, "p", user_data or None))

@@ -64,6 +64,7 @@ def _allocate(context: Context, device: Device | None, size: int, alignment: int
 def zeMemAllocShared(
     context: int, device_desc: int, host_desc: int, size: int, alignment: int, device: int, target: int
 ) -> None:
+    """The address of memory that host and devices share."""
     own = find(Context, context)
     _device_desc(device_desc)
     _host_desc(host_desc)
@@ -73,51 +74,52 @@ def zeMemAllocShared(
 
 @entry
 def zeMemAllocDevice(context: int, desc: int, size: int, alignment: int, device: int, target: int) -> None:
+    """The address of memory of a device."""
     own, chosen = context_device(context, device)
     _device_desc(desc)
     _allocate(own, chosen, size, alignment, cl.CL_MEM_TYPE_DEVICE_INTEL, target)
 
 
 @entry
-def zeMemAllocHost(context: int, desc: int, size: int, alignment: int, target: int) -> None:
-    own = find(Context, context)
+def zeMemAllocHost(context: Context, desc: int, size: int, alignment: int, target: int) -> None:
+    """The address of memory of the host."""
     _host_desc(desc)
-    _allocate(own, None, size, alignment, cl.CL_MEM_TYPE_HOST_INTEL, target)
+    _allocate(context, None, size, alignment, cl.CL_MEM_TYPE_HOST_INTEL, target)
 
 
-def _free(context: int, pointer: int) -> None:
-    own = find(Context, context)
+def _free(context: Context, pointer: int) -> None:
     need(pointer)
-    there = free_when_done(own, pointer)
+    there = free_when_done(context, pointer)
     require(there, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"nothing was allocated at {pointer:#x}")
 
 
 @entry
-def zeMemFree(context: int, pointer: int) -> None:
+def zeMemFree(context: Context, pointer: int) -> None:
+    """Free memory when no command uses it any more."""
     _free(context, pointer)
 
 
 @entry
-def zeMemFreeExt(context: int, desc: int, pointer: int) -> None:
-    own = find(Context, context)
+def zeMemFreeExt(context: Context, desc: int, pointer: int) -> None:
+    """The same; with the policy of blocking, after the commands of all queues."""
     confused = ze.ZE_STRUCTURE_TYPE_DRIVER_MEMORY_FREE_EXT_PROPERTIES  # Intel's tests give it, and its driver takes it.
     given = structure(ze_memory_free_ext_desc_t, desc, confused)
     policies = ze.ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE
     policies |= ze.ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE
     if flags(given.freePolicy, policies) & ze.ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE:
-        for queue in list(own.queues):
+        for queue in list(context.queues):
             if isinstance(queue, Queue):
                 queue.drain()
     _free(context, pointer)
 
 
 @entry
-def zeMemGetAllocProperties(context: int, pointer: int, properties: int, device: int) -> None:
-    own = find(Context, context)
+def zeMemGetAllocProperties(context: Context, pointer: int, properties: int, device: int) -> None:
+    """The kind and the device of the memory that has an address."""
     need(pointer)
     target = structure(ze_memory_allocation_properties_t, properties)
     extensions(properties)
-    allocation = svm.find(own, pointer)
+    allocation = svm.find(context, pointer)
     kind = ze.ZE_MEMORY_TYPE_UNKNOWN if allocation is None else _KINDS.get(allocation.kind, ze.ZE_MEMORY_TYPE_UNKNOWN)
     identifier = 0 if allocation is None else allocation.address >> 32
     fill(target, {"type": kind, "id": identifier, "pageSize": PAGE if allocation else 0})
@@ -127,10 +129,10 @@ def zeMemGetAllocProperties(context: int, pointer: int, properties: int, device:
 
 
 @entry
-def zeMemGetAddressRange(context: int, pointer: int, base: int, size: int) -> None:
-    own = find(Context, context)
+def zeMemGetAddressRange(context: Context, pointer: int, base: int, size: int) -> None:
+    """The begin and the bytes of the memory that has an address."""
     need(pointer)
-    allocation = svm.find(own, pointer)
+    allocation = svm.find(context, pointer)
     if allocation is None:
         raise CallError(ze.ZE_RESULT_ERROR_ADDRESS_NOT_FOUND, f"nothing was allocated at {pointer:#x}")
     host.write_size(base, allocation.address)
@@ -139,6 +141,7 @@ def zeMemGetAddressRange(context: int, pointer: int, base: int, size: int) -> No
 
 @entry
 def zeMemGetPitchFor2dImage(context: int, device: int, width: int, height: int, element: int, pitch: int) -> None:
+    """Bytes from row to row of an image in memory."""
     context_device(context, device)
     need(pitch)
     require(width and height and element, ze.ZE_RESULT_ERROR_INVALID_SIZE, "a size is 0")

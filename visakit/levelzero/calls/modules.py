@@ -11,7 +11,7 @@ from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.contexts import context_device
 from visakit.levelzero.memory import buffer_at
 from visakit.levelzero.modules import ApiModule, BuildLog, ModuleLinkError, ModulePart, build_options
-from visakit.levelzero.parameters import extensions, fill, find, find_all, give, give_bytes, need, structure
+from visakit.levelzero.parameters import extensions, fill, find_all, give, give_bytes, need, structure
 from visakit.levelzero.structures import (
     ze_linkage_inspection_ext_desc_t,
     ze_module_constants_t,
@@ -64,6 +64,7 @@ def _parts(given: ze_module_desc_t, chain: Mapping[int, int]) -> list[ModulePart
 
 @entry
 def zeModuleCreate(context: int, device: int, desc: int, target: int, log: int) -> None:
+    """A module of SPIR-V or of a zebin; its log is there also where that fails."""
     own, chosen = context_device(context, device)
     given = structure(ze_module_desc_t, desc)
     chain = extensions(desc)
@@ -80,12 +81,8 @@ def zeModuleCreate(context: int, device: int, desc: int, target: int, log: int) 
 
 
 @entry
-def zeModuleDestroy(module: int) -> None:
-    find(ApiModule, module).release()
-
-
-@entry
 def zeModuleDynamicLink(count: int, modules: int, log: int) -> None:
+    """Link modules that import functions of each other."""
     given = find_all(ApiModule, modules, count)
     require(given, ze.ZE_RESULT_ERROR_INVALID_SIZE, "there are no modules")
     text = ""
@@ -102,6 +99,7 @@ def zeModuleDynamicLink(count: int, modules: int, log: int) -> None:
 
 @entry
 def zeModuleInspectLinkageExt(desc: int, count: int, modules: int, log: int) -> None:
+    """The imports and exports of modules as the text of a log."""
     wanted = structure(ze_linkage_inspection_ext_desc_t, desc).flags
     given = find_all(ApiModule, modules, count)
     need(log)
@@ -118,58 +116,53 @@ def zeModuleInspectLinkageExt(desc: int, count: int, modules: int, log: int) -> 
 
 
 @entry
-def zeModuleGetNativeBinary(module: int, size: int, target: int) -> None:
-    own = find(ApiModule, module)
-    give_bytes(size, target, own.program.builds[own.device].binary)
+def zeModuleGetNativeBinary(module: ApiModule, size: int, target: int) -> None:
+    """The zebin of a module."""
+    give_bytes(size, target, module.program.builds[module.device].binary)
 
 
 @entry
-def zeModuleGetGlobalPointer(module: int, name: int, size: int, target: int) -> None:
-    own = find(ApiModule, module)
+def zeModuleGetGlobalPointer(module: ApiModule, name: int, size: int, target: int) -> None:
+    """The address and the bytes of data by name."""
     need(name)
     text = host.text_at(name)
-    address = own.address_of(text)
-    buffer = buffer_at(own.context, address) if address else None
-    if buffer is None or own.loaded is None:
+    address = module.address_of(text)
+    buffer = buffer_at(module.context, address) if address else None
+    if buffer is None or module.loaded is None:
         raise CallError(ze.ZE_RESULT_ERROR_INVALID_GLOBAL_NAME, f"there is no data '{text}'")
-    symbol = next(s for s in own.loaded.image.symbols if s.name == text and s.section)
+    symbol = next(s for s in module.loaded.image.symbols if s.name == text and s.section)
     host.write_size(size, symbol.size or buffer.address + buffer.size - address)
     host.write_size(target, address)
 
 
 @entry
-def zeModuleGetFunctionPointer(module: int, name: int, target: int) -> None:
-    own = find(ApiModule, module)
+def zeModuleGetFunctionPointer(module: ApiModule, name: int, target: int) -> None:
+    """The address of a function by name."""
     need(name, target)
     text = host.text_at(name)
-    address = own.address_of(text)
-    is_function = own.loaded is not None and own.loaded.image.function_at(address) is not None
+    address = module.address_of(text)
+    is_function = module.loaded is not None and module.loaded.image.function_at(address) is not None
     require(is_function, ze.ZE_RESULT_ERROR_INVALID_FUNCTION_NAME, f"there is no function '{text}'")
     host.write_size(target, address)
 
 
 @entry
-def zeModuleGetKernelNames(module: int, count: int, names: int) -> None:
-    own = find(ApiModule, module)
-    if not own.names:
-        own.names = [ctypes.create_string_buffer(name.encode()) for name in own.program.kernel_names()]
-    give(count, names, [ctypes.addressof(place).to_bytes(8, "little") for place in own.names])
+def zeModuleGetKernelNames(module: ApiModule, count: int, names: int) -> None:
+    """The names of the kernels, or how many there are."""
+    if not module.names:
+        module.names = [ctypes.create_string_buffer(name.encode()) for name in module.program.kernel_names()]
+    give(count, names, [ctypes.addressof(place).to_bytes(8, "little") for place in module.names])
 
 
 @entry
-def zeModuleGetProperties(module: int, properties: int) -> None:
-    own = find(ApiModule, module)
+def zeModuleGetProperties(module: ApiModule, properties: int) -> None:
+    """Whether a module has imports."""
     target = structure(ze_module_properties_t, properties)
     extensions(properties)
-    fill(target, {"flags": ze.ZE_MODULE_PROPERTY_FLAG_IMPORTS if own.imports else 0})
+    fill(target, {"flags": ze.ZE_MODULE_PROPERTY_FLAG_IMPORTS if module.imports else 0})
 
 
 @entry
-def zeModuleBuildLogDestroy(log: int) -> None:
-    find(BuildLog, log).release()
-
-
-@entry
-def zeModuleBuildLogGetString(log: int, size: int, target: int) -> None:
-    own = find(BuildLog, log)
-    give_bytes(size, target, own.text.encode("utf-8", "surrogateescape") + b"\0")
+def zeModuleBuildLogGetString(log: BuildLog, size: int, target: int) -> None:
+    """The text of a log."""
+    give_bytes(size, target, log.text.encode("utf-8", "surrogateescape") + b"\0")

@@ -36,63 +36,67 @@ def _checked(access: int) -> int:
 
 
 @entry
-def zeVirtualMemReserve(context: int, start: int, size: int, target: int) -> None:
-    own = find(Context, context)
+def zeVirtualMemReserve(context: Context, start: int, size: int, target: int) -> None:
+    """Addresses without memory, in whole pages."""
     need(target)
-    largest = max(d.maximum_allocation for d in own.devices)
+    largest = max(d.maximum_allocation for d in context.devices)
     require(whole_pages(size) <= largest, ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, f"there are up to {largest} bytes")
-    host.write_size(target, reserve(own, size))
+    host.write_size(target, reserve(context, size))
 
 
 @entry
-def zeVirtualMemFree(context: int, pointer: int, size: int) -> None:
-    own = find(Context, context)
+def zeVirtualMemFree(context: Context, pointer: int, size: int) -> None:
+    """Give addresses back."""
     need(pointer)
-    release(own, pointer, size)
-    free_when_done(own, pointer)
+    release(context, pointer, size)
+    free_when_done(context, pointer)
 
 
 @entry
 def zeVirtualMemQueryPageSize(context: int, device: int, size: int, target: int) -> None:
+    """Bytes of a page."""
     context_device(context, device)
     need(target)
     host.write_size(target, PAGE)
 
 
 @entry
-def zeVirtualMemMap(context: int, pointer: int, size: int, memory: int, offset: int, access: int) -> None:
-    own, physical = find(Context, context), find(PhysicalMemory, memory)
+def zeVirtualMemMap(
+    context: Context, pointer: int, size: int, memory: PhysicalMemory, offset: int, access: int
+) -> None:
+    """Put physical memory behind addresses, from the beginning of a page on."""
     need(pointer)
     require(not offset % PAGE and not pointer % PAGE, ze.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, "it begins in a page")
-    map_physical(own, pointer, whole_pages(size), physical, offset, _checked(access))
+    map_physical(context, pointer, whole_pages(size), memory, offset, _checked(access))
 
 
 @entry
-def zeVirtualMemUnmap(context: int, pointer: int, size: int) -> None:
-    own = find(Context, context)
+def zeVirtualMemUnmap(context: Context, pointer: int, size: int) -> None:
+    """Take the memory behind addresses away."""
     need(pointer)
-    unmap(own, pointer, whole_pages(size))
+    unmap(context, pointer, whole_pages(size))
 
 
 @entry
-def zeVirtualMemSetAccessAttribute(context: int, pointer: int, size: int, access: int) -> None:
-    own = find(Context, context)
+def zeVirtualMemSetAccessAttribute(context: Context, pointer: int, size: int, access: int) -> None:
+    """Allow accesses to addresses: none, reads, or reads and writes."""
     need(pointer)
     whole_pages(size)
-    set_access(own, pointer, _checked(access))
+    set_access(context, pointer, _checked(access))
 
 
 @entry
-def zeVirtualMemGetAccessAttribute(context: int, pointer: int, size: int, access: int, length: int) -> None:
-    own = find(Context, context)
+def zeVirtualMemGetAccessAttribute(context: Context, pointer: int, size: int, access: int, length: int) -> None:
+    """The allowed accesses, and the bytes from an address on that have the same."""
     need(pointer, access, length)
-    known, size_of_it = access_at(own, pointer)
+    known, size_of_it = access_at(context, pointer)
     host.write_u32(access, known)
     host.write_size(length, size_of_it)
 
 
 @entry
 def zePhysicalMemCreate(context: int, device: int, desc: int, target: int) -> None:
+    """Memory without addresses, in whole pages."""
     own = find(Context, context)
     given = structure(ze_physical_mem_desc_t, desc)
     extensions(desc)
@@ -104,14 +108,13 @@ def zePhysicalMemCreate(context: int, device: int, desc: int, target: int) -> No
 
 
 @entry
-def zePhysicalMemDestroy(context: int, memory: int) -> None:
-    find(Context, context)
-    find(PhysicalMemory, memory).release()
+def zePhysicalMemDestroy(context: Context, memory: PhysicalMemory) -> None:
+    """Let memory go."""
+    memory.release()
 
 
 @entry
-def zePhysicalMemGetProperties(context: int, memory: int, properties: int) -> None:
-    find(Context, context)
-    own = find(PhysicalMemory, memory)
+def zePhysicalMemGetProperties(context: Context, memory: PhysicalMemory, properties: int) -> None:
+    """The bytes of physical memory."""
     target = structure(ze_physical_mem_properties_t, properties)
-    fill(target, {"size": own.size})
+    fill(target, {"size": memory.size})

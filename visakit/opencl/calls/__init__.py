@@ -1,25 +1,29 @@
 """The functions of OpenCL: each checks its parameters as the specification says, and calls methods of objects.
 
-A function takes numbers, as its prototype has them; a pointer is one, too. It gives nothing where the status is all
-that the program gets, else the object or address. Refusals are exceptions.
+A function takes numbers, as its prototype has them; a pointer is one, too, and a handle comes as its object. It gives
+nothing where the status is all that the program gets, else the object or address. Refusals are exceptions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from visakit.runtime.calls import Call, ServedCalls
 
-Call = Callable[..., int | None]
-CALLS: dict[str, Call] = {}
-
-
-def entry(function: Call) -> Call:
-    """Decorator that registers a function of OpenCL under its name."""
-    CALLS[function.__name__] = function
-    return function
+CALLS = ServedCalls(lambda kind, handle: kind.find(handle))
+entry, also = CALLS.entry, CALLS.also
 
 
 def load() -> dict[str, Call]:
     """All of them."""
-    from visakit.opencl.calls import contexts, enqueue, images, kernels, memory, platforms, programs, svm  # noqa: F401
+    from visakit.opencl.calls import (  # noqa: F401
+        contexts,
+        enqueue,
+        images,
+        kernels,
+        memory,
+        platforms,
+        programs,
+        references,
+        svm,
+    )  # fmt: skip
 
     return CALLS

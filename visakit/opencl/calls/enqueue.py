@@ -6,10 +6,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from visakit.opencl.calls import Call, entry
+from visakit.opencl.calls import entry
 from visakit.opencl.calls.contexts import give_event
 from visakit.opencl.ranges import read_range
 from visakit.runtime import cl, ending, host
+from visakit.runtime.calls import Call
 from visakit.runtime.context import Context
 from visakit.runtime.errors import CallError, require
 from visakit.runtime.events import Event, find_events
@@ -45,17 +46,15 @@ class Submission(NamedTuple):
 
 
 def enqueues(function: Callable[..., Submission]) -> Call:
-    """Decorator of the functions of OpenCL that submit a command: checks queue and wait list, and hands out the event.
+    """Decorator of the functions of OpenCL that submit a command: checks the wait list, and hands out the event.
 
     The function of OpenCL takes a queue, the parameters of the decorated one, and a wait list (length and address) and
-    the address of an event. The decorated function gets the queue as an object, checks its parameters, and returns the
-    command.
+    the address of an event. The decorated function gets the queue, checks its parameters, and returns the command.
     """
     end = function.__code__.co_argcount
 
     @functools.wraps(function)
-    def enqueue(command_queue: int, *given: int) -> int | None:
-        queue = Queue.find(command_queue)
+    def enqueue(queue: Queue, *given: int) -> int | None:
         num, events, event = given[end - 1 : end + 2]
         waits = find_events(events, num, queue.context)
         submission = function(queue, *given[: end - 1])
@@ -121,11 +120,13 @@ def _transfer(
 
 @enqueues
 def clEnqueueReadBuffer(queue: Queue, buffer: int, blocking: int, offset: int, size: int, pointer: int) -> Submission:
+    """Copy bytes of a buffer to the program's memory."""
     return _transfer(queue, buffer, blocking, offset, size, pointer, reads=True)
 
 
 @enqueues
 def clEnqueueWriteBuffer(queue: Queue, buffer: int, blocking: int, offset: int, size: int, pointer: int) -> Submission:
+    """Copy bytes of the program's memory to a buffer."""
     return _transfer(queue, buffer, blocking, offset, size, pointer, reads=False)
 
 
@@ -133,6 +134,7 @@ def clEnqueueWriteBuffer(queue: Queue, buffer: int, blocking: int, offset: int, 
 def clEnqueueCopyBuffer(
     queue: Queue, source: int, target: int, source_offset: int, target_offset: int, size: int
 ) -> Submission:
+    """Copy bytes between buffers; parts of one buffer must not overlap."""
     given, taken = own_buffer(queue.context, source), own_buffer(queue.context, target)
     a, b = given.part(source_offset, size), taken.part(target_offset, size)
     start, end = address_of(a), address_of(b)
@@ -150,6 +152,7 @@ def clEnqueueCopyBuffer(
 def clEnqueueFillBuffer(
     queue: Queue, buffer: int, pattern: int, pattern_size: int, offset: int, size: int
 ) -> Submission:
+    """Repeat a pattern of 1, 2, 4, ... 128 bytes in a part of a buffer."""
     memory = own_buffer(queue.context, buffer)
     require(pattern and pattern_size in FILL_SIZES, cl.CL_INVALID_VALUE, "a pattern has 1, 2, 4, ... 128 bytes")
     whole = not offset % pattern_size and not size % pattern_size
@@ -206,6 +209,7 @@ def clEnqueueReadBufferRect(
     queue: Queue, buffer: int, blocking: int, buffer_origin: int, host_origin: int, region: int,
     buffer_row: int, buffer_slice: int, host_row: int, host_slice: int, pointer: int,
 ) -> Submission:  # fmt: skip
+    """Copy a box of a buffer to the program's memory; pitches are in bytes, 0 for no gaps."""
     places = buffer_origin, host_origin, region, (buffer_row, buffer_slice), (host_row, host_slice)
     return _transfer_rectangle(queue, buffer, blocking, *places, pointer, reads=True)
 
@@ -215,6 +219,7 @@ def clEnqueueWriteBufferRect(
     queue: Queue, buffer: int, blocking: int, buffer_origin: int, host_origin: int, region: int,
     buffer_row: int, buffer_slice: int, host_row: int, host_slice: int, pointer: int,
 ) -> Submission:  # fmt: skip
+    """Copy a box of the program's memory to a buffer; pitches are in bytes, 0 for no gaps."""
     places = buffer_origin, host_origin, region, (buffer_row, buffer_slice), (host_row, host_slice)
     return _transfer_rectangle(queue, buffer, blocking, *places, pointer, reads=False)
 
@@ -224,6 +229,7 @@ def clEnqueueCopyBufferRect(
     queue: Queue, source: int, target: int, source_origin: int, target_origin: int, region: int,
     source_row: int, source_slice: int, target_row: int, target_slice: int,
 ) -> Submission:  # fmt: skip
+    """Copy a box between buffers; boxes in one buffer have equal pitches and must not overlap."""
     given, taken = own_buffer(queue.context, source), own_buffer(queue.context, target)
     sizes = _region(region)
     own = _rectangle(source_origin, sizes, source_row, source_slice)
@@ -244,6 +250,7 @@ def clEnqueueCopyBufferRect(
 
 @enqueues
 def clEnqueueMapBuffer(queue: Queue, buffer: int, blocking: int, flags: int, offset: int, size: int) -> Submission:
+    """Give the program the address of a part of a buffer, which is the buffer's own memory."""
     memory = own_buffer(queue.context, buffer)
     check_map_flags(flags)
     data = memory.part(offset, size)
@@ -267,6 +274,7 @@ def check_map_flags(flags: int) -> None:
 
 @enqueues
 def clEnqueueUnmapMemObject(queue: Queue, memobj: int, pointer: int) -> Submission:
+    """End a mapping; of an image in the program's memory, copy it back."""
     memory = Memory.find(memobj)
     require(memory.context is queue.context, cl.CL_INVALID_CONTEXT, "the memory is of another context")
     mapping = memory.take_mapping(pointer)
@@ -277,6 +285,7 @@ def clEnqueueUnmapMemObject(queue: Queue, memobj: int, pointer: int) -> Submissi
 
 @enqueues
 def clEnqueueMigrateMemObjects(queue: Queue, count: int, objects: int, flags: int) -> Submission:
+    """Only takes its turn: all devices share the host's memory."""
     require(count and objects, cl.CL_INVALID_VALUE, "there is no memory to move")
     require(not flags & ~_MIGRATION, cl.CL_INVALID_VALUE, f"{flags:#x} are no flags of a move")
     memories = Memory.find_all(objects, count)
@@ -289,11 +298,13 @@ def clEnqueueMigrateMemObjects(queue: Queue, count: int, objects: int, flags: in
 def clEnqueueNDRangeKernel(
     queue: Queue, kernel: int, dimensions: int, offset: int, size: int, local: int
 ) -> Submission:
+    """Run a kernel with the arguments that it has now; an empty range only takes its turn."""
     return _run_kernel(queue, kernel, (dimensions, offset, size, local), cl.CL_COMMAND_NDRANGE_KERNEL)
 
 
 @enqueues
 def clEnqueueTask(queue: Queue, kernel: int) -> Submission:
+    """Run a kernel with one work-item."""
     one = host.Sizes([1])
     return _run_kernel(queue, kernel, (1, 0, one.address, one.address), cl.CL_COMMAND_TASK)
 
@@ -319,6 +330,6 @@ def _run_kernel(queue: Queue, kernel: int, sizes: tuple[int, int, int, int], com
 
 
 @entry
-def clEnqueueNativeKernel(command_queue: int, *_: int) -> None:
-    Queue.find(command_queue)
+def clEnqueueNativeKernel(command_queue: Queue, *_: int) -> None:
+    """Refused: the device does not run functions of the host."""
     raise CallError(cl.CL_INVALID_OPERATION, "the device does not run functions of the host")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import struct
 
-from visakit.opencl import info
-from visakit.opencl.answers import IMAGE_ANSWERS, SAMPLER_ANSWERS
 from visakit.opencl.calls import entry
 from visakit.opencl.calls.enqueue import Submission, check_map_flags, enqueues, own_buffer
 from visakit.runtime import cl, host
@@ -19,21 +17,21 @@ from visakit.runtime.transfers import CommandAccesses, address_of, nothing
 
 
 @entry
-def clCreateImage(context: int, flags: int, image_format: int, image_desc: int, host_ptr: int, errcode_ret: int) -> int:
-    context_object = Context.find(context)
-    return create_image(context_object, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr).handle
+def clCreateImage(
+    context: Context, flags: int, image_format: int, image_desc: int, host_ptr: int, errcode_ret: int
+) -> int:
+    """An image with a format and a shape; from a buffer or the program's memory where it says so."""
+    return create_image(context, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr).handle
 
 
 @entry
 def clCreateImageWithProperties(
-    context: int, properties: int, flags: int, image_format: int, image_desc: int, host_ptr: int, errcode_ret: int
+    context: Context, properties: int, flags: int, image_format: int, image_desc: int, host_ptr: int, errcode_ret: int
 ) -> int:
-    context_object = Context.find(context)
+    """An image as of :func:`clCreateImage`, with a list of properties, which must be empty."""
     require(not host.properties(properties), cl.CL_INVALID_PROPERTY, "images have no properties here")
     given = bytes(8) if properties else b""
-    return create_image(
-        context_object, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr, given
-    ).handle
+    return create_image(context, flags, Format.read(image_format), ImageShape.read(image_desc), host_ptr, given).handle
 
 
 @entry
@@ -41,6 +39,7 @@ def clCreateImage2D(
     context: int, flags: int, image_format: int, width: int, height: int, row_pitch: int, host_ptr: int,
     errcode_ret: int,
 ) -> int:  # fmt: skip
+    """An image as OpenCL 1.0 makes it."""
     shape = ImageShape(cl.CL_MEM_OBJECT_IMAGE2D, width, height, 1, 1, row_pitch, 0, 0, 0, 0)
     return _older(context, flags, image_format, shape, host_ptr)
 
@@ -50,6 +49,7 @@ def clCreateImage3D(
     context: int, flags: int, image_format: int, width: int, height: int, depth: int, row_pitch: int,
     slice_pitch: int, host_ptr: int, errcode_ret: int,
 ) -> int:  # fmt: skip
+    """An image as OpenCL 1.0 makes it."""
     shape = ImageShape(cl.CL_MEM_OBJECT_IMAGE3D, width, height, depth, 1, row_pitch, slice_pitch, 0, 0, 0)
     return _older(context, flags, image_format, shape, host_ptr)
 
@@ -66,21 +66,16 @@ def _older(context: int, flags: int, image_format: int, shape: ImageShape, host_
 
 @entry
 def clGetSupportedImageFormats(
-    context: int, flags: int, image_type: int, num_entries: int, image_formats: int, num_image_formats: int
+    context: Context, flags: int, image_type: int, num_entries: int, image_formats: int, num_image_formats: int
 ) -> None:
-    context_object = Context.find(context)
+    """The formats of a kind of image with such flags; none where the device has no images."""
     require(image_type in AXES, cl.CL_INVALID_VALUE, f"{image_type:#x} is no kind of image")
     require(num_entries or not image_formats, cl.CL_INVALID_VALUE, "the array has no elements")
-    has_images = any(device.model.has_images for device in context_object.devices)
+    has_images = any(device.model.has_images for device in context.devices)
     known = formats(flags, image_type) if has_images else []
     if image_formats:
         host.write(image_formats, b"".join(struct.pack("<II", *pair) for pair in known[:num_entries]))
     host.write_u32(num_image_formats, len(known))
-
-
-@entry
-def clGetImageInfo(image: int, name: int, size: int, value: int, size_ret: int) -> None:
-    info.answer(IMAGE_ANSWERS, Image.find(image), name, size, value, size_ret)
 
 
 def _sampler(context: Context, normalized: int, addressing: int, filter: int, given: bytes = b"") -> int:
@@ -91,13 +86,14 @@ def _sampler(context: Context, normalized: int, addressing: int, filter: int, gi
 
 
 @entry
-def clCreateSampler(context: int, normalized: int, addressing: int, filter: int, errcode_ret: int) -> int:
-    return _sampler(Context.find(context), normalized, addressing, filter)
+def clCreateSampler(context: Context, normalized: int, addressing: int, filter: int, errcode_ret: int) -> int:
+    """A sampler; only normalised coordinates repeat."""
+    return _sampler(context, normalized, addressing, filter)
 
 
 @entry
-def clCreateSamplerWithProperties(context: int, properties: int, errcode_ret: int) -> int:
-    context_object = Context.find(context)
+def clCreateSamplerWithProperties(context: Context, properties: int, errcode_ret: int) -> int:
+    """A sampler with properties as a list of names and values."""
     given = host.properties(properties)
     values = {
         cl.CL_SAMPLER_NORMALIZED_COORDS: 1,
@@ -109,22 +105,7 @@ def clCreateSamplerWithProperties(context: int, properties: int, errcode_ret: in
     require(known, cl.CL_INVALID_VALUE, "a property is not known, or given twice")
     normalized, addressing, filter = (values | dict(given)).values()
     array = host.pack_sizes([n for pair in given for n in pair] + [0]) if properties else b""
-    return _sampler(context_object, normalized, addressing, filter, array)
-
-
-@entry
-def clRetainSampler(sampler: int) -> None:
-    Sampler.find(sampler).retain()
-
-
-@entry
-def clReleaseSampler(sampler: int) -> None:
-    Sampler.find(sampler).release()
-
-
-@entry
-def clGetSamplerInfo(sampler: int, name: int, size: int, value: int, size_ret: int) -> None:
-    info.answer(SAMPLER_ANSWERS, Sampler.find(sampler), name, size, value, size_ret)
+    return _sampler(context, normalized, addressing, filter, array)
 
 
 def _image(queue: Queue, handle: int) -> Image:
@@ -174,6 +155,7 @@ def _transfer(
 def clEnqueueReadImage(
     queue: Queue, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int, pointer: int
 ) -> Submission:
+    """Copy a box of texels to the program's memory; pitches are in bytes, 0 for no gaps."""
     return _transfer(True, queue, handle, blocking, origin, region, row, slice_, pointer)
 
 
@@ -181,6 +163,7 @@ def clEnqueueReadImage(
 def clEnqueueWriteImage(
     queue: Queue, handle: int, blocking: int, origin: int, region: int, row: int, slice_: int, pointer: int
 ) -> Submission:
+    """Copy a box of texels from the program's memory; pitches are in bytes, 0 for no gaps."""
     return _transfer(False, queue, handle, blocking, origin, region, row, slice_, pointer)
 
 
@@ -188,6 +171,7 @@ def clEnqueueWriteImage(
 def clEnqueueCopyImage(
     queue: Queue, source: int, target: int, source_origin: int, target_origin: int, region: int
 ) -> Submission:
+    """Copy a box of texels between images of one format."""
     given, taken = _image(queue, source), _image(queue, target)
     same = given.format[:2] == taken.format[:2]
     require(same, cl.CL_IMAGE_FORMAT_MISMATCH, "the images have different formats")
@@ -211,6 +195,7 @@ def _in_buffer(image: Image, offset: int, size: tuple[int, ...], room: int) -> R
 def clEnqueueCopyImageToBuffer(
     queue: Queue, source: int, target: int, origin: int, region: int, offset: int
 ) -> Submission:
+    """Copy a box of texels to a buffer, without gaps."""
     image, buffer = _image(queue, source), own_buffer(queue.context, target)
     start, size = _texels(image, origin, region)
     own, other = image.box(start, size), _in_buffer(image, offset, size, buffer.size)
@@ -227,6 +212,7 @@ def clEnqueueCopyImageToBuffer(
 def clEnqueueCopyBufferToImage(
     queue: Queue, source: int, target: int, offset: int, origin: int, region: int
 ) -> Submission:
+    """Copy texels from a buffer, without gaps, to a box."""
     buffer, image = own_buffer(queue.context, source), _image(queue, target)
     start, size = _texels(image, origin, region)
     own, other = image.box(start, size), _in_buffer(image, offset, size, buffer.size)
@@ -237,6 +223,7 @@ def clEnqueueCopyBufferToImage(
 
 @enqueues
 def clEnqueueFillImage(queue: Queue, handle: int, colour: int, origin: int, region: int) -> Submission:
+    """Write one colour to a box of texels."""
     image = _image(queue, handle)
     require(colour, cl.CL_INVALID_VALUE, "there is no colour")
     start, size = _texels(image, origin, region)
@@ -253,6 +240,7 @@ def clEnqueueFillImage(queue: Queue, handle: int, colour: int, origin: int, regi
 def clEnqueueMapImage(
     queue: Queue, handle: int, blocking: int, flags: int, origin: int, region: int, row_ret: int, slice_ret: int
 ) -> Submission:
+    """Give the program the address of a box of texels, and the pitches there in bytes."""
     image = _image(queue, handle)
     check_map_flags(flags)
     start, size = _texels(image, origin, region)

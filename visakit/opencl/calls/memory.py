@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from visakit.opencl import info
-from visakit.opencl.answers import MEMORY_ANSWERS
 from visakit.opencl.calls import entry
 from visakit.runtime import cl, host
 from visakit.runtime.context import Context
@@ -12,59 +10,46 @@ from visakit.runtime.memory import Buffer, Memory, create_buffer, create_sub_buf
 
 
 @entry
-def clCreateBuffer(context: int, flags: int, size: int, host_ptr: int, errcode_ret: int) -> int:
-    return create_buffer(Context.find(context), flags, size, host_ptr).handle
+def clCreateBuffer(context: Context, flags: int, size: int, host_ptr: int, errcode_ret: int) -> int:
+    """A buffer, in the program's memory where the flags say so."""
+    return create_buffer(context, flags, size, host_ptr).handle
 
 
 @entry
 def clCreateBufferWithProperties(
-    context: int, properties: int, flags: int, size: int, host_ptr: int, errcode_ret: int
+    context: Context, properties: int, flags: int, size: int, host_ptr: int, errcode_ret: int
 ) -> int:
-    context_object = Context.find(context)
+    """A buffer as of :func:`clCreateBuffer`, with a list of properties, which must be empty."""
     require(not host.properties(properties), cl.CL_INVALID_PROPERTY, "buffers have no properties here")
-    return create_buffer(context_object, flags, size, host_ptr, bytes(8) if properties else b"").handle
+    return create_buffer(context, flags, size, host_ptr, bytes(8) if properties else b"").handle
 
 
 @entry
-def clCreateSubBuffer(buffer: int, flags: int, create_type: int, create_info: int, errcode_ret: int) -> int:
-    whole = Buffer.find(buffer)
+def clCreateSubBuffer(buffer: Buffer, flags: int, create_type: int, create_info: int, errcode_ret: int) -> int:
+    """A part of a buffer, which shares its memory."""
     is_region = create_type == cl.CL_BUFFER_CREATE_TYPE_REGION
     require(is_region and create_info, cl.CL_INVALID_VALUE, "a part of a buffer is given as a region")
     origin, size = host.read_sizes(create_info, 2)
-    return create_sub_buffer(whole, flags, origin, size).handle
+    return create_sub_buffer(buffer, flags, origin, size).handle
 
 
 @entry
-def clRetainMemObject(memobj: int) -> None:
-    Memory.find(memobj).retain()
-
-
-@entry
-def clReleaseMemObject(memobj: int) -> None:
-    Memory.find(memobj).release()
-
-
-@entry
-def clGetMemObjectInfo(memobj: int, name: int, size: int, value: int, size_ret: int) -> None:
-    info.answer(MEMORY_ANSWERS, Memory.find(memobj), name, size, value, size_ret)
-
-
-@entry
-def clSetMemObjectDestructorCallback(memobj: int, pfn_notify: int, user_data: int) -> None:
-    memory = Memory.find(memobj)
+def clSetMemObjectDestructorCallback(memobj: Memory, pfn_notify: int, user_data: int) -> None:
+    """Register a function that is called before the memory goes; the latest is called first."""
     require(pfn_notify, cl.CL_INVALID_VALUE, "there is no function to call")
-    handle = memory.handle
-    memory.before_end(lambda: host.call(pfn_notify, "pp", handle, user_data or None))
+    handle = memobj.handle
+    memobj.before_end(lambda: host.call(pfn_notify, "pp", handle, user_data or None))
 
 
 @entry
 def clCreatePipe(
-    context: int, flags: int, packet_size: int, max_packets: int, properties: int, errcode_ret: int
+    context: Context, flags: int, packet_size: int, max_packets: int, properties: int, errcode_ret: int
 ) -> int:
-    Context.find(context)
+    """Refused: no device has pipes."""
     raise CallError(cl.CL_INVALID_OPERATION, "no device has pipes")
 
 
 @entry
 def clGetPipeInfo(pipe: int, name: int, size: int, value: int, size_ret: int) -> None:
+    """Refused: no device has pipes."""
     raise CallError(cl.CL_INVALID_MEM_OBJECT, f"{pipe:#x} is no pipe: no device has them")

@@ -24,23 +24,24 @@ _INDIRECT = (
 
 
 @entry
-def clSVMAlloc(context: int, flags: int, size: int, alignment: int) -> int:
-    context_object = Context.find(context)
+def clSVMAlloc(context: Context, flags: int, size: int, alignment: int) -> int:
+    """The address of memory that host and devices share; 0 if the system has none left."""
     access = flags & (cl.CL_MEM_READ_WRITE | cl.CL_MEM_WRITE_ONLY | cl.CL_MEM_READ_ONLY)
     require(not flags & ~_SVM_FLAGS and access.bit_count() < 2, cl.CL_INVALID_VALUE, f"flags {flags:#x}")
-    made = svm.allocate(context_object, size, alignment, flags=flags)
+    made = svm.allocate(context, size, alignment, flags=flags)
     return made.address if made else 0
 
 
 @entry
-def clSVMFree(context: int, svm_pointer: int) -> None:
-    context_object = Context.find(context)
+def clSVMFree(context: Context, svm_pointer: int) -> None:
+    """Free shared memory when no command uses it any more."""
     if svm_pointer:
-        free_when_done(context_object, svm_pointer)
+        free_when_done(context, svm_pointer)
 
 
 @enqueues
 def clEnqueueSVMFree(queue: Queue, count: int, pointers: int, function: int, user_data: int) -> Submission:
+    """Free shared memory, or call the program's function for that."""
     require(bool(count) == bool(pointers), cl.CL_INVALID_VALUE, "an array of pointers and its length belong together")
     given = host.read_sizes(pointers, count)
     require(all(given), cl.CL_INVALID_VALUE, "a pointer is null")
@@ -84,16 +85,19 @@ def _turn(pointers: Sequence[int], command_type: int) -> Submission:
 
 @enqueues
 def clEnqueueSVMMemcpy(queue: Queue, blocking: int, target: int, source: int, size: int) -> Submission:
+    """Copy bytes between places that must not overlap; each may be the program's own memory."""
     return _copy(queue, blocking, target, source, size, cl.CL_COMMAND_SVM_MEMCPY)
 
 
 @enqueues
 def clEnqueueSVMMemFill(queue: Queue, pointer: int, pattern: int, width: int, size: int) -> Submission:
+    """Repeat a pattern of 1, 2, 4, ... 128 bytes in shared memory."""
     return _fill(queue, pointer, pattern, width, size, cl.CL_COMMAND_SVM_MEMFILL)
 
 
 @enqueues
 def clEnqueueSVMMap(queue: Queue, blocking: int, flags: int, pointer: int, size: int) -> Submission:
+    """Let the program access shared memory, where it is not fine-grained."""
     check_map_flags(flags)
     require(size, cl.CL_INVALID_VALUE, "the range is empty")
     allocation, part = svm.find(queue.context, pointer), shared_part(queue.context, pointer, size)
@@ -105,6 +109,7 @@ def clEnqueueSVMMap(queue: Queue, blocking: int, flags: int, pointer: int, size:
 
 @enqueues
 def clEnqueueSVMUnmap(queue: Queue, pointer: int) -> Submission:
+    """End the accesses of the program."""
     allocation = svm.find(queue.context, pointer)
     turns = allocation.mapped.get(pointer, []) if allocation is not None else []
     ended = turns[:1]
@@ -114,24 +119,27 @@ def clEnqueueSVMUnmap(queue: Queue, pointer: int) -> Submission:
 
 @enqueues
 def clEnqueueSVMMigrateMem(queue: Queue, count: int, pointers: int, sizes: int, flags: int) -> Submission:
+    """Only takes its turn: all devices share the host's memory."""
     known = cl.CL_MIGRATE_MEM_OBJECT_HOST | cl.CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
     require(count and pointers and not flags & ~known, cl.CL_INVALID_VALUE, "there is no memory, or no such flag")
     return _turn(host.read_sizes(pointers, count), cl.CL_COMMAND_SVM_MIGRATE_MEM)
 
 
 @entry
-def clSetKernelArgSVMPointer(kernel: int, arg_index: int, arg_value: int) -> None:
-    Kernel.find(kernel).set_pointer(arg_index, arg_value)
+def clSetKernelArgSVMPointer(kernel: Kernel, arg_index: int, arg_value: int) -> None:
+    """Set an argument to an address."""
+    kernel.set_pointer(arg_index, arg_value)
 
 
 @entry
-def clSetKernelArgMemPointerINTEL(kernel: int, arg_index: int, arg_value: int) -> None:
-    Kernel.find(kernel).set_pointer(arg_index, arg_value)
+def clSetKernelArgMemPointerINTEL(kernel: Kernel, arg_index: int, arg_value: int) -> None:
+    """Set an argument to an address."""
+    kernel.set_pointer(arg_index, arg_value)
 
 
 @entry
-def clSetKernelExecInfo(kernel: int, name: int, size: int, value: int) -> None:
-    Kernel.find(kernel)
+def clSetKernelExecInfo(kernel: Kernel, name: int, size: int, value: int) -> None:
+    """Check a list of pointers or a flag; kernels may follow each pointer to memory of the context anyway."""
     none = name == cl.CL_KERNEL_EXEC_INFO_SVM_PTRS and not size and not value
     require(value or none, cl.CL_INVALID_VALUE, "there is no value")
     if name == cl.CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM:
@@ -163,6 +171,7 @@ def _usm(context: int, device: int | None, properties: int, size: int, alignment
 
 @entry
 def clHostMemAllocINTEL(context: int, properties: int, size: int, alignment: int, errcode_ret: int) -> int:
+    """The address of memory of the host."""
     return _usm(context, None, properties, size, alignment, cl.CL_MEM_TYPE_HOST_INTEL)
 
 
@@ -170,6 +179,7 @@ def clHostMemAllocINTEL(context: int, properties: int, size: int, alignment: int
 def clDeviceMemAllocINTEL(
     context: int, device: int, properties: int, size: int, alignment: int, errcode_ret: int
 ) -> int:
+    """The address of memory of a device."""
     return _usm(context, device, properties, size, alignment, cl.CL_MEM_TYPE_DEVICE_INTEL)
 
 
@@ -177,30 +187,29 @@ def clDeviceMemAllocINTEL(
 def clSharedMemAllocINTEL(
     context: int, device: int, properties: int, size: int, alignment: int, errcode_ret: int
 ) -> int:
+    """The address of memory that host and devices share."""
     return _usm(context, device, properties, size, alignment, cl.CL_MEM_TYPE_SHARED_INTEL)
 
 
 @entry
-def clMemFreeINTEL(context: int, pointer: int) -> None:
-    context_object = Context.find(context)
+def clMemFreeINTEL(context: Context, pointer: int) -> None:
+    """Free memory when no command uses it any more."""
     require(
-        not pointer or free_when_done(context_object, pointer),
+        not pointer or free_when_done(context, pointer),
         cl.CL_INVALID_VALUE,
         f"nothing was allocated at {pointer:#x}",
     )
 
 
 @entry
-def clMemBlockingFreeINTEL(context: int, pointer: int) -> None:
-    context_object = Context.find(context)
-    require(
-        not pointer or pointer in context_object.shared, cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}"
-    )
-    for queue in list(context_object.queues):
+def clMemBlockingFreeINTEL(context: Context, pointer: int) -> None:
+    """Wait for the commands of all queues, then free memory."""
+    require(not pointer or pointer in context.shared, cl.CL_INVALID_VALUE, f"nothing was allocated at {pointer:#x}")
+    for queue in list(context.queues):
         if isinstance(queue, Queue):
             queue.drain()
     if pointer:
-        free_when_done(context_object, pointer)
+        free_when_done(context, pointer)
 
 
 _ANSWERS: dict[int, Callable[[Shared], bytes]] = {
@@ -213,8 +222,9 @@ _ANSWERS: dict[int, Callable[[Shared], bytes]] = {
 
 
 @entry
-def clGetMemAllocInfoINTEL(context: int, pointer: int, name: int, size: int, value: int, size_ret: int) -> None:
-    allocation = svm.find(Context.find(context), pointer)
+def clGetMemAllocInfoINTEL(context: Context, pointer: int, name: int, size: int, value: int, size_ret: int) -> None:
+    """Answer a question about the allocation that has an address; other addresses have the type "unknown"."""
+    allocation = svm.find(context, pointer)
     if allocation is not None:
         info.answer(_ANSWERS, allocation, name, size, value, size_ret)
         return
@@ -225,19 +235,23 @@ def clGetMemAllocInfoINTEL(context: int, pointer: int, name: int, size: int, val
 
 @enqueues
 def clEnqueueMemFillINTEL(queue: Queue, target: int, pattern: int, width: int, size: int) -> Submission:
+    """Repeat a pattern of 1, 2, 4, ... 128 bytes in memory."""
     return _fill(queue, target, pattern, width, size, cl.CL_COMMAND_MEMFILL_INTEL)
 
 
 @enqueues
 def clEnqueueMemcpyINTEL(queue: Queue, blocking: int, target: int, source: int, size: int) -> Submission:
+    """Copy bytes between places that must not overlap."""
     return _copy(queue, blocking, target, source, size, cl.CL_COMMAND_MEMCPY_INTEL)
 
 
 @enqueues
 def clEnqueueMigrateMemINTEL(queue: Queue, pointer: int, size: int, flags: int) -> Submission:
+    """Only takes its turn: all devices share the host's memory."""
     return _turn([pointer], cl.CL_COMMAND_MIGRATEMEM_INTEL)
 
 
 @enqueues
 def clEnqueueMemAdviseINTEL(queue: Queue, pointer: int, size: int, advice: int) -> Submission:
+    """Only takes its turn: advice changes nothing."""
     return _turn([pointer], cl.CL_COMMAND_MEMADVISE_INTEL)

@@ -31,12 +31,6 @@ class DapCompletionItem(TypedDict):
     selectionLength: NotRequired[int]
 
 
-class ContinueResponseBody(TypedDict):
-    """``ContinueResponseBody`` of the protocol."""
-
-    allThreadsContinued: NotRequired[bool]
-
-
 class DataBreakpointInfoResponseBody(TypedDict):
     """``DataBreakpointInfoResponseBody`` of the protocol."""
 
@@ -127,83 +121,6 @@ class DapGotoTarget(TypedDict):
     instructionPointerReference: NotRequired[str]
 
 
-class InitializeResponseBody(TypedDict):
-    """``InitializeResponseBody`` of the protocol."""
-
-    supportsConfigurationDoneRequest: NotRequired[bool]
-    supportsFunctionBreakpoints: NotRequired[bool]
-    supportsConditionalBreakpoints: NotRequired[bool]
-    supportsHitConditionalBreakpoints: NotRequired[bool]
-    supportsEvaluateForHovers: NotRequired[bool]
-    exceptionBreakpointFilters: NotRequired[list[DapExceptionBreakpointsFilter]]
-    supportsStepBack: NotRequired[bool]
-    supportsSetVariable: NotRequired[bool]
-    supportsRestartFrame: NotRequired[bool]
-    supportsGotoTargetsRequest: NotRequired[bool]
-    supportsStepInTargetsRequest: NotRequired[bool]
-    supportsCompletionsRequest: NotRequired[bool]
-    completionTriggerCharacters: NotRequired[list[str]]
-    supportsModulesRequest: NotRequired[bool]
-    additionalModuleColumns: NotRequired[list[DapColumnDescriptor]]
-    supportedChecksumAlgorithms: NotRequired[list[Literal["MD5", "SHA1", "SHA256", "timestamp"]]]
-    supportsRestartRequest: NotRequired[bool]
-    supportsExceptionOptions: NotRequired[bool]
-    supportsValueFormattingOptions: NotRequired[bool]
-    supportsExceptionInfoRequest: NotRequired[bool]
-    supportTerminateDebuggee: NotRequired[bool]
-    supportSuspendDebuggee: NotRequired[bool]
-    supportsDelayedStackTraceLoading: NotRequired[bool]
-    supportsLoadedSourcesRequest: NotRequired[bool]
-    supportsLogPoints: NotRequired[bool]
-    supportsTerminateThreadsRequest: NotRequired[bool]
-    supportsSetExpression: NotRequired[bool]
-    supportsTerminateRequest: NotRequired[bool]
-    supportsDataBreakpoints: NotRequired[bool]
-    supportsReadMemoryRequest: NotRequired[bool]
-    supportsWriteMemoryRequest: NotRequired[bool]
-    supportsDisassembleRequest: NotRequired[bool]
-    supportsCancelRequest: NotRequired[bool]
-    supportsBreakpointLocationsRequest: NotRequired[bool]
-    supportsClipboardContext: NotRequired[bool]
-    supportsSteppingGranularity: NotRequired[bool]
-    supportsInstructionBreakpoints: NotRequired[bool]
-    supportsExceptionFilterOptions: NotRequired[bool]
-    supportsSingleThreadExecutionRequests: NotRequired[bool]
-    supportsDataBreakpointBytes: NotRequired[bool]
-    breakpointModes: NotRequired[list[DapBreakpointMode]]
-    supportsANSIStyling: NotRequired[bool]
-
-
-class DapExceptionBreakpointsFilter(TypedDict):
-    """``ExceptionBreakpointsFilter`` of the protocol."""
-
-    filter: str
-    label: str
-    description: NotRequired[str]
-    default: NotRequired[bool]
-    supportsCondition: NotRequired[bool]
-    conditionDescription: NotRequired[str]
-
-
-class DapColumnDescriptor(TypedDict):
-    """``ColumnDescriptor`` of the protocol."""
-
-    attributeName: str
-    label: str
-    format: NotRequired[str]
-    type: NotRequired[Literal["string", "number", "boolean", "unixTimestampUTC"]]
-    width: NotRequired[int]
-
-
-class DapBreakpointMode(TypedDict):
-    """``BreakpointMode`` of the protocol."""
-
-    mode: str
-    label: str
-    description: NotRequired[str]
-    appliesTo: list[str]
-
-
 class LoadedSourcesResponseBody(TypedDict):
     """``LoadedSourcesResponseBody`` of the protocol."""
 
@@ -266,12 +183,6 @@ class SetDataBreakpointsResponseBody(TypedDict):
     """``SetDataBreakpointsResponseBody`` of the protocol."""
 
     breakpoints: list[DapBreakpoint]
-
-
-class SetExceptionBreakpointsResponseBody(TypedDict):
-    """``SetExceptionBreakpointsResponseBody`` of the protocol."""
-
-    breakpoints: NotRequired[list[DapBreakpoint]]
 
 
 class SetFunctionBreakpointsResponseBody(TypedDict):
@@ -370,26 +281,6 @@ class WriteMemoryResponseBody(TypedDict):
     bytesWritten: NotRequired[int]
 
 
-class ExitedEventBody(TypedDict):
-    """``ExitedEventBody`` of the protocol."""
-
-    exitCode: int
-
-
-class OutputEventBody(TypedDict):
-    """``OutputEventBody`` of the protocol."""
-
-    category: NotRequired[str]
-    output: str
-    group: NotRequired[Literal["start", "startCollapsed", "end"]]
-    variablesReference: NotRequired[int]
-    source: NotRequired[DapSource]
-    line: NotRequired[int]
-    column: NotRequired[int]
-    data: NotRequired[object]
-    locationReference: NotRequired[int]
-
-
 class StoppedEventBody(TypedDict):
     """``StoppedEventBody`` of the protocol."""
 
@@ -400,9 +291,3 @@ class StoppedEventBody(TypedDict):
     text: NotRequired[str]
     allThreadsStopped: NotRequired[bool]
     hitBreakpointIds: NotRequired[list[int]]
-
-
-class TerminatedEventBody(TypedDict):
-    """``TerminatedEventBody`` of the protocol."""
-
-    restart: NotRequired[object]

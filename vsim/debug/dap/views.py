@@ -296,7 +296,7 @@ def thread_id(session: Session, focus: Focus) -> int:
 
 
 def focus_of(session: Session, thread: int) -> Focus:
-    """The first lane of a thread; the one in focus of its own."""
+    """The first lane of a thread; of the thread in focus, the lane in focus."""
     dispatch = session.execution.dispatch
     group, number = divmod(thread - 1, dispatch.threads_of(dispatch.group(0)))
     if (group, number) == session.focus[:2]:

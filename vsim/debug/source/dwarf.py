@@ -162,7 +162,7 @@ class _Dwarf:
         return "" if found is None else found.value.decode("utf-8", "replace")
 
     def scope(self, die: DIE) -> Ranges:
-        """Native offsets of a scope; empty where it has none of its own."""
+        """Native offsets of a scope; empty where its entry has no ranges."""
         if "DW_AT_ranges" in die.attributes:
             entries = self.ranges.get_range_list_at_offset(die.attributes["DW_AT_ranges"].value)
             return [(e.begin_offset, e.end_offset) for e in entries if hasattr(e, "begin_offset")]

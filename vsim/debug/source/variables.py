@@ -138,7 +138,7 @@ class SourceVariables:
     def _uses(self, function: Function) -> Iterator[tuple[int, tuple[int, int]]]:
         """The first and the last instruction that names a variable or an alias of it."""
         numbers = self._variable_numbers(function)
-        found: dict[int, tuple[int, int]] = {i.index: (0, 0) for i in function.inputs if not i.operand_class}
+        found: dict[int, tuple[int, int]] = {i.index: (0, 0) for i in function.inputs if not i.variable_class}
         for n in range(len(function.instructions)):
             for match in _NAME.finditer(self.places.instruction_text(function, n)):
                 if (number := numbers.get(match[1] + match[2])) is not None:

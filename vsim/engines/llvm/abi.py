@@ -9,6 +9,8 @@ NEXT_GROUP, GROUP_COUNT, SLOT_TABLE, SLOT_COUNT, SURFACES, FAULT, STOP = range(0
 COUNTS, VARIANTS, SLM_SIZE, SCRATCH_SIZE, LOCAL_ITEMS, PARTIAL, OFFSETS = 56, 80, 88, 96, 104, 112, 136
 LOCAL_SIZE, CHUNK = 160, 184
 GROUP_ORDER = 200
+CLOCKS, MESSAGES = 296, 304
+"""In launches whose observers want a timeline or counts of messages, their blocks, else 0."""
 FINDINGS = 312
 """In launches that checks watch the block of their findings, else 0."""
 PRIVATE, RACE = 320, 328
@@ -190,6 +192,8 @@ SURFACE_ADDRESSES = UNDEFINED_SURFACES + 16
 """In its entries there is room for the addresses of surfaces, in launches whose accesses outside arguments are looked
 for.
 """
+SURFACE_COUNTS = UNDEFINED_SURFACES + 24
+"""And for the counts of surfaces, in launches whose messages are counted."""
 SURFACES_SIZE = 3 * WRITTEN_SURFACES
 UNDEFINED_SLOTS, ORIGIN_SLOTS = 1 << 16, 2 << 16
 """In such launches the slots so far behind those of buffers have their shadows, and which instruction left undefined
@@ -265,6 +269,115 @@ FINDING_SIZE = 80
 RACE_SIZE = 192
 RECORD_BYTES = 68
 """Of a record of :data:`vsim.checks.accesses.RECORD`."""
+
+# How often values were seen under keys (observers/values.py): a table, how many records of it are in use, and the
+# function of the host that empties it.
+VALUES_TABLE, VALUES_COUNT, VALUES_EMPTY = 0, 8, 16
+VALUES_TABLE_BITS = 15
+VALUES_TABLE_SHIFT, VALUES_TABLE_MASK = 64 - VALUES_TABLE_BITS, (1 << VALUES_TABLE_BITS) - 1
+VALUES_TABLE_LIMIT = 1 << VALUES_TABLE_BITS - 1
+VALUES_RECORD = 24
+"""Of the table: key, which is not 0, value, count."""
+
+# Counts of messages (observers/messages.py). The block: uses of cache lines so far; where the counts of instructions
+# and memories are, and those of memories by slot; intervals of the message that is under way, how many it has, and
+# whether it is counted; whose memory it is that threads have for themselves; strides by address of the instruction's
+# counts, and addresses of atomics by this address plus 1; turns of banks, and addresses of lanes.
+(
+    MESSAGES_TIME,
+    MESSAGES_SITES,
+    MESSAGES_MEMORIES,
+    MESSAGES_SLOTS,
+    MESSAGES_INTERVALS,
+    MESSAGES_COLLECTED,
+    MESSAGES_SEEN,
+    MESSAGES_WHO,
+) = range(0, 64, 8)
+MESSAGES_SLOT = 16
+"""By slot of the address space: where the counts of its memory are, and the address where the memory begins."""
+MESSAGES_VALUES, MESSAGES_BANKS, MESSAGES_ADDRESSES, MESSAGES_SIZE = 64, 128, 256, 768
+MESSAGE_INTERVALS = 1 << 16
+"""Room for those of one message: where its lanes begin, and where they end, in places: numbers of a memory and, in the
+low bits, the offset there.
+"""
+MESSAGE_OFFSET_BITS = 40
+MESSAGE_OWNER = 28
+"""From which bit on the owner of local or scratch memory is in the place of an atomic."""
+MESSAGE_OFFSET, MESSAGE_LINE = (1 << MESSAGE_OFFSET_BITS) - 1, (1 << MESSAGE_OFFSET_BITS - 6) - 1
+MESSAGE_KIND, MESSAGE_COLLECTS, MESSAGE_VARIES, MESSAGE_LANES, MESSAGE_WIDTH = 16, 1 << 18, 1 << 19, 24, 32
+"""How lanes access memory: bytes of each; from a bit on 0 for a read, 1 for a write, 2 for an atomic; whether other
+accesses of the message follow or went before; whether the stride is not always the same; from a bit on how many lanes
+there are; from a bit on how many bits their addresses have.
+"""
+MESSAGE_ATOMIC, MESSAGE_AS_ROW = 2 << MESSAGE_KIND, MESSAGE_VARIES | 64 << MESSAGE_WIDTH
+(
+    SITE_MESSAGES,
+    SITE_READ,
+    SITE_WRITTEN,
+    SITE_LINES,
+    SITE_USED,
+    SITE_UNALIGNED,
+    SITE_PASSES,
+    SITE_FEWEST,
+    SITE_ATOMICS,
+    SITE_SERIAL,
+    SITE_ALONE,
+    SITE_IRREGULAR,
+    SITE_ROWS,
+    SITE_ROW,
+) = range(0, 112, 8)
+"""Counts of an instruction, as :class:`vsim.observe.messages.MessageCounts` has them; messages with one lane, with
+lanes at irregular distances, and at the one distance that is proved, and this.
+"""
+SITE_SIZE = 128
+(MEMORY_KIND, MEMORY_BASE, MEMORY_LAST) = range(0, 24, 8)
+(MEMORY_READ, MEMORY_WRITTEN, MEMORY_ATOMICS, MEMORY_LINES, MEMORY_REUSE) = range(24, 64, 8)
+"""Counts of a memory: its kind, its first place, by line when it was used last; bytes and lines, and by a power of two
+how often a line was used again after so many uses of lines.
+"""
+MEMORY_SIZE = MEMORY_REUSE + 8 * 64
+MEMORY_LINED, MEMORY_BANKED, MEMORY_OTHER = range(3)
+"""Kinds: with cache lines, with banks, with neither."""
+LOCAL_MEMORY, SCRATCH_MEMORY = 0, 1
+"""The first memories: local memory, and scratch."""
+
+# Clocks of threads (observers/clocks.py). The block: how many threads have begun, and the end of the longest one;
+# records of the threads that live, and of the uses of each group's barrier; waits by instruction; a list of parts of
+# threads' time, how many it has, and the function of the host that empties it; the table of stacks of calls (key: the
+# caller's stack and what it calls; number), its mask, the caller's stack of each, a key that has none yet, and the
+# function of the host that makes one; how often blocks ran by stack plus 1.
+(
+    CLOCKS_BEGUN,
+    CLOCKS_LONGEST,
+    CLOCKS_RECORDS,
+    CLOCKS_RINGS,
+    CLOCKS_WAITS,
+    CLOCKS_LIST,
+    CLOCKS_USED,
+    CLOCKS_EMPTY,
+    CLOCKS_STACKS,
+    CLOCKS_STACKS_MASK,
+    CLOCKS_CALLERS,
+    CLOCKS_WANTED,
+    CLOCKS_MAKES,
+    CLOCKS_VALUES,
+) = range(0, 112, 8)
+CLOCKS_SIZE, CLOCKS_ROOM, CLOCKS_SHOWN = 128, 4096, 1024
+CLOCK_TIME, CLOCK_SIGNALS, CLOCK_WAITS, CLOCK_SHOWN, CLOCK_GROUP, CLOCK_THREAD, CLOCK_STACK = range(0, 56, 8)
+"""Of a thread: instructions executed and waited, arrivals at and departures from its group's barrier, whether it is one
+of those that are shown, who it is, and the number of the stack of its calls.
+"""
+CLOCK_ENDS, CLOCK_RETURN, CLOCK_CALL = -1, -2, -3
+"""In the list, in place of the number of a barrier's instruction: a thread ends, returns, or calls (minus the number of
+the stack).
+"""
+CLOCK_SIZE, CLOCK_RECORD = 64, 40
+CLOCK_USES_MASK = 7
+"""No thread is so many uses of the barrier ahead of another one."""
+CLOCK_RING = 16 * (CLOCK_USES_MASK + 1)
+WAIT_THREADS, WAIT_WAITED, WAIT_LONGEST = 0, 8, 16
+WAIT_SIZE = 32
+"""Of a barrier: threads that left it, the instructions that they waited, together and at most."""
 
 # Registers that all functions of a thread share, behind its number, how deep calls are nested, where on the stack its
 # kernel is, and (where checks watch the launch) which of its lanes are work-items, which block of private memory is its

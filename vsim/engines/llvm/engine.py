@@ -35,7 +35,7 @@ from vsim.engines.llvm.plan import (
 )
 from vsim.launch import threads
 from vsim.launch.arrays import Array, Bytes
-from vsim.launch.dispatch import Dispatch, Groups
+from vsim.launch.dispatch import Dispatch, GroupProgress
 from vsim.launch.ndrange import Group
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ RunMeanwhile = Callable[[Dispatch, float | None, Callable[[], bool]], bool]
 
 
 class PreparedLaunch(NamedTuple):
-    """A launch that ran well, whose arguments are still in place in its plan: what it takes to run it again."""
+    """A launch that ran well and can run again: its arguments are still in place in its plan."""
 
     dispatch: Dispatch
     thread_count: int | None
@@ -62,7 +62,7 @@ class PreparedLaunch(NamedTuple):
 
 
 class Engine:
-    """Runs launches of one program, and keeps what they share."""
+    """Runs launches of one program, and keeps their compiled code and plans."""
 
     def __init__(self, image: LinkedImage) -> None:
         self.kernels = KernelCache(image)
@@ -213,14 +213,14 @@ class Engine:
         snapshot.restore()
         return False, True
 
-    def groups(self) -> Groups | None:
+    def progress(self) -> GroupProgress | None:
         """How many groups of the launch that runs now have begun; None if workers run none."""
         run = self.unfinished
         if run is None:
             return None
         dispatch, plan = run.keep[:2]
         first, end = dispatch.part or (0, dispatch.group_count)
-        return Groups(min(int(plan.context[cx.NEXT_GROUP // 8]), end) - first, end - first)
+        return GroupProgress(min(int(plan.context[cx.NEXT_GROUP // 8]), end) - first, end - first)
 
     def _prepared_already(self, dispatch: Dispatch, thread_count: int | None) -> PreparedLaunch | None:
         """The launch, if the arguments of the last one are in place and are its own, but perhaps for numbers."""

@@ -15,7 +15,7 @@ from visakit.language.program import Function
 from visakit.objects.image import LinkedImage
 from vsim.engines.llvm import Overtaken, Unsupported
 from vsim.engines.llvm.host import native, summaries
-from vsim.engines.llvm.target import is_guarded
+from vsim.engines.llvm.target import is_sanitized
 from vsim.engines.llvm.variant import Variant
 from vsim.launch.dispatch import LIMIT_HINT, Dispatch
 
@@ -38,10 +38,14 @@ Meanwhile = Callable[[Callable[[], bool]], bool]
 
 
 class CompiledKernel(NamedTuple):
-    """Loaded code of a kernel with the functions that fault records name by number.
+    """Loaded code of a kernel.
 
-    ``transposed``: local ids count up along y from lane to lane. ``only_counts``: it has no other effect. ``blocks``:
-    of each function, once launches are counted. ``improvement``: of quick code.
+    Attributes:
+        functions: the functions that fault records name by number.
+        transposed: whether local ids count up along y from lane to lane.
+        only_counts: whether the code counts what executes and does nothing else.
+        blocks: first instruction and end of the blocks of each function; empty until a launch is counted.
+        improvement: makes good code; None for code that is good.
     """
 
     native: native.Native
@@ -111,7 +115,7 @@ class KernelCache:
         """A kernel out of its bytes; ``improve`` makes good code where they are quick code."""
         numbers, transposed, only_counts, is_quick, objects = _unpacked(packed)
         functions = self.image.module.all_functions
-        code = native.Native(objects, is_guarded())
+        code = native.Native(objects, is_sanitized())
         found = CompiledKernel(code, [functions[n] for n in numbers], transposed, only_counts, [])
         if not is_quick or improve is None:
             return found
@@ -126,17 +130,9 @@ class KernelCache:
         max_seconds: float | None,
         meanwhile: Meanwhile | None,
     ) -> CompiledKernel:
-        image = self.image
-        if not self.module:
-            # Nobody changes the programs of drivers.
-            self.module = (image.code if image.runs_once else b"") or image.module_bytes()
-        addresses = sorted((s.name, s.value) for s in image.symbols if s.section)
-        modes = image.register_overrun, image.lenient_reads
-        target = (image.platform, native.made_for(), is_guarded())
-        key = object_cache.key(self.module, image.ze_info, variant, *target, *modes, addresses)
-        keys = (key, object_cache.key(key, "quick"))
+        image, keys = self.image, self._keys(variant)
         compilation = self.unfinished.pop(variant, None)
-        stored = object_cache.load(key) if compilation is None else None
+        stored = object_cache.load(keys[0]) if compilation is None else None
         if stored is not None:
             summaries.keep(image, dispatch.signature, self.module)
             return self._loaded(stored)
@@ -159,6 +155,18 @@ class KernelCache:
             is_large = may_be_quick and dispatch.instruction_count >= LEAST_INSTRUCTIONS
             compilation, meanwhile = begun(make, is_large), meanwhile if is_large else None
         return self._loaded(self._awaited(compilation, dispatch, variant, max_seconds, meanwhile) or make(), improve)
+
+    def _keys(self, variant: Variant) -> tuple[str, str]:
+        """The keys of good code and of quick code in the cache."""
+        image = self.image
+        if not self.module:
+            # Nobody changes the programs of drivers.
+            self.module = (image.code if image.runs_once else b"") or image.module_bytes()
+        addresses = sorted((s.name, s.value) for s in image.symbols if s.section)
+        modes = image.register_overrun, image.lenient_reads
+        target = (image.platform, native.made_for(), is_sanitized())
+        key = object_cache.key(self.module, image.ze_info, variant, *target, *modes, addresses)
+        return key, object_cache.key(key, "quick")
 
     def _made(self, dispatch: Dispatch, variant: Variant, keys: tuple[str, str], quick: bool = False) -> bytes:
         """Native code of a kernel, which is kept.

@@ -42,8 +42,8 @@ from vsim.engines.llvm.passes import sanitize
 from vsim.engines.llvm.passes.coarsen import coarsen
 from vsim.engines.llvm.passes.strip_mine import strip_mine
 from vsim.engines.llvm.passes.unroll_and_jam import unroll_and_jam
-from vsim.engines.llvm.support import cooperative, driver, findings, race, within_arguments
-from vsim.engines.llvm.target import is_guarded, vector_bits
+from vsim.engines.llvm.support import clocks, cooperative, driver, findings, messages, race, values, within_arguments
+from vsim.engines.llvm.target import is_sanitized, vector_bits
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.threads import id_row_bytes, threads_in_flight, threads_together
 
@@ -93,10 +93,10 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0, transposed_row: int 
         if FINE not in dispatch.checks or state.smallest_change >= unit:
             break
         unit = state.smallest_change
-    if transposed_row and state.touched >= LEAST_SCATTERED * dispatch.simd and _may_transpose(dispatch):
+    if transposed_row and state.place_count >= LEAST_SCATTERED * dispatch.simd and _may_transpose(dispatch):
         transposed = ModuleState(dispatch, full, transposed_row, transposed=True)
         other = _translated(transposed)
-        if LEAST_GAIN * transposed.touched <= state.touched:
+        if LEAST_GAIN * transposed.place_count <= state.place_count:
             counts = dispatch.tells_lanes
             return _translated(ModuleState(dispatch, full, row, only_counts=True)) if counts else other
     return found
@@ -138,6 +138,12 @@ def _translated(state: ModuleState) -> Translation:
         support.append(findings.recorder())
     if GUARD in dispatch.checks:
         support.append(within_arguments.helper())
+    if dispatch.tells_messages or dispatch.tells_clocks:
+        support.append(values.helpers())
+    if dispatch.tells_messages:
+        support.append(messages.helpers())
+    if dispatch.tells_clocks:
+        support.append(clocks.helpers())
     if dispatch.checks & {RACE, RECORDING}:
         support.append(race.helpers(RECORDING in dispatch.checks))
     text, threads_per_coroutine = _with_concurrent_threads(
@@ -186,11 +192,11 @@ def compile_objects(translation: Translation, quick: bool = False) -> list[bytes
         quick: whether the kernel is hardly optimised.
     """
     kernel, support = translation.text, translation.support
-    if is_guarded():
+    if is_sanitized():
         kernel, support = sanitize.guarded(kernel), [*map(sanitize.guarded, support), driver.guard()]
     return [native.compile_object(kernel, quick), *map(native.compiled, support)]
 
 
 def link(objects: list[bytes]) -> native.Native:
     """Load objects and bind them to each other."""
-    return native.Native(objects, is_guarded())
+    return native.Native(objects, is_sanitized())

@@ -55,8 +55,8 @@ def _items(group: Group) -> int:
 
 
 def row_of(dispatch: Dispatch) -> int:
-    """Lanes of a thread that make a row of the group, if every thread is part of a row or
-    made of whole ones; else 0, as for lanes that are no work-items.
+    """Lanes of a thread that make a row of the group, if every thread is part of a row or made of whole ones; else 0,
+    as for lanes that are no work-items.
     """
     if not _has_rows(dispatch):
         return 0
@@ -91,25 +91,20 @@ def _row(simd: int, length: int, count: int) -> int:
 
 
 class Work(NamedTuple):
-    """How much a launch does:
-
-    so many ``workers``; ``slice`` groups at a time in the caller's thread, 0 where workers run them all.
-    """
+    """Who runs the groups of a launch."""
 
     workers: int
     slice: int
+    """How many groups the caller's thread runs at a time; 0 if threads of the pool run them."""
 
 
 def work(dispatch: Dispatch, shape: Geometry, thread_count: int | None) -> Work:
-    """How many workers run a launch.
-
-    One that is short runs in the caller's thread, as one without loops on one worker does.
-    """
+    """How many workers run a launch; a short one, and one without loops on one worker, runs in the caller's thread."""
     summary = dispatch.signature.summary
     per_group, repeats = shape.threads_per_group * max(1, summary.instructions), summary.repeats
     light = not repeats and dispatch.group_count * per_group <= LIGHT_WORK
     count = min(thread_count or default_threads(), dispatch.group_count)
-    if light or dispatch.schedule or dispatch.needs_order or dispatch.checks:
+    if light or dispatch.has_fixed_order:
         count = 1
     here = count == 1 and not repeats and not dispatch.takes_turns and frame_bytes(dispatch.kernel) <= CALLERS_FRAME
     return Work(count, -(-SLICE_WORK // per_group) if here else 0)

@@ -44,17 +44,17 @@ def target() -> Target:
 
 def converts_halves() -> bool:
     """Whether the target processor has instructions that convert halves, or is not x86-64."""
-    return has_feature("f16c") or not llvm.get_process_triple().startswith("x86_64")
+    return has_feature("f16c") or not is_x86_64()
 
 
-def is_guarded() -> bool:
+def is_sanitized() -> bool:
     """Whether code that is made now checks its accesses a second time (``VISAKIT_GUARD``, ``passes/sanitize.py``)."""
     return os.environ.get("VISAKIT_GUARD", "") not in ("", "0")
 
 
 def fuses() -> bool:
     """Whether the target processor has fused multiply-add, or is not x86-64."""
-    return has_feature("fma") or not llvm.get_process_triple().startswith("x86_64")
+    return has_feature("fma") or not is_x86_64()
 
 
 def has_feature(name: str) -> bool:
@@ -62,7 +62,19 @@ def has_feature(name: str) -> bool:
     level = os.environ.get(VARIABLE) or NATIVE
     if level != NATIVE:
         return name in LEVELS.get(level, ())
-    return llvm.get_process_triple().startswith("x86_64") and bool(llvm.get_host_cpu_features().get(name))
+    return is_x86_64() and name in host_features()
+
+
+@cache
+def is_x86_64() -> bool:
+    """Whether this process runs x86-64 code."""
+    return str(llvm.get_process_triple()).startswith("x86_64")
+
+
+@cache
+def host_features() -> frozenset[str]:
+    """What this machine's processor has, in LLVM's words: asked once, because each compilation wants to know often."""
+    return frozenset(name for name, has in llvm.get_host_cpu_features().items() if has)
 
 
 def possible() -> list[str]:
@@ -91,8 +103,7 @@ def _target(name: str) -> Target:
 
 def _missing(name: str) -> list[str]:
     """What this machine lacks of a level."""
-    features = llvm.get_host_cpu_features()
-    return [feature for feature in LEVELS[name] if not features.get(feature)]
+    return [feature for feature in LEVELS[name] if feature not in host_features()]
 
 
 def vector_bits() -> int:

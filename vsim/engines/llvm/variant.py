@@ -35,6 +35,10 @@ class Variant(NamedTuple):
     """Executions of instructions are counted."""
     counts_lanes: bool
     """Active lanes and the ways of branches are counted."""
+    counts_messages: bool
+    """Messages to memory are counted."""
+    has_clocks: bool
+    """Threads have clocks."""
     ordered: bool
     """A schedule gives the order of groups and threads."""
     round_robin: bool
@@ -58,7 +62,7 @@ class Variant(NamedTuple):
         Raises:
             Unsupported: the launch has more surfaces than compiled code can address.
         """
-        checks, has_counts, counts_lanes = dispatch.observed
+        checks, has_counts, counts_lanes, counts_messages, has_clocks = dispatch.observed
         return cls(
             kernel=dispatch.kernel.name,
             simd=dispatch.simd,
@@ -71,6 +75,8 @@ class Variant(NamedTuple):
             local_id_rows=dispatch.local_id_rows,
             counts=has_counts,
             counts_lanes=counts_lanes,
+            counts_messages=counts_messages,
+            has_clocks=has_clocks,
             ordered=dispatch.schedule is not None,
             round_robin=dispatch.is_round_robin,
             has_barrier=dispatch.has_barrier,

@@ -52,8 +52,8 @@ class Activation:
     """One activation of a function, or of a subroutine in it (which shares the function's registers).
 
     ``running`` says whether lanes run now; they are ``active`` (threads x 32), at ``pc``. ``waiting`` are lanes by the
-    pc where they go on, ``blocked`` those that a barrier holds up. ``counts``: whether its call is one of those whose
-    depth is limited.
+    pc where they continue, ``blocked`` are the lanes that wait at a barrier. ``counts``: whether the limit of the depth
+    of calls counts it.
     """
 
     def __init__(

@@ -127,7 +127,7 @@ class _Order:
 
 
 def _running_sums(data: Bytes, order: _Order, step: Array) -> Array:
-    """Integers wrap: the old value of a lane is the first old value plus what the lanes before it added."""
+    """Integers wrap: the old value of a lane is the first old value plus the sums of the lanes before it."""
     added = step[order.lanes]
     running = np.cumsum(added, dtype=step.dtype)
     before = running - added

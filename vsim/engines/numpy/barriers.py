@@ -132,10 +132,10 @@ class BatchBarriers:
         observers: Sequence[Observer] = (),
     ) -> None:
         self.prepared, self.running, self.scheduler, self.group, self.named = prepared, running, scheduler, group, named
-        self.observers = listeners(observers, Observer.barrier)
+        self.listeners = listeners(observers, Observer.barrier)
 
     def _tell(self, signals: bool) -> None:
-        for tell in self.observers:
+        for tell in self.listeners:
             tell(self.running.event, signals)
 
     def barrier(self, signal: bool, wait: bool, instruction: Instruction) -> Callable[[], bool]:

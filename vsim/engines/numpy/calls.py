@@ -91,10 +91,11 @@ class BatchCalls:
         enter: Callable[[Bools, ReturnPoint], None],
         counts: bool = True,
     ) -> Step:
-        """What calls have in common: the lanes that do not take part wait behind the call for those that do.
+        """The common part of calls: lanes that do not take part wait behind the call for the others.
 
         ``counts``: the depth of such calls is limited.
-        ``enter`` gets the lanes that run the callee, and where the running ones of their threads go on: behind it.
+        ``enter`` gets the lanes that run the callee, and the pc where the running lanes of their threads continue:
+        behind the call.
         """
         following = self.prepared.following
         taken = taken_lanes(self.running, lanes, self.prepared.function, instruction, self.lanes, if_any=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -86,13 +86,10 @@ def _run_batches(
         if look is not None:
             look()
 
-    order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
-    begin, end = dispatch.part or (0, dispatch.group_count)
     try:
-        for first in range(begin, end, groups_at_once):
+        for first, count, groups in _batches(dispatch, groups_at_once):
             if begun is not None:
-                begun(first - begin, end - begin)
-            groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
+                begun(first, count)
             watching = [o for o in observers if any(o.watches(dispatch, group) for group in groups)]
             if batch is None or not batch.can_run(groups, watching):
                 if batch is not None:
@@ -105,9 +102,18 @@ def _run_batches(
             batch.end()
 
 
+def _batches(dispatch: Dispatch, groups_at_once: int) -> Iterator[tuple[int, int, list[Group]]]:
+    """The groups of each batch, in the order of the schedule; before them, the numbers of earlier groups and of all."""
+    order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
+    begin, end = dispatch.part or (0, dispatch.group_count)
+    for first in range(begin, end, groups_at_once):
+        numbers = order[first : min(first + groups_at_once, end)]
+        yield first - begin, end - begin, [dispatch.group(int(i)) for i in numbers]
+
+
 def _groups_at_once(dispatch: Dispatch, wanted: int) -> int:
-    """Work-groups of a batch: so many as are wanted, but fewer where each thread has memory of its own, and one where
-    groups run one after the other.
+    """Work-groups of a batch: the wanted number, but fewer where each thread has private or scratch memory, and one
+    where groups run one after the other.
     """
     if _one_by_one(dispatch) and not dispatch.overlaps_groups:
         return 1
@@ -238,7 +244,7 @@ class GroupBatch:
             del self.execution, self.threads
 
     def saved(self) -> SavedBatch:
-        """Registers, barriers, lanes and the memory of threads and groups, as they are between two instructions."""
+        """Registers, barriers, lanes and the memory of threads and groups, between two instructions."""
         return SavedBatch(self.groups, self.threads.saved(), self.execution.saved())
 
     def restore(self, saved: SavedBatch) -> None:
@@ -261,7 +267,7 @@ class GroupBatch:
         """Surface and sampler variables whose numbers the payload has."""
         for kind, index, offset in threads.state_inputs(self.dispatch):
             words = np.ascontiguousarray(self.payload[:, offset : offset + 4]).view(np.uint32)
-            registers.state(1 if kind == 1 else 0, index, 0)[:, 0] = words[:, 0]
+            registers.state(kind, index, 0)[:, 0] = words[:, 0]
 
     def start_value(self, register: int, data: Bytes) -> None:
         """Write what threads find in a predefined register when they start over its zeros, threads x bytes."""

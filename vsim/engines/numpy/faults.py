@@ -80,7 +80,7 @@ class Faults:
         instruction: Instruction | None,
         is_flat: bool,
     ) -> SimulationError:
-        """The error of an access that is not inside a buffer; without a name there is none at the address.
+        """The error of an access that is not inside a buffer; ``what`` is empty if no buffer is at the address.
 
         Args:
             is_flat: the offset follows from an address of 64 bits.

@@ -70,7 +70,7 @@ class IndirectOperands:
         return some
 
     def _in_a_half(self, half: Callable[[], Mask], mask: Callable[[], Mask]) -> Callable[[], Mask]:
-        """The lanes of a mask where a lane of the half runs: what is done for none is not looked at."""
+        """The lanes of a mask where a lane of the half runs; results of other lanes are not used."""
 
         def lanes() -> Mask:
             running = half()

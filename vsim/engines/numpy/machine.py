@@ -224,7 +224,7 @@ class BatchExecution:
         return behind
 
     def start(self, function: Function, lanes: Array) -> Activation:
-        """Lanes of the kernel begin, with registers, memory and barriers as they are before threads start."""
+        """Lanes of the kernel begin, with registers, memory and barriers in their initial states."""
         self.threads.restart()
         self.running.restart()
         self.scheduler.restart()
@@ -239,7 +239,7 @@ class BatchExecution:
         return activation
 
     def saved(self) -> SavedExecution:
-        """A copy of what the threads have, for :meth:`restore`."""
+        """A copy of the threads' state, for :meth:`restore`."""
         live, barriers = self.scheduler.live, [b for p in self._prepared.values() for b in p.barriers.values()]
         files = {id(a.registers): a.registers for a in live}
         return SavedExecution(
@@ -253,7 +253,7 @@ class BatchExecution:
         )
 
     def restore(self, saved: SavedExecution) -> None:
-        """Let the threads be where they were; what they called since is forgotten."""
+        """Put the threads back to a saved state; later calls are forgotten."""
         for activation, own in saved.activations:
             activation.restore(own)
         for file, contents in saved.registers:

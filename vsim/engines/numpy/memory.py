@@ -45,10 +45,10 @@ class _Outside(NamedTuple):
 
 @dataclass
 class FlatSpace:
-    """The 64-bit address space; with ``zeros_behind`` lanes read zeros behind the end of the first one's buffer."""
+    """The 64-bit address space; with ``zeros_beyond`` lanes read zeros beyond the end of the first one's buffer."""
 
     memory: AddressSpace
-    zeros_behind: bool = False
+    zeros_beyond: bool = False
     rows: ClassVar[int] = 1
 
     def parts(self, access: MessageAccess) -> Iterator[BufferPart]:
@@ -68,7 +68,7 @@ class FlatSpace:
 class PartitionedSpace:
     """Memory of which every thread or work-group has a part: all bytes, and each thread's first one (threads x 1)."""
 
-    zeros_behind: ClassVar[bool] = False
+    zeros_beyond: ClassVar[bool] = False
     name: str
     data: Bytes
     base: Offsets
@@ -96,13 +96,13 @@ class ImageSpace(PartitionedSpace):
 class SurfaceSpace:
     """Surfaces by number: one number for each thread, threads x 1; ``scratch`` is that of threads with its handle.
 
-    With ``zeros_behind`` lanes read zeros behind the end of a buffer that the first one is in.
+    With ``zeros_beyond`` lanes read zeros beyond the end of a buffer that the first one is in.
     """
 
     number: Dwords
     table: Mapping[int, Buffer | SurfaceImage]
     scratch: PartitionedSpace | None = None
-    zeros_behind: bool = False
+    zeros_beyond: bool = False
 
     @property
     def rows(self) -> int:
@@ -153,9 +153,8 @@ class Act(NamedTuple):
 
 
 class MessageAccess:
-    """One message: the addresses of its active lanes; ``size`` bytes at each must lie in one buffer.
-
-    It may not be a read-only one if the message writes.
+    """One message: the addresses of its active lanes; ``size`` bytes at each must be inside one
+    buffer, which is writable if the message writes.
 
     Attributes:
         address: the addresses of the active lanes, one after the other.
@@ -173,8 +172,8 @@ class MessageAccess:
         self.mask = broadcast(lanes, self.shape)
         self.all = mask is True or bool(self.mask.all())
         self.address = self.per_lane(address)
-        self.first = self.per_lane(address[:, :1]) if space.zeros_behind else None
-        """The address of the first lane of each one's thread, where others read zeros behind the end of its buffer."""
+        self.first = self.per_lane(address[:, :1]) if space.zeros_beyond else None
+        """The address of the first lane of each one's thread, where others read zeros beyond the end of its buffer."""
         self._outside: list[_Outside] = []
 
     def per_lane(self, values: Array) -> Array:

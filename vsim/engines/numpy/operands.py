@@ -1,6 +1,6 @@
 """Operands: readers and writers of regions, immediates, address variables and messages' registers.
 
-A reader or writer is made once for each instruction; what it gives is called each time the instruction executes.
+A reader or writer is made once for each instruction; its function is called each time the instruction executes.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from vsim.semantics.registers import layout_of
 
 
 class BarrierWait(Protocol):
-    """An instruction that waits: when threads may go on, and what is noted when they do."""
+    """An instruction that waits: the condition on which threads continue, and a note of it when they do."""
 
     def opened(self) -> Bools:
         """The threads that may go on."""

@@ -51,13 +51,13 @@ def address_view(number: int) -> View:
 
 
 class SavedRegisters(NamedTuple):
-    """Copies of the arrays of a register file, but for those that all activations share, and of its states."""
+    """Copies of the arrays of a register file, without the arrays that all activations share, and of its states."""
 
     arrays: Arrays
     states: dict[tuple[int, int, int], Dwords]
 
 
-class Views(dict[int, Array]):
+class RegisterViews(dict[int, Array]):
     """Typed views of a register file by the numbers that its function gave them, each made when it is asked for."""
 
     def __init__(self, layout: Layout, arrays: Arrays, views: list[View]) -> None:
@@ -74,8 +74,8 @@ class Views(dict[int, Array]):
 class RegisterFile:
     """The registers of one activation, and the views of them that its function asked for while it was prepared.
 
-    Predefined variables are those of the threads: all activations share them. Those whose address the function takes
-    lie in its register file while it runs.
+    All activations share the threads' predefined variables. Predefined variables whose address the function takes are
+    in its register file while it runs.
     """
 
     def __init__(self, layout: Layout, views: list[View], arrays: Arrays) -> None:
@@ -85,7 +85,7 @@ class RegisterFile:
         """The time at which its function was called, for a debugger that runs it again; -1 for a kernel."""
         self.shadow: RegisterFile | None = None
         """Which bits are undefined, in a launch that is checked for that."""
-        self.views = Views(layout, arrays, views)
+        self.views = RegisterViews(layout, arrays, views)
 
     @classmethod
     def fresh(cls, layout: Layout, views: list[View], threads: HardwareThreads, every: bool) -> RegisterFile:
@@ -126,7 +126,7 @@ class RegisterFile:
             state[:] = saved.states.get(place, 0)
 
     def carry_in(self, threads: HardwareThreads) -> None:
-        """Copy the threads' predefined variables that lie in the register file into it."""
+        """Copy into the register file the threads' predefined variables that have a place in it."""
         for number, at, size in self.layout.carried:
             self.arrays[RegisterKind.FILE, 0][:, at : at + size] = threads.predefined(number)
 

@@ -31,7 +31,7 @@ class BatchSpaces:
         """The space as loads at one address see it."""
         if not self.dispatch.lenient_reads or isinstance(space, PartitionedSpace):
             return space
-        return replace(space, zeros_behind=True)
+        return replace(space, zeros_beyond=True)
 
     def slm(self) -> PartitionedSpace:
         """Local memory."""

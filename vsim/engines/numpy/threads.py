@@ -65,7 +65,7 @@ class HardwareThreads:
         self._predefined: dict[int, Bytes] = {}
 
     def restart(self) -> None:
-        """Memory and registers as they are before threads start."""
+        """Put memory and registers into their initial states."""
         self.slm.data[:] = 0
         self.scratch.data[:] = 0
         for number, register in self._predefined.items():
@@ -131,7 +131,7 @@ class HardwareThreads:
     # -- some of them --------------------------------------------------------------------------------------
 
     def narrowed(self, index: Array) -> HardwareThreads:
-        """Some of these threads. Predefined registers are not copied: activations hold those that they use
+        """Some of these threads. Predefined registers are not copied: activations hold the ones in use
         (:meth:`RegisterFile.rows`).
         """
         return HardwareThreads(

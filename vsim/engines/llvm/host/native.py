@@ -115,8 +115,8 @@ def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, names: tupl
     manager.run(module, builder)
 
 
-def _run_pipeline(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int) -> None:
-    options = llvm.create_pipeline_tuning_options(speed_level=level)
+def _run_pipeline(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=0)
     options.loop_vectorization = False
     options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
@@ -158,18 +158,18 @@ def compile_object(text: str, quick: bool = False) -> bytes:
     machine = target_machine(0 if huge else 1)
     module = _verified(text, machine)
     if huge:
-        _run_pipeline(module, machine, 0)
+        _run_pipeline(module, machine)
         return bytes(machine.emit_object(module))
     before = _BEFORE_STRAIGHT if _is_straight(text) else _BEFORE_SPLIT
     late = text.count("@llvm.coro.suspend(") > MANY_BARRIERS
     if not late:
         _run_passes(module, machine, before)
     if _is_valid(module):
-        _run_pipeline(module, machine, 0)
+        _run_pipeline(module, machine)
         _run_passes(module, machine, (*(before if late else ()), *_AFTER_SPLIT))
     if not _is_valid(module):
         module = _verified(text, machine)
-        _run_pipeline(module, machine, 0)
+        _run_pipeline(module, machine)
     return bytes(machine.emit_object(_worked_around(text, module, machine)))
 
 
@@ -242,7 +242,7 @@ def compile_support(text: str) -> bytes:
     machine = target_machine(1)  # At level 0, functions that preserve all registers lose their result.
     module = _parsed(text, machine)
     if "@llvm.coro" in text:
-        _run_pipeline(module, machine, 0)
+        _run_pipeline(module, machine)
     return bytes(machine.emit_object(module))
 
 

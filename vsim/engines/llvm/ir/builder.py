@@ -19,7 +19,7 @@ from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
 from vsim.engines.llvm.ir.half_fma import half_fma, rounded_to_odd
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.interleaved import Interleaved
-from vsim.engines.llvm.ir.pairs import concatenated, lanes_of_one_half, mixed_text, repeated_pair
+from vsim.engines.llvm.ir.pairs import concatenated, lanes_of_one_half, mixed_text
 from vsim.engines.llvm.ir.rounding_modes import directed, embedded
 from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
@@ -126,11 +126,7 @@ class Builder(Emitter):
             return self.lane(x, indices[0])
         if x.facts.interleaved and (part := x.facts.interleaved.part(x.type, indices)):
             return self.bitcast(self.lanes(*part), x.type)
-        if (
-            known := lanes_of_one_half(self, x, indices)
-            or repeated_pair(self, x, indices)
-            or constant_lanes(self, x, indices)
-        ):
+        if known := lanes_of_one_half(self, x, indices) or constant_lanes(self, x, indices):
             return known
         mask = ", ".join(f"i32 {i}" for i in indices)
 
@@ -298,6 +294,8 @@ class Builder(Emitter):
 
     def any(self, mask: Value) -> str:
         """An i1: whether the mask holds in any lane."""
+        if mask.text in self.nonempty:
+            return "true"
         return mask.text if mask.lanes == 1 else self.assign(f"icmp ne i{mask.lanes} {self.packed(mask)}, 0")
 
     def all(self, mask: Value) -> str:

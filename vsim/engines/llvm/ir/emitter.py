@@ -47,11 +47,13 @@ class Emitter:
         self.lines: list[str] = []
         self.block = "entry"
         self.counter = 0
-        self.scratch_bytes = 0
+        self.temporary_bytes = 0
         self.inline_lanes = 0
         """Lanes with inline code (``memory/scalarised.py``)."""
         self.checked_lanes = 0
         """Lanes of accesses of which nothing was proved (``memory/common_buffer.py``)."""
+        self.nonempty = set[str]()
+        """Masks (SSA names) that hold in some lane."""
         self.assigned = False
         """Whether an instruction with a result was emitted since the last reset by a caller."""
         self.has_floats = False
@@ -78,8 +80,9 @@ class Emitter:
         """Begin the function, or begin it anew, with a block; with ``levels`` of its arguments if the loops are part of
         it.
         """
-        self.lines, self.block, self.counter, self.scratch_bytes, self.assigned = [], block, 0, 0, False
+        self.lines, self.block, self.counter, self.temporary_bytes, self.assigned = [], block, 0, 0, False
         self.inline_lanes = self.checked_lanes = 0
+        self.nonempty = set()
         self.numbers, self.scope, self.invariants, self.preheaders = {}, [], {}, ([], [], [])
         self.ranges = Ranges()
         self.levels, self.hoisting = dict(levels or {}), levels is not None
@@ -154,9 +157,9 @@ class Emitter:
         """An intrinsic or helper function that the module needs."""
         self.declarations.setdefault(name, f"declare {result} @{name}({arguments})")
 
-    def scratch(self, size: int) -> str:
-        """Memory for the moment, in the entry block's frame."""
-        self.scratch_bytes = max(self.scratch_bytes, size)
+    def temporary(self, size: int) -> str:
+        """Temporary memory in the frame (``%scratch``): there is one place, which the next call gives again."""
+        self.temporary_bytes = max(self.temporary_bytes, size)
         return "%scratch"
 
     # -- blocks --------------------------------------------------------------------------------------------

@@ -171,7 +171,7 @@ def _in_loop(
     t, lanes, count = totals[0].type, totals[0].lanes, len(totals)
     of_row, of_total = width * tables[0][0].type.size, lanes * t.size
     results = -(-len(tables) * count * of_row // 64) * 64
-    scratch = b.scratch(results + count * of_total)
+    scratch = b.temporary(results + count * of_total)
     for n, row in enumerate(row for table in tables for row in table):
         b.store(b.broadcast(row, width), b.offset(scratch, n * of_row), _align(of_row))
     in_memory = any(x.text != totals[0].text for x in totals)

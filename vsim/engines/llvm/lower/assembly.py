@@ -90,8 +90,8 @@ def _slots(state: FunctionState, recursion: Recursion, unwritten: Set[Key]) -> S
     made, cleared = recursion.declaration()
     slots.made += made
     slots.cleared += cleared
-    if state.b.scratch_bytes:
-        slots.made.append(f"  %scratch = alloca [{state.b.scratch_bytes} x i8], align 64")
+    if state.b.temporary_bytes:
+        slots.made.append(f"  %scratch = alloca [{state.b.temporary_bytes} x i8], align 64")
     return slots
 
 

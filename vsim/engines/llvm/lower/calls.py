@@ -47,6 +47,7 @@ class Calls:
     ) -> None:
         self.state, self.masks, self.flow, self.exits = state, masks, flow, exits
         self.called, self.returned = listeners(observers, Observer.call), listeners(observers, Observer.returned)
+        self.around = flow.around_calls
         self.suspension = Suspension(state)
 
     def call_function(self, name: int, lanes: Lanes, instruction: Instruction) -> Step:
@@ -167,10 +168,14 @@ class Calls:
         waits = self.state.module.can_wait(function)
 
         def call() -> None:
+            for called, _ in self.around:
+                called(function, None)
             if waits:
                 self._begin(name, mask, depth)
             else:
                 b.emit(f"call void {name}(ptr %ctx, ptr %worker, ptr %shared, {mask.typed})")
+            for _, returned in self.around:
+                returned(True)
 
         b.if_then(b.any(mask), call, ("call", "called"))
 

@@ -3,8 +3,7 @@
 A divergent branch forward adds the lanes that take it to the waiting mask of its target and runs on with the rest; one
 backward lets the lanes that leave the loop wait behind it. A reconvergence point first gathers the lanes that wait
 there; if no lane runs, control continues at the next point. Where the analysis proves that all lanes are together,
-masks
-are constants and branches plain ones.
+masks are constants and branches plain ones.
 
 Labels: ``checkN`` gathers waiting lanes and enters block ``blockN``, which begins with instruction N; ``returnN`` ends
 the subroutine at N; ``exit`` ends the thread.
@@ -14,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from visakit.language.program import Instruction
+from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import takes_all
 from vsim.analysis.uniformity import takes_one_way
 from vsim.engines.llvm import abi as cx
@@ -41,6 +40,10 @@ class ControlFlowLowering:
         self.state, self.masks, self.exits = state, masks, exits
         self.skips, self.branched = listeners(observers, Observer.skips), listeners(observers, Observer.branched)
         self.recursion = Recursion(state, exits)
+        self.around_calls: list[tuple[Callable[[Function, int | None], None], Callable[[bool], None]]] = []
+        """What emits code in front of calls of functions and of subroutines (by label), and behind them: of functions
+        that is where the call is.
+        """
         self.suspension = Suspension(state)
         self.masked = MaskedBranches(state)
 
@@ -53,17 +56,15 @@ class ControlFlowLowering:
         return f"check{pc}" if pc in self.state.reconvergence.points else f"block{pc}"
 
     def next_waiting(self, pc: int) -> str:
-        """The label for a thread without running lanes: the next point where some may wait, or
-        the way out.
-        """
+        """The label for a thread without running lanes: the next point where some may wait, or the way out."""
         following = self.state.reconvergence.next_point(pc)
         if following is not None:
             return self.entrance(following)
         subroutine = self.state.flow.subroutine_of(pc)
         return f"return{subroutine}" if subroutine in self.state.flow.subroutines else "exit"
 
-    def gather(self, point: int) -> None:
-        """Emit the head of a reconvergence point: lanes that wait there run again."""
+    def reconverge(self, point: int) -> None:
+        """Emit the head of a reconvergence point, where the lanes that wait there run again."""
         state, b = self.state, self.state.b
         waiting_mask = self._waiting_mask(point)
         b.label(f"check{point}")
@@ -88,6 +89,8 @@ class ControlFlowLowering:
         """Emit the end of a subroutine: the lanes that its call held run again behind it."""
         state, b = self.state, self.state.b
         b.label(f"return{subroutine}")
+        for _, returned in self.around_calls:
+            returned(False)
         held = state.mask_value(b.assign(f"load {state.mask_ir}, ptr %held{subroutine}, align 8"))
         self.masks.set_running(held)
         site = b.assign(f"load i32, ptr %site{subroutine}, align 4")
@@ -349,6 +352,8 @@ class ControlFlowLowering:
             taken = self.taken(lanes, instruction, if_any=True)
             running = self.masks.running_vector()
             number = state.flow.return_sites[target].index(pc + 1)
+            for called, _ in self.around_calls:
+                called(state.function, label)
             self.recursion.push(target, "true" if taken is True else b.any(taken))
             b.emit(f"store {running.typed}, ptr %held{target}, align 8")
             b.emit(f"store i32 {number}, ptr %site{target}, align 4")

@@ -90,19 +90,16 @@ class _Uses:
 
     def killed(self) -> dict[int, int]:
         """Registers that blocks overwrite whole."""
-        size = self.state.storage.size
-        return {
-            n: self.as_bits(k for k, covered in use.covered.items() if covered >= self.extents.get(k, size(k)))
-            for n, use in self.uses.items()
-        }
+        return {n: self._whole(use.covered) for n, use in self.uses.items()}
 
     def killed_by_all(self) -> dict[int, int]:
         """Registers that blocks overwrite whole in the lanes that run."""
+        return {n: self._whole(use.covered_by_all) for n, use in self.uses.items()}
+
+    def _whole(self, covered: Mapping[Key, int]) -> int:
+        """The registers of which all bytes are covered."""
         size = self.state.storage.size
-        return {
-            n: self.as_bits(k for k, covered in use.covered_by_all.items() if covered >= self.extents.get(k, size(k)))
-            for n, use in self.uses.items()
-        }
+        return self.as_bits(k for k, count in covered.items() if count >= self.extents.get(k, size(k)))
 
     def dead_if_inactive(self, successors: Mapping[int, Iterable[int]], passed: Mapping[int, int]) -> dict[int, int]:
         """For each block the registers that are dead in inactive lanes while it runs: such lanes wait at points behind

@@ -36,7 +36,7 @@ from vsim.engines.llvm.lower.state import ENTRY, FunctionState, Position
 from vsim.engines.llvm.lower.storage import VARIABLE, Key
 from vsim.engines.llvm.passes import sanitize
 from vsim.engines.llvm.support import cooperative, driver
-from vsim.engines.llvm.target import is_guarded
+from vsim.engines.llvm.target import is_sanitized
 from vsim.observe.observer import Observer, listeners
 from vsim.semantics import SEMANTICS
 from vsim.semantics.algebra import Machine
@@ -73,7 +73,7 @@ class FunctionLowering:
         self.ran = listeners(self.observers, Observer.ran)
         self.ends = dict(control_flow(function).blocks()) if self.ran else {}
         """Of the blocks that the text has, where some branches become masks: the first instructions, and the ends."""
-        self.guarded = is_guarded()
+        self.sanitized = is_sanitized()
         self.yields = module.dispatch.is_round_robin
         self.prepared: dict[int, Callable[[], object]] = {}
         """What emits an instruction, for the second emission; nothing does where only counters are wanted."""
@@ -97,7 +97,7 @@ class FunctionLowering:
                 "jumps between subroutines: lanes wait, and come back, where the text has their subroutine"
             )
         text = self._text()
-        state.module.touched += self.machine.access.touched
+        state.module.place_count += self.machine.access.place_count
         return text
 
     def _text(self) -> str:
@@ -152,17 +152,17 @@ class FunctionLowering:
         needs: Needs,
         keep: bool,
     ) -> dict[int, BlockUse]:
-        """Emit the function; gives what its blocks do to storage.
+        """Emit the function; gives the effects of its blocks on storage.
 
         Args:
             shapes: the assumed shapes of registers in storage; None: see :class:`AffineRegisters`.
-            results: those that hold results of floats alone; None: see :class:`DenormalRegisters`.
+            results: registers that hold results of operations on floats alone; None: see :class:`DenormalRegisters`.
             keep: keep prepared instructions.
         """
         state = self.state
         state.begin(extents, shapes, results)
         self.exits.begin()
-        self.machine.access.touched = 0
+        self.machine.access.place_count = 0
         full = state.is_kernel and state.module.full
         uses = {ENTRY: state.registers.begin_block(needs(ENTRY), full)}
         self._enter_function()
@@ -171,7 +171,7 @@ class FunctionLowering:
             state.b.jump(self.flow.entrance(0))
         for start, end in state.flow.blocks():
             if start in state.reconvergence.points:
-                self.flow.gather(start)
+                self.flow.reconverge(start)
             if not state.is_straight:
                 state.b.label(f"block{start}")
                 all_run = full and start in state.reconvergence.converged
@@ -189,6 +189,8 @@ class FunctionLowering:
         state = self.state
         converged = start in state.reconvergence.converged
         running: Mask = self.masks.work_items() if converged else self.masks.load_running()
+        if running is not True:  # A thread without running lanes goes on elsewhere.
+            state.b.nonempty.add(running.text)
         at = state.at = Position(start, running, converged)
         self._place_in_others(at)
         for pc in range(start, end):
@@ -221,7 +223,7 @@ class FunctionLowering:
 
     def _instruction(self, pc: int, keep: bool) -> None:
         """Prepare an instruction, unless that was done, and emit it; one that cannot be prepared is a fault."""
-        if self.guarded:
+        if self.sanitized:
             self.state.b.lines.append(sanitize.marker(pc))
         instruction = self.state.function.instructions[pc]
         emit = self.prepared.get(pc)
@@ -277,8 +279,8 @@ class FunctionLowering:
             b.emit(f"store i64 {stack_address(b)}, ptr {b.offset('%shared', cx.SHARED_STACK)}, align 8")
             if state.dispatch.checks:
                 b.emit(f"store i64 {self.masks.work_item_bits()}, ptr {b.offset('%shared', cx.SHARED_ITEMS)}, align 8")
-            for tell in listeners(self.observers, Observer.threads_begin):
-                tell(state.event)
+        for tell in listeners(self.observers, Observer.threads_begin):
+            tell(state.event)
         state.at = Position(ENTRY, self.masks.work_items(), converged=True)
         self.masks.run_all()
         Prologue(state, self.masks).emit()
@@ -292,6 +294,8 @@ class FunctionLowering:
             else:
                 b.emit("ret void")
         b.label("exit")
+        for tell in listeners(self.observers, Observer.threads_end) if self.state.is_kernel else ():
+            tell(self.state.event)
         if self.state.is_coroutine and not self.state.is_kernel:
             self.state.storage.carry_out()
         if self.state.is_coroutine:

@@ -99,7 +99,10 @@ class Images:
             b.value(types.D, 1, f"load i32, ptr {b.offset(entry, place)}, align 4, {INVARIANT_LOAD}")
             for place in places
         ]
-        return ImageView(kind, sizes, MemorySpace(cx.SURFACE, pointer, size, checked_elsewhere=True))
+        counts = None
+        if self.state.dispatch.tells_messages:
+            counts = b.assign(f"load ptr, ptr {b.offset(entry, cx.SURFACE_COUNTS)}, align 8, {INVARIANT_LOAD}")
+        return ImageView(kind, sizes, MemorySpace(cx.SURFACE, pointer, size, checked_elsewhere=True, counts=counts))
 
     def _choose(
         self,

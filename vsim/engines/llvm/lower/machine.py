@@ -45,7 +45,7 @@ class LoweringMachine:
         exits: FaultExits,
         observers: Sequence[Observer],
     ) -> None:
-        self.state, self.observers = state, listeners(observers, Observer.accessed)
+        self.state, self.accessed = state, listeners(observers, Observer.accessed)
         self.function, self.grf_size, self.algebra = state.function, state.dispatch.grf_size, state.b
         module, self.exits = state.module, exits
         self.access = MemoryAccess(state.b, exits.leave_if, module.helpers, state.prefetcher, state.access_traits)
@@ -69,7 +69,7 @@ class LoweringMachine:
         self.sampler = self.images.sampler
         self.image, self.image_by_handle, self.pixel = self.images.image, self.images.image_by_handle, self.images.pixel
         self.goto, self.jump, self.switch = flow.goto, flow.jump, flow.switch
-        self.call, self.leave = flow.call, flow.leave
+        self.call, self.leave, self.around_calls = flow.call, flow.leave, flow.around_calls
         self.waiting = ThreadWaits(state, masks, flow, observers)
         self.barrier, self.named_barrier = self.waiting.barrier, self.waiting.named_barrier
         calls = Calls(state, masks, flow, exits, observers)
@@ -111,7 +111,7 @@ class LoweringMachine:
     # -- memory --------------------------------------------------------------------------------------------
 
     def _tell(self, access: LoweredAccess) -> None:
-        for tell in self.observers:
+        for tell in self.accessed:
             tell(self.state.event, access)
 
     def load(
@@ -130,7 +130,7 @@ class LoweringMachine:
         """Consecutive elements for each lane."""
         access = self.texels if space.checked_elsewhere else self.access
         found = access.load(space, address, data_type, mask, count)
-        self._tell(LoweredAccess(space, address, count * data_type.size, mask, writes=False))
+        self._tell(LoweredAccess(space, address, count * data_type.size, mask, "read"))
         return found
 
     def store_elements(
@@ -139,7 +139,7 @@ class LoweringMachine:
         """Consecutive elements of each lane."""
         access = self.texels if space.checked_elsewhere else self.access
         access.store(space, address, values, mask)
-        self._tell(LoweredAccess(space, address, sum(v.type.size for v in values), mask, writes=True))
+        self._tell(LoweredAccess(space, address, sum(v.type.size for v in values), mask, "write"))
 
     def mapped(self, space: MemorySpace, address: Value, size: int, mask: Mask) -> Mask:
         """The lanes of a mask that could read so many bytes at their address."""
@@ -159,7 +159,7 @@ class LoweringMachine:
         args = instruction.args
         operation = AtomicOperation(op, data_type, sources, wanted=args["dst"].var != 0)
         found = self.access.atomic(space, address, operation, mask, args["exec"].size)
-        self._tell(LoweredAccess(space, address, data_type.size, mask, writes=True))
+        self._tell(LoweredAccess(space, address, data_type.size, mask, "atomic"))
         return found
 
     # -- images --------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ class ModuleState:
     """Bytes of the units of memory that the race check watches."""
     smallest_change: int = 8
     """Bytes of the smallest element stored or changed at once in the lowered functions."""
-    touched: int = 0
+    place_count: int = 0
     """Number of places that the lanes of the lowered accesses go to (``memory/pattern.py``)."""
     takes_turns: bool = field(init=False)
     """Whether threads wait elsewhere than at the group's barrier in the kernel (``support/cooperative.py``)."""

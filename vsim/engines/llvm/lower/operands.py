@@ -36,10 +36,9 @@ from vsim.semantics.registers import operand_type
 
 LARGEST_SPREAD = 32
 """Bytes of a register up to which dwords are inserted into gaps directly. Beyond it LLVM's code generator, on
-processors
-with AVX-512, makes extensions to qwords of some vectors of floats, also where they count as dwords, of which it then
-takes the lower half where that is no longer allowed, and ends the process: "cannot select" (LLVM 22). Which ones
-depends on the shuffles around them. Where no floats are it never did, and products of 64 bits would take longer.
+processors with AVX-512, makes extensions to qwords of some vectors of floats, also where they count as dwords, of which
+it then takes the lower half where that is no longer allowed, and ends the process: "cannot select" (LLVM 22). Which
+ones depends on the shuffles around them. Where no floats are it never did, and products of 64 bits would take longer.
 """
 Read = Callable[[], Value]
 Write = Callable[[Value, Mask], None]
@@ -256,8 +255,8 @@ class Operands:
         registers.write(key, low, wide, whole)
 
     def address_of(self, op: General) -> Read:
-        """Byte address of a register operand, as address variables hold it (type UD): its
-        place in the register file.
+        """Byte address of a register operand, as address variables hold it (type UD): its place in the register
+        file.
         """
         state = self.state
         address = state.layout.address_of(op, state.dispatch.grf_size)

@@ -52,7 +52,7 @@ class Prologue:
         self.states()
         for kind, index, offset in threads.state_inputs(state.dispatch):
             value = b.load(types.UD, 1, b.offset(payload, offset), 1)
-            state.registers.write(state_key(1 if kind == 1 else 0, index), 0, 1, value)
+            state.registers.write(state_key(kind, index), 0, 1, value)
         self._identity()
         dispatch = state.dispatch
         if dispatch.scratch_size and touches_scratch(dispatch.image, dispatch.kernel):

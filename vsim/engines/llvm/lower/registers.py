@@ -369,7 +369,7 @@ class Registers:
         tell when they are needed.
 
         Args:
-            first_half: what the lanes of the other half of a branch have written there.
+            first_half: the elements that the lanes of the other half of a branch have written there.
         """
         high, use = low + count * data_type.size, self.use
 

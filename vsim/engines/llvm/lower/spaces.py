@@ -26,11 +26,19 @@ class Spaces:
 
     def __init__(self, state: FunctionState) -> None:
         self.state, self.watched = state, state.dispatch.watches_undefined
-        self.guarded = GUARD in state.dispatch.checks
+        self.guarded, self.counted = GUARD in state.dispatch.checks, state.dispatch.tells_messages
 
     def flat(self) -> MemorySpace:
         """The 64-bit address space."""
         return MemorySpace(cx.FLAT)
+
+    def _counts(self, number: int) -> str | None:
+        """The counts of local memory or of scratch, in launches whose messages are counted."""
+        if not self.counted:
+            return None
+        b = self.state.b
+        memories = b.field(b.field("%ctx", cx.MESSAGES, "ptr"), cx.MESSAGES_MEMORIES, "ptr")
+        return b.hoist(f"getelementptr i8, ptr {memories}, i64 {number * cx.MEMORY_SIZE}")
 
     def for_blocks(self, space: MemorySpace) -> MemorySpace:
         """The space as loads at one address see it."""
@@ -52,6 +60,7 @@ class Spaces:
             writable=writable,
             address_mask=SLM_ADDRESS_MASK,
             undefined=undefined,
+            counts=self._counts(cx.LOCAL_MEMORY),
             least=self.state.dispatch.signature.slm_size,
         )
 
@@ -64,7 +73,8 @@ class Spaces:
         if self.watched:
             shadow = b.field("%worker", cx.WORKER_SCRATCH_UNDEFINED, "ptr")
             undefined = b.hoist(f"getelementptr i8, ptr {shadow}, i64 {at}")
-        return MemorySpace(cx.SCRATCH, b.hoist(f"getelementptr i8, ptr {base}, i64 {at}"), size, undefined=undefined)
+        pointer, counts = b.hoist(f"getelementptr i8, ptr {base}, i64 {at}"), self._counts(cx.SCRATCH_MEMORY)
+        return MemorySpace(cx.SCRATCH, pointer, size, undefined=undefined, counts=counts)
 
     def surface(self, index: int) -> MemorySpace:
         """The surface that a surface variable names when the instruction executes."""
@@ -102,7 +112,8 @@ class Spaces:
         size = either("i64", scratch.size, image.size)
         writable = either("i64", scratch.size, image.writable) if image.writable else None
         pointer = either("ptr", scratch.pointer, image.pointer)
-        return replace(image, pointer=pointer, size=size, writable=writable)
+        counts = either("ptr", scratch.counts, image.counts) if self.counted else None
+        return replace(image, pointer=pointer, size=size, writable=writable, counts=counts)
 
     def _by_handle(self, handle: Value) -> MemorySpace:
         """The memory of a bindless image; of an invalid handle that of the last surface, which few launches have.
@@ -136,12 +147,16 @@ class Spaces:
         address = None
         if self.guarded:
             address = b.assign(f"load i64, ptr {b.offset(at, cx.SURFACE_ADDRESSES)}, align 8, {INVARIANT_LOAD}")
+        counts = None
+        if self.counted:
+            counts = b.assign(f"load ptr, ptr {b.offset(at, cx.SURFACE_COUNTS)}, align 8, {INVARIANT_LOAD}")
         return MemorySpace(
             *(cx.SURFACE, pointer, size, number),
             writable=writable,
             undefined=undefined,
             origins=origins,
             address=address,
+            counts=counts,
         )
 
     def urb(self) -> MemorySpace:
@@ -163,12 +178,14 @@ class Spaces:
             if self.watched:
                 undefined, origins = (b.field(table, entry + cx.UNDEFINED_SURFACES + n, "ptr") for n in (0, 8))
             address = b.field(table, entry + cx.SURFACE_ADDRESSES) if self.guarded else None
+            counts = b.field(table, entry + cx.SURFACE_COUNTS, "ptr") if self.counted else None
             return MemorySpace(
                 *(cx.SURFACE, pointer, size, str(known)),
                 writable=writable,
                 undefined=undefined,
                 origins=origins,
                 address=address,
+                counts=counts,
             )
         limit = b.const(cx.SURFACE_LIMIT - 1, types.UD)
         held = b.cast(b.select(number < limit, number, limit), types.UQ).text

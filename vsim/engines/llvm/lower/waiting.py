@@ -33,6 +33,8 @@ class ThreadWaits:
         self.state, self.masks, self.flow = state, masks, flow
         self.comes = listeners(observers, Observer.barrier)
         self.arrived, self.departed = listeners(observers, Observer.arrived), listeners(observers, Observer.departed)
+        self.passed: list[Step] = []
+        """What emits code behind the barrier of the group."""
         self.suspension = Suspension(state)
         self.has_several = len(group_barriers(state.function)) > 1
 
@@ -40,20 +42,25 @@ class ThreadWaits:
         """Arrive at the barrier of the work-group, wait until all its threads have, or both."""
 
         def step() -> None:
-            if not self.state.is_coroutine:
-                return  # The thread is alone in its group.
-            self._tell(signal)
-            if not self.state.module.takes_turns:
-                if self.has_several:
-                    self._note_place()
-                self.suspension.suspend()
-                return
-            if signal:
-                self._count_arrival()
-            if wait:
-                self.suspension.stop(str(cx.GROUP_BARRIER))
+            if self.state.is_coroutine:  # Else the thread is alone in its group.
+                self._tell(signal)
+                self._wait(signal, wait)
+            for tell in self.passed if wait else ():
+                tell()
 
         return self._between_blocks(step)
+
+    def _wait(self, signal: bool, wait: bool) -> None:
+        """Arrive, wait, or both."""
+        if not self.state.module.takes_turns:
+            if self.has_several:
+                self._note_place()
+            self.suspension.suspend()
+            return
+        if signal:
+            self._count_arrival()
+        if wait:
+            self.suspension.stop(str(cx.GROUP_BARRIER))
 
     def named_barrier(
         self, number: Callable[[], Value], arrivals: Callable[[], Value] | None, instruction: Instruction

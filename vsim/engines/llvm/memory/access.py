@@ -17,11 +17,11 @@ from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.memory.atomics import PlainAtomics
 from vsim.engines.llvm.memory.blocks import BlockLoads
 from vsim.engines.llvm.memory.bounds import Bounds, CheckedBounds, FaultExit
-from vsim.engines.llvm.memory.common_buffer import UnprovedAccess
+from vsim.engines.llvm.memory.common_buffer import UnprovedAccess, checked_lanes
 from vsim.engines.llvm.memory.part import LanePart, first_active, last_active, masked, narrowed, proved_rows
 from vsim.engines.llvm.memory.pattern import AccessPattern, has_gaps_or_overlaps, pattern_of, places_of, stride_of
 from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
-from vsim.engines.llvm.memory.scatter import OutOfLineAccess, Scatter
+from vsim.engines.llvm.memory.scatter import OutOfLineAccess, ScatteredAccess
 from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.engines.llvm.memory.stream_prefetch import StreamPrefetcher
 from vsim.engines.llvm.memory.stride import StridedAccess
@@ -37,7 +37,7 @@ class PartAccess:
     memory.
     """
 
-    def __init__(self, b: Builder, bounds: Bounds, scatter: Scatter) -> None:
+    def __init__(self, b: Builder, bounds: Bounds, scatter: ScatteredAccess) -> None:
         self.b, self.bounds, self.scatter = b, bounds, scatter
         self.watch: AccessWatch | None = None
         self.unproved: UnprovedAccess | None = None
@@ -45,8 +45,8 @@ class PartAccess:
         self.blocks: BlockLoads | None = None
 
     def load(self, part: LanePart) -> list[Value]:
-        """The elements of each lane, a value for the first of all lanes, one for the second,
-        ...; 0 for inactive lanes.
+        """The elements of each lane: a value with the first one of all lanes, one with the second, and so on; 0 for
+        inactive lanes.
         """
         b, lanes = self.b, part.offset.lanes
         if part.space.zeros_beyond and self.blocks:
@@ -210,13 +210,14 @@ class MemoryAccess:
     ) -> None:
         self.b, self.leave, self.prefetcher, self.separates_writes = b, leave, prefetcher, traits.separates_writes
         self.watch: AccessWatch | None = None
-        self.touched = 0
+        self.place_count = 0
         """Number of places that the lanes of the emitted accesses go to."""
         bounds = CheckedBounds(b, leave, helpers)
         self.out_of_line = OutOfLineAccess(b, bounds)
         self.parts = PartAccess(b, bounds, self.out_of_line)
         scalarised = ScalarisedAccess(b, helpers, traits.instructions)
-        unproved = UnprovedAccess(b, bounds, self.out_of_line, scalarised, prefetcher, traits.row, traits.is_straight)
+        most = checked_lanes(traits.instructions, traits.is_straight)
+        unproved = UnprovedAccess(b, bounds, self.out_of_line, scalarised, prefetcher, traits.row, most)
         self.parts.unproved, self.parts.blocks = unproved, BlockLoads(b, bounds)
         self.parts.strided = StridedAccess(b, bounds, self.out_of_line, scalarised)
         self.plain_atomics = PlainAtomics(b, self.out_of_line, unproved)
@@ -239,7 +240,7 @@ class MemoryAccess:
                 parts.append(parts[-1])
             else:
                 part = LanePart(space, offset, own, element, count, offset.lanes, first)
-                self.touched += places_of(part)
+                self.place_count += places_of(part)
                 parts.append(self._load_part(part, own))
             last_base = base
         return [self.b.concat(list(column)) for column in zip(*parts, strict=True)]
@@ -263,7 +264,7 @@ class MemoryAccess:
         for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
             own_lanes = lanes if address.lanes == 1 else offset.lanes
             part = LanePart(space, offset, own, element, count, own_lanes, first)
-            self.touched += places_of(part)
+            self.place_count += places_of(part)
             emit = partial(self.parts.store, part, self._own_values(values, part, lanes))
             if part.is_one_row():
                 emit()

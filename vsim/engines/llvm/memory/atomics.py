@@ -16,7 +16,7 @@ from vsim.engines.llvm.ir.types import ir_type
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.common_buffer import CommonBuffer, UnprovedAccess
 from vsim.engines.llvm.memory.part import LanePart, mask_bits, widened
-from vsim.engines.llvm.memory.scatter import OutOfLineAccess, scratch_stride
+from vsim.engines.llvm.memory.scatter import OutOfLineAccess, temporary_stride
 from vsim.engines.llvm.support.helpers import ORDERS, READ_MODIFY_WRITE
 from vsim.semantics.core import unsigned_of
 
@@ -70,8 +70,8 @@ class PlainAtomics:
         wanted: bool,
     ) -> Value:
         """A loop through the active lanes."""
-        b, lanes, step = self.b, part.lanes, scratch_stride(part.lanes)
-        scratch = b.scratch(64 + step * (2 + len(sources)))
+        b, lanes, step = self.b, part.lanes, temporary_stride(part.lanes)
+        scratch = b.temporary(64 + step * (2 + len(sources)))
         results = b.offset(scratch, step)
         b.store(found.offsets, scratch, 64)
         if wanted:

@@ -2,7 +2,7 @@
 its buffer; behind the buffer's end there are zeros.
 
 Compilers widen loads at an address that all lanes share, and drop the surplus. The usual way is one check
-and a vector load; a block that goes beyond the end is put together out of line, in memory of the moment.
+and a vector load; a block that goes beyond the end is put together out of line, in temporary memory.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class BlockLoads:
         if not space.is_flat:
             memory, types_of = f"ptr {space.pointer}, i64 {space.size}", "ptr, i64"
         b.declare(name, "i1", f"{types_of}, i64, i64, ptr")
-        address, scratch_stride = scalar_offset(space, low), b.scratch(size)
-        found = b.assign(f"call i1 @{name}({memory}, i64 {address}, i64 {size}, ptr {scratch_stride}) #2")
+        address, block = scalar_offset(space, low), b.temporary(size)
+        found = b.assign(f"call i1 @{name}({memory}, i64 {address}, i64 {size}, ptr {block}) #2")
         bad = b.assign(f"xor i1 {found}, true")
         if vector is not None:
             bad = b.assign(f"and i1 {bad}, {b.any(vector)}")
         self.bounds.fault_if(bad, part, lambda: ("0", part.size, part.size, address))
-        return scratch_stride
+        return block

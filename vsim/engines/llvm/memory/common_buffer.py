@@ -3,7 +3,7 @@ they are loaded or stored inline, as a row, as one element, or lane by lane.
 
 The buffer is that of the pointer argument from which the addresses were computed, or that of the first active lane's
 address. Lanes in several buffers and lanes outside use the functions out of line, which find the faulty lane.
-Inactive lanes load at the first active lane's place, which is inside; their stores go to scratch memory.
+Inactive lanes load at the first active lane's place, which is inside; their stores go to temporary memory.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from vsim.engines.llvm.memory.vector import load_elements, load_row, store_row
 from vsim.engines.llvm.memory.watch import AccessWatch
 
 CHECKED_LANES = 512
-"""So many lanes of a function's accesses are checked inline, twice as many of one that is a single block, the others
-out of line with all that follows: the code for it takes time to compile.
+"""So many lanes of a function's accesses are checked inline, the others out of line with all that follows: the code
+for it takes time to compile. Of a function that is a single block twice as many are, or two for each instruction.
 """
 
 
@@ -57,6 +57,11 @@ class RowAccess:
     vector: Value | None
 
 
+def checked_lanes(instructions: int, is_straight: bool) -> int:
+    """How many lanes of a function are checked inline."""
+    return 2 * max(CHECKED_LANES, instructions) if is_straight else CHECKED_LANES
+
+
 class UnprovedAccess:
     """Loads and stores of lanes of which nothing is proved, in one function."""
 
@@ -68,17 +73,10 @@ class UnprovedAccess:
         scalarised: ScalarisedAccess,
         prefetcher: StreamPrefetcher,
         row: int,
-        is_straight: bool,
+        most: int,
     ) -> None:
-        self.b, self.bounds, self.out_of_line, self.scalarised, self.prefetcher, self.row = (
-            b,
-            bounds,
-            out_of_line,
-            scalarised,
-            prefetcher,
-            row,
-        )
-        self.most = 2 * CHECKED_LANES if is_straight else CHECKED_LANES
+        self.b, self.bounds, self.out_of_line, self.scalarised = b, bounds, out_of_line, scalarised
+        self.prefetcher, self.row, self.most = prefetcher, row, most
         self.watch: AccessWatch | None = None
 
     def load(self, part: LanePart, vector: Value | None) -> list[Value]:
@@ -291,58 +289,48 @@ class UnprovedAccess:
     def _rows(self, part: LanePart, offset: Value, vector: Value | None) -> tuple[str, list[RowAccess]]:
         """Whether the lanes of each row of local ids follow each other and all are inside, active or not (i1), and the
         rows then: a rim or a guard of a picture keeps that from being proved, and hardly ever from being so.
+
+        Lanes that differ by an index of 32 bits are compared by it. The index of the first lane of each row must be
+        less than 2**30 in size, so that the indices of the others do not wrap around.
         """
-        b, lanes, t = self.b, offset.lanes, offset.type
-        index = index_of(part, offset)
-        if index and part.size % index.factor == 0:
-            return self._rows_by_index(part, offset, vector, index)
+        b, lanes, index = self.b, offset.lanes, index_of(part, offset)
+        index = index if index and part.size % index.factor == 0 else None
+        compared, step = (index.narrow, part.size // index.factor) if index else (offset, part.size)
         length = self.row if SHORTEST_AFFINE_ROW <= self.row < lanes else lanes
         starts, tests, found = [], [], []
         for own, mask, first in rows(offset, True if vector is None else vector, length):
             given = None if mask is True else mask
-            active = first_active(b, vector, lanes) if length == lanes else "0"
-            low = b.lane(own, active)
-            if active != "0":
-                low = low - b.cast(Value(b, types.UQ, 1, active), t) * b.const(part.size, t)
-            low = low.with_facts(base_pointer=offset.facts.base_pointer)
+            place = first_active(b, vector, lanes) if length == lanes else str(first) if index else "0"
+            low = b.lane(compared if index else own, place)
+            if length == lanes and place != "0":
+                low = low - b.cast(Value(b, types.UQ, 1, place), low.type) * b.const(step, low.type)
+            start = _start(low, index, offset).with_facts(base_pointer=offset.facts.base_pointer)
             one = replace(part, offset=own, mask=mask, lanes=length, first=part.first + first)
-            outside, pointer = self.bounds.span(one, low, length * part.size)
-            tests.append(b.assign(f"xor i1 {outside}, true"))
+            outside, pointer = self.bounds.span(one, start, length * part.size)
+            small = [_is_small(low)] if index else []
+            tests += [b.assign(f"xor i1 {outside}, true"), *small]
             starts.append(b.broadcast(low, length))
             found.append(RowAccess(one, pointer, given))
-        steps = b.vector([n % length * part.size for n in range(lanes)], t)
-        follow = offset == b.concat(starts) + steps
+        steps = b.vector([n % length * step for n in range(lanes)], compared.type)
+        follow = compared == b.concat(starts) + steps
         tests.insert(0, b.all(follow if vector is None else follow | ~vector))
         return reduce(lambda x, y: b.assign(f"and i1 {x}, {y}"), tests), found
 
-    def _rows_by_index(
-        self, part: LanePart, offset: Value, vector: Value | None, index: WideIndex
-    ) -> tuple[str, list[RowAccess]]:
-        """The same of lanes that differ by an index of 32 bits. That of the first lane of each row must be less than
-        2**30 in size, so that those of the others do not wrap around.
-        """
-        b, lanes, t = self.b, offset.lanes, index.narrow.type
-        assert index.base
-        length = self.row if SHORTEST_AFFINE_ROW <= self.row < lanes else lanes
-        step, starts, tests, found = part.size // index.factor, [], [], []
-        for own, mask, first in rows(offset, True if vector is None else vector, length):
-            given = None if mask is True else mask
-            active = first_active(b, vector, lanes) if length == lanes else str(first)
-            low = b.lane(index.narrow, active)
-            if length == lanes and active != "0":
-                low = low - b.cast(Value(b, types.UQ, 1, active), t) * b.const(step, t)
-            start = b.cast(low, offset.type) * b.const(index.factor, offset.type) + b.retype(index.base, offset.type)
-            start = start.with_facts(base_pointer=offset.facts.base_pointer)
-            one = replace(part, offset=own, mask=mask, lanes=length, first=part.first + first)
-            outside, pointer = self.bounds.span(one, start, length * part.size)
-            small = b.retype(low, types.UD) + b.const(1 << 30, types.UD) < b.const(1 << 31, types.UD)
-            tests += [b.assign(f"xor i1 {outside}, true"), small.text]
-            starts.append(b.broadcast(low, length))
-            found.append(RowAccess(one, pointer, given))
-        steps = b.vector([n % length * step for n in range(lanes)], t)
-        follow = index.narrow == b.concat(starts) + steps
-        tests.insert(0, b.all(follow if vector is None else follow | ~vector))
-        return reduce(lambda x, y: b.assign(f"and i1 {x}, {y}"), tests), found
+
+def _start(low: Value, index: WideIndex | None, offset: Value) -> Value:
+    """The offset of a lane, from its index or itself."""
+    if index is None:
+        return low
+    assert index.base
+    b, t = low.builder, offset.type
+    return b.cast(low, t) * b.const(index.factor, t) + b.retype(index.base, t)
+
+
+def _is_small(index: Value) -> str:
+    """Whether an index is less than 2**30 in size (i1)."""
+    b = index.builder
+    small = b.retype(index, types.UD) + b.const(1 << 30, types.UD) < b.const(1 << 31, types.UD)
+    return small.text
 
 
 def index_of(part: LanePart, offset: Value) -> WideIndex | None:

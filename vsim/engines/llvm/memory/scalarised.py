@@ -78,7 +78,7 @@ class ScalarisedAccess:
         stored: tuple[list[Value], str] | None = None,
     ) -> str:
         """Call the function for a load or store of so many bytes of each lane, which are vectors one behind the other;
-        gives where they are in memory of the moment.
+        gives where they are in temporary memory.
         """
         b, lanes = self.b, part.lanes
         places = offsets if isinstance(offsets, Value) else b.vector(offsets, types.UQ)
@@ -86,7 +86,7 @@ class ScalarisedAccess:
         name = f"each_{op}_{index}_{size}_{lanes}"
         if name not in self.helpers:
             self.helpers[name] = lanes_inside_function(name, op, index, size, lanes)
-        scratch = b.scratch(lanes * (8 + size) + 64)
+        scratch = b.temporary(lanes * (8 + size) + 64)
         data = b.offset(scratch, -(-lanes * 8 // 64) * 64)
         b.store(b.broadcast(places, lanes), scratch, 64)
         arguments, ends = "ptr, ptr, ptr", ""
@@ -142,7 +142,7 @@ def _elements(part: LanePart, loaded: Value, count: int, vector: Value | None) -
 def store_lanes(part: LanePart, pointer: str, offsets: Offsets, values: list[Value], vector: Value | None) -> None:
     """Elements of each active lane, lane by lane, so that of lanes with one offset the highest wins.
 
-    What inactive lanes would store goes to memory of the moment, so that no lane needs a branch.
+    What inactive lanes would store goes to temporary memory, so that no lane needs a branch.
     """
     b, lanes, count = part.offset.builder, part.lanes, part.count
     if _stores_whole(part, offsets):
@@ -167,11 +167,11 @@ def _store_lane_values(part: LanePart, base: str, offsets: Offsets, values: list
 
 
 def _active_places(b: Builder, base: str, offsets: Offsets, vector: Value, size: int) -> str:
-    """Host pointers of the active lanes, and of so many bytes of memory of the moment for the others."""
+    """Host pointers of the active lanes, and of so many bytes of temporary memory for the others."""
     lanes = vector.lanes
     wide = b.cast(offsets, types.UQ) if isinstance(offsets, Value) else b.vector(offsets, types.UQ)
     inside = b.assign(f"getelementptr i8, ptr {base}, {wide.typed}")
-    one = b.assign(f"insertelement <{lanes} x ptr> poison, ptr {b.scratch(max(size, 64))}, i64 0")
+    one = b.assign(f"insertelement <{lanes} x ptr> poison, ptr {b.temporary(max(size, 64))}, i64 0")
     nowhere = b.assign(f"shufflevector <{lanes} x ptr> {one}, <{lanes} x ptr> poison, <{lanes} x i32> zeroinitializer")
     return b.assign(f"select {vector.typed}, <{lanes} x ptr> {inside}, <{lanes} x ptr> {nowhere}")
 

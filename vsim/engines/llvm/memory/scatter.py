@@ -4,6 +4,7 @@ takes all of them at once.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from visakit.language import types
@@ -22,7 +23,7 @@ from vsim.engines.llvm.target import has_feature
 from vsim.semantics.core import unsigned_of
 
 
-class Scatter(Protocol):
+class ScatteredAccess(Protocol):
     """How scattered lanes are accessed; ``rare``: on a way that is seldom taken."""
 
     def load(self, part: LanePart, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
@@ -32,8 +33,8 @@ class Scatter(Protocol):
         """Elements of each active lane; of lanes with one address the highest wins."""
 
 
-def scratch_stride(lanes: int) -> int:
-    """Bytes of memory of the moment that values of so many lanes get."""
+def temporary_stride(lanes: int) -> int:
+    """Bytes of temporary memory that a value of so many lanes gets."""
     return -(-lanes * 8 // 64) * 64
 
 
@@ -48,8 +49,12 @@ class OutOfLineAccess:
 
     def load(self, part: LanePart, offset: Value, vector: Value | None, rare: bool) -> list[Value]:
         b, lanes, count = self.b, part.lanes, part.count
+        if not rare and not self.watch and count % 2 == 0 and 2 * part.element.size <= types.UQ.size:
+            pairs = replace(part, element=unsigned_of(2 * part.element.size), count=count // 2)
+            found = [b.regroup(v, part.element, 2 * lanes) for v in self.load(pairs, offset, vector, rare)]
+            return [b.lanes(v, list(range(n, 2 * lanes, 2))) for v in found for n in range(2)]
         results = self.call("load", part, offset, vector, [], rare, count)
-        step = scratch_stride(lanes)
+        step = temporary_stride(lanes)
         found = [b.load(part.element, lanes, b.offset(results, k * step), 64) for k in range(count)]
         if self.watch:
             self.watch.loop(part, offset, vector, None)
@@ -71,7 +76,7 @@ class OutOfLineAccess:
         count: int = 1,
     ) -> str:
         """Call the function for an operation; the pointer to the results, those of each element
-        :func:`scratch_stride` bytes beyond those of the element before.
+        :func:`temporary_stride` bytes beyond those of the element before.
 
         Args:
             op: ``load``, ``store``, ``mapped`` or an atomic operation by the data port's word.
@@ -82,8 +87,8 @@ class OutOfLineAccess:
         operands = min(len(sources), 1) if count > 1 else len(sources)
         more = (count - 1) * element.size
         name = self._function(op, part, offset, operands, rare, count)
-        position = scratch_stride(lanes)
-        scratch = b.scratch(64 + position * (1 + max(count, 1 + len(sources))))
+        position = temporary_stride(lanes)
+        scratch = b.temporary(64 + position * (1 + max(count, 1 + len(sources))))
         if not (rare and self._offsets_from_narrow(scratch, offset)):
             b.store(b.broadcast(offset, lanes), scratch, 64)
         result = b.offset(scratch, position)
@@ -129,7 +134,7 @@ class OutOfLineAccess:
             return name
         name = function.name_for(count)
         if name not in helpers:
-            helpers[name] = elements_function(function, count, scratch_stride(part.lanes))
+            helpers[name] = elements_function(function, count, temporary_stride(part.lanes))
         self.b.declare(name, "i64", function.arguments)
         return name
 
@@ -160,7 +165,7 @@ class OutOfLineAccess:
 
 
 def gathers(element: DataType, lanes: int) -> bool:
-    """Whether the host has an instruction that loads the elements of lanes from places of their own."""
+    """Whether the host has a gather instruction for elements of this type."""
     return element.size in (4, 8) and lanes > 1 and has_feature("avx2")
 
 

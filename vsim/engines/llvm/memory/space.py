@@ -18,6 +18,7 @@ class MemorySpace:
     are checked for undefined values ``undefined`` and ``origins`` are the first bytes of the memory's shadow and of
     the table of writers of undefined bytes. Where accesses outside arguments are checked, ``address`` is
     the address of a surface's first byte in the flat space. ``least`` is the least size of the memory in any launch.
+    Where messages are counted, ``counts`` is where the counts of the memory are.
     With ``zeros_beyond`` an access may begin inside and end beyond the memory: the bytes beyond are zeros.
     """
 
@@ -31,6 +32,7 @@ class MemorySpace:
     undefined: str | None = None
     origins: str | None = None
     address: str | None = None
+    counts: str | None = None
     zeros_beyond: bool = False
     least: int = 0
 

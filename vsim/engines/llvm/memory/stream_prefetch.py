@@ -148,7 +148,7 @@ class StreamBuffer:
         if name not in helpers:
             helpers[name] = _filler(name, index, self.element.size, self.lanes)
         b.declare(name, "void", "ptr, ptr, ptr")
-        scratch = b.scratch(-(-self.lanes * index.size // 64) * 64)
+        scratch = b.temporary(-(-self.lanes * index.size // 64) * 64)
         b.store(source.offsets, scratch, 64)
         b.emit(f"call void @{name}(ptr {source.pointer}, ptr {scratch}, ptr {self.name}.window)")
         return self.row_at("0")

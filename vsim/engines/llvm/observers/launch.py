@@ -12,7 +12,7 @@ from vsim.launch.arrays import Words
 from vsim.launch.dispatch import Dispatch
 from vsim.observe.observer import Observer, listeners
 
-_EVENTS = {"launch_begin", "launch_end", "ran", "took_effect", "branched"}
+_EVENTS = {"launch_begin", "launch_end", "ran", "took_effect", "branched", "sent", "served", "timed"}
 """The events that compiled code has for the observers of a caller."""
 
 
@@ -69,6 +69,14 @@ def _observers(dispatch: Dispatch) -> Iterator[CompiledObserver]:
         from vsim.engines.llvm.observers.coverage import RunCounts
 
         yield RunCounts(dispatch)
+    if dispatch.tells_messages:
+        from vsim.engines.llvm.observers.messages import CountedMessages
+
+        yield CountedMessages(dispatch)
+    if dispatch.tells_clocks:
+        from vsim.engines.llvm.observers.clocks import ThreadTimes
+
+        yield ThreadTimes(dispatch)
     if dispatch.findings is not None:
         from vsim.engines.llvm.observers.findings import FoundRecords
 

@@ -156,7 +156,7 @@ class RaceRun(CompiledObserver):
 def windows(memories: Sequence[Window], has_written: Callable[[int, int], bool]) -> list[Window]:
     """The parts of memories that are written, in windows of an eighth of all memory each.
 
-    A window goes on over what lies between two memories, of which nothing is kept.
+    A window may span the gap between two memories; nothing of the gap is kept.
 
     Args:
         memories: places and bytes.
@@ -208,7 +208,7 @@ class SavedMemory:
 class ChangedMemory:
     """The memory that a run has written, dword for dword: its contents are exchanged while the launch runs again.
 
-    What else is in the buffers stays as it is: it may be mapped, or shared, and the program may write there meanwhile.
+    Other bytes of the buffers are not touched: they may be mapped or shared, and the program may write there meanwhile.
 
     Args:
         arrays: the memory that it may have written. Of an array with gaps all counts as written.
@@ -270,7 +270,7 @@ def run(dispatch: Dispatch, once: RunOnce, saved: SavedMemory) -> None:
     """Run a launch, and find its races.
 
     Args:
-        saved: room for what the memory held before.
+        saved: room for the earlier contents of the memory.
 
     Raises:
         Unsupported: the check cannot watch it.
@@ -398,7 +398,7 @@ def _written(dispatch: Dispatch) -> list[Bytes | Array]:
 
 
 def _memories(dispatch: Dispatch) -> Iterator[tuple[int, int]]:
-    """Where buffers and images lie in the host's memory, and their bytes."""
+    """Addresses of buffers and images in the host's memory, and their bytes."""
     yield from ((b.host, b.size) for b in _buffers(dispatch))
     yield from ((i.host, i.array.nbytes) for i in _images(dispatch))
 

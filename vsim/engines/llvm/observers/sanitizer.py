@@ -84,7 +84,7 @@ def _of_arguments(dispatch: Dispatch) -> Iterator[Range]:
 
 
 def _violation(dispatch: Dispatch, functions: Sequence[Function], state: Words) -> SimulationError:
-    """The error for what was noted."""
+    """The error for the violation in the state."""
     place, size, write, site = (
         int(state[field // 8]) for field in (cx.GUARD_ADDRESS, cx.GUARD_SIZE, cx.GUARD_WRITE, cx.GUARD_SITE)
     )

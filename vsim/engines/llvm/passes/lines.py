@@ -14,7 +14,7 @@ from typing import NamedTuple
 from vsim.engines.llvm.ir.emitter import COUNTER, LIKELY, NAME, UNLIKELY
 
 TYPE, MEMORY_TYPE = (rf"(<\d+ x \w+>|{other}|\w+)" for other in (r"\{[^{}]*\}", r"\[\d+ x i8\]"))
-"""Types of values, and of those that are loaded, stored or make a stack slot."""
+"""Types of values, and types that loads, stores and stack slots may also have."""
 VECTOR = re.compile(r"<(\d+) x (\w+)>")
 ARM = re.compile(r"\[ (.*?), %([\w.]+) \]")
 """A value of a phi, and the block that it comes from."""

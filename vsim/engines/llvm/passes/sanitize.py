@@ -36,6 +36,8 @@ _LOAD = re.compile(rf"(%[\w.]+ = load (?:atomic |volatile )*{MEMORY_TYPE}, )ptr 
 _STORE = re.compile(rf"(store (?:atomic |volatile )*{MEMORY_TYPE} .*, )ptr (%[\w.]+)(.*)")
 _ATOMIC = re.compile(rf"(%[\w.]+ = (?:atomicrmw \w+|cmpxchg) )ptr (%[\w.]+)(, {MEMORY_TYPE} .*)")
 _CALL = re.compile(r"((?:%[\w.]+ = )?call [^@(]*)(@[\w.]+)\((.*)\)([^)]*)")
+_OF_HOST = re.compile(r"call void %[\w.]+\(\)")
+"""A call of a function of the host, which is given no memory."""
 _DEFINE = re.compile(r"(define [^@]*)(@[\w.]+)\((.*)\)([^)]*)")
 _DECLARE = re.compile(r"(declare [^@]*)(@[\w.]+)\((.*)\)([^)]*)")
 _ALLOCA = re.compile(rf"(%[\w.]+) = alloca {MEMORY_TYPE}")
@@ -234,7 +236,7 @@ class _Function:
         assert not _TOUCHES.search(text), f"an access that the guard does not know: {text}"
         if match := _CALL.fullmatch(text):
             return self._call(text, match)
-        assert "call " not in text, f"a call that the guard does not know: {text}"
+        assert "call " not in text or _OF_HOST.fullmatch(text), f"a call that the guard does not know: {text}"
         return [f"  {text}", *self._joined_origin(text)]
 
     def _joined_origin(self, text: str) -> list[str]:

@@ -6,6 +6,7 @@ usual way nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from visakit.isa.enums import BFLOAT_ATOMICS
@@ -27,6 +28,8 @@ _ROUNDED = ("bfadd", "bfsub")
 """Operations on bfloat16 whose results are rounded; the others choose one of the values that were there."""
 _WIDEST_STORE = 64
 """Bytes of the largest vector that clears results."""
+_LONGEST_ROW = 16
+"""Lanes that are tested for a row, and moved as one, at most."""
 
 
 class LaneFunction(NamedTuple):
@@ -157,7 +160,7 @@ def _plain_update(operation: str, ty: str, operand: str) -> str:
 
 
 def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, declarations: dict[str, str]) -> str:
-    """All lanes at once, where all of them are inside the buffer of the first one; else on to %slow."""
+    """The lanes of an access at once, where all of them are inside the buffer of the first one; else on to %slow."""
     intrinsic = MaskedIntrinsic("gather" if op == "load" else "scatter", ty, lanes)
     declarations[intrinsic.name] = f"declare {intrinsic.result} @{intrinsic.name}({intrinsic.arguments})"
     call = intrinsic.call("%vp", 1, f"<{lanes} x i1> %m", f"<{lanes} x {ty}> %vv")
@@ -167,7 +170,7 @@ def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, declarati
         offsets = fill("lanes", "flat_offsets", lanes=lanes, buffer=buffer, base=base)
     else:
         offsets = fill("lanes", "region_offsets", lanes=lanes)
-    bound = "%flimit" if flat else "%limit"
+    bound, where = ("%flimit", "%fregion") if flat else ("%limit", "%region")
     return fill(
         "lanes",
         "vector_path",
@@ -178,9 +181,47 @@ def _vector_path(op: str, flat: bool, index: str, ty: str, lanes: int, declarati
         offsets=offsets,
         bound=bound,
         highest=fill("lanes", "splat", to="vl", value="%highest", lanes=lanes),
-        where="%fregion" if flat else "%region",
+        where=where,
+        whole=_whole(op, index, ty, lanes, where=where, start="%before" if flat else "0"),
         act=fill("lanes", f"vector_{op}", ty=ty, lanes=lanes, call=call),
     )
+
+
+def _whole(op: str, index: str, ty: str, lanes: int, **places: str) -> str:
+    """All lanes, which are active and inside, in rows where they follow each other there."""
+    size, row = int(ty[1:]) // 8, min(lanes, _LONGEST_ROW)
+    names: dict[str, str | int] = {"index": index, "ty": ty, "lanes": lanes, "row": row, **places}
+    names["align"] = min(64, row * size)
+
+    def moved(lane: int) -> str:
+        wide = _widened(f"wide{lane}", f"%at{lane}", index)
+        before = f"%with{lane - 1}" if lane % row else "poison"
+        found = fill("lanes", "lane_place", lane=lane, wide=wide, **names)
+        found += "\n" + fill("lanes", f"lane_{op}", lane=lane, column=lane % row, before=before, **names)
+        return found + (result(lane - row + 1, f"with{lane}") if lane % row == row - 1 else "")
+
+    def moved_row(first: int) -> str:
+        found = "\n".join(fill("lanes", section, first=first, **names) for section in ("row_place", f"row_{op}"))
+        return found + result(first, f"row{first}")
+
+    def result(first: int, value: str) -> str:
+        return "\n" + fill("lanes", "row_result", first=first, value=value, **names) if op == "load" else ""
+
+    return fill(
+        "lanes",
+        "whole",
+        firsts=_vector("i32", [n // row * row for n in range(lanes)]),
+        distances=_vector("i64", [n % row * size for n in range(lanes)]),
+        share=fill("lanes", "share", **names) if op == "load" else "",
+        move_rows="\n".join(map(moved_row, range(0, lanes, row))),
+        move_lanes="\n".join(map(moved, range(lanes))),
+        **names,
+    )
+
+
+def _vector(element: str, values: Sequence[int]) -> str:
+    """A constant vector."""
+    return "<" + ", ".join(f"{element} {value}" for value in values) + ">"
 
 
 def lanes_inside_function(name: str, op: str, index: str, size: int, lanes: int) -> str:
@@ -201,7 +242,7 @@ def elements_function(function: LaneFunction, count: int, stride: int) -> str:
     """
     _, flat, index, size, lanes, sources, rare, _, _ = function
     region = "" if flat else ", ptr %region, i64 %limit"
-    sizes = "<" + ", ".join([f"{index} {size}"] * lanes) + ">"
+    sizes = _vector(index, [size] * lanes)
     at_once = lanes > 1 and not rare
     text = fill(
         "lanes",

@@ -352,6 +352,11 @@ $highest
   %go = or i1 %anybad, %small
   br i1 %go, label %slow, label %together
 together:
+  %all = icmp eq i$lanes %mb, -1
+  br i1 %all, label %whole, label %masked
+whole:
+$whole
+masked:
   %vp = getelementptr i8, ptr $where, <$lanes x i64> %vo
 $act
   ret i64 -1
@@ -361,12 +366,77 @@ slow:
   %$to.i = insertelement <$lanes x i64> poison, i64 $value, i64 0
   %$to = shufflevector <$lanes x i64> %$to.i, <$lanes x i64> poison, <$lanes x i32> zeroinitializer
 
+;; whole
+; All lanes are active and inside: rows of them, one place of all, or each lane; processors gather no faster than that.
+  %bases = shufflevector <$lanes x i64> %vo, <$lanes x i64> poison, <$lanes x i32> $firsts
+  %follows = add <$lanes x i64> %bases, $distances
+  %same = icmp eq <$lanes x i64> %vo, %follows
+  %sb = bitcast <$lanes x i1> %same to i$lanes
+  %rows = icmp eq i$lanes %sb, -1
+  br i1 %rows, label %in_rows, label %apart
+in_rows:
+$move_rows
+  ret i64 -1
+apart:
+$share
+  %base = getelementptr i8, ptr $where, i64 $start
+$move_lanes
+  ret i64 -1
+
+;; share
+  %ones = shufflevector <$lanes x i64> %vo, <$lanes x i64> poison, <$lanes x i32> zeroinitializer
+  %alike = icmp eq <$lanes x i64> %vo, %ones
+  %ab = bitcast <$lanes x i1> %alike to i$lanes
+  %shared = icmp eq i$lanes %ab, -1
+  br i1 %shared, label %shares, label %differ
+shares:
+  %s.o = extractelement <$lanes x i64> %vo, i64 0
+  %s.p = getelementptr i8, ptr $where, i64 %s.o
+  %s = load $ty, ptr %s.p, align 1
+  %s.i = insertelement <$lanes x $ty> poison, $ty %s, i64 0
+  %s.v = shufflevector <$lanes x $ty> %s.i, <$lanes x $ty> poison, <$lanes x i32> zeroinitializer
+  store <$lanes x $ty> %s.v, ptr %results, align 64
+  ret i64 -1
+differ:
+
+;; row_place
+  %row$first.o = extractelement <$lanes x i64> %vo, i64 $first
+  %row$first.p = getelementptr i8, ptr $where, i64 %row$first.o
+
+;; row_load
+  %row$first = load <$row x $ty>, ptr %row$first.p, align 1
+
+;; row_result
+  %$value.to = getelementptr $ty, ptr %results, i64 $first
+  store <$row x $ty> %$value, ptr %$value.to, align $align
+
+;; row_store
+  %from$first.p = getelementptr $ty, ptr %source0, i64 $first
+  %row$first = load <$row x $ty>, ptr %from$first.p, align $align
+  store <$row x $ty> %row$first, ptr %row$first.p, align 1
+
+;; lane_place
+  %at$lane.p = getelementptr $index, ptr %addresses, i64 $lane
+  %at$lane = load $index, ptr %at$lane.p
+  $wide
+  %lane$lane.p = getelementptr i8, ptr %base, i64 %wide$lane
+
+;; lane_load
+  %lane$lane = load $ty, ptr %lane$lane.p, align 1
+  %with$lane = insertelement <$row x $ty> $before, $ty %lane$lane, i64 $column
+
+;; lane_store
+  %given$lane.p = getelementptr $ty, ptr %source0, i64 $lane
+  %lane$lane = load $ty, ptr %given$lane.p
+  store $ty %lane$lane, ptr %lane$lane.p, align 1
+
 ;; flat_offsets
   %f = call i64 @llvm.cttz.i64(i64 %bits, i1 true)
   %fa = extractelement <$lanes x i64> %vw, i64 %f
 $buffer
 $base
   %vo = sub <$lanes x i64> %vw, %vb
+  %before = sub i64 0, %forigin
 
 ;; region_offsets
   %vo = or <$lanes x i64> %vw, zeroinitializer

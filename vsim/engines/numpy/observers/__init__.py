@@ -12,6 +12,14 @@ from vsim.observe.observer import Observer
 def observers_of(dispatch: Dispatch) -> list[Observer]:
     """What watches a launch: its own observers, and those of its trace and its checks."""
     found = list(dispatch.observers)
+    if dispatch.tells_messages:
+        from vsim.engines.numpy.observers.messages import MessageObserver
+
+        found.insert(0, MessageObserver(dispatch.observers))
+    if dispatch.tells_clocks:
+        from vsim.engines.numpy.observers.clocks import ClockObserver
+
+        found.insert(0, ClockObserver(dispatch.observers))
     if dispatch.tells_lanes:
         from vsim.engines.numpy.observers.lanes import ActiveLanes
 

@@ -56,7 +56,7 @@ class ArgumentsObserver(Observer):
         return bases + access.address.astype(np.uint64)
 
     def _outside(self, addresses: Array, bytes_each: int) -> Bools:
-        """Of the active lanes, those that are outside."""
+        """The active lanes that are outside."""
         slots, size = addresses >> np.uint64(32), np.uint64(bytes_each)
         found = np.zeros(slots.size, bool)
         ranges = {0: (0, self.findings.dispatch.slm_size)} | self.memory.readable_ranges()

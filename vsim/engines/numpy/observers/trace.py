@@ -80,11 +80,11 @@ class Note:
     reads: list[Item] = field(default_factory=list)
     writes: list[Item] = field(default_factory=list)
     mask: Array | None = None
-    """The lanes in which it takes effect, from ``first`` on; None for those that run."""
+    """The lanes in which it takes effect, from ``first`` on; None for the running lanes."""
     first: int = 0
 
     def of_rows(self, values: Array) -> Array:
-        """What the threads have of an array of all threads, as it is now."""
+        """A copy of the threads' rows of an array of all threads."""
         return np.array(values[self.rows] if len(values) > 1 else values)
 
     def transfer(self, operand: ObservedOperand, values: Array) -> Transfer:
@@ -277,8 +277,8 @@ class _Line:
         return {"memory": memory, "offsets": [place.offset for place in places], "size": item.size}
 
     def touching(self, trace: Trace, lanes: Bools) -> Bools | None:
-        """The lanes that access memory which a trace is about, all where a message is none of lanes; None if no part of
-        the instruction does so.
+        """The lanes that access memory of the trace's selection, all lanes for a message of the whole thread; None if
+        no part of the instruction accesses it.
         """
         found, by_lane = np.zeros(LANES, bool), True
         is_any = False
@@ -296,7 +296,7 @@ class _Line:
         return None if not is_any else found if by_lane else lanes
 
     def _lanes_of(self, item: MessageNote, lanes: Bools) -> Bools:
-        """Which of the addresses of an access belong to lanes; of a message that is none of lanes all that it uses."""
+        """A mask of the addresses of an access that belong to lanes; all used addresses of a thread's message."""
         _, mask = np.broadcast_arrays(self._own(item.address), self._own(item.mask))
         part = lanes[self.part]
         return mask & part if mask.size == part.size else mask

@@ -2,8 +2,8 @@
 
 A register file has a second one of the same layout, whose bits are 1 where the first one's are undefined; so operands
 are found in both by the same code. Buffers, local memory and scratch have shadows at the same offsets. Arrays of the
-caller count as defined; what a group finds in local memory, a thread in scratch and private memory, and registers but
-for inputs and those that say which thread it is, count as undefined.
+caller count as defined. The initial contents of local, scratch and private memory, and of registers other than inputs
+and the numbers of the thread, count as undefined.
 """
 
 from __future__ import annotations
@@ -321,5 +321,5 @@ class _Slots:
         return self
 
     def get(self, number: int) -> Buffer | None:
-        """What stands beside the buffer of a slot."""
+        """The shadow of the buffer of a slot."""
         return self.memory.slot(number)

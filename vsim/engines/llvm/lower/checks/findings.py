@@ -53,7 +53,7 @@ class FindingExits:
         b.label(behind, before)
 
     def report(self, code: str, details: Observed) -> None:
-        """Record a finding at the instruction that is lowered, whoever comes here."""
+        """Record a finding at the instruction that is lowered, on every path to this place."""
         self._record(code, details)
 
     def epoch(self) -> str:

@@ -25,7 +25,7 @@ class ArgumentChecks(Observer):
 
     def accessed(self, event: Event, access: LoweredAccess) -> None:
         """Report the lanes whose bytes are not all of their argument."""
-        space, address, size, mask, writes = access
+        space, address, size, mask, _ = access
         is_local = space.kind == cx.LOCAL and space.writable is not None
         if space.address is None and not space.is_flat and not is_local:
             return
@@ -39,12 +39,12 @@ class ArgumentChecks(Observer):
         execution = state.at.execution
         if execution is not None and lanes in (1, execution.size):  # One address may stand for all lanes.
             lanes, first = execution.size, str(execution.offset)
-        places = b.scratch(8 * lanes + 64)
+        places = b.temporary(8 * lanes + 64)
         b.store(b.broadcast(address, lanes), places, 8)
         values = {
             "active": mask_bits(b, None if mask is True else b.broadcast(mask, lanes), lanes),
             "size": str(size),
-            "code": str(number_of(OUTSIDE[writes])),
+            "code": str(number_of(OUTSIDE[access.writes])),
             "site": str((state.module.number(state.function) << 32) + event.number),
             "thread": state.thread,
             "lane0": first,

@@ -18,13 +18,17 @@ from vsim.observe.observer import Observer
 
 
 class LoweredAccess(NamedTuple):
-    """An access of lanes to memory: ``size`` bytes each."""
+    """An access of lanes to memory: ``size`` bytes each; ``kind`` as :class:`vsim.observe.observer.Observer` has it."""
 
     space: MemorySpace
     address: Value
     size: int
     mask: Mask
-    writes: bool
+    kind: str
+
+    @property
+    def writes(self) -> bool:
+        return self.kind != "read"
 
 
 def observers_of(state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits) -> list[Observer]:
@@ -38,6 +42,14 @@ def observers_of(state: FunctionState, masks: Masks, exits: FaultExits, findings
         from vsim.engines.llvm.lower.checks.coverage import LaneCounters
 
         found.append(LaneCounters(state, masks))
+    if dispatch.tells_messages:
+        from vsim.engines.llvm.lower.checks.messages import MessageCounters
+
+        found.append(MessageCounters(state))
+    if dispatch.tells_clocks:
+        from vsim.engines.llvm.lower.checks.clocks import ThreadClocks
+
+        found.append(ThreadClocks(state))
     if dispatch.checks:
         found += _checks(state, masks, exits, findings)
     return found

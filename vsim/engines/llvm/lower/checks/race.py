@@ -1,8 +1,8 @@
-"""The race check in compiled code: behind each access stands the test of the words of its memory, in the form that the
-access has: a row of words for a row of lanes, scattered words for scattered lanes (``host/race.py``).
+"""The race check in compiled code: a test of the words of its memory follows each access, in the access's form: a row
+of words for a row of lanes, scattered words for scattered lanes (``host/race.py``).
 
-Where the words say that nobody may race, they are updated; else a function out of line goes through the lanes. In a
-launch that records the test is whether the memory is marked.
+Where the words exclude a race, they are updated; else a function out of line goes through the lanes. In a launch that
+records, the test is whether the memory is marked.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _LONGEST_ROW, _LONGEST_NARROW_ROW = 64, 32
 class _Lanes:
     """Lanes of an access with offsets from a host pointer, or of the space if that is its base.
 
-    ``lost``: emits which of them have lost what they stored to another lane of the instruction, or have only read in an
-    atomic operation; None where none can.
+    ``lost``: emits the mask of lanes whose stored value was overwritten by another lane of the instruction, or that
+    only read in an atomic operation; None where no lane can.
     """
 
     part: LanePart
@@ -80,7 +80,8 @@ class RaceChecks(Observer):
         engine.texels.watch = self
 
     def threads_begin(self, event: Event) -> None:
-        self.ids.publish()
+        if self.state.shares:
+            self.ids.publish()
 
     def begin(self, lanes: int) -> None:
         """A message of so many lanes."""
@@ -143,7 +144,7 @@ class RaceChecks(Observer):
             self._mark_lost(lanes)
 
     def changed(self, part: LanePart, offset: Value, vector: Value | None, only_read: OnlyRead) -> None:
-        """Atomics, out of line as they are themselves."""
+        """The check of atomics, which is out of line like the atomics."""
         if self._is_watched(part, ATOMIC):
             looks = only_read() if self.recording else None
             lost = None if looks is None else lambda: looks
@@ -200,7 +201,7 @@ class RaceChecks(Observer):
         return b.assign(f"load i64, ptr {at}, align 8")
 
     def departed(self, rows: str, numbers: str) -> None:
-        """Record that the thread goes on behind a named barrier, in a launch that records."""
+        """Record that the thread has left a named barrier, in a launch that records."""
         if self.recording:
             b = self.b
             record = b.assign(f"load ptr, ptr {b.offset('%worker', cx.WORKER_THREAD)}, align 8")
@@ -217,7 +218,7 @@ class RaceChecks(Observer):
     # -- tests ---------------------------------------------------------------------------------------------
 
     def _row(self, part: LanePart, lanes: _Lanes, vector: Value | None) -> None:
-        """The test of the units of a part that follow each other; ``lanes`` are those that go out of line."""
+        """The test of consecutive units of a part; ``lanes`` go out of line if it fails."""
         b, unit, stores = self.b, self.unit, lanes.kind == WRITE
         if self._goes_out_of_line(part) or (part.size < unit and part.lanes > _LONGEST_NARROW_ROW):
             self._go_through(lanes)
@@ -269,7 +270,7 @@ class RaceChecks(Observer):
         self._decide(tests, misplaced if misplaced is None else misplaced & mask, lanes)
 
     def _decide(self, tests: Sequence[Test], misplaced: Value | None, lanes: _Lanes) -> None:
-        """Behind the tests: what is suspicious goes out of line, else the words are updated."""
+        """After the tests: suspicious lanes go out of line, else the words are updated."""
         b = self.b
         some = [b.any(t.suspicious) for t in tests] + ([b.any(misplaced)] if misplaced is not None else [])
         condition = some[0]
@@ -316,7 +317,7 @@ class RaceChecks(Observer):
 
     def _call(self, lanes: _Lanes, kind: int, vector: Value | None, lost: str) -> None:
         b, part, ids = self.b, lanes.part, self.ids
-        scratch = b.scratch(8 * part.lanes + 64)
+        scratch = b.temporary(8 * part.lanes + 64)
         b.store(self._wide(lanes), scratch, 8)
         local = "0"
         if part.space.kind == cx.LOCAL:
@@ -433,7 +434,7 @@ class RaceChecks(Observer):
         return self._differ(there, values, vector, part.lanes)
 
     def _differ(self, there: Sequence[Value], values: Sequence[Value], vector: Value | None, lanes: int) -> Value:
-        """The active lanes whose values are not those that are there."""
+        """The active lanes whose values differ from memory's."""
         b = self.b
         found: Value | None = None
         for mine, now in zip(values, there, strict=True):

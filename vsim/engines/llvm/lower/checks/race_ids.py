@@ -103,7 +103,7 @@ class RaceIds:
         return 1 << self.traits.shift if self.traits.lanes else 0
 
     def of_lanes(self, lanes: Sequence[int]) -> Value:
-        """The ids of lanes of the thread as they are now."""
+        """The current ids of lanes of the thread."""
         b = self.b
         mine = b.broadcast(self.narrow(self.now()), len(lanes))
         return mine + b.vector([lane * self.step for lane in lanes], types.UD) if self.step else mine

@@ -1,4 +1,4 @@
-"""The tests of the race check: whether words of units, in a row or scattered, say that somebody may race."""
+"""The tests of the race check: whether words of units, in a row or scattered, admit a race."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class RaceWords:
         return (place & b.const(size - 1, types.UQ)) != b.const(0, types.UQ)
 
     def unit_of(self, place: Value) -> Value:
-        """The places of the units that places lie in."""
+        """The places of the units that contain places."""
         return place & self.b.const(-self.unit, types.UQ)
 
     def units_of_row(self, place: Value, size: int, lanes: int, vector: Value | None) -> tuple[int, Value]:
-        """How many units a row of lanes of ``size`` bytes may lie in, less than a unit each, and which of them active
-        lanes (None for all) do.
+        """The most units that a row of lanes of ``size`` bytes, less than a unit each, can touch; and a mask of the
+        units that active lanes (None for all) touch.
         """
         b, per_unit = self.b, self.unit // size
         count = 1 << (-(-(lanes + per_unit - 1) // per_unit) - 1).bit_length()
@@ -130,7 +130,7 @@ class RaceWords:
         return self._test(suspicious, mask, update)
 
     def _kept(self, place: Value, mask: Value | None) -> Value:
-        """Which places lie in the window, of those under a mask."""
+        """A mask of the places in the window, among the places under a mask."""
         b = self.b
         first, size = (Value(b, types.UQ, 1, self.ids.field(f)) for f in (cx.RACE_WINDOW, cx.RACE_WINDOW_SIZE))
         inside = (place - first) < size

@@ -1,9 +1,9 @@
 """Shadows of registers and memory for the check of undefined values in compiled code.
 
-Shadows of registers are registers of kinds of their own, so that they live where values do: in SSA form within blocks,
-in stack slots between them, and LLVM removes what is always defined. Those of memory lie at the same offsets: of
-buffers in slots of the address space far behind their own (``observers/shadow_memory.py``), of local memory and scratch
-in the worker's memory.
+Shadows of registers are registers of separate kinds, so that they live where values do: in SSA form within blocks, in
+stack slots between them. LLVM removes the code for values that are always defined. Shadows of memory have the same
+offsets: of buffers in slots far behind the buffers' slots in the address space (``observers/shadow_memory.py``), of
+local memory and scratch in the worker's memory.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def _quiet(what: str) -> AbstractContextManager[None]:
 _SHOW: list[Show] = [_quiet]
 
 
-def waiting(what: str) -> AbstractContextManager[None]:
+def long_work(what: str) -> AbstractContextManager[None]:
     """A context for work that takes long; a command at a terminal shows its name, and for how long it has run."""
     return _SHOW[0](what)
 
@@ -36,7 +36,7 @@ def is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def show_waiting(wanted: bool) -> None:
+def show_long_work(wanted: bool) -> None:
     """From now on tell of long work on standard error, or do not."""
     _SHOW[0] = _shown if wanted else _quiet
 

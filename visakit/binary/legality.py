@@ -1,4 +1,4 @@
-"""Instructions that text can express: limits of decoded fields that are narrower than their bits.
+"""Which decoded instructions are legal, so that text can express them: limits of fields narrower than their bits.
 
 The assembler never writes anything else, so bytes that hold it are damaged, or come from somewhere that this project
 does not know; docs/cisa.md lists the rules.

@@ -1,7 +1,7 @@
-"""Rules for instructions that can be encoded (manual, chapters 3 and 5).
+"""The rules of one instruction that can be encoded (manual, chapters 3 and 5): types, regions, modifiers, extents.
 
-Types, regions, modifiers, sizes of variables. Every rule was checked against the compilers' output. If they break a
-rule of the manual, it is a warning, or an optional one.
+Every rule was checked against the compilers' output. A rule of the manual that they break is a warning, or an optional
+one.
 """
 
 from __future__ import annotations
@@ -72,11 +72,14 @@ class _Plan(NamedTuple):
 
 
 class Rules:
-    """Checks the instructions of one function; ``grf_size`` in bytes, 0 for an unknown platform, ``silent`` the codes
-    of disabled warnings.
+    """Checks the instructions of one function.
 
-    ``row_size`` is the size of a register, or the largest one for an unknown platform. Objects known by identity
-    (fields, operands) are kept alive, so that no other object gets their identity.
+    Fields and operands that are known by identity are kept alive, so that no other object gets their identity.
+
+    Args:
+        grf_size: bytes of a register; 0 for an unknown platform.
+        silent: codes of disabled warnings.
+        largest_grf_size: ``grf_size``; of all platforms the largest one if the platform is unknown.
     """
 
     def __init__(
@@ -84,10 +87,10 @@ class Rules:
         function: Function,
         grf_size: int,
         silent: frozenset[str] = frozenset(),
-        row_size: int = MAXIMUM_GRF_SIZE,
+        largest_grf_size: int = MAXIMUM_GRF_SIZE,
         platform: str = "",
     ) -> None:
-        self.function, self.silent, self.row_size, self.platform = function, silent, row_size, platform
+        self.function, self.silent, self.largest_grf_size, self.platform = function, silent, largest_grf_size, platform
         self.extents = Extents(function, grf_size)
         self.grf_size, self.known_grf_size = self.extents.grf_size, grf_size
         self._clean: dict[int, Fields] = {}
@@ -239,10 +242,10 @@ class Rules:
     def _column(self, name: str, op: General) -> Iterator[Violation]:
         """Columns are those of one register (manual, chapter 5, "General Operands")."""
         at = op.col * self.function.variable_type(op.var).size
-        if at >= self.row_size:
+        if at >= self.largest_grf_size:
             row, rest = divmod(at, self.grf_size)
             column = rest // self.function.variable_type(op.var).size
-            message = f"column {op.col} begins at byte {at}, beyond a register of {self.row_size} bytes"
+            message = f"column {op.col} begins at byte {at}, beyond a register of {self.largest_grf_size} bytes"
             hint = f"with registers of {self.grf_size} bytes write ({op.row + row},{column})"
             yield Violation("V057", message, hint, name)
 
