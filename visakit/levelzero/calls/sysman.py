@@ -6,7 +6,7 @@ from functools import cache
 
 import visakit
 from visakit.levelzero import ze
-from visakit.levelzero.calls import also, entry
+from visakit.levelzero.calls import entry
 from visakit.levelzero.device_properties import bus_address, device_properties, free_memory
 from visakit.levelzero.parameters import extensions, fill, give_handles, need, structure
 from visakit.levelzero.structures import (
@@ -90,9 +90,14 @@ def zesDeviceEnumMemoryModules(device: Device, count: int, memory: int) -> None:
     give_handles(count, memory, [_memory(device)])
 
 
-def _enumerate_none(device: Device, count: int, handles: int) -> None:
-    """A simulated device has no such parts."""
-    give_handles(count, handles, [])
+def _none(name: str) -> None:
+    """Serve a function that enumerates parts which a simulated device does not have."""
+
+    def enumerate_none(device: Device, count: int, handles: int) -> None:
+        give_handles(count, handles, [])
+
+    enumerate_none.__name__ = name
+    entry(enumerate_none)
 
 
 for _part in (
@@ -100,7 +105,7 @@ for _part in (
     "PerformanceFactorDomains", "PowerDomains", "Psus", "RasErrorSets", "Schedulers", "StandbyDomains",
     "TemperatureSensors",
 ):  # fmt: skip
-    also(f"zesDeviceEnum{_part}")(_enumerate_none)
+    _none(f"zesDeviceEnum{_part}")
 
 
 @entry
