@@ -45,7 +45,7 @@ test: $(STAMP)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m compileall -q vasm vlink vsim visakit
-	@echo "the tests take about seven minutes on two idle processors; the type checker runs beside them, and speaks last"
+	@echo "the tests take about six minutes on two idle processors; the type checker runs beside them, and speaks last"
 	@mkdir -p build; $(BIN)/mypy > build/types.txt 2>&1 & types=$$!; \
 	  $(BIN)/python -m slipcover -m pytest -n 2 --dist worksteal; tests=$$?; \
 	  wait $$types; types=$$?; cat build/types.txt; exit $$((tests + types))

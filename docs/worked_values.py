@@ -118,7 +118,7 @@ _COMPUTATIONS = {
             "ROWS": ("ub", [127, 128, 129, 126, 127, 127, 127, 127] + [127] * 8),
         },
         {"D": (FLOATS, 128)},
-        "The dwords of src1 and src2 hold two numbers of bf each (of bf8 and hf8 there are four, of e2m1 eight, in two blocks with a scale each). "
+        "The dwords of src1 and src2 hold two numbers of bf each (of bf8 and hf8 there are four, of e2m1 eight, in two blocks with a scale each, the second scales 32 bytes behind the first). "
         "src3 has a scale for each lane, src4 one for each row, as powers of two by their exponents: 127 is 1.\n\n"
         "Here src0 is 1000 * r in row r, src1 has i + n in lane i and place n of all its registers, src2 is r + 1 in row r.",
         each="for each lane i that executes, and each row r of eight:",

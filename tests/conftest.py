@@ -37,9 +37,12 @@ from support import golden_files
 from support.ocloc import driver  # noqa: F401
 
 from visakit import collector
+from visakit.commands import command
 
 # Each case of a test is drawn from a seed of its own, which has the function's source in it: read once for all cases.
 hypothesis.internal.reflection._clean_source = functools.cache(hypothesis.internal.reflection._clean_source)
+# Making a command's options takes 5 ms, and tests run thousands of command lines.
+command.get_command = functools.cache(command.get_command)
 collector.collect_rarely()  # as commands do; else a tenth of the tests' time goes into looking for garbage (page 112)
 
 

@@ -51,7 +51,8 @@ _OLD = OldObjects()
 def paused_collection() -> Iterator[None]:
     """Pause the garbage collector.
 
-    A syntax tree is large and walking it again and again takes longer than making it.
+    A syntax tree is large and walking it again and again takes longer than making it. What a launch prepares is large,
+    too, and is gone after it, but Python counts it as objects that live long, and would look at all of a program's.
     """
     collecting = gc.isenabled()
     before = gc.get_count()[0]

@@ -45,6 +45,9 @@ _YAML = FileKind("YAML", "give ze_info with objects: vlink OBJECT... --ze-info F
 _ARCHIVE = FileKind(
     "an archive", "vlink takes one of objects; vdis and vsim take one of the compiler's program binaries"
 )
+_THIN = FileKind(
+    "a thin archive", "it has the names of its members alone: make it anew without T, ar rcs LIB.a OBJECT..."
+)
 _BY_SUFFIX = {
     ".cu": _CUDA, ".cuh": _CUDA, ".ptx": FileKind("NVIDIA PTX", _FOREIGN), ".cubin": _FOR_NVIDIA,
     ".fatbin": _FOR_NVIDIA,
@@ -86,6 +89,8 @@ def kind_of(name: str, data: bytes) -> FileKind | None:
         return _SOURCES[language]
     if head.startswith(b"!<arch>\n"):
         return _ARCHIVE
+    if head.startswith(b"!<thin>\n"):
+        return _THIN
     if not head or head.startswith((b"CISA", b"\x7fELF")):
         return None
     by_name = _BY_SUFFIX.get(os.path.splitext(name)[1].lower())

@@ -174,7 +174,9 @@ class Linker:
         # The meaning of names.
         references = resolve_references(table, data, undefined_allowed, errors)
         has_data = bool(data.symbols) and any(o.is_compiled for o in objects)
-        check_entries(table, objects, options.entries, has_data, errors)
+        if not table.definitions and not has_data:
+            errors.append(nothing_to_link(objects, self.archived))
+        check_entries(table, options.entries, errors)
         _stop_on(errors)
 
         # The selection.
@@ -227,18 +229,26 @@ def choose_platform(objects: Sequence[ObjectFile], wanted: str | None, errors: l
     return chosen, size
 
 
-def check_entries(
-    table: SymbolTable, objects: Sequence[ObjectFile], entries: Sequence[str], has_data: bool, errors: list[Diagnostic]
-) -> None:
-    """The entries must be kernels, and there must be inputs: of the compiler's programs data are enough."""
+def check_entries(table: SymbolTable, entries: Sequence[str], errors: list[Diagnostic]) -> None:
+    """The entries must be kernels."""
     kernels = [d.function.name for d in table.definitions if d.function.is_kernel]
     for entry in entries:
         if entry not in kernels:
             hint = did_you_mean(entry, kernels) or f"kernels are {', '.join(dict.fromkeys(kernels)) or '(none)'}"
             errors.append(Diagnostic("L019", f"there is no kernel '{entry}'", None, hint))
-    if not table.definitions and not has_data:
+
+
+def nothing_to_link(objects: Sequence[ObjectFile], archived: Sequence[ObjectFile]) -> Diagnostic:
+    """The error of inputs without kernels and functions, and without data of the compiler's programs.
+
+    Args:
+        archived: the members of archives, taken or not.
+    """
+    if objects or not archived:
         message = "there is nothing to link: the inputs hold no kernel and no function"
-        errors.append(Diagnostic("L020", message, Span(objects[0].name, 0) if objects else None))
+        return Diagnostic("L020", message, Span(objects[0].name, 0) if objects else None)
+    message = "there is nothing to link: archives alone, of which only members that something uses are taken"
+    return Diagnostic("L020", message, None, "give objects with them, or take all members: --whole-archive")
 
 
 def select_definitions(

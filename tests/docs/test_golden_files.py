@@ -43,7 +43,7 @@ NOT_SHOWN = {
 
 NOT_MENDED = {
     **dict.fromkeys(("C001", "C002", "C003", "C022", "C031", "L001", "S014", "S021", "T050"), "the bytes were damaged"),
-    **dict.fromkeys(("C010", "C012", "F003", "F006", "L002", "L004", "L020", "L022"), "the right file is missing"),
+    **dict.fromkeys(("C010", "C012", "F003", "F006", "L002", "L004", "L022"), "the right file is missing"),
     **dict.fromkeys(("F001", "F002"), "there is no file, or one without end"),
     **dict.fromkeys(("C011", "C013"), "a compiler makes the file"),
     **dict.fromkeys(("K003", "K040", "T024", "T025", "T036"), "another algorithm is needed"),

@@ -1,6 +1,7 @@
 """Where native code is long in the making, the reference engine runs meanwhile."""
 
 import fcntl
+import gc
 import os
 import threading
 import time
@@ -308,12 +309,13 @@ def test_a_loop_that_takes_long_begins_anew_on_native_code(is_late, monkeypatch)
     seen = []
 
     def clock():
+        assert not gc.isenabled(), "the collector would look at what is gone soon"
         seen.append(data.copy())
         other[:] = len(seen)
         return 60.0 * is_late * (len(seen) - 1)
 
     monkeypatch.setattr(tiers.time, "thread_time", clock)
     result = program.launch("count", 64, 8, [data], engine="llvm")
-    assert result.engine == ("llvm" if is_late else "numpy")
+    assert result.engine == ("llvm" if is_late else "numpy") and gc.isenabled()
     assert (data == np.arange(64) + ADDITIONS + ROUNDS).all()
     assert (other == len(seen)).all() and (seen[-1] != seen[0]).any()

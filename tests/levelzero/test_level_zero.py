@@ -3,6 +3,7 @@
 import ctypes
 import struct
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -624,6 +625,22 @@ def test_objects_of_the_runtime_go_with_those_of_the_program(session):
         for name, handle in (("Event", event), ("EventPool", pool), ("CommandQueue", queue), ("Module", module)):
             host.functions[f"ze{name}Destroy"](handle)
     assert len(held) == before
+
+
+def test_parts_that_a_simulated_device_does_not_have(session):
+    """Unified Runtime asks for fans and frequencies, and takes none for an answer, but no refusal."""
+    names = [name for name in session.host.points if name.startswith("zesDeviceEnum")]
+    counts = {name: len(session.host.all(name, session.device)) for name in names}
+    assert len(names) == 15 and {name: count for name, count in counts.items() if count} == {
+        "zesDeviceEnumMemoryModules": 1
+    }
+
+
+def test_the_hosts_time_is_the_clock_that_runtimes_read_themselves(session):
+    host_time, device_time = sizes(0), sizes(0)
+    before = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+    session.host.zeDeviceGetGlobalTimestamps(session.device, host_time, device_time)
+    assert before <= host_time[0] <= time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) and device_time[0]
 
 
 # -- wrong calls

@@ -68,6 +68,20 @@ def test_archives_of_binutils(tmp_path):
     assert archive_bytes([("lib.a", (tmp_path / "lib.a").read_bytes())]) == (tmp_path / "lib.a").read_bytes()
 
 
+def bsd_member(name, data, length=None):
+    """A member whose name lies in front of its contents, as BSD's ar writes it."""
+    contents = name.encode() + data
+    return f"{f'#1/{length or len(name)}':<48}{len(contents):<10}`\n".encode() + contents + b"\n" * (len(contents) % 2)
+
+
+def test_names_of_bsd_archives():
+    """A sorted table of symbols is no object; a name that is longer than its member is damage."""
+    good = b"!<arch>\n" + bsd_member("__.SYMDEF SORTED", bytes(8)) + bsd_member("long_name_of_f.o", function())
+    assert len(link([obj(KERNEL), good]).module.functions) == 1
+    with pytest.raises(LinkError, match=r"the archive is damaged at offset 0x8 \[L001\]"):
+        link([obj(KERNEL), b"!<arch>\n" + bsd_member("f.o", function(), 99999)])
+
+
 def test_archives():
     unused = obj(FUNCTION.format(simd=8, arg=1, extern=".kernel_attr Extern\n").replace('"f"', '"g"'))
     data = archive_bytes([("unused.o", unused), ("f.o", function())])

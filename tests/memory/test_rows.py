@@ -7,6 +7,7 @@ from support.probe import Probe, same_on_both_engines
 from support.strategies import CHECKED, RUNNING
 
 from visakit.language.types import UW
+from vsim.engines.llvm.host import native
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Value
@@ -217,3 +218,20 @@ def product_probe(first, step, width, x, size, running, grouped, store):
 )  # fmt: skip
 def test_rows_of_products_of_qwords(store, grouped, first, step, width, x, running):
     same_on_both_engines(product_probe(first, step, width, x, 60, running, grouped, store))
+
+
+@pytest.mark.parametrize("message", ["gather_scaled", "scatter_scaled"])
+def test_a_block_is_not_asked_again_whether_a_lane_runs(message, monkeypatch):
+    """Lanes that do not run go on elsewhere, so that one of those that do is there; a predicate may hold in none."""
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    compile_object, texts = native.compile_object, []
+    monkeypatch.setattr(native, "compile_object", lambda text, *a: [texts.append(text), compile_object(text, *a)][1])
+    for predicate in ("", "(NOBODY) "):
+        probe = Probe(running=0x7FFE)
+        probe.buffer("MEM", bytes(range(64)))
+        probe.buffer("OTHER", bytes(4))
+        probe.fill(DATA=("ud", range(500, 516)), PLACE=("ud", [7 * n % 16 for n in range(16)]))
+        probe.predicate("NOBODY", 0x8001)
+        probe.lines += [f"{predicate}{message}.4 (M1, 16) T8 0:ud PLACE.0 DATA.0"]
+        same_on_both_engines(probe)
+    assert ["active" in text for text in texts] == [False, True]

@@ -92,3 +92,8 @@ KERNEL void narrowed(global uchar *y, global const int *x) {
   int i = get_global_id(0);
   y[i] = convert_uchar_sat(x[i]);
 }
+
+KERNEL void residues(global int *y, global const int *x, global const uint *z) {
+  int i = get_global_id(0);
+  y[i] = x[i] % 17 + x[i] / 7 + (int)(z[i] / 10 + z[i] % 7);
+}

@@ -88,6 +88,7 @@ def equal_pairs() -> Iterator[EqualPair]:
         "gathered": [WIDE, NARROW, Build("dg2")],
         "rows": [WIDE, NARROW],
         "narrowed": [WIDE, NARROW],
+        "residues": [WIDE, NARROW, PLAIN],
     }
     for kernel, builds in others.items():
         compiled = [*builds, *([Build(by_other=True)] if os.environ.get(OTHER) else [])]
@@ -155,6 +156,8 @@ FAULTS = (
     Fault("neighbours", "0x1:w", "0x2:w"),
     Fault("polynomial", _MAD, r"mad \1 \2 \3 \3 \5"),
     Fault("narrowed", "0xff:", "0x7f:"),
+    Fault("residues", "0x78787879:", "0x78787878:"),
+    Fault("residues", "0x24924925:", "0x24924924:"),
 )
 
 

@@ -14,6 +14,7 @@ import contextlib
 import json
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -244,12 +245,18 @@ def _answer(solver, symbolic, message, condition) -> str:
     return "refuted" if found is Possible.YES and not obstacle(symbolic, violation) else "unknown"
 
 
-def kernels(folder: Path):
-    """The first launch of each kernel of the cases in a folder, with the program, for each device."""
+def kernels(folder: Path, device: str = "", parts: Sequence[str] = ("",)):
+    """The first launch of each kernel of the cases in a folder, with the program, for each device, or for one; of cases
+    with one of some parts in their names.
+    """
     for path in sorted(folder.glob("*/launch.json")):
+        if not any(part in path.parent.name for part in parts):
+            continue
         file = parse_launch(path.read_text(), str(path.parent), str(path))
         launches = [file.launch(n) for n in range(len(file))]
         for texts in sorted(p for p in path.parent.iterdir() if list(p.glob("*.visaasm"))):
+            if device not in ("", texts.name):
+                continue
             program = Program(build(texts, texts.name))
             for launch in {own.kernel: own for own in reversed(launches)}.values():
                 yield f"{path.parent.name}/{texts.name} {launch.kernel}", program, launch

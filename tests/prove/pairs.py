@@ -9,6 +9,7 @@ import re
 import sys
 import time
 from collections import Counter
+from contextlib import nullcontext
 from math import inf
 from pathlib import Path
 from random import Random
@@ -16,6 +17,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from support.processor_time import seconds_of_a_processor
 from support.programs import DATA, packed_program
 
 from vsim.prove.assumptions import Assumption
@@ -119,6 +121,7 @@ def programs(only):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each property")
+    parser.add_argument("--processor", action="store_true", help="seconds of a processor, on a busy machine")
     parser.add_argument("--most", type=float, default=inf, help="seconds after which no more programs are asked")
     parser.add_argument("--first", type=int, default=0, help="number of the program to begin with (0)")
     parser.add_argument("--only", default="", help="a part of the names of image and kernel")
@@ -130,7 +133,8 @@ def main():
             break
         asked += 1
         wanted = tuple(PROPERTIES) if kind == "mended" else pair.properties
-        found = verdicts(pair, image, kind, options.seconds, wanted) if wanted else []
+        with seconds_of_a_processor() if options.processor else nullcontext():
+            found = verdicts(pair, image, kind, options.seconds, wanted) if wanted else []
         bad = wrong_of(pair, kind, found)
         wrong += len(bad)
         for v in found:

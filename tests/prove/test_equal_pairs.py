@@ -16,6 +16,7 @@ CHOSEN = [
     EqualPair("saxpy", Build(), Build(options="-cl-opt-disable")),
     EqualPair("counted", Build(), Build(options="-DWIDTH=8")),
     EqualPair("sums", Build(), Build(options="-DWIDTH=8"), ("0 <= n <= 3",)),
+    EqualPair("residues", Build(), Build(options="-cl-opt-disable")),
 ]
 
 

@@ -223,3 +223,39 @@ def test_a_refutation_fulfils_assumptions_about_other_inputs():
     (verdict,) = verdicts(OWN + END, "N == 12", "size(X) == 8")
     assert verdict.outcome is Outcome.REFUTED
     assert int.from_bytes(verdict.refutation.launch.args[1].data, "little") == 12
+
+
+INDIRECT = """add (M1_NM, 1) ADDRESS(0,0)<1> N(0,0)<0;1,0> 0:d
+addr_add (M1_NM, 1) A0(0)<1> &TABLE ADDRESS(0,0)<0;1,0>
+"""
+TABLE = (
+    ".decl TABLE v_type=G type=d num_elts=512 align=GRF\n"
+    ".decl ADDRESS v_type=G type=uw num_elts=1 align=word\n"
+    ".decl A0 v_type=A num_elts=1\n"
+)
+
+
+def indirect_outcome(lines, *assumptions):
+    head = HEAD.replace(".input X", TABLE + ".input X", 1)
+    program = Program(build_text(head + INDIRECT + lines + END, "tgllp"))
+    assumed = [Assumption(text, "--assume") for text in assumptions]
+    (verdict,) = prove(Subject(program, "k", assumed, (16,)), ("bounds",), 60)
+    return verdict
+
+
+def test_registers_of_many_places_may_hold_anything():
+    """A register at an unknown byte: what is read is any number, and a write leaves any numbers in the variable."""
+    write = "mov (M1_NM, 1) TABLE(1,0)<1> 5:d\nmov (M1_NM, 1) r[A0(0),0]<1>:d 7:d\n"
+    read = "mov (M1_NM, 1) I(0,0)<1> r[A0(0),0]<0;1,0>:d\n"
+    direct = "mov (M1_NM, 1) I(0,0)<1> TABLE(1,0)<0;1,0>\n"
+    masked = "and (M1_NM, 1) I(0,0)<1> I(0,0)<0;1,0> 15:d\n"
+    store = STORE.format(index="I(0,0)<0;1,0>")
+    small = "0 <= N <= 2000"
+    assert indirect_outcome(write + OWN, small, "size(X) == 4 * global_size").outcome is Outcome.PROVED
+    for way in (read, direct):
+        assert indirect_outcome(write + way + masked + store, small, "size(X) >= 64").outcome is Outcome.PROVED
+        found = indirect_outcome(write + way + store, small, "size(X) >= 64")
+        assert found.outcome is not Outcome.PROVED
+    found = indirect_outcome(write + direct + store, small, "size(X) >= 32")  # It holds 5 or 7 in every launch.
+    assert found.outcome is Outcome.UNKNOWN
+    assert "on registers whose addresses depend on inputs" in found.places[0].why

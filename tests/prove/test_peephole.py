@@ -25,6 +25,8 @@ def verdicts(left, right, seconds=20):
     ("cmp.lt p:bool a:d b:d; (p) sel r:d a b", "min r a b"),
     ("add r:hf a:hf b:hf", "add r b a"),
     ("mul t:f a:f b:f; mul r:f t c:f", "mul t b a; mul r c t"),
+    ("mov t:d a:d; mov a:d b:d; mov b:d t", "mov u:d b:d; mov b:d a; mov a:d u"),
+    ("(p) mov t:d 1:d; (!p) mov t:d 0:d; mov r:d t", "(p) sel r:d 1:d 0:d"),
 ])  # fmt: skip
 def test_rules_that_hold(left, right):
     assert verdicts(left, right) == {"proved"}
@@ -35,6 +37,7 @@ def test_rules_that_hold(left, right):
     ("mul t:f a:f b:f; add r:f t c:f", "mad r a b c"),
     ("mul r:f a:f 0:f", "mov r 0:f"),
     ("(p) add r:d a:d 1:d", "add r a 1:d"),
+    ("add a:d a:d 1:d; mov r:d a", "add r:d a:d 1:d"),
 ])  # fmt: skip
 def test_rules_that_do_not_hold(left, right):
     """Both engines run what refutes them."""

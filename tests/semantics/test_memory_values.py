@@ -334,6 +334,23 @@ def test_matrices(addressing, data, shape):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("lsc_load_block2d.slm (M1_NM, 1) FOUND:d32.16x1nn flat[MEM,0x3f,0x0,0x3f,0x0,0x0]", "are in flat memory"),
+        ("lsc_load.slm (M1, 16) FOUND:d32 bti(0x2)[FOUND]:a32", "has no surfaces, and the address is written bti"),
+    ],
+)
+def test_local_memory_has_neither_matrices_nor_surfaces(engine, line, reason):
+    probe = Probe("bmg")
+    probe.buffer("MEM", bytes(64))
+    probe.fill(FOUND=("ud", [0] * 16))
+    probe.lines.append(line)
+    with pytest.raises(visakit.VisaError, match=reason):
+        probe.run(engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_payloads_describe_their_blocks(engine):
     """A payload of another shape than its message is a fault, and none where the message does not execute."""
     probe = Probe("bmg")

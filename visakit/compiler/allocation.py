@@ -16,7 +16,7 @@ _OPTION = "-igc_opts"
 
 
 def options(given: str) -> str:
-    """Build options that ask for the data besides, where they ask for DWARF and set no debug keys of their own."""
+    """Build options that also ask for the data, where they ask for DWARF and do not set debug keys."""
     words = given.split()
     if "-g" not in words or _OPTION in words:
         return given

@@ -59,7 +59,7 @@ TYPES_ELSEWHERE = {
     **{f"{sign}{8 * size}": f"u{name}" for size, name in ((1, "b"), (2, "w"), (4, "d"), (8, "q")) for sign in ("u", "uint")},
     **{f"{word}{8 * size}": name for size, name in ((2, "hf"), (4, "f"), (8, "df")) for word in ("f", "float")},
 }  # fmt: skip
-"""The types of C, OpenCL C, numpy, LLVM and PTX, as they are written here."""
+"""The types of C, OpenCL C, numpy, LLVM and PTX, by the words for them here."""
 
 DIRECTIVES_ELSEWHERE = {
     **dict.fromkeys((".end", ".endkernel", ".end_kernel", ".endfunction", ".end_function"),

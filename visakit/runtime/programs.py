@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from visakit.collector import paused_collection
 from visakit.diagnostics import VisaError
 from visakit.forks import free_in_child
 from visakit.objects.image import DATA_BASE, SLOT
@@ -148,6 +149,7 @@ class Program(ApiObject):
             build.options = options
             self.load(build, device)
 
+    @paused_collection()
     def load(self, build: Build, device: Device) -> None:
         """Make an executable program of a binary; errors go into the log."""
         from visakit.objects.zebin import has_no_kernels

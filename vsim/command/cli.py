@@ -90,7 +90,7 @@ def _run_ctm(
 
     Args:
         settings: the fields of :class:`~vsim.command.ctm_images.CtmSettings`.
-        others: what the command line says, by option.
+        others: the values of options, by name.
     """
     from vsim.command.ctm_images import CtmSettings, run_ctm_image
 

@@ -82,7 +82,7 @@ def _lines_of_toolkit(console: Console, prompt: str, terminal: Terminal | None) 
     )
     while True:
         try:
-            # The thread of a program may have a loop of its own.
+            # The thread of a program may have a loop already.
             yield session.prompt(prompt, default=_ahead(terminal), in_thread=terminal is not None)
         except KeyboardInterrupt:
             continue

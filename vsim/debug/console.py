@@ -27,7 +27,7 @@ class CommandWords(NamedTuple):
     """What follows a command.
 
     Attributes:
-        text: as it is.
+        text: unchanged.
         line: the whole line, and where the text begins in it.
         format: what follows a slash: ``x`` of ``print/x``.
     """
@@ -132,7 +132,7 @@ def find(word: str, line: str) -> ConsoleCommand:
 
 
 class Console:
-    """Runs lines, and writes what they show.
+    """Runs lines, and writes their output.
 
     Attributes:
         color: whether grey stands for lanes that do not run.
@@ -161,7 +161,7 @@ class Console:
     # -- lines ---------------------------------------------------------------------------------------------
 
     def run(self, line: str) -> None:
-        """Run a line, and say what is wrong with it."""
+        """Run a line, and report its errors."""
         try:
             self.do(line)
         except KeyboardInterrupt:
@@ -260,7 +260,7 @@ class Console:
         raise problem(COMMAND, "the lines end without 'end'", "commands of a breakpoint are lines, the last is 'end'")
 
     def complete(self, line: str) -> list[str]:
-        """Words that may stand at the end of a line."""
+        """Words that may end a line."""
         if " " not in line.lstrip():
             names = [n for c in TABLE.values() for n in (c.name, *(a for a in c.aliases if len(a) > 3))]
             return sorted(n for n in names if n.startswith(line.strip()))

@@ -457,7 +457,7 @@ class SteppedLaunch:
         """Change registers or memory now, and each time that the launch is here again."""
         own = self.edits.setdefault(self.position, [])
         if not own and self.batch is not None:
-            self._mark()  # A checkpoint has what was before all changes at its time.
+            self._mark()  # A checkpoint has the state before all changes at its time.
         change()
         own.append(change)
         self._edited = self.position

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from visakit.collector import paused_collection
 from visakit.diagnostics import SimulationError
 from vsim.engines.numpy.memory import MessageAccess
 from vsim.engines.restart import must_wait, snapshot_of
@@ -57,6 +58,7 @@ class _WrittenBytes(Observer):
             data[places] = contents
 
 
+@paused_collection()
 def ends_soon(dispatch: Dispatch, max_seconds: float | None) -> bool:
     """Run a launch on the reference engine, if it ends sooner than its native code would be made; else its memory is as
     it was.

@@ -81,7 +81,7 @@ class Trace:
         """One more line that is an object."""
         self.write(json.dumps(tree))
 
-    # -- what is chosen ------------------------------------------------------------------------------------
+    # -- selection -----------------------------------------------------------------------------------------
 
     def is_about(self, dispatch: BoundLaunch, group: Group) -> bool:
         """Whether any thread of a group may be chosen."""

@@ -69,15 +69,16 @@ class RewriteRule:
 
     @property
     def results(self) -> list[str]:
-        """What is compared.
+        """What is compared: names that both sides write, and inputs of one that the other overwrites.
 
         Raises:
             LaunchError: P004, nothing is written by both sides.
         """
-        found = sorted(self.left.results & self.right.results)
-        if not found:
+        left, right = self.left, self.right
+        if not left.results & right.results:
             raise refused("the sides of the rule write no name together", "both end with r, for example")
-        return found
+        overwritten = (left.results & set(right.inputs)) | (right.results & set(left.inputs))
+        return sorted((left.results & right.results) | overwritten)
 
     @property
     def inputs(self) -> list[str]:

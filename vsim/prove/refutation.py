@@ -21,7 +21,7 @@ from vsim.launch.launch import Argument, BufferArgument, Launch, LocalArgument, 
 from vsim.launch.writer import make_launch, skeleton
 from vsim.prove.bounds import PropertyViolation
 from vsim.prove.subject import Subject
-from vsim.prove.undefined import NOT_FOLLOWED, unfollowed_loads
+from vsim.prove.undefined import INDIRECT, LEFT_BY_LOOPS, unfollowed_loads
 from vsim.symbolic import terms
 from vsim.symbolic.launch import LoadedValue, SymbolicLaunch
 from vsim.symbolic.limits import Limits, Undecided
@@ -99,7 +99,8 @@ def _defined(launch: SymbolicLaunch, names: AbstractSet[str]) -> Iterator[Condit
 _ROUGH = {
     "undefined.": "on an undefined register",
     "old!": "on the result of an atomic",
-    **dict.fromkeys((*NOT_FOLLOWED, "leaves!", "in_loop!", "last_round!"), "on a loop"),
+    INDIRECT: "on registers whose addresses depend on inputs",
+    **dict.fromkeys((*LEFT_BY_LOOPS, "leaves!", "in_loop!", "last_round!"), "on a loop"),
 }
 """What a launch cannot be chosen for, by the beginnings of names of symbols."""
 

@@ -22,8 +22,11 @@ from vsim.symbolic.spaces import FLAT, HANDLES, TABLE
 from vsim.symbolic.terms import Condition, Term
 from vsim.symbolic.thread import SymbolicThread
 
-NOT_FOLLOWED = ("any!", "after!", "other!", "state!")
+LEFT_BY_LOOPS = ("any!", "after!", "other!", "state!")
 """Beginnings of the names of symbols for what loops leave in registers."""
+INDIRECT = "indirect!"
+"""The beginning of the names of symbols for registers whose addresses depend on inputs."""
+NOT_FOLLOWED = (*LEFT_BY_LOOPS, INDIRECT)
 
 
 def violations(thread: SymbolicThread, solver: Solver) -> Iterator[PropertyViolation]:

@@ -68,6 +68,8 @@ def _space(m: Machine, instruction: Instruction) -> FindSpace:
     """The address space of a message."""
     args, kind = instruction.args, address_kind(instruction)
     if args.get("sfid") == LSC_SFIDS["slm"]:
+        if kind != "flat":
+            raise m.cannot(f"local memory has no surfaces, and the address is written {kind}(...)")
         return m.slm
     if kind == "flat":
         return m.flat
@@ -204,6 +206,8 @@ def lsc_block2d(m: Machine, instruction: Instruction) -> Step:
     raw, size, store = data_of(instruction), memory.size, is_store(instruction)
     if not store and raw == NULL:
         return nothing(m, instruction)  # it only warms caches, and prefetches do not fault
+    if args["sfid"] == LSC_SFIDS["slm"]:
+        raise m.cannot("blocks of a matrix are in flat memory")
     if "width" not in args:
         return _block2d_of_payload(m, instruction)
     places, end = _block2d_layout(instruction, size, m.grf_size)

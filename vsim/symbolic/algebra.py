@@ -9,7 +9,7 @@ import z3
 
 from visakit.language import types
 from visakit.language.types import DataType
-from vsim.symbolic import floats, terms
+from vsim.symbolic import floats, magic_quotients, terms
 from vsim.symbolic.floats import DOWN, NEAREST, TO_ZERO, UP, ExactFloats, FloatModel
 from vsim.symbolic.terms import Condition, Term
 
@@ -103,7 +103,15 @@ class SymbolicLanes:
         return self._with(other, terms.shift_left)
 
     def __rshift__(self, other: SymbolicLanes) -> SymbolicLanes:
-        return self._with(other, lambda x, y, bits: terms.shift_right(x, y, bits, self.type.is_signed))
+        return self._with(other, self._shifted_right)
+
+    def _shifted_right(self, x: Term, y: Term, bits: int) -> Term:
+        is_signed = self.type.is_signed
+        if isinstance(y, int) and not isinstance(x, int):
+            found = magic_quotients.shifted(x, y, bits, is_signed)
+            if found is not None:
+                return found
+        return terms.shift_right(x, y, bits, is_signed)
 
     def __add__(self, other: SymbolicLanes) -> SymbolicLanes:
         return self._with(other, terms.plus)
@@ -121,7 +129,12 @@ class SymbolicLanes:
         return ~(self == other)
 
     def __lt__(self, other: SymbolicLanes) -> SymbolicMask:
-        return self._mask(other, lambda x, y: terms.below(x, y, self.type.bits, self.type.is_signed))
+        return self._mask(other, self._below)
+
+    def _below(self, x: Term, y: Term) -> Condition:
+        if isinstance(y, int) and y == 0 and self.type.is_signed and not isinstance(x, int):
+            x = magic_quotients.with_its_sign(x, self.type.bits)
+        return terms.below(x, y, self.type.bits, self.type.is_signed)
 
     def __gt__(self, other: SymbolicLanes) -> SymbolicMask:
         return other.__lt__(self)

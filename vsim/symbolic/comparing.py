@@ -31,6 +31,8 @@ class ComparedThread(SymbolicThread):
         rounds: of a loop that are followed, beyond the rounds that all lanes run in any case.
     """
 
+    may_forget_registers = False
+
     def __init__(self, launch: SymbolicLaunch, owner: str, elements: dict[int, int], rounds: int) -> None:
         launch.fix(launch.slot, 0)  # The slot places private memory, which no other thread sees.
         super().__init__(launch)

@@ -25,7 +25,7 @@ from vsim.symbolic.places import any_of
 from vsim.symbolic.spaces import FLAT, HANDLES, LOCAL, SCRATCH_MEMORY, TABLE, URB, SymbolicSpace
 from vsim.symbolic.stretch import THREAD
 from vsim.symbolic.stretch_operands import StretchOperands
-from vsim.symbolic.terms import Condition
+from vsim.symbolic.terms import Condition, Term
 
 if TYPE_CHECKING:
     from vsim.symbolic.thread import SymbolicThread
@@ -47,6 +47,15 @@ class SymbolicMachine(StretchOperands):
 
     def note_write(self, kind: int, number: int, places: Sequence[Sequence[int]], lanes: Sequence[int]) -> None:
         self.thread.note_write(self, kind, number, places, lanes)
+
+    def anything(self, count: int, bits: int) -> list[Term]:
+        if not self.thread.may_forget_registers:
+            return super().anything(count, bits)
+        symbols, lanes = self.dispatch.symbols, self.own_lanes(count)
+        if lanes is None:
+            return [symbols.number(symbols.fresh("indirect"), bits) for _ in range(count)]
+        name = symbols.fresh("indirect")
+        return [symbols.number(name, bits, lane) for lane in lanes]
 
     # -- thread --------------------------------------------------------------------------------------------
 

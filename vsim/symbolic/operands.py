@@ -26,7 +26,7 @@ from vsim.semantics.registers import operand_type
 from vsim.symbolic import terms
 from vsim.symbolic.algebra import AnyMask, SymbolicAlgebra, SymbolicLanes, SymbolicMask, spread
 from vsim.symbolic.floats import float_bits
-from vsim.symbolic.registers import SymbolicRegisters
+from vsim.symbolic.registers import SymbolicRegisters, pieces_of
 from vsim.symbolic.terms import Condition, Term
 
 LARGEST_SEARCH = 512
@@ -192,11 +192,11 @@ class SymbolicOperands:
 
         return offsets
 
-    def _candidates(self, address: Term, size: int) -> list[tuple[Condition, int, int]]:
-        """Where a symbolic address may be: condition, root variable and offset.
+    def _candidates(self, address: Term, size: int) -> list[tuple[Condition, int, int]] | None:
+        """Where a symbolic address may be: condition, root variable and offset; None for too many places.
 
         Raises:
-            SimulationError: no variable lies at a constant address, or too many places are possible.
+            SimulationError: no variable lies at a constant address.
         """
         if isinstance(address, int):
             place = self.registers.place_of(address, size)
@@ -204,20 +204,47 @@ class SymbolicOperands:
                 raise self.cannot(self.layout.outside(address))
             return [(True, *place)]
         places = self.registers.places(size, 1)
+        low = terms.folded(terms.extract(address, 0, size.bit_length() - 1, 32)) if size > 1 else None
+        if isinstance(low, int):
+            places = [own for own in places if own[0] % size == low]
         if len(places) > LARGEST_SEARCH:
-            raise self.cannot(f"a register address that depends on inputs may be any of {len(places)} places")
+            return None
         return [(terms.equal(address, at, 32), root, offset) for at, root, offset in places]
+
+    def anything(self, count: int, bits: int) -> list[Term]:
+        """Elements of which nothing is known, where a register address may be one of too many.
+
+        Raises:
+            SimulationError: the machine follows all registers.
+        """
+        raise self.cannot(f"a register address that depends on inputs may be any of more than {LARGEST_SEARCH} places")
+
+    def _forget(self, size: int) -> None:
+        """Let all variables whose addresses are taken hold anything, in elements of a size."""
+        for root in self.layout.file_sizes:
+            pieces = self.registers.bytes_of(root)
+            for n in range(0, len(pieces), size):
+                own = min(size, len(pieces) - n)
+                pieces[n : n + own] = pieces_of(self.anything(1, 8 * own)[0], own)
 
     def _indirect_reader(self, op: Indirect, count: int) -> Read:
         offsets, t = self._indirect_offsets(op, count), op.type
 
-        def read_one(address: Term) -> Term:
+        def read_one(address: Term) -> Term | None:
             found: Term = 0
-            for where, root, offset in self._candidates(address, t.size):
+            places = self._candidates(address, t.size)
+            for where, root, offset in places or ():
                 found = terms.pick(where, self.registers.read(root, offset, t.size), found, t.bits)
-            return found
+            return None if places is None else found
 
-        return lambda: self.algebra.of(t, [read_one(address) for address in offsets()])
+        def read() -> SymbolicLanes:
+            found = [read_one(address) for address in offsets()]
+            if any(x is None for x in found):
+                unknown = self.anything(count, t.bits)
+                found = [y if x is None else x for x, y in zip(found, unknown, strict=True)]
+            return self.algebra.of(t, found)
+
+        return read
 
     def _indirect_writer(self, op: Indirect, count: int) -> Write:
         offsets, size = self._indirect_offsets(op, count), op.type.size
@@ -225,8 +252,12 @@ class SymbolicOperands:
         def write(value: SymbolicLanes, mask: AnyMask) -> None:
             lanes = spread([True] if mask is True else mask.terms, count)
             for address, x, where in zip(offsets(), spread(value.terms, count), lanes, strict=True):
-                for here, root, offset in self._candidates(address, size):
+                places = self._candidates(address, size)
+                if places is None:
+                    return self._forget(size)
+                for here, root, offset in places:
                     self.registers.write(root, offset, size, x, terms.conjunction(where, here))
+            return None
 
         return write
 

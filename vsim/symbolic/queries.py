@@ -2,13 +2,15 @@
 
 A question about a lane is asked for a nameless lane, so that lanes that do the same ask it once. Products and quotients
 of symbols, and what floats are, are hard for a solver: the first attempt knows of them only that equal ones are equal,
-which is enough for most proofs.
+which is enough for most proofs. A quotient by a constant is the number whose product with it is below the whole by less
+than the constant: that is all of it, and easier than the circuit of a division.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 from typing import NamedTuple, TypeVar
 
 import z3
@@ -43,7 +45,24 @@ _HARD = {
     z3.Z3_OP_BUDIV, z3.Z3_OP_BUREM, z3.Z3_OP_BSDIV, z3.Z3_OP_BSREM, z3.Z3_OP_BSMOD, z3.Z3_OP_BUDIV_I,
     z3.Z3_OP_BUREM_I, z3.Z3_OP_BSDIV_I, z3.Z3_OP_BSREM_I, z3.Z3_OP_BSMOD_I,
 }  # fmt: skip
+_QUOTIENTS = {z3.Z3_OP_BUDIV, z3.Z3_OP_BUDIV_I}
+_DIVISIONS = {*_QUOTIENTS, z3.Z3_OP_BUREM, z3.Z3_OP_BUREM_I}
 _NO_OVERFLOW = {z3.Z3_OP_BUMUL_NO_OVFL, z3.Z3_OP_BSMUL_NO_OVFL, z3.Z3_OP_BSMUL_NO_UDFL}
+
+
+class _Quotient(NamedTuple):
+    """A symbol for the quotient of a whole by a constant, and all that is known of it."""
+
+    symbol: Term
+    whole: Term
+    divisor: int
+    facts: list[Condition]
+
+
+_MOST_COMPARED = 64
+"""Pairs of quotients of which a question says that they are equal where the wholes are."""
+_MOST_SPLITS = 3
+"""Signs by which a question with quotients is split."""
 
 
 class Solver:
@@ -60,6 +79,12 @@ class Solver:
         self._abstract: dict[int, tuple[Term, Term]] = {}
         self._easy: dict[int, tuple[Term, Term]] = {}
         """Terms with symbols for the hard ones in them, by the number of the term."""
+        self._multiplied: dict[int, tuple[Term, Term]] = {}
+        """Terms with symbols for the quotients by constants in them, by the number of the term."""
+        self._quotients: dict[tuple[int, int], _Quotient] = {}
+        """Quotients by constants, by the number of the whole and the constant."""
+        self._about: dict[str, _Quotient] = {}
+        """The same by the names of their symbols."""
         self._plain: dict[int, tuple[Term, bool]] = {}
         self._nameless: dict[int, tuple[Term, Term]] = {}
 
@@ -133,11 +158,30 @@ class Solver:
     def _ask(self, question: Term) -> Answer:
         if z3.is_false(question):
             return Answer(Possible.NO)
-        easy = self._without_hard(question)
+        multiplied = self._without_divisions(question)
+        if not same_term(multiplied, question) and self._cannot_by_cases(multiplied):
+            return Answer(Possible.NO)
+        easy = self._without_hard(multiplied)
         answer = self._check(easy)
-        if answer.possible is Possible.NO or same_term(easy, question):
+        if answer.possible is Possible.NO or same_term(easy, multiplied):
             return answer
-        return self._check(question)
+        return self._check(multiplied)
+
+    def _cannot_by_cases(self, question: Term, splits: int = _MOST_SPLITS) -> bool:
+        """Whether a question is false in each case of some signs that choose between numbers: sums of products by
+        constants have a normal form once nothing is chosen, and a solver is slow to see that they are equal.
+        """
+        found = self.launch.simplified(question)
+        if isinstance(found, bool):
+            return not found
+        sign = next(_chosen_signs(found), None) if splits else None
+        if sign is None:
+            return False
+        cases = ((_TRUE, sign), (_FALSE, z3.Not(sign)))
+        return all(
+            self._cannot_by_cases(z3.And(z3.substitute(found, (sign, value)), known), splits - 1)
+            for value, known in cases
+        )
 
     def _check(self, question: Term) -> Answer:
         limits = self.launch.limits
@@ -154,6 +198,37 @@ class Solver:
         if found == z3.unsat:
             return Answer(Possible.NO)
         return Answer(Possible.YES, solver.model()) if found == z3.sat else Answer(Possible.UNKNOWN)
+
+    def _without_divisions(self, question: Term) -> Term:
+        """A question in which quotients by constants are numbers of which all is known; examples of it are its own."""
+
+        def multiplied(own: Term, new: list[Term]) -> Term:
+            if (kind := own.decl().kind()) in _DIVISIONS and z3.is_bv_value(new[1]) and new[1].as_long():
+                found = self._quotient_of(*new)
+                return found if kind in _QUOTIENTS else new[0] - found * new[1]
+            same = all(same_term(x, y) for x, y in zip(own.children(), new, strict=True))
+            return own if same else own.decl()(*new)
+
+        found = fold_term(question, self._multiplied, lambda own: own.children(), multiplied)
+        facts, done, work = list[Condition](), dict[str, _Quotient](), [found]
+        while work:
+            for name in sorted(self.launch.symbols.free(work.pop()) & self._about.keys() - done.keys()):
+                own = done[name] = self._about[name]
+                facts += own.facts
+                work += own.facts
+        for one, other in list(combinations(done.values(), 2))[:_MOST_COMPARED]:
+            if one.whole.size() == other.whole.size() and one.divisor == other.divisor:  # which the rest implies
+                facts.append(z3.Implies(one.whole == other.whole, one.symbol == other.symbol))
+        return z3.And(found, *facts) if facts else question
+
+    def _quotient_of(self, whole: Term, divisor: Term) -> Term:
+        key = identity(whole), divisor.as_long()
+        if key not in self._quotients:
+            found = z3.FreshConst(whole.sort(), "quotient")
+            most, product = ((1 << whole.size()) - 1) // divisor.as_long(), found * divisor
+            facts = [z3.ULE(found, most), z3.ULE(product, whole), z3.ULT(whole - product, divisor)]
+            self._quotients[key] = self._about[found.decl().name()] = _Quotient(found, whole, key[1], facts)
+        return self._quotients[key].symbol
 
     def _without_hard(self, question: Term) -> Term:
         """A question in which products and quotients of symbols, and functions of floats, are symbols: it can hold
@@ -251,6 +326,21 @@ def _is_hard(term: Term) -> bool:
     return (kind == z3.Z3_OP_UNINTERPRETED and term.num_args() > 0) or (
         z3.is_bv(term) and any(z3.is_fp(c) for c in term.children())
     )
+
+
+def _chosen_signs(term: Term) -> Iterator[Condition]:
+    """Comparisons with constants that choose between numbers: a sign mostly."""
+    seen, work = set[int](), [term]
+    while work:
+        own = work.pop()
+        if identity(own) in seen:
+            continue
+        seen.add(identity(own))
+        if z3.is_bv(own) and own.decl().kind() == z3.Z3_OP_ITE:
+            condition = own.arg(0)
+            if z3.is_app_of(condition, z3.Z3_OP_SLEQ) and any(map(z3.is_bv_value, condition.children())):
+                yield condition
+        work += own.children()
 
 
 def _renamed(symbol: Term, name: str) -> Term:

@@ -155,7 +155,8 @@ class StretchOperands(SymbolicThreadState):
                 if lanes is not None:
                     mask = self._masked(mask, [True] * count, lanes)
             for root, size in self.layout.file_sizes.items():
-                self.note_write(VARIABLE, root, [[n] for n in range(size)], [THREAD] * size)
+                elements = [range(n, min(n + op.type.size, size)) for n in range(0, size, op.type.size)]
+                self.note_write(VARIABLE, root, elements, [THREAD] * len(elements))
             write(value, mask)
 
         return settled

@@ -53,6 +53,9 @@ class SymbolicActivation:
 class SymbolicThread:
     """A thread of a launch, which runs as long as the launch's limits allow."""
 
+    may_forget_registers = True
+    """Whether registers may hold anything once a register address may be one of too many."""
+
     def __init__(self, launch: SymbolicLaunch) -> None:
         self.launch = launch
         self.symbols: Symbols = launch.symbols

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Mapping
 
 from visakit.levelzero import ze
@@ -152,9 +153,8 @@ def zeDeviceGetStatus(device: Device) -> None:
 def zeDeviceGetGlobalTimestamps(device: Device, host_time: int, device_time: int) -> None:
     """The times of host and device, which are one clock, in nanoseconds."""
     need(host_time, device_time)
-    now = host_nanoseconds()
-    host.write_size(host_time, now)
-    host.write_size(device_time, now)
+    host.write_size(host_time, time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW))  # SYCL reads this clock itself, too.
+    host.write_size(device_time, host_nanoseconds())
 
 
 @entry

@@ -90,6 +90,24 @@ def zesDeviceEnumMemoryModules(device: Device, count: int, memory: int) -> None:
     give_handles(count, memory, [_memory(device)])
 
 
+def _none(name: str) -> None:
+    """Serve a function that enumerates parts which a simulated device does not have."""
+
+    def enumerate_none(device: Device, count: int, handles: int) -> None:
+        give_handles(count, handles, [])
+
+    enumerate_none.__name__ = name
+    entry(enumerate_none)
+
+
+for _part in (
+    "DiagnosticTestSuites", "EngineGroups", "FabricPorts", "Fans", "Firmwares", "FrequencyDomains", "Leds",
+    "PerformanceFactorDomains", "PowerDomains", "Psus", "RasErrorSets", "Schedulers", "StandbyDomains",
+    "TemperatureSensors",
+):  # fmt: skip
+    _none(f"zesDeviceEnum{_part}")
+
+
 @entry
 def zesMemoryGetProperties(memory: MemoryModule, properties: int) -> None:
     """The size of the machine's memory, which is the device's."""

@@ -25,7 +25,7 @@ _INDIRECT = (
 
 @entry
 def clSVMAlloc(context: Context, flags: int, size: int, alignment: int) -> int:
-    """The address of memory that host and devices share; 0 where there is none."""
+    """The address of memory that host and devices share; 0 if the system has none left."""
     access = flags & (cl.CL_MEM_READ_WRITE | cl.CL_MEM_WRITE_ONLY | cl.CL_MEM_READ_ONLY)
     require(not flags & ~_SVM_FLAGS and access.bit_count() < 2, cl.CL_INVALID_VALUE, f"flags {flags:#x}")
     made = svm.allocate(context, size, alignment, flags=flags)
@@ -223,7 +223,7 @@ _ANSWERS: dict[int, Callable[[Shared], bytes]] = {
 
 @entry
 def clGetMemAllocInfoINTEL(context: Context, pointer: int, name: int, size: int, value: int, size_ret: int) -> None:
-    """Answer a question about the allocation that has an address; of other addresses, that there is none."""
+    """Answer a question about the allocation that has an address; other addresses have the type "unknown"."""
     allocation = svm.find(context, pointer)
     if allocation is not None:
         info.answer(_ANSWERS, allocation, name, size, value, size_ret)

@@ -114,7 +114,7 @@ class Server:
             write_message(self.sink, {"seq": self.sequence, "type": kind} | parts)
 
     def event(self, name: str, **body: object) -> None:
-        """Tell the editor what has happened."""
+        """Send an event to the editor."""
         self._send("event", event=name, body=body)
 
     def _answer(self, request: Request) -> None:

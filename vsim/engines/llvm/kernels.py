@@ -130,17 +130,9 @@ class KernelCache:
         max_seconds: float | None,
         meanwhile: Meanwhile | None,
     ) -> CompiledKernel:
-        image = self.image
-        if not self.module:
-            # Nobody changes the programs of drivers.
-            self.module = (image.code if image.runs_once else b"") or image.module_bytes()
-        addresses = sorted((s.name, s.value) for s in image.symbols if s.section)
-        modes = image.register_overrun, image.lenient_reads
-        target = (image.platform, native.made_for(), is_sanitized())
-        key = object_cache.key(self.module, image.ze_info, variant, *target, *modes, addresses)
-        keys = (key, object_cache.key(key, "quick"))
+        image, keys = self.image, self._keys(variant)
         compilation = self.unfinished.pop(variant, None)
-        stored = object_cache.load(key) if compilation is None else None
+        stored = object_cache.load(keys[0]) if compilation is None else None
         if stored is not None:
             summaries.keep(image, dispatch.signature, self.module)
             return self._loaded(stored)
@@ -163,6 +155,18 @@ class KernelCache:
             is_large = may_be_quick and dispatch.instruction_count >= LEAST_INSTRUCTIONS
             compilation, meanwhile = begun(make, is_large), meanwhile if is_large else None
         return self._loaded(self._awaited(compilation, dispatch, variant, max_seconds, meanwhile) or make(), improve)
+
+    def _keys(self, variant: Variant) -> tuple[str, str]:
+        """The keys of good code and of quick code in the cache."""
+        image = self.image
+        if not self.module:
+            # Nobody changes the programs of drivers.
+            self.module = (image.code if image.runs_once else b"") or image.module_bytes()
+        addresses = sorted((s.name, s.value) for s in image.symbols if s.section)
+        modes = image.register_overrun, image.lenient_reads
+        target = (image.platform, native.made_for(), is_sanitized())
+        key = object_cache.key(self.module, image.ze_info, variant, *target, *modes, addresses)
+        return key, object_cache.key(key, "quick")
 
     def _made(self, dispatch: Dispatch, variant: Variant, keys: tuple[str, str], quick: bool = False) -> bytes:
         """Native code of a kernel, which is kept.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -86,13 +86,10 @@ def _run_batches(
         if look is not None:
             look()
 
-    order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
-    begin, end = dispatch.part or (0, dispatch.group_count)
     try:
-        for first in range(begin, end, groups_at_once):
+        for first, count, groups in _batches(dispatch, groups_at_once):
             if begun is not None:
-                begun(first - begin, end - begin)
-            groups = [dispatch.group(int(i)) for i in order[first : min(first + groups_at_once, end)]]
+                begun(first, count)
             watching = [o for o in observers if any(o.watches(dispatch, group) for group in groups)]
             if batch is None or not batch.can_run(groups, watching):
                 if batch is not None:
@@ -103,6 +100,15 @@ def _run_batches(
     finally:
         if batch is not None:
             batch.end()
+
+
+def _batches(dispatch: Dispatch, groups_at_once: int) -> Iterator[tuple[int, int, list[Group]]]:
+    """The groups of each batch, in the order of the schedule; before them, the numbers of earlier groups and of all."""
+    order = dispatch.schedule.order(dispatch.group_count) if dispatch.schedule else range(dispatch.group_count)
+    begin, end = dispatch.part or (0, dispatch.group_count)
+    for first in range(begin, end, groups_at_once):
+        numbers = order[first : min(first + groups_at_once, end)]
+        yield first - begin, end - begin, [dispatch.group(int(i)) for i in numbers]
 
 
 def _groups_at_once(dispatch: Dispatch, wanted: int) -> int:

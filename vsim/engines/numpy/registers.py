@@ -57,7 +57,7 @@ class SavedRegisters(NamedTuple):
     states: dict[tuple[int, int, int], Dwords]
 
 
-class Views(dict[int, Array]):
+class RegisterViews(dict[int, Array]):
     """Typed views of a register file by the numbers that its function gave them, each made when it is asked for."""
 
     def __init__(self, layout: Layout, arrays: Arrays, views: list[View]) -> None:
@@ -85,7 +85,7 @@ class RegisterFile:
         """The time at which its function was called, for a debugger that runs it again; -1 for a kernel."""
         self.shadow: RegisterFile | None = None
         """Which bits are undefined, in a launch that is checked for that."""
-        self.views = Views(layout, arrays, views)
+        self.views = RegisterViews(layout, arrays, views)
 
     @classmethod
     def fresh(cls, layout: Layout, views: list[View], threads: HardwareThreads, every: bool) -> RegisterFile:

@@ -294,6 +294,8 @@ class Builder(Emitter):
 
     def any(self, mask: Value) -> str:
         """An i1: whether the mask holds in any lane."""
+        if mask.text in self.nonempty:
+            return "true"
         return mask.text if mask.lanes == 1 else self.assign(f"icmp ne i{mask.lanes} {self.packed(mask)}, 0")
 
     def all(self, mask: Value) -> str:

@@ -52,6 +52,8 @@ class Emitter:
         """Lanes with inline code (``memory/scalarised.py``)."""
         self.checked_lanes = 0
         """Lanes of accesses of which nothing was proved (``memory/common_buffer.py``)."""
+        self.nonempty = set[str]()
+        """Masks (SSA names) that hold in some lane."""
         self.assigned = False
         """Whether an instruction with a result was emitted since the last reset by a caller."""
         self.has_floats = False
@@ -80,6 +82,7 @@ class Emitter:
         """
         self.lines, self.block, self.counter, self.temporary_bytes, self.assigned = [], block, 0, 0, False
         self.inline_lanes = self.checked_lanes = 0
+        self.nonempty = set()
         self.numbers, self.scope, self.invariants, self.preheaders = {}, [], {}, ([], [], [])
         self.ranges = Ranges()
         self.levels, self.hoisting = dict(levels or {}), levels is not None

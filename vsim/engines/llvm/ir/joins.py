@@ -29,6 +29,8 @@ def if_any(b: Builder, mask: Mask, emit: Emit) -> list[Value]:
     if mask is True:
         return emit()
     some = b.any(mask)
+    if some == "true":
+        return emit()
     inside, behind, here, before = b.new_label("active"), b.new_label("behind"), b.block, b.mark()
     b.branch(some, inside, behind)
     b.label(inside, before)

@@ -1,10 +1,10 @@
-"""Registers that hold results of operations on floats alone, between blocks: as they are, perhaps denormals.
+"""Registers that hold results of operations on floats alone, between blocks, where they may be denormals.
 
 Where the processor takes denormal operands as zeros, a result is multiplied by one when a block ends, as readers in
 other blocks may want its bits (``ir/denormals.py``); in a loop that adds to a register this takes as long as the sum.
-If nothing but such results, and constants, is ever written to a register, whoever reads it can do that instead, and
-operations need not. As for affine registers, the first emission of a function assumes what it has seen so far, later
-ones check the assumption.
+If nothing but such results, and constants, is ever written to a register, its readers can do that instead, and
+operations need not. As for affine registers, the first emission of a function makes the assumption from the writers so
+far, and later ones check it.
 """
 
 from __future__ import annotations
