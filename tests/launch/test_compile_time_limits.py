@@ -45,7 +45,7 @@ def test_what_is_promoted(joins, blocks, promoted, monkeypatch):
 def test_slots_are_promoted_behind_the_split_where_there_are_many_barriers(monkeypatch):
     order = []
     monkeypatch.setattr(native, "_run_passes", lambda m, machine, names: order.extend(names))
-    monkeypatch.setattr(native, "_run_pipeline", lambda m, machine, level: order.append("split"))
+    monkeypatch.setattr(native, "_run_pipeline", lambda m, machine: order.append("split"))
     few, many = (f"; {'@llvm.coro.suspend(' * n}\n{module(1)}" for n in (MANY_BARRIERS, MANY_BARRIERS + 1))
     native.compile_object(few)
     assert order.index("sroa") < order.index("split")
