@@ -1,8 +1,10 @@
 """Limits of proofs: time and memory end in the verdict *unknown*, with the instruction."""
 
+import gc
 import os
 import signal
 import threading
+import weakref
 
 import pytest
 
@@ -35,6 +37,23 @@ def test_a_proof_without_time_says_where_it_was():
     for verdict in verdicts(LONG + "\n" + OWN + END, 0):
         assert verdict.outcome is Outcome.UNKNOWN
         assert "the time is up" in verdict.places[0].why and "--seconds" in verdict.places[0].hint
+
+
+def test_a_proof_begins_without_the_terms_of_earlier_ones(monkeypatch):
+    class Terms:
+        def __init__(self):
+            self.own = self
+
+    left = weakref.ref(Terms())
+    gc.disable()
+    try:
+        Limits()
+        assert left() is not None
+        monkeypatch.setattr(limits, "memory_in_use", lambda: 1 << 40)
+        Limits()
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 def test_a_proof_without_memory_says_where_it_was(monkeypatch):

@@ -7,6 +7,7 @@ that takes too long or too much, and remembers that a limit is reached. Work tha
 
 from __future__ import annotations
 
+import gc
 import resource
 import signal
 import sys
@@ -23,6 +24,8 @@ from visakit.language.program import Function
 MEGABYTES = 4096
 """Memory that a proof may take, if nothing else is said."""
 _MEGABYTE = 1 << 20
+_MUCH_MEMORY = 512 * _MEGABYTE
+"""A process that has more when a proof begins looks for terms of earlier ones first."""
 _PERIOD = 0.05
 """Seconds between two looks of the watch."""
 _GRACE = 0.3
@@ -81,6 +84,8 @@ class Limits:
         self.seconds, self.megabytes = seconds, megabytes
         self.place: tuple[Function, int] | None = None
         """The instruction that is being looked at."""
+        if memory_in_use() > _MUCH_MEMORY:
+            gc.collect()  # Terms of an earlier proof are in circles, and slow down each question to the solver.
         self._before = memory_in_use()
         self._question_ends: float | None = None
         self._takes_too_much = False
