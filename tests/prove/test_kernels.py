@@ -7,7 +7,7 @@ from support.programs import build_text
 pytest.importorskip("z3", reason="proofs need z3-solver")
 
 from vsim.program import Program
-from vsim.prove.assumptions import Assumption
+from vsim.prove.assumptions import Assumption, parse
 from vsim.prove.prover import prove
 from vsim.prove.subject import Subject
 from vsim.prove.verdict import Outcome
@@ -259,3 +259,10 @@ def test_registers_of_many_places_may_hold_anything():
     found = indirect_outcome(write + direct + store, small, "size(X) >= 32")  # It holds 5 or 7 in every launch.
     assert found.outcome is Outcome.UNKNOWN
     assert "on registers whose addresses depend on inputs" in found.places[0].why
+
+
+@pytest.mark.parametrize(
+    "text", ["size == 7", "count <= size(size)", "each(each) < count_of", "sized in size..9", "in != 1"]
+)
+def test_arguments_may_have_the_names_of_functions(text):
+    assert parse(Assumption(text, "--assume"))
