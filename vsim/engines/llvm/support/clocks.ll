@@ -1,13 +1,5 @@
 ; Clocks of threads: what compiled code calls where threads begin, come to the barrier of their group, leave it, and end (see clocks.py).
 
-;; field
-  %$name.p = getelementptr i8, ptr %$base, i64 $offset
-  %$name = load $ty, ptr %$name.p, align 8
-
-;; set
-  %$name.s = getelementptr i8, ptr %$base, i64 $offset
-  store i64 $value, ptr %$name.s, align 8
-
 ;; begin
 ; A thread begins. ``clock`` is its record.
 define void @clock_begin(ptr %ctx, ptr %worker, ptr %clock, i64 %thread) #1 {

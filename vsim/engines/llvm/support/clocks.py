@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import starmap
 
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.module import module
+from vsim.engines.llvm.support.fields import load, store
 from vsim.engines.llvm.support.templates import fill
 from vsim.engines.llvm.support.values import COUNT_VALUE
 
@@ -85,7 +87,7 @@ def _ran() -> str:
 def _call() -> str:
     of_clock = {"time": cx.CLOCK_TIME, "stack": cx.CLOCK_STACK, "shown": cx.CLOCK_SHOWN}
     table, mask = ("block", "table", cx.CLOCKS_STACKS, "ptr"), ("block", "mask", cx.CLOCKS_STACKS_MASK, "i64")
-    wants = fill("clocks", "set", base="block", name="wanted", offset=cx.CLOCKS_WANTED, value="%key")
+    wants = store("block", "wanted.s", cx.CLOCKS_WANTED, "%key")
     return fill(
         "clocks",
         "call",
@@ -113,14 +115,9 @@ def _of_clock(name: str, offset: int = cx.CLOCK_GROUP) -> _Field:
 
 def _fields(*fields: _Field) -> str:
     """Loads of fields: the structure's name, the value's, offset and type."""
-    return "\n".join(
-        fill("clocks", "field", base=base, name=name, offset=offset, ty=ty) for base, name, offset, ty in fields
-    )
+    return "\n".join(starmap(load, fields))
 
 
 def _sets(*values: tuple[str, int, str]) -> str:
     """Stores into fields: the structure's name, offset and value."""
-    return "\n".join(
-        fill("clocks", "set", base=base, name=f"to{n}", offset=offset, value=value)
-        for n, (base, offset, value) in enumerate(values)
-    )
+    return "\n".join(store(base, f"to{n}.s", offset, value) for n, (base, offset, value) in enumerate(values))

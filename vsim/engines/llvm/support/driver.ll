@@ -178,10 +178,6 @@ end:
   %$name.p = getelementptr i8, ptr %worker, i64 $offset
   %$name = load i64, ptr %$name.p, align 8
 
-;; store_field
-  %p$n = getelementptr i8, ptr %ctx, i64 $offset
-  store i64 %$name, ptr %p$n, align 8
-
 ;; stuck_order
   %stuck_order.p = getelementptr i8, ptr %variant, i64 $VARIANT_ORDER
   %stuck_order = load ptr, ptr %stuck_order.p, align 8

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.intrinsics import coroutine_end
 from vsim.engines.llvm.ir.module import module
+from vsim.engines.llvm.support.fields import store
 from vsim.engines.llvm.support.templates import fill
 
 RECORDED = cx.FAULT_FIELDS[:-3]
@@ -99,10 +100,7 @@ def fault_recorder() -> str:
         fill("driver", "worker_group", name=name, offset=cx.WORKER_GROUP + 8 * axis)
         for axis, name in enumerate(cx.FAULT_FIELDS[-3:])
     ]
-    stores = [
-        fill("driver", "store_field", name=name, n=n, offset=cx.FAULT_INFO + 8 * n)
-        for n, name in enumerate(cx.FAULT_FIELDS)
-    ]
+    stores = [store("ctx", f"p{n}", cx.FAULT_INFO + 8 * n, f"%{name}") for n, name in enumerate(cx.FAULT_FIELDS)]
     arguments = ", ".join(f"i64 %{n}" for n in RECORDED)
     return fill("driver", "record_fault", arguments=arguments, group="\n".join(group), stores="\n".join(stores))
 

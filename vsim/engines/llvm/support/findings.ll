@@ -104,10 +104,6 @@ sum:
   ret void
 }
 
-;; store_field
-  %p$n = getelementptr i8, ptr %record, i64 $offset
-  store i64 %$name, ptr %p$n, align 8
-
 ;; no_epoch
   %epoch.p = getelementptr i8, ptr %worker, i64 $WORKER_EPOCH
   store i64 -1, ptr %epoch.p, align 8

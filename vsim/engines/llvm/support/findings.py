@@ -8,6 +8,7 @@ from vsim.checks.kinds import KINDS, number_of
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.module import module
 from vsim.engines.llvm.support.driver import axes
+from vsim.engines.llvm.support.fields import store
 from vsim.engines.llvm.support.templates import fill
 
 ARGUMENTS = ("code", "site", "thread", "lane", "epoch", "address", "other", "times")
@@ -36,9 +37,7 @@ def keyed_number_of(code: str) -> int:
 @cache
 def recorder() -> str:
     """The module of ``record_finding``."""
-    stores = [
-        fill("findings", "store_field", name=name, n=n, offset=at) for n, (name, at) in enumerate(_STORED.items())
-    ]
+    stores = [store("record", f"p{n}", at, f"%{name}") for n, (name, at) in enumerate(_STORED.items())]
     arguments = ", ".join(f"i64 %{name}" for name in ARGUMENTS)
     places = {**axes("COUNTS", cx.COUNTS), **axes("WORKER_GROUP", cx.WORKER_GROUP)}
     record = fill("findings", "record_finding", arguments=arguments, stores="\n".join(stores), **places)

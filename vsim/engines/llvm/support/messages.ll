@@ -19,16 +19,6 @@ $adds
   ret void
 }
 
-;; add
-  %$name.p = getelementptr i8, ptr %$base, i64 $offset
-  %$name.o = load i64, ptr %$name.p, align 8
-  %$name.n = add i64 %$name.o, $value
-  store i64 %$name.n, ptr %$name.p, align 8
-
-;; field
-  %$name.p = getelementptr i8, ptr %$base, i64 $offset
-  %$name = load $ty, ptr %$name.p, align 8
-
 ;; touch
 ; Notes the use of a line: how many other uses of lines were between it and the one before.
   %$p.last.p = getelementptr i64, ptr %$last, i64 %$line

@@ -6,6 +6,7 @@ from functools import cache
 
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.module import module
+from vsim.engines.llvm.support.fields import add, load
 from vsim.engines.llvm.support.templates import fill
 from vsim.engines.llvm.support.values import COUNT_VALUE
 from vsim.observe.messages import BANKS
@@ -31,15 +32,6 @@ def helpers() -> str:
     return module(texts, _DECLARATIONS)
 
 
-def _add(base: str, name: str, offset: int, value: str) -> str:
-    """Code that adds a value to a count."""
-    return fill("messages", "add", base=base, name=name, offset=offset, value=value)
-
-
-def _field(base: str, name: str, offset: int, ty: str = "i64") -> str:
-    return fill("messages", "field", base=base, name=name, offset=offset, ty=ty)
-
-
 def _touch(line: str, last: str, memory: str, after: str) -> str:
     return fill("messages", "touch", p="t", line=line, last=last, time="time.n", memory=memory, next=after)
 
@@ -50,9 +42,9 @@ def _joined(*texts: str) -> str:
 
 def _bytes() -> str:
     adds = _joined(
-        _add("memory", "read", cx.MEMORY_READ, "%reads"),
-        _add("memory", "written", cx.MEMORY_WRITTEN, "%writes"),
-        _add("memory", "acts", cx.MEMORY_ATOMICS, "%acts"),
+        add("memory", "read", cx.MEMORY_READ, "%reads"),
+        add("memory", "written", cx.MEMORY_WRITTEN, "%writes"),
+        add("memory", "acts", cx.MEMORY_ATOMICS, "%acts"),
     )
     return fill("messages", "bytes", adds=adds)
 
@@ -62,25 +54,25 @@ def _row() -> str:
         "messages",
         "row",
         buffer=f"  %buffer = getelementptr i8, ptr %block, i64 {cx.MESSAGES_ADDRESSES}",
-        slots=_field("block", "slots", cx.MESSAGES_SLOTS, "ptr"),
-        seen=_field("block", "seen", cx.MESSAGES_SEEN),
-        messages=_add("site", "messages", cx.SITE_MESSAGES, "1"),
-        kinds=_field("own", "what", cx.MEMORY_KIND),
+        slots=load("block", "slots", cx.MESSAGES_SLOTS, "ptr"),
+        seen=load("block", "seen", cx.MESSAGES_SEEN),
+        messages=add("site", "messages", cx.SITE_MESSAGES, "1"),
+        kinds=load("own", "what", cx.MEMORY_KIND),
         collected=_joined(
-            _field("block", "intervals", cx.MESSAGES_INTERVALS, "ptr"),
-            _field("block", "collected", cx.MESSAGES_COLLECTED),
+            load("block", "intervals", cx.MESSAGES_INTERVALS, "ptr"),
+            load("block", "collected", cx.MESSAGES_COLLECTED),
         ),
         turns_taken=_joined(
-            _add("site", "passes", cx.SITE_PASSES, "%turns"), _add("site", "fewest", cx.SITE_FEWEST, "%turns")
+            add("site", "passes", cx.SITE_PASSES, "%turns"), add("site", "fewest", cx.SITE_FEWEST, "%turns")
         ),
         adds=_joined(
-            _add("site", "site_lines", cx.SITE_LINES, "%lines"),
-            _add("own", "own_lines", cx.MEMORY_LINES, "%lines"),
-            _add("site", "used", cx.SITE_USED, "%total"),
-            _add("site", "unaligned", cx.SITE_UNALIGNED, "%is_unaligned"),
+            add("site", "site_lines", cx.SITE_LINES, "%lines"),
+            add("own", "own_lines", cx.MEMORY_LINES, "%lines"),
+            add("site", "used", cx.SITE_USED, "%total"),
+            add("site", "unaligned", cx.SITE_UNALIGNED, "%is_unaligned"),
         ),
-        time=_field("block", "time", cx.MESSAGES_TIME),
-        last=_field("own", "last", cx.MEMORY_LAST, "ptr"),
+        time=load("block", "time", cx.MESSAGES_TIME),
+        last=load("own", "last", cx.MEMORY_LAST, "ptr"),
         touch=_touch("line.n", "last", "own", "next"),
     )
 
@@ -90,17 +82,17 @@ def _lanes() -> str:
         "messages",
         "lanes",
         fields=_joined(
-            _field("block", "slots", cx.MESSAGES_SLOTS, "ptr"),
-            _field("block", "intervals", cx.MESSAGES_INTERVALS, "ptr"),
-            _field("block", "collected", cx.MESSAGES_COLLECTED),
-            _field("block", "seen", cx.MESSAGES_SEEN),
-            _field("block", "who", cx.MESSAGES_WHO),
+            load("block", "slots", cx.MESSAGES_SLOTS, "ptr"),
+            load("block", "intervals", cx.MESSAGES_INTERVALS, "ptr"),
+            load("block", "collected", cx.MESSAGES_COLLECTED),
+            load("block", "seen", cx.MESSAGES_SEEN),
+            load("block", "who", cx.MESSAGES_WHO),
         ),
-        adds=_joined(_add("site", "read", cx.SITE_READ, "%reads"), _add("site", "written", cx.SITE_WRITTEN, "%writes")),
-        messages=_add("site", "messages", cx.SITE_MESSAGES, "1"),
-        kinds=_field("own", "what", cx.MEMORY_KIND),
-        atomics_done=_add("site", "acts", cx.SITE_ATOMICS, "%n1"),
-        serial=_add("site", "serial", cx.SITE_SERIAL, "%a.most"),
+        adds=_joined(add("site", "read", cx.SITE_READ, "%reads"), add("site", "written", cx.SITE_WRITTEN, "%writes")),
+        messages=add("site", "messages", cx.SITE_MESSAGES, "1"),
+        kinds=load("own", "what", cx.MEMORY_KIND),
+        atomics_done=add("site", "acts", cx.SITE_ATOMICS, "%n1"),
+        serial=add("site", "serial", cx.SITE_SERIAL, "%a.most"),
     )
 
 
@@ -108,15 +100,13 @@ def _lines() -> str:
     return fill(
         "messages",
         "lines",
-        fields=_joined(
-            _field("block", "memories", cx.MESSAGES_MEMORIES, "ptr"), _field("block", "time", cx.MESSAGES_TIME)
-        ),
-        lines_of_memory=_add("memory", "own_lines", cx.MEMORY_LINES, "%fresh_lines"),
+        fields=_joined(load("block", "memories", cx.MESSAGES_MEMORIES, "ptr"), load("block", "time", cx.MESSAGES_TIME)),
+        lines_of_memory=add("memory", "own_lines", cx.MEMORY_LINES, "%fresh_lines"),
         touch=_touch("line.own", "last.t", "memory", "after"),
         adds=_joined(
-            _add("site", "site_lines", cx.SITE_LINES, "%lines"),
-            _add("site", "site_used", cx.SITE_USED, "%used"),
-            _add("site", "unaligned", cx.SITE_UNALIGNED, "%is_unaligned"),
+            add("site", "site_lines", cx.SITE_LINES, "%lines"),
+            add("site", "site_used", cx.SITE_USED, "%used"),
+            add("site", "unaligned", cx.SITE_UNALIGNED, "%is_unaligned"),
         ),
     )
 
@@ -124,7 +114,7 @@ def _lines() -> str:
 def _banks() -> str:
     places = [f"  %bank{n} = getelementptr i64, ptr %banks, i64 {n}" for n in range(BANKS)]
     clear = [f"  store i64 0, ptr %bank{n}, align 8" for n in range(BANKS)]
-    turns = _joined(_add("site", "passes", cx.SITE_PASSES, "%most"), _add("site", "few", cx.SITE_FEWEST, "%fewest"))
+    turns = _joined(add("site", "passes", cx.SITE_PASSES, "%most"), add("site", "few", cx.SITE_FEWEST, "%fewest"))
     return fill("messages", "banks", clear=_joined(*places, *clear), turns_taken=turns)
 
 
@@ -133,8 +123,8 @@ def _end() -> str:
         "messages",
         "end",
         fields=_joined(
-            _field("block", "intervals", cx.MESSAGES_INTERVALS, "ptr"),
-            _field("block", "collected", cx.MESSAGES_COLLECTED),
-            _field("block", "seen", cx.MESSAGES_SEEN),
+            load("block", "intervals", cx.MESSAGES_INTERVALS, "ptr"),
+            load("block", "collected", cx.MESSAGES_COLLECTED),
+            load("block", "seen", cx.MESSAGES_SEEN),
         ),
     )
