@@ -36,6 +36,58 @@ _DIRECT = {
 }  # fmt: skip
 
 
+class _Memories:
+    """The memories of a launch, each with a number: local and scratch memory, then buffers and images; those at one
+    place of the process are one.
+
+    Attributes:
+        found: name, kind and size of each; None for memory without a name.
+        counts: the fields ``MEMORY_`` of :mod:`abi`.
+        slots, surfaces: the place of the counts of a buffer by its slot, and of an entry in the table of surfaces.
+    """
+
+    def __init__(self, dispatch: Dispatch) -> None:
+        slots, entries = dispatch.memory.slots, list(table_entries(dispatch))
+        rooms: dict[int, int] = {}
+        for one in (*slots.values(), *(surface for _, surface in entries)):
+            rooms[one.host] = max(rooms.get(one.host, 0), one.room if isinstance(one, Buffer) else one.array.nbytes)
+        of_threads = [BufferCounts("local memory", LOCAL, 0), BufferCounts("scratch memory", SCRATCH, 0)]
+        self.found = [*of_threads, *(memory_at(dispatch, host) for host in rooms)]
+        self.last: list[Words] = [
+            np.zeros(-(-room // LINE_BYTES) + LINES_BEHIND, np.uint64) for room in (0, 0, *rooms.values())
+        ]
+        """Of each memory the number of the last use of each of its lines."""
+        self.counts: Words = np.zeros((len(self.found), cx.MEMORY_SIZE // 8), np.uint64)
+        self.counts[:2, cx.MEMORY_KIND // 8] = cx.MEMORY_BANKED, cx.MEMORY_OTHER
+        for number, last in enumerate(self.last):
+            own = self.counts[number]
+            own[cx.MEMORY_BASE // 8], own[cx.MEMORY_LAST // 8] = number << cx.MESSAGE_OFFSET_BITS, address(last)
+        numbers = {host: n for n, host in enumerate(rooms, cx.SCRATCH_MEMORY + 1)}
+        self.slots: Words = np.zeros((max(slots, default=0) + 1, cx.MESSAGES_SLOT // 8), np.uint64)
+        for slot, buffer in slots.items():
+            self.slots[slot] = self._counts_of(numbers[buffer.host]), buffer.address
+        self.surfaces = [(entry, self._counts_of(numbers[surface.host])) for entry, surface in entries]
+
+    def _counts_of(self, number: int) -> int:
+        return address(self.counts) + number * cx.MEMORY_SIZE
+
+    def totals(self) -> MemoryTotals:
+        """The counts of memories that were accessed."""
+        totals = MemoryTotals()
+        for own, new, last in zip(self.counts, self.found, self.last, strict=True):
+            read, written, atomics, lines = own[cx.MEMORY_READ // 8 : cx.MEMORY_REUSE // 8].tolist()
+            if new is None or not (read or written):
+                continue
+            counts = totals.of(new)
+            counts.read, counts.written = counts.read + read, counts.written + written
+            counts.atomics, counts.lines = counts.atomics + atomics, counts.lines + lines
+            counts.footprint += int(np.count_nonzero(last)) * LINE_BYTES
+            for power, count in enumerate(own[cx.MEMORY_REUSE // 8 :].tolist()):
+                if count:
+                    counts.reuse[1 << power] += count
+        return totals
+
+
 class CountedMessages(CompiledObserver):
     """The tables of one launch: counts of all instructions of the module, and of all memories."""
 
@@ -45,41 +97,16 @@ class CountedMessages(CompiledObserver):
         self.intervals: Words = np.zeros(2 * cx.MESSAGE_INTERVALS, np.uint64)
         self.block: Words = aligned(cx.MESSAGES_SIZE).view(np.uint64)
         self.values = CountedValues(self.block[cx.MESSAGES_VALUES // 8 :])
-        self._find_memories()
-
-    def _find_memories(self) -> None:
-        """Give each buffer and image a number; those at one place of the process are one."""
-        slots, entries = self.dispatch.memory.slots, list(table_entries(self.dispatch))
-        rooms: dict[int, int] = {}
-        for one in (*slots.values(), *(surface for _, surface in entries)):
-            rooms[one.host] = max(rooms.get(one.host, 0), one.room if isinstance(one, Buffer) else one.array.nbytes)
-        numbers = {host: n for n, host in enumerate(rooms, cx.SCRATCH_MEMORY + 1)}
-        of_threads = [BufferCounts("local memory", LOCAL, 0), BufferCounts("scratch memory", SCRATCH, 0)]
-        self.found = [*of_threads, *(memory_at(self.dispatch, host) for host in rooms)]
-        self.memories: Words = np.zeros((len(self.found), cx.MEMORY_SIZE // 8), np.uint64)
-        self.slots: Words = np.zeros((max(slots, default=0) + 1, cx.MESSAGES_SLOT // 8), np.uint64)
-        self.last: list[Words] = []
-        self.memories[:2, cx.MEMORY_KIND // 8] = cx.MEMORY_BANKED, cx.MEMORY_OTHER
-        for number, room in enumerate([0, 0, *rooms.values()]):
-            own = self.memories[number]
-            own[cx.MEMORY_BASE // 8] = number << cx.MESSAGE_OFFSET_BITS
-            self.last.append(np.zeros(-(-room // LINE_BYTES) + LINES_BEHIND, np.uint64))
-            own[cx.MEMORY_LAST // 8] = address(self.last[-1])
-        for slot, buffer in slots.items():
-            self.slots[slot] = self._memory(numbers[buffer.host]), buffer.address
-        self.surfaces = [(entry, self._memory(numbers[surface.host])) for entry, surface in entries]
-
-    def _memory(self, number: int) -> int:
-        return address(self.memories) + number * cx.MEMORY_SIZE
+        self.memories = _Memories(dispatch)
 
     def prepare(self, engine: LaunchPlan) -> None:
         """Counts of surfaces are found by their table."""
-        for entry, at in self.surfaces:
+        for entry, at in self.memories.surfaces:
             engine.surfaces[(entry * cx.SURFACE_ENTRY + cx.SURFACE_COUNTS) // 8] = at
         fields = {
             cx.MESSAGES_SITES: address(self.sites),
-            cx.MESSAGES_MEMORIES: address(self.memories),
-            cx.MESSAGES_SLOTS: address(self.slots),
+            cx.MESSAGES_MEMORIES: address(self.memories.counts),
+            cx.MESSAGES_SLOTS: address(self.memories.slots),
             cx.MESSAGES_INTERVALS: address(self.intervals),
         }
         for offset, value in fields.items():
@@ -87,7 +114,8 @@ class CountedMessages(CompiledObserver):
         engine.context[cx.MESSAGES // 8] = address(self.block)
 
     def ranges(self) -> list[Range]:
-        arrays = [self.sites, self.intervals, self.block, self.memories, self.slots, *self.last]
+        memories = self.memories
+        arrays = [self.sites, self.intervals, self.block, memories.counts, memories.slots, *memories.last]
         return [*((address(a), a.nbytes, True) for a in arrays), *self.values.ranges()]
 
     def launch_end(self, error: Exception | None) -> None:
@@ -101,10 +129,7 @@ class CountedMessages(CompiledObserver):
                     for tell in of_instructions:
                         tell(function, number, counts)
             first += len(function.instructions)
-        totals = MemoryTotals()
-        for number, new in enumerate(self.found):
-            self._add(number, new, totals)
-        for counts_of_memory in totals.found.values():
+        for counts_of_memory in self.memories.totals().found.values():
             for tell_memory in of_memories:
                 tell_memory(counts_of_memory)
 
@@ -126,16 +151,3 @@ class CountedMessages(CompiledObserver):
         named = {cx.SITE_ALONE: ONE_LANE, cx.SITE_IRREGULAR: IRREGULAR, cx.SITE_ROWS: rows}
         yield from ((name, int(own[at // 8])) for at, name in named.items() if own[at // 8])
         yield from ((str(stride), count) for stride, count in ([] if values is None else values.tolist()))
-
-    def _add(self, number: int, new: BufferCounts | None, totals: MemoryTotals) -> None:
-        """Add what was done to a memory, if anything, to the counts of its name."""
-        read, written, atomics, lines = self.memories[number, cx.MEMORY_READ // 8 : cx.MEMORY_REUSE // 8].tolist()
-        if new is None or not (read or written):
-            return
-        counts = totals.of(new)
-        counts.read, counts.written = counts.read + read, counts.written + written
-        counts.atomics, counts.lines = counts.atomics + atomics, counts.lines + lines
-        counts.footprint += int(np.count_nonzero(self.last[number])) * LINE_BYTES
-        for power, count in enumerate(self.memories[number, cx.MEMORY_REUSE // 8 :].tolist()):
-            if count:
-                counts.reuse[1 << power] += count
