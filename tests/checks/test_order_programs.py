@@ -33,7 +33,7 @@ def codes(image, kind, kernel, engine):
 
 TURNS = [kernel for kernel in sorted(EXPECTED) if "turns:" in EXPECTED[kernel]]
 ALL = in_turn(sorted(EXPECTED), product(IMAGES, ["numpy"])) + in_turn(TURNS, product(reversed(IMAGES), ["llvm"]))
-"""Native code, which takes time to make, is that of those that wait for each other."""
+"""Only groups that wait for each other get native code, which takes time to make."""
 
 
 def test_there_are_enough_of_them():

@@ -41,7 +41,7 @@ KERNELS, COMPILERS = sorted(EXPECTED), ("old", "new")
 
 @pytest.mark.parametrize(("kernel", "compiler", "engine"), in_turn(KERNELS, product(COMPILERS, ENGINES)))
 def test_the_race_is_found_and_nothing_in_the_mended_twin(kernel, compiler, engine):
-    """What the fast engine finds is compared with what the reference finds."""
+    """Both engines have the same findings."""
     wanted = [code for code in EXPECTED[kernel] if code[0] == "K"]
     if "lsc:" in EXPECTED[kernel] and compiler == "old":
         wanted = []

@@ -222,7 +222,7 @@ def test_rows_of_products_of_qwords(store, grouped, first, step, width, x, runni
 
 @pytest.mark.parametrize("message", ["gather_scaled", "scatter_scaled"])
 def test_a_block_is_not_asked_again_whether_a_lane_runs(message, monkeypatch):
-    """Lanes that do not run go on elsewhere, so that one of those that do is there; a predicate may hold in none."""
+    """A block begins with a running lane, as inactive lanes are elsewhere; a predicate may hold in no lane."""
     monkeypatch.setenv("VISAKIT_CACHE", "off")
     compile_object, texts = native.compile_object, []
     monkeypatch.setattr(native, "compile_object", lambda text, *a: [texts.append(text), compile_object(text, *a)][1])

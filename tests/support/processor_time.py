@@ -1,4 +1,4 @@
-"""Limits of proofs in seconds of a processor, so that a busy machine does not change what they decide."""
+"""Limits of proofs in seconds of a processor, so that a busy machine does not change the verdicts."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -247,7 +247,7 @@ def _mover(
     m: Machine, instruction: Instruction, matrix: list[Lanes]
 ) -> Callable[[Read, Write, Lanes, Lanes, Mask, Mask], None]:
     """Loads or stores the elements in a row and a column (type Q) of a block of a matrix, in the lanes of a mask; loads
-    give zeros for those that a second mask does not have.
+    give zeros for lanes without a bit in a second mask.
     """
     a, memory = m.algebra, lsc_types(instruction)[0]
     start, last_byte, last_row, last_pitch, x, y = matrix

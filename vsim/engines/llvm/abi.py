@@ -344,8 +344,8 @@ LOCAL_MEMORY, SCRATCH_MEMORY = 0, 1
 # Clocks of threads (observers/clocks.py). The block: how many threads have begun, and the end of the longest one;
 # records of the threads that live, and of the uses of each group's barrier; waits by instruction; a list of parts of
 # threads' time, how many it has, and the function of the host that empties it; the table of stacks of calls (key: the
-# caller's stack and what it calls; number), its mask, the caller's stack of each, a key that has none yet, and the
-# function of the host that makes one; how often blocks ran by stack plus 1.
+# caller's stack and the callee; number), its mask, the caller's stack of each, a key without a number, and the
+# function of the host that numbers it; how often blocks ran by stack plus 1.
 (
     CLOCKS_BEGUN,
     CLOCKS_LONGEST,
@@ -364,8 +364,8 @@ LOCAL_MEMORY, SCRATCH_MEMORY = 0, 1
 ) = range(0, 112, 8)
 CLOCKS_SIZE, CLOCKS_ROOM, CLOCKS_SHOWN = 128, 4096, 1024
 CLOCK_TIME, CLOCK_SIGNALS, CLOCK_WAITS, CLOCK_SHOWN, CLOCK_GROUP, CLOCK_THREAD, CLOCK_STACK = range(0, 56, 8)
-"""Of a thread: instructions executed and waited, arrivals at and departures from its group's barrier, whether it is one
-of those that are shown, who it is, and the number of the stack of its calls.
+"""Of a thread: instructions executed and waited, arrivals at and departures from its group's barrier, whether the
+timeline shows it, who it is, and the number of the stack of its calls.
 """
 CLOCK_ENDS, CLOCK_RETURN, CLOCK_CALL = -1, -2, -3
 """In the list, in place of the number of a barrier's instruction: a thread ends, returns, or calls (minus the number of

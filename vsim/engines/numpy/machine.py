@@ -161,7 +161,7 @@ class BatchExecution:
         self.follows_instructions = follows_instructions(observers)
         self.tells_operands = any(listeners(observers, e) for e in (Observer.read, Observer.write, Observer.masked))
         self.prepares_late = not any(listeners(observers, e) for e in (Observer.prepare, Observer.machine))
-        """Whether instructions that never execute need no steps: nobody looks at registers from outside."""
+        """Whether instructions that never execute need no steps: no observer looks at registers from outside."""
         self._prepared: dict[int, PreparedFunction] = {}
         for prepare in listeners(observers, Observer.prepare):
             prepare(self)
@@ -270,7 +270,7 @@ class BatchExecution:
         self.scheduler.run(check_deadline, self._deadlock)
 
     def end(self) -> None:
-        """Let go of the steps, which refer to what they run in."""
+        """Let go of the steps, which refer to this execution."""
         for prepared in self._prepared.values():
             prepared.steps.clear()
 

@@ -42,7 +42,7 @@ class ThreadTimes(CompiledObserver):
         self.empties, self.makes = _OF_HOST(self._empty), _OF_HOST(self._make)
         self.blocks_ran = CountedValues(self.block[cx.CLOCKS_VALUES // 8 :])
         self.keys = [0]
-        """Of the stacks of calls: the stack of the caller, and what it calls."""
+        """Of the stacks of calls: the number of the caller's stack, and the callee."""
         self.paths: list[Path] = [(dispatch.kernel.name,)]
         self._make_room(FEW_STACKS)
 
@@ -68,13 +68,13 @@ class ThreadTimes(CompiledObserver):
     # -- what compiled code calls --------------------------------------------------------------------------
 
     def _empty(self) -> None:
-        """Take what the list has, for compiled code that has filled it."""
+        """Empty the list, which compiled code has filled."""
         used = int(self.block[cx.CLOCKS_USED // 8])
         self.emptied.append(self.list[:used].astype(np.int64))
         self.block[cx.CLOCKS_USED // 8] = 0
 
     def _make(self) -> None:
-        """Make the stack of calls that compiled code wants."""
+        """Number the stack of calls that compiled code asks for."""
         self._add(int(self.block[cx.CLOCKS_WANTED // 8]))
         if 2 * len(self.keys) > len(self.callers):
             self._make_room(2 * len(self.callers))

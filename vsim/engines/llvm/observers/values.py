@@ -14,7 +14,7 @@ _EMPTY = ctypes.CFUNCTYPE(None)
 
 
 class CountedValues:
-    """A table, and what was taken out of it.
+    """A table, and the records that were taken out of it.
 
     Args:
         words: where compiled code finds it: the fields ``VALUES_`` of :mod:`abi`.
@@ -33,7 +33,7 @@ class CountedValues:
         return [(address(self.table), self.table.nbytes, True)]
 
     def _empty(self) -> None:
-        """Take what the table has, for compiled code that has filled half of it."""
+        """Empty the table, of which compiled code has filled half."""
         self._emptied.append(self.table[self.table[:, 0] != 0].view(np.int64))
         self.table[:] = 0
         self.words[cx.VALUES_COUNT // 8] = 0

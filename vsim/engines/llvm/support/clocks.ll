@@ -131,7 +131,7 @@ $sets
 }
 
 ;; call
-; A thread calls; its clock has ``later`` instructions behind the call already. A stack that nobody had is made by the host.
+; A thread calls; its clock has ``later`` instructions behind the call already. The host numbers a new stack.
 define void @clock_call(ptr %ctx, ptr %clock, i64 %callee, i64 %later) #1 {
 entry:
 $fields

@@ -205,7 +205,7 @@ timed:
 }
 
 ;; lanes
-; Lanes anywhere: those that turn out to have no bytes between them are counted as such; the bytes of others become intervals of places, sorted by where they
+; Lanes anywhere: lanes without bytes between them are counted as a row; the bytes of others become intervals of places, sorted by where they
 ; begin.
 define void @message_lanes(ptr %block, ptr %site, ptr %memory, ptr %addresses, i64 %bits, i64 %how) #1 {
 entry:

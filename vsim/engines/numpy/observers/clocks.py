@@ -54,7 +54,7 @@ class ClockObserver(Observer):
     """Keeps the clocks of the threads of a launch, and their actions.
 
     Args:
-        observers: those that are told the timeline at its end.
+        observers: get the timeline at the launch's end.
     """
 
     interrupts = True  # So that rows are those of the batch: few threads do not run on without the others.

@@ -88,7 +88,7 @@ class MessageObserver(Observer):
     """Counts the messages of a launch.
 
     Args:
-        observers: those that are told the counts at its end.
+        observers: get the counts at the launch's end.
     """
 
     launch: BoundLaunch
