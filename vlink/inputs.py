@@ -52,14 +52,21 @@ class ObjectFile:
         return [f for f in self.module.functions if id(f) not in self.left_out]
 
 
-def pull_archive_members(objects: Sequence[ObjectFile], archived: Sequence[ObjectFile]) -> list[ObjectFile]:
-    """The objects, and the archive members that define undefined names, until nothing changes."""
+def pull_archive_members(
+    objects: Sequence[ObjectFile], archived: Sequence[ObjectFile], entries: Sequence[str] = ()
+) -> list[ObjectFile]:
+    """The objects, the archive members with entries that no object has, and then those that define undefined names,
+    until nothing changes.
+    """
+    pulled = list(objects)
+    for entry in entries:
+        if not any(entry == k.name for o in pulled for k in o.kernels):
+            pulled += [o for o in archived if any(entry == k.name for k in o.kernels)][:1]
     providers: dict[str, ObjectFile] = {}
     for member in archived:
         for function in member.module.functions:
             providers.setdefault(function.name, member)
-    pulled = list(objects)
-    defined = {f.name for o in objects for f in o.module.functions}
+    defined = {f.name for o in pulled for f in o.module.functions}
     for o in pulled if archived else []:  # grows while it is walked
         for function in o.module.all_functions:
             for name in o.described(function).names:

@@ -50,7 +50,7 @@ class LinkOptions:
     """The options of a link; every field has a default for a plain link.
 
     Attributes:
-        entries: the kernels that the link starts from; others are dropped.
+        entries: the kernels that the link starts from, also of archives; others are dropped.
         relocatable: leave undefined names to a later link (:func:`vlink.partial.object_bytes` makes the object).
         allow_undefined: leave undefined names to the run.
         gc_sections: leave out functions that nothing reaches.
@@ -161,7 +161,9 @@ class Linker:
         errors: list[Diagnostic] = []
 
         # The inputs.
-        objects = self.objects if options.relocatable else pull_archive_members(self.objects, self.archived)
+        objects = self.objects
+        if not options.relocatable:
+            objects = pull_archive_members(objects, self.archived, options.entries)
         if any(o.is_compiled for o in objects):
             from vlink.zebins import without_replaced
 
@@ -176,7 +178,7 @@ class Linker:
         has_data = bool(data.symbols) and any(o.is_compiled for o in objects)
         if not table.definitions and not has_data:
             errors.append(nothing_to_link(objects, self.archived))
-        check_entries(table, options.entries, errors)
+        check_entries(objects, self.archived, options.entries, errors)
         _stop_on(errors)
 
         # The selection.
@@ -229,12 +231,14 @@ def choose_platform(objects: Sequence[ObjectFile], wanted: str | None, errors: l
     return chosen, size
 
 
-def check_entries(table: SymbolTable, entries: Sequence[str], errors: list[Diagnostic]) -> None:
-    """The entries must be kernels."""
-    kernels = [d.function.name for d in table.definitions if d.function.is_kernel]
+def check_entries(
+    objects: Sequence[ObjectFile], archived: Sequence[ObjectFile], entries: Sequence[str], errors: list[Diagnostic]
+) -> None:
+    """The entries must be kernels of the inputs; hints also name kernels of archives."""
+    linked, known = ({k.name: None for o in files for k in o.kernels} for files in (objects, [*objects, *archived]))
     for entry in entries:
-        if entry not in kernels:
-            hint = did_you_mean(entry, kernels) or f"kernels are {', '.join(dict.fromkeys(kernels)) or '(none)'}"
+        if entry not in linked:
+            hint = did_you_mean(entry, known) or f"kernels are {', '.join(known) or '(none)'}"
             errors.append(Diagnostic("L019", f"there is no kernel '{entry}'", None, hint))
 
 

@@ -92,6 +92,15 @@ def test_archives():
             link([obj(KERNEL), data[:cut]])
 
 
+def test_entries_of_archives():
+    data = archive_bytes([("other.o", obj(KERNEL.replace('"k"', '"other"'))), ("k.o", obj(KERNEL)), ("f.o", function())])
+    module = link([data], options=LinkOptions(entries=["k"])).module
+    assert [f.name for f in module.all_functions] == ["k", "f"]
+    with pytest.raises(LinkError, match="there is no kernel 'othre'") as raised:
+        link([data, obj(KERNEL)], options=LinkOptions(entries=["othre"]))
+    assert "other" in raised.value.diagnostics[0].hint
+
+
 def test_the_same_inputs_give_the_same_bytes():
     assert link([obj(KERNEL), function()]).to_bytes() == link([obj(KERNEL), function()]).to_bytes()
 
