@@ -93,7 +93,9 @@ def test_archives():
 
 
 def test_entries_of_archives():
-    data = archive_bytes([("other.o", obj(KERNEL.replace('"k"', '"other"'))), ("k.o", obj(KERNEL)), ("f.o", function())])
+    data = archive_bytes(
+        [("other.o", obj(KERNEL.replace('"k"', '"other"'))), ("k.o", obj(KERNEL)), ("f.o", function())]
+    )
     module = link([data], options=LinkOptions(entries=["k"])).module
     assert [f.name for f in module.all_functions] == ["k", "f"]
     with pytest.raises(LinkError, match="there is no kernel 'othre'") as raised:

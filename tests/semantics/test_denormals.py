@@ -66,22 +66,43 @@ CONSTANTS = """.version 4.1
 .decl OUT v_type=G type=uq num_elts=1 align=qword
 .decl BITS v_type=G type=uq num_elts=8 align=GRF
 .decl X v_type=G type={t} num_elts=8 alias=<BITS,0>
+.decl LARGE v_type=G type={t} num_elts=8 align=GRF
+.decl N v_type=G type=ud num_elts=1
+.decl P v_type=P num_elts=1
 .input OUT offset=64 size=8
 .kernel_attr Target="cm"
 mov (M1_NM, 8) BITS(0,0)<1> 0x500000005:uq
+mov (M1_NM, 8) LARGE(0,0)<1> {large}:{t}
+{between}
 {line}
 svm_block_st (4) OUT(0,0)<0;1,0> BITS.0
 ret (M1, 1)
 """
 
 
+LOOP = """mov (M1_NM, 1) N(0,0)<1> 0x3:ud
+loop:
+add (M1_NM, 1) N(0,0)<1> N(0,0)<0;1,0> -1:d
+cmp.ne (M1_NM, 1) P N(0,0)<0;1,0> 0x0:ud
+(P) jmp (M1, 1) loop"""
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("t", "dtype", "large"), [("f", "f4", "0x7e000000"), ("df", "f8", "0x7fe0000000000000")])
-@pytest.mark.parametrize("line", ["sqrt {to} {x}", "mad {to} {x} {large}:{t} {x}", "mad {to} {large}:{t} {x} {x}"])
-def test_denormals_that_the_compiler_knows(t, dtype, large, line, engine):
+@pytest.mark.parametrize("between", ["", LOOP], ids=["one_block", "across_blocks"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sqrt {to} {x}",
+        "mad {to} {x} {large}:{t} {x}",
+        "mad {to} {large}:{t} {x} {x}",
+        "mad {to} {x} LARGE(0,0)<1;1,0> {x}",
+    ],
+)
+def test_denormals_that_the_compiler_knows(t, dtype, large, line, between, engine):
     line = line.format(to="(M1_NM, 8) X(0,0)<1>", x="X(0,0)<1;1,0>", large=large, t=t)
     out = np.ones(64 // np.dtype(dtype).itemsize, dtype)
-    image = build_text(CONSTANTS.format(t=t, line=line), "pvc")
+    image = build_text(CONSTANTS.format(t=t, line=line, large=large, between=between), "pvc")
     vsim.load(image).launch("k", 1, 1, [out.view("u1")], engine=engine)
     assert out[0] == 0
 

@@ -46,7 +46,7 @@ class Builder(Emitter):
         self.whole_numbers: set[str] = set()
         """Names of floats that are whole numbers, infinities or NaN."""
         self.constants: set[str] = set()
-        """Names of values that LLVM may compute, as they come out of constants alone."""
+        """Names of values that LLVM may compute, as they come out of constants and slots alone."""
         self.tracks_base_offset = False
         """Whether sums of vectors and scalars remember both; they are emitted where they are needed then."""
 
@@ -403,7 +403,9 @@ class Builder(Emitter):
     def load(self, data_type: DataType, lanes: int, pointer: str, align: int) -> Value:
         """Elements at a host pointer; masks lie there as the bits of bytes."""
         if data_type is not MASK:
-            return self.value(data_type, lanes, f"load {ir_type(data_type, lanes)}, ptr {pointer}, align {align}")
+            loaded = self.value(data_type, lanes, f"load {ir_type(data_type, lanes)}, ptr {pointer}, align {align}")
+            self.constants.add(loaded.text)  # LLVM promotes slots, and may find that constants alone are stored there
+            return loaded
         packed = self.assign(f"load i{max(lanes, 8)}, ptr {pointer}, align {align}")
         if lanes == 1:
             return self.value(MASK, 1, f"trunc i8 {packed} to i1")
