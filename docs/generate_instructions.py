@@ -52,7 +52,7 @@ def examples() -> dict[InstructionDesc, tuple[str, bytes]]:
         for function in module.all_functions:
             for i in function.instructions:
                 line = re.sub(r"\s*//.*", "", lines[i.line - 1]).strip()
-                found.setdefault(i.desc, (line, Encoder().encode(i)))
+                found.setdefault(i.desc, (line, Encoder().encode([i])[0]))
     return found
 
 

@@ -53,7 +53,7 @@ class _FunctionListing:
 
     def __init__(self, function: Function, wanted: Annotations, lines: Lines, files: SourceFiles) -> None:
         self.function, self.wanted, self.files = function, wanted, files
-        self.codes = list(map(Encoder().encode, function.instructions)) if wanted.offsets or wanted.bytes else []
+        self.codes = Encoder().encode(function.instructions) if wanted.offsets or wanted.bytes else []
         self.sources = _sources(function, lines) if wanted.source else []
         self.width = max(4, len(f"{sum(map(len, self.codes)):x}"))
 

@@ -23,13 +23,10 @@ from visakit.commands.command import (
     platform_option,
     positive,
 )
-from visakit.debug_cli import dap_app, debug_app
 from visakit.diagnostics import Diagnostic, FileError, LaunchError, Span, UsageError, did_you_mean
 from visakit.file_kinds import HEAD_BYTES, kind_of
 from visakit.files import check_appendable, check_folder, make_directory, open_regular, read_text
 from visakit.language.platforms import PLATFORMS, find
-from visakit.prove_cli import prove_app
-from visakit.registers_cli import registers_app
 from visakit.runtime.settings import (
     CHECK_LIMIT_SETTING,
     CHECK_SETTING,
@@ -46,6 +43,9 @@ from visakit.runtime.settings import (
     DebugRequest,
     sycl_settings,
 )
+from visakit.subcommands.debug import dap_app, debug_app
+from visakit.subcommands.prove import prove_app
+from visakit.subcommands.registers import registers_app
 from visakit.usage import whole_number
 from vsim.checks.options import CheckOption, GuardOption, LimitOption, SuppressionsOption
 from vsim.checks.selection import CheckOptions
@@ -300,7 +300,7 @@ def doctor_app(
     as_json: Annotated[bool, flag("--json", "Report as JSON; diagnostics, too.", DIAGNOSTICS)] = False,
 ) -> int:
     """Say what of compiler, loaders and the rest is there for running programs of OpenCL and Level Zero."""
-    from visakit.doctor import findings
+    from visakit.subcommands.doctor import findings
 
     rows = findings()
     failed = int(any(row.is_needed and not row.found for row in rows))

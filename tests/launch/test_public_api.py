@@ -33,7 +33,7 @@ ERRORS = {n: c for n, c in PUBLIC.items() if inspect.isclass(c) and issubclass(c
 TREE = (visakit.Module, visakit.Function, visakit.Instruction)
 """The classes of the syntax tree, whose parts the page only names."""
 WRITERS = {
-    "visakit/prove_cli.py", "visakit/prove_kernels.py", "visakit/prove_rules.py", "visakit/prove_witness.py", "visakit/registers_cli.py", "vasm/cli.py", "vasm/vdis_cli.py", "vlink/cli.py", "vsim/command/cli.py", "visakit/__main__.py", "visakit/cli.py", "visakit/long_work.py", "visakit/commands/help.py", "visakit/commands/command.py", "visakit/files.py", "visakit/commands/reporting.py",
+    "visakit/subcommands/prove.py", "visakit/subcommands/prove_kernels.py", "visakit/subcommands/prove_rules.py", "visakit/subcommands/prove_witness.py", "visakit/subcommands/registers.py", "vasm/cli.py", "vasm/vdis_cli.py", "vlink/cli.py", "vsim/command/cli.py", "visakit/__main__.py", "visakit/cli.py", "visakit/long_work.py", "visakit/commands/help.py", "visakit/commands/command.py", "visakit/files.py", "visakit/commands/reporting.py",
     "vsim/observe/printf.py", "vsim/command/debugger.py", "vsim/command/attached.py", "vsim/command/prompt.py",
 }  # fmt: skip
 """The files of the commands, which write to the standard streams as the OpenCL driver does, and what shows the prints of

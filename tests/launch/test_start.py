@@ -66,7 +66,7 @@ def started(folder, tool, loaded, comes, way):
     [
         ("vasm", "visakit.commands.command", "module"), ("vasm", "typer", "script"), ("vdis", "visakit.diagnostics", "script"), ("vdis", "vasm.disassembler", "module"),
         ("vlink", "vlink.linker", "script"), ("vsim", "numpy", "module"), ("vsim", "visakit.collector", "script"), ("visakit", "visakit.cli", "module"),
-        ("visakit", "visakit.doctor", "script"),
+        ("visakit", "visakit.subcommands.doctor", "script"),
     ],
 )  # fmt: skip
 def test_an_interrupt_while_modules_are_loaded(folder, tool, loaded, way):
@@ -81,7 +81,7 @@ def test_an_interrupt_while_modules_are_loaded(folder, tool, loaded, way):
         ("vlink", "vlink.cli", "memory", "vlink: cannot start: there is not enough memory"),
         ("vsim", "vsim.command.driver", "files", "vsim: module.py: Too many open files"),
         ("vsim", "numpy", "memory", "vsim: there is not enough memory"),
-        ("visakit", "visakit.doctor", "memory", "visakit doctor: there is not enough memory"),
+        ("visakit", "visakit.subcommands.doctor", "memory", "visakit doctor: there is not enough memory"),
     ],
 )
 def test_what_the_system_does_not_let_a_command_have_is_a_line(folder, tool, loaded, comes, message):
@@ -96,6 +96,6 @@ def test_a_folder_for_temporary_files_that_is_not_there(capsys, monkeypatch):
     def none():
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
 
-    monkeypatch.setattr("visakit.doctor.findings", none)
+    monkeypatch.setattr("visakit.subcommands.doctor.findings", none)
     assert exit_code(APPS["doctor"], "visakit doctor", []) == 1
     assert capsys.readouterr().err == "visakit doctor: No usable temporary directory found in ['/tmp']\n"

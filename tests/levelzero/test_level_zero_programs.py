@@ -10,7 +10,7 @@ import pytest
 from support.c_programs import SOURCES, run
 from support.programs import DATA
 
-from visakit import doctor
+from visakit.subcommands import doctor
 
 
 def missing():

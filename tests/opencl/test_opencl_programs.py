@@ -15,9 +15,9 @@ from support.c_programs import SOURCES, run
 from support.programs import ROOT
 from support.strategies import ENGINES, FUZZ, some
 
-from visakit import doctor
 from visakit.opencl import library
 from visakit.runtime import settings
+from visakit.subcommands import doctor
 
 
 def missing(*, compiler=True):

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("z3", reason="proofs need z3-solver")
 
 from visakit.diagnostics import LaunchError
-from visakit.prove_rules import prove_rule, run
+from visakit.subcommands.prove_rules import prove_rule, run
 from vsim.prove import peephole
 from vsim.prove.peephole import RewriteRule, engine_results, prove, variations
 from vsim.prove.sequences import parse_sequence

@@ -25,7 +25,7 @@ def test_annotated_text_gives_the_same_bytes(path):
     encoder, expected = Encoder(), []
     for function in module.all_functions:
         offset = 0
-        for number, code in enumerate(map(encoder.encode, function.instructions)):
+        for number, code in enumerate(encoder.encode(function.instructions)):
             expected.append((offset, number, code))
             offset += len(code)
     assert [(int(at, 16), int(n), bytes.fromhex((a + b).replace("//", ""))) for at, n, a, b in shown] == expected

@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from support.programs import HEAD, SHARED, needs_corpus
 from support.strategies import FUZZ, GOLDEN, edited_texts, effort, modules, some
 
+import vasm
 import visakit
 from visakit import AssemblyError
 from visakit.binary import read_module, write_module
@@ -149,3 +150,19 @@ def test_where_we_differ_from_the_real_assembler(line, tmp_path):
 def test_an_error_is_raised_without_a_collector():
     with pytest.raises(AssemblyError):
         visakit.assemble(HEAD + "bogus\n")
+
+
+def test_a_form_of_operand_without_an_error_has_one_in_a_shorter_variable():
+    text = """.version 4.1
+.kernel "k"
+.decl LONG v_type=G type=d num_elts=16 align=GRF
+.decl SHORT v_type=G type=d num_elts=8 align=GRF
+.decl PART v_type=G type=d num_elts=16 alias=<SHORT, 0>
+mov (M1, 16) LONG(0,0)<1> LONG(0,0)<1;1,0>
+mov (M1, 16) LONG(0,0)<1> SHORT(0,0)<1;1,0>
+mov (M1, 16) LONG(0,0)<1> LONG(0,0)<1;1,0>
+mov (M1, 16) PART(0,0)<1> LONG(0,0)<1;1,0>
+ret (M1, 1)
+"""
+    found = vasm.assemble_text(text, silent=()).warnings
+    assert [(d.code, d.span.line) for d in found] == [("W021", 5), ("W010", 7), ("W010", 9)]

@@ -97,6 +97,43 @@ def test_equal_operands_share_a_node_and_nothing_is_kept_without_caches():
 
 
 @pytest.mark.parametrize(
+    "around",
+    [
+        "{}",
+        " {} ",
+        "{} <1>",
+        "{} :d",
+        "{} , 8",
+        "{} [0]",
+        "{}:",
+        "V{}",
+        "V {}",
+        "V{} <1>",
+        "({})",
+        "(M1, {} , 8)",
+        '"{}',
+        "{} //",
+    ],
+)
+def test_what_texts_repeat_is_cut_as_if_it_were_alone(around):
+    cached, plain = LineReader(), LineReader(cached=False)
+    for piece in (
+        "(M1, 16)",
+        "(0,0)<8;8,1>",
+        "<1>:d",
+        "align=GRF size=8",
+        "(r [0])",
+        "(a , b)",
+        "M1",
+        "r",
+        "(!P1)",
+        "<8;8,1>",
+    ):
+        line = around.format(piece)
+        assert cached.tokens(line) == cached.tokens(line) == plain.tokens(line), line
+
+
+@pytest.mark.parametrize(
     ("line", "column", "expected"),
     [
         ("mov (M1, 8) VD(0,0)<1> @", 23, "expected an operand, {NoMask} or the end of the line"),

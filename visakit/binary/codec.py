@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from visakit.binary.legality import SCALAR_SOURCE, checks_of, illegal_operand, slot_of
 from visakit.binary.matrices import addressing_of, illegal_matrix
@@ -108,13 +108,17 @@ class Encoder:
         self._heads: dict[tuple[InstructionDesc, Execution, PredicateControl | None], bytes] = {}
         self._emitters: dict[InstructionDesc, tuple[Callable[[Fields], bytes], ...]] = {}
 
-    def encode(self, instruction: Instruction) -> bytes:
-        """The bytes of an instruction."""
-        desc, args = instruction.desc, instruction.args
-        known = self._whole.get(id(args))
-        if known is None:
-            known = self._whole[id(args)] = (self._encode(desc, args), args)
-        return known[0]
+    def encode(self, instructions: Iterable[Instruction]) -> list[bytes]:
+        """The bytes of each instruction."""
+        found: list[bytes] = []
+        whole = self._whole
+        for instruction in instructions:
+            known = whole.get(id(instruction.args))
+            if known is None:
+                args = instruction.args
+                known = whole[id(args)] = (self._encode(instruction.desc, args), args)
+            found.append(known[0])
+        return found
 
     def _encode(self, desc: InstructionDesc, args: Fields) -> bytes:
         plain = plain_operands(desc)

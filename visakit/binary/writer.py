@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from visakit.collector import paused_collection
@@ -60,7 +60,7 @@ def _counts(module: Module) -> Iterator[tuple[str, int, int]]:
             yield f"bytes of attribute {a.name}", len(a.value or b""), 0xFF
 
 
-Encode = Callable[[Instruction], bytes]
+Encode = Callable[[Sequence[Instruction]], list[bytes]]
 
 
 def _encoder() -> Encode:
@@ -70,12 +70,12 @@ def _encoder() -> Encode:
     return Encoder().encode
 
 
-def _no_instruction(instruction: Instruction) -> bytes:
+def _no_instructions(instructions: Sequence[Instruction]) -> list[bytes]:
     raise AssertionError("all functions were encoded")
 
 
 def _write(module: Module) -> bytes:
-    encode = _encoder() if any(f.encoded is None for f in module.all_functions) else _no_instruction
+    encode = _encoder() if any(f.encoded is None for f in module.all_functions) else _no_instructions
     functions = [_EncodedFunction(f, encode) for f in module.all_functions]
     names = [f.name.encode("utf-8", "surrogateescape") for f in module.all_functions]
     header_size = len(_MAGIC) + 2 + 2 + 2 + 2
@@ -164,7 +164,7 @@ class _EncodedFunction:
         if function.is_kernel:
             out.append(struct.pack("<I", len(function.inputs)))
             out += [struct.pack("<BIhH", i.kind, i.index, i.offset, i.size) for i in function.inputs]
-        code = b"".join([encode(i) for i in function.instructions])
+        code = b"".join(encode(function.instructions))
         attributes = struct.pack("<H", len(function.attributes)) + _attributes(function.attributes)
         trailer = (
             attributes

@@ -47,11 +47,21 @@ _MIXES = frozenset({0, _INTEGER, _F, _HF, _BF, _DF, _F | _HF, _F | _BF})
 """Kinds of types that arithmetic takes together: the manual's type maps."""
 
 
+class _Slot(NamedTuple):
+    """The checks of one vector operand of a kind of instruction."""
+
+    name: str
+    destination: bool
+    kinds: dict[int, int]
+    """The kinds of valid operands, by identity."""
+    forms: dict[tuple[object, ...], int]
+    """The byte before which a general operand ends, by type, row, column, region and modifier that break no rule."""
+
+
 class _Plan(NamedTuple):
     """The checks of a kind of instruction."""
 
-    operands: tuple[tuple[str, bool, dict[int, int]], ...]
-    """Names of its operands, whether each is a destination, and the kinds of valid operands, by identity."""
+    operands: tuple[_Slot, ...]
     restricted: bool
     """The instruction has special restrictions."""
     whole: bool
@@ -63,7 +73,7 @@ class _Plan(NamedTuple):
     def of(cls, desc: InstructionDesc) -> _Plan:
         """The plan of an instruction's record, which lives as long as the program."""
         operands = tuple(
-            (f.name, f.kind == "d", dict[int, int]())
+            _Slot(f.name, f.kind == "d", {}, {})
             for f in desc.fields
             if f.kind in ("d", "s") and f.constant is None and not f.copy_of
         )
@@ -98,11 +108,17 @@ class Rules:
         self._plans: dict[tuple[int, int], _Plan] = {}
         """The checks of each kind of instruction, by identity of its record, and execution size."""
 
+    def broken(self) -> Iterator[tuple[Instruction, Violation]]:
+        """The rules that each instruction of the function breaks."""
+        clean = self._clean
+        for i in self.function.instructions:
+            if id(i.args) not in clean:
+                for violation in self.check(i):
+                    yield i, violation
+
     def check(self, i: Instruction) -> list[Violation]:
         """The rules that an instruction breaks."""
         desc, args = i.desc, i.args
-        if id(args) in self._clean:
-            return []
         execution = args.get("exec")
         size = execution.size if execution else 1
         plan = self._plans.get((id(desc), size))
@@ -110,18 +126,18 @@ class Rules:
             plan = self._plans[id(desc), size] = _Plan.of(desc)
         violations: list[Violation] = []
         kinds = 0
-        for name, destination, fine in plan.operands:
-            op = args.get(name)
+        for slot in plan.operands:
+            op = args.get(slot.name)
             if op is None:
                 continue
-            kind = fine.get(id(op))
+            kind = slot.kinds.get(id(op))
             if kind is None:
-                kind = self._kind(desc, op, destination)
-                broken = self._heard(self._operand(desc, name, op, size, destination))
+                kind = self._kind(desc, op, slot.destination)
+                broken = self._broken(desc, slot, op, size)
                 if broken:
                     violations += broken
                 else:
-                    fine[id(op)] = kind
+                    slot.kinds[id(op)] = kind
                     self._keep.append(op)  # its id must stay its own
             kinds |= kind
         if kinds not in _MIXES and not violations:
@@ -174,9 +190,21 @@ class Rules:
 
     # -- one operand ---------------------------------------------------------------------------------------
 
-    def _operand(
-        self, desc: InstructionDesc, name: str, op: VectorOperand, size: int, destination: bool
-    ) -> Iterator[Violation]:
+    def _broken(self, desc: InstructionDesc, slot: _Slot, op: VectorOperand, size: int) -> list[Violation]:
+        """The rules that an operand breaks. A form that breaks none breaks none in another variable that is as long."""
+        if not isinstance(op, General) or not op.var or slot.name in desc.aligned:
+            return self._heard(self._operand(desc, slot, op, size))
+        form = (self.function.variable_type(op.var).name, op.row, op.col, op.region, op.modifier)
+        end = slot.forms.get(form)
+        if end is not None and self.extents.reaches(op.var, end):
+            return []
+        broken = self._heard(self._operand(desc, slot, op, size))
+        if not broken:
+            slot.forms[form] = self.extents.region(op, count_of(desc, size))[1]
+        return broken
+
+    def _operand(self, desc: InstructionDesc, slot: _Slot, op: VectorOperand, size: int) -> Iterator[Violation]:
+        name, destination = slot.name, slot.destination
         if type(op) not in desc.classes[name]:
             yield Violation("V055", *wrong_class(desc, name, op), name)
             return
@@ -310,11 +338,11 @@ class Rules:
 
     def _mixed(self, i: Instruction, plan: _Plan) -> Iterator[Violation]:
         """Types that no calculation takes together: an integer beside a float, or two floats that are not converted."""
-        typed = [(name, t) for name, _, _ in reversed(plan.operands) if (t := self.type_of(i.args[name])) is not None]
+        typed = [(name, t) for name, *_ in reversed(plan.operands) if (t := self.type_of(i.args[name])) is not None]
         real = next(t for _, t in reversed(typed) if _KINDS.get(t.name, _INTEGER) != _INTEGER)
         mnemonic = i.desc.mnemonic
         whole = [(name, t) for name, t in typed if _KINDS.get(t.name, _INTEGER) == _INTEGER]
-        destinations = {name for name, destination, _ in plan.operands if destination}
+        destinations = {slot.name for slot in plan.operands if slot.destination}
         sources = [(name, t) for name, t in whole if name not in destinations]
         if sources:
             name, t = sources[-1]

@@ -96,6 +96,11 @@ class Extents:
                 self._places[var] = _Place(root, start, self.function.variable_size(var, self.grf_size), room)
         return self._places[var]
 
+    def reaches(self, var: int, end: int) -> bool:
+        """Whether a variable has the bytes before ``end``, and its root has room for them."""
+        at = self.place(var)
+        return at is not None and end <= at.size and at.start + end <= at.room
+
     def region(self, op: General, count: int) -> tuple[int, int]:
         """The first byte of a region of ``count`` elements, and the byte after its last."""
         size = self.function.variable_type(op.var).size
@@ -137,9 +142,9 @@ class Extents:
 
         ``whole``: of an ordinary variable its own bytes count, not those of its registers.
         """
-        at = self.place(var) if var else None
         low, end = place
-        if at is None or (end <= at.size and at.start + end <= at.room):
+        at = self.place(var) if var else None
+        if at is None or self.reaches(var, end):
             return None
         code = "W010"
         if at.start + end > at.room and (at.root < FIRST_VARIABLE or end <= at.size):

@@ -52,15 +52,14 @@ class Checks:
     def _rules(self, function: Function, platform: str) -> None:
         """What the manual forbids or advises against although it can be encoded."""
         rules = Rules(function, self.grf_size, self.source.collector.silent, self.largest_grf_size, platform)
-        for i in function.instructions:
-            for v in rules.check(i):
-                at = self._operand(i, v.field)
-                if at is not None and _is_meant(v.code, at.text):
-                    continue
-                if v.code.startswith("W"):
-                    self.source.warn(v.code, v.message, i.line, at, v.hint)
-                else:
-                    self.source.report(Problem(v.code, v.message, v.hint), i.line, at)
+        for i, v in rules.broken():
+            at = self._operand(i, v.field)
+            if at is not None and _is_meant(v.code, at.text):
+                continue
+            if v.code.startswith("W"):
+                self.source.warn(v.code, v.message, i.line, at, v.hint)
+            else:
+                self.source.report(Problem(v.code, v.message, v.hint), i.line, at)
 
     def _end(self, function: Function) -> None:
         if not function.instructions:

@@ -21,13 +21,12 @@ def without_comments(lines: list[str], file: str) -> list[str]:
     """
     if any("/*" in line for line in lines):
         return _without_blocks("\n".join(lines), file).split("\n")
-    return [_without_end(line) if "//" in line else line for line in lines]
+    return [_without_end(line) if '"' in line else line.partition("//")[0] for line in lines]
 
 
 def _without_end(line: str) -> str:
-    """A line without its comment."""
-    code, _, _ = line.partition("//")
-    return code if '"' not in code else _STRING_OR_COMMENT.sub(lambda m: m[0] if m[0][0] == '"' else "", line)
+    """A line with a string, without its comment."""
+    return _STRING_OR_COMMENT.sub(lambda m: m[0] if m[0][0] == '"' else "", line)
 
 
 def _without_blocks(text: str, file: str) -> str:

@@ -40,15 +40,6 @@ Settings = dict[str, Placed]
 """Settings of a directive by name."""
 
 
-def settings_of(statement: DirectiveStatement) -> Settings:
-    """The settings; of one that is given twice, the last counts."""
-    found: Settings = {}
-    for at in statement.settings:
-        assert isinstance(at.node, SettingNode)
-        found[at.node.name] = at
-    return found
-
-
 def name_argument(statement: DirectiveStatement) -> str:
     """The name behind a directive, as a word or in quotes; only a kernel may have an empty one."""
     at = statement.arguments[0] if statement.arguments else None
@@ -72,7 +63,7 @@ def _word(at: Placed) -> str:
 
 def _integer(parser: FunctionParser, statement: DirectiveStatement, name: str, low: int, high: int) -> int:
     """The value of a setting that must be there."""
-    at = settings_of(statement).get(name)
+    at = statement.settings.get(name)
     if at is None:
         form = f"write {name}=8"
         if name == "offset":
@@ -99,14 +90,14 @@ def _integer_value(parser: FunctionParser, at: Placed, low: int, high: int, what
 def declare(parser: FunctionParser, source: Source, statement: DirectiveStatement) -> None:
     """``.decl``: a variable of any class."""
     if not statement.arguments:
-        at = statement.settings[0] if statement.settings else None
+        at = next(iter(statement.settings.values()), None)
         raise Problem("V008", ".decl needs a name", "write .decl V32 v_type=G type=d num_elts=8", at)
     at = statement.arguments[0]
     name = text_of(at.node)
     assert name is not None
     if _is_declared(parser, source, name, at):
         return
-    settings = settings_of(statement)
+    settings = statement.settings
     unknown = next((s for word, s in settings.items() if word not in _SETTINGS), None)
     if unknown is not None:
         word = unknown.text.partition("=")[0].strip()
@@ -297,7 +288,7 @@ def _check_value(name: str, form: AttributeForm, value: syntax.SettingValue, dat
 
 def kernel_attribute(parser: FunctionParser, source: Source, statement: DirectiveStatement) -> None:
     """``.kernel_attr NAME`` or ``NAME=value``."""
-    given = [*statement.arguments, *statement.settings]
+    given = [*statement.arguments, *statement.settings.values()]
     if not given:
         raise Problem("V008", ".kernel_attr needs a name", "write .kernel_attr SimdSize=16")
     at = given[0]
@@ -334,7 +325,7 @@ def declare_input(parser: FunctionParser, source: Source, statement: DirectiveSt
     at = statement.arguments[0]
     name = text_of(at.node)
     assert name is not None
-    settings = settings_of(statement)
+    settings = statement.settings
     try:
         symbol = parser.binder.symbol(name, "VST")
     except Problem as problem:
@@ -364,7 +355,7 @@ def declare_input(parser: FunctionParser, source: Source, statement: DirectiveSt
 
 def _size_of_input(parser: FunctionParser, statement: DirectiveStatement, at: Placed) -> int:
     """The size that an input says, or that of its variable."""
-    if "size" in settings_of(statement):
+    if "size" in statement.settings:
         return _integer(parser, statement, "size", 0, MAXIMUM_SIZE)
     size = parser.binder.size_of(at.text) or 4
     if size > 0xFFFF:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from visakit.diagnostics import QUIET
@@ -231,22 +232,35 @@ def _is_left_out(expected: OperandSyntax, at: Placed | None, args: Fields) -> bo
     return at is None or not expected.accepts(at)
 
 
-def _complete(desc: InstructionDesc, args: Fields, saturate: bool) -> None:
-    """Fill in operands and fields that a text omits, with the defaults of the encoding."""
+@functools.cache
+def _defaults(desc: InstructionDesc) -> tuple[tuple[str, object], ...]:
+    """The fields that a text can omit, with the defaults of the encoding."""
+    found: list[tuple[str, object]] = []
     for f in desc.fields:
         if f.kind in ("r", "w"):
-            args.setdefault(f.name, NULL)
+            found.append((f.name, NULL))
         elif f.parts:
-            for name, _ in f.parts:
-                args.setdefault(name, 0)
+            found += [(name, 0) for name, _ in f.parts]
         elif f.kind in ("B", "H", "W", "I", "X") and f.name:
-            args.setdefault(f.name, 0)
+            found.append((f.name, 0))
         elif f.kind == "ec":
-            args.setdefault("exec", _EMPTY_EXEC)
-        elif f.kind == "r!" and len(args[f.name]) != (wanted := target_outputs(args["mode"])):
-            found = len(args[f.name])
-            message = f"this render-target write has {wanted} outputs, found {found}"
-            raise Problem("V048", message, f"its form is: {desc.syntax}")
+            found.append(("exec", _EMPTY_EXEC))
+    return tuple(found)
+
+
+@functools.cache
+def _outputs(desc: InstructionDesc) -> str:
+    """The list whose length the mode says; empty without one."""
+    return next((f.name for f in desc.fields if f.kind == "r!"), "")
+
+
+def _complete(desc: InstructionDesc, args: Fields, saturate: bool) -> None:
+    """Fill in operands and fields that a text omits, with the defaults of the encoding."""
+    for name, value in _defaults(desc):
+        args.setdefault(name, value)
+    if (outputs := _outputs(desc)) and len(args[outputs]) != (wanted := target_outputs(args["mode"])):
+        message = f"this render-target write has {wanted} outputs, found {len(args[outputs])}"
+        raise Problem("V048", message, f"its form is: {desc.syntax}")
     args.update(desc.implied)
     if saturate:
         dst = next(f.name for f in desc.fields if f.kind == "d")

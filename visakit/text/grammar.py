@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from visakit.forks import cached_property
 from visakit.text import tables
-from visakit.text.tables import Derivation, Kept, Scanner
+from visakit.text.tables import Derivation, Kept
 
 if TYPE_CHECKING:
     from lark import Lark, Tree
@@ -54,16 +54,31 @@ class Unexpected(Exception):
 
 
 class Tokens(NamedTuple):
-    """The tokens of a line: kinds, texts, and the columns where they begin."""
+    """The tokens of a line: kinds, with blanks between them, texts, and the columns where they begin."""
 
-    kinds: list[str]
+    key: str
     texts: list[str]
     columns: list[int]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kind of each token."""
+        return self.key.split()
 
     @property
     def end(self) -> int:
         """The column behind the last token."""
         return self.columns[-1] + len(self.texts[-1]) if self.texts else 0
+
+
+class _Patterns(NamedTuple):
+    """Blanks before a line, a token, a piece or a token; the kinds of their groups (:class:`tables.Scanner`)."""
+
+    skipped: re.Pattern[str]
+    token: re.Pattern[str]
+    piece: re.Pattern[str]
+    names: list[str]
+    exact: list[dict[str, str]]
 
 
 class Grammar(Generic[Node]):
@@ -77,6 +92,11 @@ class Grammar(Generic[Node]):
         place: makes a node of a node of one of the ``placed`` rules, its text and its column.
         remember: whether derivations and nodes are kept; without it Lark parses every text.
         share: whether equal texts of a placed rule share a node; not if nodes hold the places of their parts.
+    """
+
+    pieces: tuple[tuple[str, str], ...] = ()
+    """Patterns of parts that texts repeat, each with a character that can precede it. A piece is cut into the same
+    tokens wherever it occurs.
     """
 
     def __init__(
@@ -93,6 +113,7 @@ class Grammar(Generic[Node]):
         self._actions, self._place, self._placed = actions, place, placed
         self._builds: dict[str, Build] = {}
         self._derived = 0
+        self._pieces: tuple[dict[str, Tokens], ...] = tuple({} for _ in self.pieces)
         self.nodes: dict[str, dict[str, Node]] = {rule: {} for rule in placed}
         """What placed rules found, by rule and text: equal texts share a node."""
 
@@ -107,9 +128,11 @@ class Grammar(Generic[Node]):
         return found or Kept(tables.scanner(self.lark), {})
 
     @cached_property
-    def _scanner(self) -> tuple[re.Pattern[str], re.Pattern[str], list[str], list[dict[str, str]]]:
-        scanner: Scanner = self._kept.scanner
-        return re.compile(scanner.pattern), re.compile(scanner.skipped), scanner.names, scanner.exact
+    def _patterns(self) -> _Patterns:
+        kept = self._kept.scanner
+        pieces = "".join(f"(?:{piece})()|" for _, piece in self.pieces)
+        token, piece = (re.compile(f"(?:{first}{kept.token}){kept.skipped}") for first in ("", pieces))
+        return _Patterns(re.compile(kept.skipped), token, piece, ["", *kept.names], [{}, *kept.exact])
 
     def keep(self) -> None:
         """Let later processes use what this one has derived."""
@@ -126,37 +149,51 @@ class Grammar(Generic[Node]):
         if len(text) > MAXIMUM_LINE:
             raise Unexpected("", 0, [], frozenset(), f"a line has at most {MAXIMUM_LINE} characters")
         tokens = self.tokens(text)
-        key = " ".join(tokens.kinds)
-        build = self._builds.get(key)
+        build = self._builds.get(tokens.key)
         if build is None:
-            build = self._builder(self._derivation(key, tokens, text))
+            build = self._builder(self._derivation(tokens, text))
             if self.remember:
-                _remember(self._builds, key, build)
+                _remember(self._builds, tokens.key, build)
         return build(tokens.texts, tokens.columns, text)
 
     def tokens(self, text: str) -> Tokens:
         """The tokens of a text; what cannot be read is a token of a kind that no rule has."""
-        pattern, skipped, names, exact = self._scanner
+        lead = self._patterns.skipped.match(text)
+        assert lead
+        tokens = self._cut(text, lead.end(), len(self.pieces) if self.remember else 0)
+        if len(tokens.texts) > MAXIMUM_TOKENS:
+            raise Unexpected("", 0, [], frozenset(), f"a line has at most {MAXIMUM_TOKENS} words and signs")
+        return tokens
+
+    def _cut(self, text: str, start: int, pieces: int) -> Tokens:
+        """The tokens of a text from a column on, with so many kinds of pieces, each of which is cut once."""
+        _, token, piece, names, exact = self._patterns
         kinds: list[str] = []
         texts: list[str] = []
         columns: list[int] = []
-        lead = skipped.match(text)
-        assert lead
-        for m in pattern.finditer(text, lead.end()):
+        for m in (piece if pieces else token).finditer(text, start):
             at, column = m.lastindex, m.start()
             assert at
-            token = text[column : m.end(at)]
-            kinds.append(exact[at].get(token, names[at]))
-            texts.append(token)
-            columns.append(column)
-        if len(kinds) > MAXIMUM_TOKENS:
-            raise Unexpected("", 0, [], frozenset(), f"a line has at most {MAXIMUM_TOKENS} words and signs")
-        return Tokens(kinds, texts, columns)
+            found = text[column : m.end(at)]
+            if at > pieces:
+                kinds.append(exact[at - pieces].get(found, names[at - pieces]))
+                texts.append(found)
+                columns.append(column)
+                continue
+            known = self._pieces[at - 1].get(found)
+            if known is None:
+                known = self._cut(self.pieces[at - 1][0] + found, 1, 0)
+                _remember(self._pieces[at - 1], found, known)
+            kinds.append(known.key)
+            texts += known.texts
+            columns += [column + behind - 1 for behind in known.columns]
+        return Tokens(" ".join(kinds), texts, columns)
 
     # -- derivations ---------------------------------------------------------------------------------------
 
-    def _derivation(self, key: str, tokens: Tokens, text: str) -> Derivation:
+    def _derivation(self, tokens: Tokens, text: str) -> Derivation:
         """What Lark finds, or has found before."""
+        key = tokens.key
         known = self._kept.derivations.get(key)
         if known is None:
             _check_depth(tokens.texts)

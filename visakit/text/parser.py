@@ -73,16 +73,18 @@ class ModuleParser:
             for d in error.diagnostics:
                 self.collector.add(d)
             return self.module
+        equal: dict[str, Instruction] = {}
+        instructions: list[Instruction] = []
         for number, line in enumerate(self.source.code, 1):
-            if self.caches and self.current is not None:
-                known = self.current.equal.get(line)
-                if known is not None:
-                    self.current.function.instructions.append(Instruction(known.desc, known.args, number))
-                    continue
-            if line and not line.isspace():
+            known = equal.get(line)
+            if known is not None:
+                instructions.append(Instruction(known.desc, known.args, number))
+            elif line and not line.isspace():
                 self._line(line, number)
                 if self.collector.full:
                     return self.module
+                if self.caches and self.current is not None:
+                    equal, instructions = self.current.equal, self.current.function.instructions
         self._finish_function()
         self.checks.calls(self.module)
         self._check_module()

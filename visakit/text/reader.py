@@ -19,8 +19,20 @@ PLACED = frozenset(
 )  # fmt: skip
 
 
+_ENCLOSED = r"\([^()\"/]*+\)"
+_END = r"(?=\Z|[ \t]++(?:\Z|[^\s:,\[<]))"
+"""Terminals that look ahead over blanks want one of these signs, but in front of a size, or another parenthesis."""
+
+
 class LineReader(Grammar[Node]):
     """Reads lines; with ``cached`` False, Lark parses every one of them."""
+
+    pieces = (
+        # An index and a region after a name, V34(0,0)<8;8,1>.
+        ("a", rf"(?<=\w)(?:{_ENCLOSED}(?:<[^\s<>()\"/]*+>)?|<[^\s<>()\"/]*+>)(?::\w++)?{_END}"),
+        # A mask and a size, (M1, 16); settings, v_type=G type=d num_elts=16 align=GRF.
+        (" ", rf"(?<![^ \t])(?:{_ENCLOSED}|\w++=\w++(?: \w++=\w++)*+){_END}"),
+    )
 
     def __init__(self, cached: bool = True) -> None:
         super().__init__("visa", "line", SyntaxTransformer(), Placed, PLACED, cached)

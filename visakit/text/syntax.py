@@ -270,11 +270,11 @@ SettingValue = Value | NameNode | StringNode | AliasNode | AttributesNode | None
 
 
 class DirectiveStatement(NamedTuple):
-    """``.decl V34 v_type=G ...``: the directive, what follows it, and its settings."""
+    """``.decl V34 v_type=G ...``: the directive, what follows it, and its settings by name, the last of each."""
 
     head: Placed
     arguments: list[Placed]
-    settings: list[Placed]
+    settings: dict[str, Placed]
 
     @property
     def word(self) -> str:

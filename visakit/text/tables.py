@@ -22,7 +22,7 @@ FOLDER = resource("grammar")
 CACHE = "grammar"
 """Folder of the cache directory."""
 UNREADABLE = "_UNREADABLE"
-FORMAT = 3
+FORMAT = 4
 """Of the files of scanners and derivations; another one is not read."""
 MAXIMUM_KEPT = 4000
 """Derivations in a file: so many that compilers' texts are read without Lark."""
@@ -80,13 +80,11 @@ def _found(name: str) -> Iterator[bytes]:
 
 
 class Scanner(NamedTuple):
-    """Patterns that cut a line into tokens; for each group of the first a kind, and the kinds of exact texts.
-
-    A match is a token and the blanks and comments after it; the group that matched is empty and marks the
-    token's end.
+    """Patterns of a token and of the blanks and comments after it; for each group of the first a kind, and the kinds of
+    exact texts. The group that matched is empty and marks the token's end.
     """
 
-    pattern: str
+    token: str
     skipped: str
     names: list[str]
     exact: list[dict[str, str]]
@@ -110,10 +108,10 @@ def scanner(parser: Lark) -> Scanner:
     groups = [_alternatives(first), *(p.pattern.to_regexp() for p in patterns)]
     groups += [_alternatives([text for text in signs if text not in first]), r"\S"]
     # Groups are at the ends of alternatives: re skips an alternative that begins with another character.
+    token = "|".join(f"(?:{group})()" for group in groups)
     skipped = _skipped([parser.get_terminal(name).pattern.to_regexp() for name in parser.lexer_conf.ignore])
-    pattern = f"(?:{'|'.join(f'(?:{group})()' for group in groups)}){skipped}"
-    names = ["", "", *(p.name for p in patterns), "", UNREADABLE]
-    return Scanner(pattern, skipped, names, [signs if not name else words for name in names])
+    names = ["", *(p.name for p in patterns), "", UNREADABLE]
+    return Scanner(token, skipped, names, [signs if not name else words for name in names])
 
 
 def _skipped(ignored: list[str]) -> str:

@@ -242,9 +242,14 @@ class SyntaxTransformer:
 
     def directive(self, children: Children) -> syntax.DirectiveStatement:
         word, *rest = children
-        given = [part for part in rest if part is not None]
-        settings = [part for part in given if isinstance(part.node, syntax.SettingNode)]
-        return syntax.DirectiveStatement(word, [part for part in given if part not in settings], settings)
+        arguments: list[syntax.Placed] = []
+        settings: dict[str, syntax.Placed] = {}
+        for part in rest:
+            if part is not None and type(part.node) is syntax.SettingNode:
+                settings[part.node.name] = part
+            elif part is not None:
+                arguments.append(part)
+        return syntax.DirectiveStatement(word, arguments, settings)
 
     setting = _node(syntax.SettingNode)
     units = _node(syntax.NameNode)

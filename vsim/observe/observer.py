@@ -2,7 +2,7 @@
 
 An :class:`Observer` overrides the methods of the events that it wants; other events cost nothing. The reference engine
 calls a method when the event happens, once for all hardware threads of a batch that take part. On the fast engine the
-checks get events while a function is lowered (``lower/checks``), and emit code; the observers of a caller get
+checks get events while a function is lowered (``lower/observers``), and emit code; the observers of a caller get
 :meth:`Observer.ran` when the launch is over, from counters in compiled code. docs/observers.md has examples.
 """
 

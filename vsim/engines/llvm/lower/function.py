@@ -23,14 +23,14 @@ from vsim.engines.llvm.lower.affine_registers import AffineRegisters, Places
 from vsim.engines.llvm.lower.assembly import assemble
 from vsim.engines.llvm.lower.block_use import NOTHING_NEEDED, BlockNeeds, BlockUse
 from vsim.engines.llvm.lower.calls import stack_address
-from vsim.engines.llvm.lower.checks.findings import FindingExits
-from vsim.engines.llvm.lower.checks.observers import observers_of
 from vsim.engines.llvm.lower.control_flow import ControlFlowLowering
 from vsim.engines.llvm.lower.dry_run import StorageUse, storage_use
 from vsim.engines.llvm.lower.faults import FaultExits
 from vsim.engines.llvm.lower.machine import LoweringMachine
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.module import ModuleState
+from vsim.engines.llvm.lower.observers.findings import FindingExits
+from vsim.engines.llvm.lower.observers.selection import observers_of
 from vsim.engines.llvm.lower.prologue import Prologue
 from vsim.engines.llvm.lower.state import ENTRY, FunctionState, Position
 from vsim.engines.llvm.lower.storage import VARIABLE, Key

@@ -15,13 +15,13 @@ from vsim.engines.llvm import CannotExecute, Unsupported
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.calls import Calls
-from vsim.engines.llvm.lower.checks.observers import LoweredAccess
 from vsim.engines.llvm.lower.control_flow import ControlFlowLowering
 from vsim.engines.llvm.lower.fault_sources import NotedSources
 from vsim.engines.llvm.lower.faults import FaultExits
 from vsim.engines.llvm.lower.float_controls import FloatControls
 from vsim.engines.llvm.lower.images import ImageNumber, Images
 from vsim.engines.llvm.lower.masks import Masks
+from vsim.engines.llvm.lower.observers.selection import LoweredAccess
 from vsim.engines.llvm.lower.operands import Operands
 from vsim.engines.llvm.lower.spaces import Spaces
 from vsim.engines.llvm.lower.state import FunctionState

@@ -232,14 +232,14 @@ def _exit_code(outcomes: set[str]) -> int:
 
 def _prove_rule(peephole: tuple[str, str], platform: str | None, seconds: int) -> int:
     """Prove a rule of compilers; the exit code."""
-    from visakit.prove_rules import prove_rule
+    from visakit.subcommands.prove_rules import prove_rule
 
     return _exit_code({v.outcome for v in prove_rule(*peephole, platform, seconds)})
 
 
 def _compare(options: _KernelOptions, files: tuple[str, str], other_options: str | None, reassociate: bool) -> int:
     """Prove that kernels of two programs are equal; the exit code."""
-    from visakit.prove_kernels import prove_kernels
+    from visakit.subcommands.prove_kernels import prove_kernels
     from vsim.prove.equal import EqualOptions
 
     first = options.subject(options.program(files[0], options.build_options))
@@ -252,8 +252,8 @@ def _reach(options: _KernelOptions, witness: str | None) -> int:
     """Find a launch that comes to a place, or launches that cover kernels; the exit code."""
     from visakit.compiler.ocloc import with_lines
     from visakit.file_kinds import source_language
-    from visakit.prove_kernels import kernels_of
-    from visakit.prove_witness import cover_kernel, find_witnesses
+    from visakit.subcommands.prove_kernels import kernels_of
+    from visakit.subcommands.prove_witness import cover_kernel, find_witnesses
 
     build_options = with_lines(options.build_options, source_language(options.image, b""))
     subject = options.subject(options.program(options.image, build_options))
@@ -267,7 +267,7 @@ def _reach(options: _KernelOptions, witness: str | None) -> int:
 
 def _prove(options: _KernelOptions, properties: str | None) -> int:
     """Prove properties of kernels; the exit code."""
-    from visakit.prove_kernels import prove_properties
+    from visakit.subcommands.prove_kernels import prove_properties
 
     wanted = _properties(properties)
     subject = options.subject(options.program(options.image, options.build_options))

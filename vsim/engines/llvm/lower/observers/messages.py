@@ -16,7 +16,7 @@ from visakit.language.program import Instruction
 from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.coverage import first_counter
-from vsim.engines.llvm.lower.checks.observers import LoweredAccess
+from vsim.engines.llvm.lower.observers.selection import LoweredAccess
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.part import LanePart, affine_under, mask_bits, masked, narrowed, widened
 from vsim.engines.llvm.memory.pattern import stride_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from visakit.language import types
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.lower.checks.findings import FindingExits
+from vsim.engines.llvm.lower.observers.findings import FindingExits
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.part import mask_bits
 

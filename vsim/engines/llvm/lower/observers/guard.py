@@ -8,8 +8,8 @@ from visakit.language import types
 from vsim.checks.kinds import OUTSIDE, number_of
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.lower.checks.findings import FindingExits
-from vsim.engines.llvm.lower.checks.observers import LoweredAccess
+from vsim.engines.llvm.lower.observers.findings import FindingExits
+from vsim.engines.llvm.lower.observers.selection import LoweredAccess
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.part import mask_bits
 from vsim.engines.llvm.support.within_arguments import ARGUMENTS

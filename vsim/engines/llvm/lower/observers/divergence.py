@@ -8,8 +8,8 @@ from vsim.analysis.waiting import group_barriers
 from vsim.checks.findings import Site
 from vsim.checks.lanes import BLOCK_OFF, code_of_lanes_left, lane_of_block
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.lower.checks.findings import FindingExits, Observed
 from vsim.engines.llvm.lower.masks import Masks
+from vsim.engines.llvm.lower.observers.findings import FindingExits, Observed
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.observe.observer import Event, Observer
 

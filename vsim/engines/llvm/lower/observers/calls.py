@@ -7,7 +7,7 @@ from functools import partial
 from visakit.language import types
 from vsim.checks.kept_registers import KEPT, MISPLACED_STACK, STACK_POINTER, KeptRegister, moves_stack
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.lower.checks.findings import FindingExits, Observed
+from vsim.engines.llvm.lower.observers.findings import FindingExits, Observed
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import VARIABLE
 from vsim.observe.observer import Event, Frame, Observer

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from vsim.checks.names import CALLS, DIVERGENCE, GUARD, RACE
 from vsim.engines.llvm.host.race import RECORDING
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.checks.findings import FindingExits
 from vsim.engines.llvm.lower.faults import FaultExits
 from vsim.engines.llvm.lower.masks import Masks
+from vsim.engines.llvm.lower.observers.findings import FindingExits
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.observe.observer import Observer
@@ -35,19 +35,19 @@ def observers_of(state: FunctionState, masks: Masks, exits: FaultExits, findings
     """The observers of a launch, for one of its functions."""
     dispatch, found = state.dispatch, list[Observer]()
     if dispatch.tells_runs:
-        from vsim.engines.llvm.lower.checks.coverage import BlockCounters
+        from vsim.engines.llvm.lower.observers.coverage import BlockCounters
 
         found.append(BlockCounters(state, masks))
     if dispatch.tells_lanes:
-        from vsim.engines.llvm.lower.checks.coverage import LaneCounters
+        from vsim.engines.llvm.lower.observers.coverage import LaneCounters
 
         found.append(LaneCounters(state, masks))
     if dispatch.tells_messages:
-        from vsim.engines.llvm.lower.checks.messages import MessageCounters
+        from vsim.engines.llvm.lower.observers.messages import MessageCounters
 
         found.append(MessageCounters(state))
     if dispatch.tells_clocks:
-        from vsim.engines.llvm.lower.checks.clocks import ThreadClocks
+        from vsim.engines.llvm.lower.observers.clocks import ThreadClocks
 
         found.append(ThreadClocks(state))
     if dispatch.checks:
@@ -56,16 +56,16 @@ def observers_of(state: FunctionState, masks: Masks, exits: FaultExits, findings
 
 
 def _checks(state: FunctionState, masks: Masks, exits: FaultExits, findings: FindingExits) -> list[Observer]:
-    from vsim.engines.llvm.lower.checks.calls import CallChecks
-    from vsim.engines.llvm.lower.checks.divergence import DivergenceChecks
-    from vsim.engines.llvm.lower.checks.guard import ArgumentChecks
-    from vsim.engines.llvm.lower.checks.race import RaceChecks
+    from vsim.engines.llvm.lower.observers.calls import CallChecks
+    from vsim.engines.llvm.lower.observers.divergence import DivergenceChecks
+    from vsim.engines.llvm.lower.observers.guard import ArgumentChecks
+    from vsim.engines.llvm.lower.observers.race import RaceChecks
 
     checks, found = state.dispatch.checks, list[Observer]()
     if checks & {RACE, RECORDING}:
         found.append(RaceChecks(state, findings))
     if state.dispatch.watches_undefined:
-        from vsim.engines.llvm.lower.checks.undefined import UndefinedChecks
+        from vsim.engines.llvm.lower.observers.undefined import UndefinedChecks
 
         found.append(UndefinedChecks(state, masks, exits, findings))
     if DIVERGENCE in checks:

@@ -10,7 +10,7 @@ from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.race import ATOMICS, MIXED, PLACE_BITS, WRITTEN
 from vsim.engines.llvm.ir.intrinsics import masked_read, masked_write
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.lower.checks.race_ids import RaceIds
+from vsim.engines.llvm.lower.observers.race_ids import RaceIds
 from vsim.engines.llvm.memory.part import mask_bits
 
 

@@ -21,9 +21,9 @@ from vsim.checks.undefined_memory import number_of
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
-from vsim.engines.llvm.lower.checks.findings import FindingExits, Observed
 from vsim.engines.llvm.lower.faults import FaultExits
 from vsim.engines.llvm.lower.masks import Masks
+from vsim.engines.llvm.lower.observers.findings import FindingExits, Observed
 from vsim.engines.llvm.lower.operands import Operands, Read, Write, elements
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.lower.storage import UNDEFINED_BITS, UNDEFINED_LANES

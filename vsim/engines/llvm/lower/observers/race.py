@@ -21,9 +21,9 @@ from vsim.engines.llvm.host.race import FINE, RECORDING
 from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.intrinsics import masked_read
 from vsim.engines.llvm.ir.values import Value
-from vsim.engines.llvm.lower.checks.findings import FindingExits
-from vsim.engines.llvm.lower.checks.race_ids import RaceIds
-from vsim.engines.llvm.lower.checks.race_words import RaceWords, Test
+from vsim.engines.llvm.lower.observers.findings import FindingExits
+from vsim.engines.llvm.lower.observers.race_ids import RaceIds
+from vsim.engines.llvm.lower.observers.race_words import RaceWords, Test
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.part import LanePart, mask_bits
 from vsim.engines.llvm.memory.scalarised import Offsets

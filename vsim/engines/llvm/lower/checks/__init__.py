@@ -1,1 +1,0 @@
-"""Checks in compiled code: observers that emit code beside instructions of watched launches."""

@@ -1,0 +1,1 @@
+"""Observers in compiled code: checks, coverage and counts that emit code beside instructions of watched launches."""
