@@ -1,24 +1,8 @@
 """The command ``vdis``, as a script and as ``python -m vasm.vdis``."""
 
-from collections.abc import Callable
+from visakit.start import command
 
-from visakit.start import start
-
-
-def _load() -> Callable[[], None]:
-    from visakit.collector import collect_rarely
-
-    collect_rarely()  # Before Typer and the rest are loaded.
-    from vasm.vdis_cli import app
-    from visakit.commands.command import run
-
-    return lambda: run(app, "vdis")
-
-
-def main() -> None:
-    """Run the command with the arguments of the process, and leave it."""
-    start("vdis", _load)
-
+main = command("vdis", "vasm.vdis_cli")
 
 if __name__ == "__main__":
     main()

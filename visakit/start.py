@@ -95,6 +95,25 @@ def start(tool: str, load: Callable[[], Callable[[], None]]) -> None:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def command(tool: str, module: str) -> Callable[[], None]:
+    """The function ``main`` of a command, which runs it with the arguments of the process, and leaves that.
+
+    Args:
+        module: its ``app`` has the options.
+    """
+
+    def load() -> Callable[[], None]:
+        from visakit.collector import collect_rarely
+
+        collect_rarely()  # Before Typer and the rest are loaded.
+        app = __import__(module, fromlist=["app"]).app
+        from visakit.commands.command import run
+
+        return lambda: run(app, tool)
+
+    return lambda: start(tool, load)
+
+
 def _script(module: str) -> None:
     """Run a command whose function ``main`` is in a module."""
     start(TOOLS[module.removesuffix(".__main__")], lambda: __import__(module, fromlist=["main"]).main)

@@ -21,7 +21,7 @@ PLACED = frozenset(
 
 _ENCLOSED = r"\([^()\"/]*+\)"
 _END = r"(?=\Z|[ \t]++(?:\Z|[^\s:,\[<]))"
-"""Terminals that look ahead over blanks want one of these signs, but in front of a size, or another parenthesis."""
+"""The end of a piece: no sign follows that a terminal looks ahead for over blanks, as in ``BB_1 :`` and ``(0) <1>``."""
 
 
 class LineReader(Grammar[Node]):
