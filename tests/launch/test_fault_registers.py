@@ -5,7 +5,7 @@ import re
 
 import pytest
 from support.probe import Probe
-from support.strategies import ENGINES
+from support.strategies import ENGINES, rotated
 
 import visakit
 from visakit.diagnostics import render_human, render_json
@@ -65,10 +65,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "check"), rotated(CASES, [None, "undefined"]))
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("check", [None, "undefined"])
-def test_registers(name, engine, check):
+def test_registers(name, check, engine):
     """With a check, too: a fault is about the memory, not about the memory that the check has beside it."""
     lines, expected = CASES[name]
     found = fault(lines, engine, check=check)

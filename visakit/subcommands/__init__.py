@@ -1,1 +1,1 @@
-"""The subcommands of visakit that have files of their own; :mod:`visakit.cli` has the others, and puts all together."""
+"""Subcommands of visakit: debug, dap, prove, registers and doctor; :mod:`visakit.cli` has the others and the choice."""
