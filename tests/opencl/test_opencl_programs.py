@@ -276,6 +276,16 @@ def test_a_program_in_python_runs_unchanged():
 
 
 @needs_all
+@pytest.mark.parametrize("options", [["-S"], ["-I", "-S"]])
+def test_an_environment_of_python_needs_nothing_of_ours(options):
+    """Without ``site`` a program finds neither cffi nor numpy, as in an environment of its own."""
+    program = "import ctypes; n = ctypes.c_uint(); loader = ctypes.CDLL('libOpenCL.so.1'); "
+    program += "print(loader.clGetPlatformIDs(0, None, ctypes.byref(n)), n.value)"
+    done = run(sys.executable, *options, "-c", program)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 1\n", "")
+
+
+@needs_all
 @pytest.mark.skipif(importlib.util.find_spec("dpnp") is None, reason="there is no dpnp in this environment")
 def test_a_program_with_sycl_runs_unchanged():
     done = run(sys.executable, SOURCES / "dpnp_sums.py")
