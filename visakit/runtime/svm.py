@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from visakit.objects.image import SLOT_OFFSET
 from visakit.runtime import cl, host
-from visakit.runtime.allocation import Shared, map_memory, readable, unmap_memory
+from visakit.runtime.allocation import ADDRESSES, Shared, is_mapped, map_memory, readable, unmap_memory
 from visakit.runtime.context import Context
 from visakit.runtime.device import Device
 from visakit.runtime.errors import require
@@ -19,8 +19,6 @@ _WORDS = {
 }  # fmt: skip
 """The name of allocations in reports."""
 _TRIES = 64
-_ADDRESSES = 1 << 47
-"""Where addresses of a process end."""
 LARGEST_ALIGNMENT = 1 << 30
 """In bytes: less than a slot of buffers has."""
 
@@ -61,10 +59,14 @@ def give_back(context: Context, found: Shared) -> None:
 
 
 def check_range(context: Context, pointer: int, size: int) -> None:
-    """Refuse a range that begins in an allocation and exceeds it; other memory belongs to the program."""
+    """Refuse a range that begins in an allocation and exceeds it, and one where there is no memory, as after a free;
+    other memory belongs to the program.
+    """
     allocation = find(context, pointer)
-    room = _ADDRESSES - pointer if allocation is None else allocation.address + allocation.size - pointer
+    room = ADDRESSES - pointer if allocation is None else allocation.address + allocation.size - pointer
     require(size <= room, cl.CL_INVALID_VALUE, f"{size} bytes at {pointer:#x}, of which {room} are there")
+    is_there = allocation is not None or is_mapped(pointer, size)
+    require(is_there, cl.CL_INVALID_VALUE, f"there is no memory for {size} bytes at {pointer:#x}")
 
 
 def check_pointer(context: Context, pointer: int) -> None:
