@@ -54,8 +54,8 @@ def find(context: Context, pointer: int) -> Shared | None:
 def give_back(context: Context, found: Shared) -> None:
     """Give an allocation back when no kernel of the context is running."""
     with context.space.launch_lock:
-        context.space.free(found.buffer)
         unmap_memory(found.address, found.buffer.room)
+        context.space.free(found.buffer)  # Last: an address with a slot and without an allocation is refused.
 
 
 def check_range(context: Context, pointer: int, size: int) -> None:
@@ -65,8 +65,9 @@ def check_range(context: Context, pointer: int, size: int) -> None:
     allocation = find(context, pointer)
     room = ADDRESSES - pointer if allocation is None else allocation.address + allocation.size - pointer
     require(size <= room, cl.CL_INVALID_VALUE, f"{size} bytes at {pointer:#x}, of which {room} are there")
-    is_there = allocation is not None or is_mapped(pointer, size)
-    require(is_there, cl.CL_INVALID_VALUE, f"there is no memory for {size} bytes at {pointer:#x}")
+    if allocation is None:  # Memory that is freed keeps its slot until all commands before are over.
+        is_there = pointer >> 32 not in context.space.slots and is_mapped(pointer, size)
+        require(is_there, cl.CL_INVALID_VALUE, f"there is no memory for {size} bytes at {pointer:#x}")
 
 
 def check_pointer(context: Context, pointer: int) -> None:
