@@ -256,13 +256,17 @@ def _replace_process(words: Sequence[str], environment: Mapping[str, str]) -> No
 
 
 def _cure(path: str) -> str:
-    """The command that takes a file that is no program; empty if it is unknown, or the file is missing."""
+    """The command that takes a file that is no program, or where a program was missed; empty if it is unknown."""
     try:
         with open_regular(path) as stream:
             kind = kind_of(path, stream.read(HEAD_BYTES))
     except (OSError, ValueError):
+        kind = None
+    if kind:
+        return f"this is {kind.title}: {kind.cure}"
+    if os.path.dirname(path) or shutil.which(path) is not None:
         return ""
-    return f"this is {kind.title}: {kind.cure}" if kind else ""
+    return "no folder of PATH has it" + (f"; ./{path} is one here" if os.path.exists(path) else "")
 
 
 @application(

@@ -1,4 +1,4 @@
-"""Signals and cancellations in programs under ``visakit exec``: the driver changes neither."""
+"""How ``visakit exec`` begins programs; their signals and cancelled threads, which the driver leaves alone."""
 
 import signal
 import sys
@@ -27,3 +27,10 @@ def test_a_program_has_the_signals_that_python_ignores():
     done = run("grep", "SigIgn", "/proc/self/status")
     ignored = int(done.stdout.split()[1], 16)
     assert not ignored & (1 << signal.SIGPIPE - 1 | 1 << signal.SIGXFSZ - 1)
+
+
+def test_a_program_that_is_on_no_path_is_missed_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").write_bytes(b"\x7fELF")
+    assert run("none").stderr.endswith("\n  hint: no folder of PATH has it\n")
+    assert run("here").stderr.endswith("\n  hint: no folder of PATH has it; ./here is one here\n")
