@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
@@ -238,27 +239,34 @@ def _absolute(path: str) -> str:
 
 
 def _replace_process(words: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Become another program.
+    """Become another program, which gets the signals back that Python ignores.
 
     Raises:
         FileError: it cannot be run.
     """
     sys.stdout.flush()
+    ignored = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGPIPE, signal.SIGXFSZ)}
     try:
         os.execvpe(words[0], list(words), dict(environment))
     except (OSError, ValueError) as error:
+        for number, handler in ignored.items():
+            signal.signal(number, handler)
         reason = getattr(error, "strerror", None) or str(error)
         raise FileError(Diagnostic("F001", f"it cannot be run: {reason}", Span(words[0], 0), _cure(words[0]))) from None
 
 
 def _cure(path: str) -> str:
-    """The command that takes a file that is no program; empty if it is unknown, or the file is missing."""
+    """The command that takes a file that is no program, or where a program was missed; empty if it is unknown."""
     try:
         with open_regular(path) as stream:
             kind = kind_of(path, stream.read(HEAD_BYTES))
     except (OSError, ValueError):
+        kind = None
+    if kind:
+        return f"this is {kind.title}: {kind.cure}"
+    if os.path.dirname(path) or shutil.which(path) is not None:
         return ""
-    return f"this is {kind.title}: {kind.cure}" if kind else ""
+    return "no folder of PATH has it" + (f"; ./{path} is one here" if os.path.exists(path) else "")
 
 
 @application(

@@ -55,7 +55,7 @@ _BY_SUFFIX = {
     ".hlsl": FileKind("HLSL", _FOREIGN), ".glsl": FileKind("GLSL", _FOREIGN), ".comp": FileKind("GLSL", _FOREIGN),
     ".ispc": FileKind("ISPC", _FOREIGN), ".py": FileKind("Python", f"{_SCANNED}; python3 runs it"),
     ".c": _CPP, ".cc": _CPP, ".cpp": _CPP, ".cxx": _CPP, ".h": _CPP, ".hpp": _CPP, ".sycl": _CPP,
-    ".ctm": FileKind("text for the CTM target", "vasm makes an image of it"),
+    ".ctm": FileKind("text for the CTM target", "vasm makes an object of it, and vlink an image of objects"),
     ".json": FileKind("JSON", "give a launch file with an image: vsim IMAGE --launch FILE"),
     ".yaml": _YAML, ".yml": _YAML,
     ".npy": FileKind("an array of numpy", "arrays are arguments: vsim IMAGE --arg NAME=FILE"),

@@ -74,6 +74,8 @@ def cannot(error: BaseException) -> str:
         return "there is not enough memory"
     text = " ".join(str(getattr(error, "strerror", None) or error).split())
     name = getattr(error, "filename", None)
+    if isinstance(error, FileNotFoundError) and error.errno and not name:
+        return "the working directory is gone"  # Nothing else of the system's is without a name.
     return f"{name}: {text:.300}" if name else f"{text:.300}"
 
 

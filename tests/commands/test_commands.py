@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -332,6 +333,49 @@ def test_interrupt(engine, more, tmp_path):
         assert [(d["code"], d["message"]) for d in json.loads(errors)] == [("U004", "interrupted")]
     else:
         assert errors == b"vsim: interrupted\n"
+
+
+def test_a_folder_that_is_gone_is_not_standard_output(tmp_path):
+    script = f"mkdir gone; cd gone; rmdir ../gone; exec {sys.executable} -m vasm x.visaasm"
+    done = subprocess.run(
+        ["sh", "-c", script], capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "vasm: the working directory is gone\n")
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "99999999999999999999", "٣"])
+def test_ports_are_numbers_of_ports(port):
+    done = run("visakit", "dap", "--port", port, encoding="utf-8")
+    assert (done.returncode, done.stderr) == (2, f"visakit dap: --port: '{port}' is no port, which are 1 to 65535\n")
+
+
+def test_a_port_in_use_is_named():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run("visakit", "dap", "--port", port, text=True)
+    assert done.returncode == 1 and done.stderr.startswith(f"error: port {port}: Address already in use")
+
+
+OF_CTM = {
+    "launch", "out_dir", "max_seconds", "allow_paths", "as_json", "group", "ctm", "image", "trace", "trace_groups",
+    "explain", "error_format", "list_platforms", "version", "install_completion", "show_completion", "replay",
+}  # fmt: skip
+"""Parameters of ``vsim`` that images of the CTM target have; ``--replay`` takes a folder in place of the image."""
+
+
+def test_options_that_ctm_images_do_not_have_are_refused(tmp_path):
+    """Each of them, with a value that it takes: none is passed over."""
+    values = {"--trace-lanes": "1", "--global-size": "8", "--platform": "dg2", "--max-memory": "1G", "--cost": "dg2"}
+    for name in ("collatz", "functions"):
+        run("vasm", f"samples/ctm/collatz/{name}.ctm", "-o", tmp_path / f"{name}.o")
+    run("vlink", tmp_path / "collatz.o", tmp_path / "functions.o", "-o", tmp_path / "i.bin")
+    refused = [p for p in get_command(APPS["vsim"]).params if p.name not in OF_CTM]
+    assert len(refused) > 20
+    for parameter in refused:
+        option = parameter.opts[0]
+        words = [option] if parameter.is_flag else [option, values.get(option, "1")]
+        trace = ["--trace", "-"] if option.startswith("--trace") else []
+        assert exit_code(APPS["vsim"], "vsim", [str(tmp_path / "i.bin"), *trace, *words]) == 2, option
 
 
 def test_long_lines_and_names_are_cut():

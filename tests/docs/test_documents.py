@@ -58,6 +58,7 @@ DOCUMENTS = [
     "tutorial.md",
     "language.md",
     "linking.md",
+    "../samples/README.md",
     "ctm.md",
     "python.md",
     "observers.md",

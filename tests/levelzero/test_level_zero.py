@@ -535,6 +535,31 @@ def test_memory_tells_what_it_is(session):
     assert host.result("zeMemFree", session.context, place) == ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
 
 
+def test_memory_that_was_freed_is_not_used(session, capfd):
+    """Neither memory that is gone when a command is appended, nor memory that goes before a recorded one runs."""
+    host, context, own = session.host, session.context, np.zeros(64, "u1")
+    gone, kept = (session.shared(np.ones(64, "u1"))[0] for _ in range(2))
+    desc = made("ze_command_list_desc_t", ze.ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC)
+    recorded = host.made("zeCommandListCreate", context, session.device, desc)
+    copy, ends = ("zeCommandListAppendMemoryCopy", recorded), (0, 0, None)
+    host.result(*copy, own, gone, 64, *ends)
+    host.zeCommandListClose(recorded)
+    host.zeMemFree(context, gone)
+    queue = host.made("zeCommandQueueCreate", context, session.device, session.queue_desc)
+    host.zeCommandQueueExecuteCommandLists(queue, 1, sizes(recorded), 0)
+    assert host.result("zeCommandQueueSynchronize", queue, FOREVER) == ze.ZE_RESULT_ERROR_DEVICE_LOST
+    assert f"64 bytes at {gone:#x} were freed before a command used them" in capfd.readouterr().err
+    assert not own.any()
+    pattern = np.zeros(1, "u1")
+    for call in (
+        ("zeCommandListAppendMemoryCopy", session.list, kept, gone, 64),
+        ("zeCommandListAppendMemoryCopy", session.list, gone, kept, 64),
+        ("zeCommandListAppendMemoryFill", session.list, gone, pattern, 1, 64),
+        ("zeCommandListAppendWriteGlobalTimestamp", session.list, gone),
+    ):
+        assert host.result(*call, *ends) == ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, call
+
+
 def test_physical_memory_keeps_its_contents_where_it_is_mapped(session):
     host, context, device = session.host, session.context, session.device
     page = host.made("zeVirtualMemQueryPageSize", context, device, 1)

@@ -343,6 +343,7 @@ def test_svm_is_at_the_same_address_for_all(session):
     assert host.number("clGetMemObjectInfo", over, cl.CL_MEM_USES_SVM_POINTER) == 1
     host.clSVMFree(session.context, y)
     assert host.status("clSetKernelArgSVMPointer", kernel, 0, y) == cl.CL_INVALID_ARG_VALUE
+    assert host.status("clEnqueueSVMMemcpy", queue, 1, x, y, 64, 0, None, None) == cl.CL_INVALID_VALUE
     freed = []
     function = FREED(lambda queue, count, pointers, user: freed.append([pointers[n] for n in range(count)]))
     host.clEnqueueSVMFree(queue, 1, sizes(x), function_address(function), None, 0, None, None)

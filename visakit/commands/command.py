@@ -8,6 +8,7 @@ allowed value.
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import inspect
 import itertools
@@ -38,6 +39,10 @@ DEVICE_HELP = (
     "Device of a source, the newest that its compiler knows if missing (--list-platforms); which zebin of a container."
 )
 """Of the option --platform where sources are taken."""
+
+
+_OF_OUTPUT = (errno.EBADF, errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT, errno.EAGAIN)
+"""Errors of writing; no other work of a command has them without the name of a file."""
 
 
 def application(
@@ -112,7 +117,7 @@ def exit_code(app: typer.Typer, tool: str, words: Sequence[str]) -> int:
         code = code or 1  # The reader has seen enough.
     except OSError as error:
         if not code:  # Otherwise an error was reported.
-            is_output = not error.filename and error.errno and error.strerror == os.strerror(error.errno)
+            is_output = not error.filename and error.errno in _OF_OUTPUT
             reporter.fail("F001", f"standard output: {error.strerror}" if is_output else visakit.start.cannot(error))
         code = code or 1
     except (ImportError, MemoryError) as error:  # Modules are loaded when they are needed.
@@ -263,6 +268,13 @@ def positive(value: str | int) -> int:
     """A whole number from 1 on; Typer also passes the default here."""
     if not str(value).isdigit() or int(value) < 1:
         raise typer.BadParameter(f"'{value}' is not a whole number from 1 on")
+    return int(value)
+
+
+def port_number(value: str) -> int:
+    """The number of a port."""
+    if not (value.isascii() and value.isdigit() and len(value) < 6 and 0 < int(value) < 1 << 16):
+        raise typer.BadParameter(f"'{value}' is no port, which are 1 to 65535")
     return int(value)
 
 

@@ -19,6 +19,7 @@ from visakit.objects.elf import (
     Elf,
     ElfSymbol,
     Section,
+    is_ctm,
     read_elf,
 )
 
@@ -95,6 +96,8 @@ def read_container(data: bytes, name: str, with_symbols: bool = True) -> Contain
             hint = "it is what the compiler makes of a source without a kernel"
         elif OLDER_BINARY in names:
             hint = OLDER_BINARY_HINT
+        elif is_ctm(data):
+            hint = "it is for the CTM target: vlink links its objects with each other, vsim runs its images"
         raise _bad(name, "this ELF file holds no vISA module (no section .visa)", hint)
     container = Container(elf.type == ET_EXEC, {}, elf.symbols)
     for section in elf.sections:

@@ -56,12 +56,14 @@ static void visakit_lend(int number, siginfo_t *info, void *given)
     (void)number, (void)info;
     if (is_asked && own != NULL && own == VISAKIT_CURRENT()) {
         struct visakit_call call = { 0 };
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &call.cancelling);
         pthread_cleanup_push(visakit_park, &call);
         PyEval_SaveThread();
         while (*word == value && visakit_is_open())
             visakit_nap(1);
         PyEval_RestoreThread(own);
         pthread_cleanup_pop(0);
+        pthread_setcancelstate(call.cancelling, NULL);
     }
     errno = kept;
 }

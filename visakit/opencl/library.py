@@ -40,7 +40,8 @@ void visakit_show_states(uintptr_t begin, uintptr_t end, uintptr_t size, int ans
 _INIT = """
 import os, site, sys
 folders = {folders!r}
-if "VISAKIT_OPENCL_PATH" in os.environ:  # The program does not contain Python: this environment precedes others.
+is_new = "VISAKIT_OPENCL_PATH" in os.environ  # The program does not contain Python: this environment precedes others.
+if is_new:
     for name in ("HOME", "PATH"):
         value = os.environ.pop("VISAKIT_OPENCL_" + name, "")
         os.environ.pop("PYTHON" + name, None)
@@ -56,7 +57,7 @@ for folder in folders:
     if folder not in sys.path:
         site.addsitedir(folder)
 from {module} import ffi, lib
-from visakit.runtime.ending import watch
+from visakit.runtime.ending import leave_interrupts, watch
 from visakit.runtime.interface import in_python
 from visakit.runtime.objects import set_dispatch_table
 define = lambda name, function: ffi.def_extern(name=in_python(name))(function)
@@ -71,6 +72,8 @@ set_dispatch_table(lib.visakit_dispatch())  # Handles of objects that both inter
 ffi.def_extern(name="visakit_greet")(lambda: None)
 ffi.def_extern(name="visakit_connect")(connect)
 watch(lib, lambda function: ffi.def_extern(name="visakit_process_ends")(function))
+if is_new:
+    leave_interrupts()
 """
 
 

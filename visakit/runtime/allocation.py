@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,6 +17,8 @@ _FIXED = 0x100000
 """``MAP_FIXED_NOREPLACE``: there or not at all."""
 _REPLACE = 0x10
 """``MAP_FIXED``: replaces the mappings at the address."""
+ADDRESSES = 1 << 47
+"""Where addresses of a process end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +57,13 @@ class _System:
 
     def __init__(self) -> None:
         library = ctypes.CDLL(None, use_errno=True)
-        self.map, self.unmap = library.mmap, library.munmap
+        self.map, self.unmap, self.core = library.mmap, library.munmap, library.mincore
         self.map.restype = ctypes.c_void_p
         self.map.argtypes = [
             ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long,
         ]  # fmt: skip
         self.unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        self.core.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
 
 
 def readable(size: int) -> int:
@@ -79,6 +83,13 @@ def map_memory(address: int, size: int) -> bool:
     if mapped is not None and mapped != address and mapped != ctypes.c_void_p(-1).value:
         _system().unmap(mapped, size)  # An old system, which takes the address for a wish.
     return bool(mapped == address)
+
+
+def is_mapped(address: int, size: int) -> bool:
+    """Whether the process has memory at the first and the last byte of a range below ``ADDRESSES``."""
+    pages = {place // mmap.PAGESIZE * mmap.PAGESIZE for place in (address, address + size - 1)} if size else set()
+    answer = ctypes.create_string_buffer(1)
+    return not any(_system().core(page, 1, answer) and ctypes.get_errno() == errno.ENOMEM for page in pages)
 
 
 def map_file(address: int, size: int, file: int, offset: int) -> bool:

@@ -34,12 +34,13 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from visakit.runtime import debugging, events, profiling
-from visakit.runtime.settings import engine
+from visakit.runtime.settings import debug_request, engine
 from vsim.engines.llvm.host import shutdown
 from vsim.engines.llvm.host.workers import POOL
 
@@ -77,6 +78,16 @@ def watch(gate: Gate, define: Callable[[Callable[[], None]], None]) -> None:
         before=lambda: gate.visakit_python_forks(1), after_in_parent=lambda: gate.visakit_python_forks(0),
         after_in_child=lambda: gate.visakit_python_forks(0),
     )  # fmt: skip
+
+
+def leave_interrupts() -> None:
+    """Let an interrupt end a program that does not contain Python, as it does without the driver.
+
+    Python's start has installed a handler, which only marks the interrupt until Python runs again. Under the debugger
+    it stays: an interrupt stops the launch there.
+    """
+    if debug_request() is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _process_ends() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from visakit.objects.image import SLOT_OFFSET
 from visakit.runtime import cl, host
-from visakit.runtime.allocation import Shared, map_memory, readable, unmap_memory
+from visakit.runtime.allocation import ADDRESSES, Shared, is_mapped, map_memory, readable, unmap_memory
 from visakit.runtime.context import Context
 from visakit.runtime.device import Device
 from visakit.runtime.errors import require
@@ -19,8 +19,6 @@ _WORDS = {
 }  # fmt: skip
 """The name of allocations in reports."""
 _TRIES = 64
-_ADDRESSES = 1 << 47
-"""Where addresses of a process end."""
 LARGEST_ALIGNMENT = 1 << 30
 """In bytes: less than a slot of buffers has."""
 
@@ -56,15 +54,20 @@ def find(context: Context, pointer: int) -> Shared | None:
 def give_back(context: Context, found: Shared) -> None:
     """Give an allocation back when no kernel of the context is running."""
     with context.space.launch_lock:
-        context.space.free(found.buffer)
         unmap_memory(found.address, found.buffer.room)
+        context.space.free(found.buffer)  # Last: an address with a slot and without an allocation is refused.
 
 
 def check_range(context: Context, pointer: int, size: int) -> None:
-    """Refuse a range that begins in an allocation and exceeds it; other memory belongs to the program."""
+    """Refuse a range that begins in an allocation and exceeds it, and one where there is no memory, as after a free;
+    other memory belongs to the program.
+    """
     allocation = find(context, pointer)
-    room = _ADDRESSES - pointer if allocation is None else allocation.address + allocation.size - pointer
+    room = ADDRESSES - pointer if allocation is None else allocation.address + allocation.size - pointer
     require(size <= room, cl.CL_INVALID_VALUE, f"{size} bytes at {pointer:#x}, of which {room} are there")
+    if allocation is None:  # Memory that is freed keeps its slot until all commands before are over.
+        is_there = pointer >> 32 not in context.space.slots and is_mapped(pointer, size)
+        require(is_there, cl.CL_INVALID_VALUE, f"there is no memory for {size} bytes at {pointer:#x}")
 
 
 def check_pointer(context: Context, pointer: int) -> None:

@@ -13,7 +13,7 @@ from visakit.commands.command import (
     flag,
     option,
     platform_option,
-    positive,
+    port_number,
 )
 from visakit.commands.reporting import report
 from visakit.diagnostics import UsageError
@@ -109,7 +109,7 @@ def debug_app(
 def dap_app(
     port: Annotated[
         int | None,
-        option("--port", "N", "Wait for an editor on this port.", EXECUTION, parser=positive),
+        option("--port", "N", "Wait for an editor on this port.", EXECUTION, parser=port_number),
     ] = None,
 ) -> int:
     """Debug for an editor that speaks the Debug Adapter Protocol."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from visakit.commands.reporting import say
 from visakit.compiler.ocloc import with_lines
-from visakit.diagnostics import UsageError
+from visakit.diagnostics import Diagnostic, FileError, UsageError
 from visakit.file_kinds import source_language
 from vsim.command.debugger import debugged, interrupts
 from vsim.command.driver import CommandLine
@@ -64,7 +64,11 @@ def serve(port: int | None) -> int:
     """Answer an editor: over standard input and output, or the first one that connects to a port of this machine."""
     if port is None:
         return _answered(Server(sys.stdin.buffer, sys.stdout.buffer, open_session))
-    with socket.create_server(("127.0.0.1", port)) as listener:
+    try:
+        listener = socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise FileError(Diagnostic("F001", f"port {port}: {error.strerror}")) from None
+    with listener:
         say(f"waiting on port {listener.getsockname()[1]}")
         connection, _ = listener.accept()
         with connection, connection.makefile("rb") as source, connection.makefile("wb") as sink:

@@ -11,7 +11,8 @@ SHARED_WITH_CTM = ("IMAGE", "--launch", "--out-dir", "--trace")
 NOT_WITH_WORKERS = "--allow-register-overrun", "--precision", "--profile", "--cost"
 """Workers get the image alone, which does not keep what addresses may reach, or how exact results are."""
 NOT_WITH_DEBUG = ("--workers", "--trace", "--profile", "--profile-detail", "--cost", "--capture", "--json",
-                  "--save", "--list", "--make-launch", "--show", "--out-dir", "--threads", "--max-memory")  # fmt: skip
+                  "--save", "--list", "--registers", "--make-launch", "--show", "--out-dir", "--threads",
+                  "--max-memory")  # fmt: skip
 
 
 def exclude_named(option: str, is_given: bool, names: Sequence[str], given: Mapping[str, object]) -> None:

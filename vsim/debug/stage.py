@@ -151,7 +151,9 @@ class Stage:
         ):
             running = sorted({int(g) for g in batch.numbers()[0]}) if batch is not None else []
             hint = f"group {running[0]} runs" if running else "no group runs"
-            hint += f"; 'tbreak PLACE thread {focus.group}.{focus.thread}' gets there"
+            dispatch, group = self.execution.dispatch, focus.group
+            if group < dispatch.group_count and focus.thread < dispatch.threads_of(dispatch.group(group)):
+                hint += f"; 'tbreak PLACE thread {group}.{focus.thread}' gets there"
             raise problem(COMMAND, f"there is no lane {focus} now", hint)
         self.focus, self.frame_number = focus, 0
 

@@ -7,7 +7,7 @@ from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.appending import appends
 from visakit.levelzero.device_properties import queue_groups
 from visakit.levelzero.lists import CommandList, ListOperation
-from visakit.levelzero.memory import check_range, place_of
+from visakit.levelzero.memory import Range
 from visakit.levelzero.parameters import find, need
 from visakit.levelzero.structures import ze_copy_region_t
 from visakit.runtime import cl, host
@@ -22,11 +22,9 @@ _LARGEST_PATTERN = 1 << 20
 
 def _copy(own: CommandList, target: int, source: int, size: int, origin: Context) -> ListOperation:
     need(target, source)
-    check_range(own.context, target, size)
-    check_range(origin, source, size)
-    ends = place_of(own.context, target), place_of(origin, source)
+    to, given = Range(own.context, target, size), Range(origin, source, size)
     accesses = CommandAccesses(shared_part(origin, source, size), shared_part(own.context, target, size))
-    return ListOperation(cl.CL_COMMAND_SVM_MEMCPY, lambda queue: host.move(*ends, size), accesses)
+    return ListOperation(cl.CL_COMMAND_SVM_MEMCPY, lambda queue: host.move(to.host, given.host, size), accesses)
 
 
 @appends
@@ -55,10 +53,9 @@ def _fill(own: CommandList, target: int, pattern: int, width: int, size: int) ->
     need(target, pattern)
     largest = min(int(queue_groups(own.device)[own.ordinal]["maxMemoryFillPatternSize"]), _LARGEST_PATTERN)
     require(0 < width <= largest, ze.ZE_RESULT_ERROR_INVALID_SIZE, f"a pattern of {width} bytes of up to {largest}")
-    check_range(own.context, target, size)
-    bits, place = host.read(pattern, width), place_of(own.context, target)
+    bits, place = host.read(pattern, width), Range(own.context, target, size)
     accesses = CommandAccesses(None, shared_part(own.context, target, size))
-    return ListOperation(cl.CL_COMMAND_SVM_MEMFILL, lambda queue: fill(host.view(place, size), bits), accesses)
+    return ListOperation(cl.CL_COMMAND_SVM_MEMFILL, lambda queue: fill(place.view, bits), accesses)
 
 
 @appends
@@ -102,15 +99,11 @@ def zeCommandListAppendMemoryCopyRegion(
         return ListOperation(cl.CL_COMMAND_COPY_BUFFER_RECT, nothing)
     taken, given = _box(target_region, target_pitch, target_slice), _box(source_region, source_pitch, source_slice)
     require(taken.region == given.region, ze.ZE_RESULT_ERROR_INVALID_SIZE, "the regions have different sizes")
-    check_range(own.context, target, taken.end)
-    check_range(own.context, source, given.end)
-    to, origin = place_of(own.context, target), place_of(own.context, source)
-    is_apart = to + taken.end <= origin or origin + given.end <= to
-    inside = host.view(to, taken.end), host.view(origin, given.end)
+    to, origin = Range(own.context, target, taken.end), Range(own.context, source, given.end)
 
     def work(queue: object) -> None:
-        data = inside[1] if is_apart else inside[1].copy()
-        copy_rectangle(data, given, inside[0], taken)
+        is_apart = to.host + taken.end <= origin.host or origin.host + given.end <= to.host
+        copy_rectangle(origin.view if is_apart else origin.view.copy(), given, to.view, taken)
 
     return ListOperation(cl.CL_COMMAND_COPY_BUFFER_RECT, work)
 

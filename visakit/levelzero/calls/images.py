@@ -8,7 +8,7 @@ from visakit.levelzero.calls.appending import appends
 from visakit.levelzero.calls.contexts import context_device
 from visakit.levelzero.image_formats import image_format, image_shape
 from visakit.levelzero.lists import CommandList, ListOperation
-from visakit.levelzero.memory import check_range, place_of
+from visakit.levelzero.memory import Range
 from visakit.levelzero.parameters import extensions, fill, find, flags, need, structure
 from visakit.levelzero.structures import (
     ze_image_allocation_ext_properties_t,
@@ -162,14 +162,13 @@ def _transfer(
         outside = image.outside(texels[1], *pitches)
     except CallError as problem:
         raise CallError(ze.ZE_RESULT_ERROR_INVALID_SIZE, problem.reason) from None
-    check_range(own.context, pointer, outside.end)
-    memory = host.view(place_of(own.context, pointer), outside.end)
+    memory = Range(own.context, pointer, outside.end)
 
     def work(queue: object) -> None:
         if reads:
-            copy_rectangle(image.data, inside, memory, outside)
+            copy_rectangle(image.data, inside, memory.view, outside)
         else:
-            copy_rectangle(memory, outside, image.data, inside)
+            copy_rectangle(memory.view, outside, image.data, inside)
 
     command = cl.CL_COMMAND_READ_IMAGE if reads else cl.CL_COMMAND_WRITE_IMAGE
     part: tuple[Image, Rectangle] = (image, inside)

@@ -9,7 +9,7 @@ from visakit.levelzero.calls import also
 from visakit.levelzero.calls.appending import appends
 from visakit.levelzero.kernels import Size, ZeKernel, check_sizes
 from visakit.levelzero.lists import CommandList, ListOperation
-from visakit.levelzero.memory import check_range, place_of
+from visakit.levelzero.memory import Range
 from visakit.levelzero.parameters import find_all, need
 from visakit.levelzero.structures import ze_group_count_t
 from visakit.runtime import cl, ending, host
@@ -87,11 +87,11 @@ def zeCommandListAppendLaunchKernelIndirect(own: CommandList, kernel: ZeKernel, 
     """Run a kernel; the numbers of groups are read when it begins."""
     _check_kernel(own, kernel)
     need(counts)
-    check_range(own.context, counts, _COUNTS)
-    given, group, offset, place = kernel.check_launch(), kernel.group, kernel.offset, place_of(own.context, counts)
+    place = Range(own.context, counts, _COUNTS)
+    given, group, offset = kernel.check_launch(), kernel.group, kernel.offset
     ending.load()
     return ListOperation(
-        cl.CL_COMMAND_NDRANGE_KERNEL, lambda queue: kernel.launch(queue, _counts(place), group, offset, given)
+        cl.CL_COMMAND_NDRANGE_KERNEL, lambda queue: kernel.launch(queue, _counts(place.host), group, offset, given)
     )
 
 
@@ -104,14 +104,12 @@ def zeCommandListAppendLaunchMultipleKernelsIndirect(
     found = find_all(ZeKernel, kernels, count)
     for kernel in found:
         _check_kernel(own, kernel)
-    check_range(own.context, counts, _COUNTS * count)
-    check_range(own.context, number, 4)
+    places = Range(own.context, counts, _COUNTS * count), Range(own.context, number, 4)
     taken = [(kernel, kernel.check_launch(), kernel.group, kernel.offset) for kernel in found]
-    places = place_of(own.context, counts), place_of(own.context, number)
     ending.load()
 
     def work(queue: Queue) -> None:
-        for index, (kernel, given, group, offset) in enumerate(taken[: host.read_u32(places[1])]):
-            kernel.launch(queue, _counts(places[0] + _COUNTS * index), group, offset, given)
+        for index, (kernel, given, group, offset) in enumerate(taken[: host.read_u32(places[1].host)]):
+            kernel.launch(queue, _counts(places[0].host + _COUNTS * index), group, offset, given)
 
     return ListOperation(cl.CL_COMMAND_NDRANGE_KERNEL, work)

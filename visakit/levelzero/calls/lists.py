@@ -9,6 +9,7 @@ from visakit.levelzero.calls.contexts import context_device
 from visakit.levelzero.device_properties import queue_groups
 from visakit.levelzero.events import Fence, ZeEvent, finish
 from visakit.levelzero.lists import CommandList, ListOperation, ListQueue, Work
+from visakit.levelzero.memory import Range
 from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure, tell_handle
 from visakit.levelzero.structures import ze_command_list_desc_t, ze_command_queue_desc_t, ze_kernel_timestamp_result_t
 from visakit.runtime import cl, host
@@ -197,7 +198,8 @@ def zeCommandListAppendEventReset(command_list: CommandList, event: ZeEvent) -> 
 def zeCommandListAppendWriteGlobalTimestamp(own: CommandList, target: int) -> ListOperation:
     """Write the time, in nanoseconds, to memory."""
     need(target)
-    return ListOperation(cl.CL_COMMAND_MARKER, lambda queue: host.write_size(target, host_nanoseconds()))
+    place = Range(own.context, target, host.POINTER)
+    return ListOperation(cl.CL_COMMAND_MARKER, lambda queue: host.write_size(place.host, host_nanoseconds()))
 
 
 @appends
@@ -208,14 +210,15 @@ def zeCommandListAppendQueryKernelTimestamps(
     need(target)
     given = find_all(ZeEvent, events, count)
     size = ze_kernel_timestamp_result_t.bytes()
-    places = host.read_sizes(offsets, count) if offsets else tuple(size * n for n in range(count))
-    return ListOperation(cl.CL_COMMAND_MARKER, _writes_times(given, [target + place for place in places]))
+    offset = host.read_sizes(offsets, count) if offsets else tuple(size * n for n in range(count))
+    places = [Range(own.context, target + distance, size) for distance in offset]
+    return ListOperation(cl.CL_COMMAND_MARKER, _writes_times(given, places))
 
 
-def _writes_times(events: list[ZeEvent], places: list[int]) -> Work:
+def _writes_times(events: list[ZeEvent], places: list[Range]) -> Work:
     def work(queue: Queue) -> None:
         for event, place in zip(events, places, strict=True):
-            host.write(place, host.pack_sizes(event.state.times * 2))
+            host.write(place.host, host.pack_sizes(event.state.times * 2))
 
     return work
 
