@@ -199,6 +199,21 @@ def test_powers_of_whole_numbers_need_no_polynomial(rounding):
         assert not re.search(r"double|@llvm\.fma", translate(dispatch, full=True).text)
 
 
+def test_sine_and_cosine_of_an_argument_share_polynomials():
+    """Though a branch for large arguments is between them: two products reduce, four and five are the polynomials."""
+    declared = "".join(f".decl {v} v_type=G type=f num_elts=8 align=GRF\n" for v in ("S", "C"))
+    declared += ".decl Y v_type=G type=f num_elts=8 align=GRF alias=<X,0>\n.decl BASE"
+    lines = ["sin (M1_NM, 8) S(0,0)<1> Y(0,0)<1;1,0>", "cos (M1_NM, 8) C(0,0)<1> Y(0,0)<1;1,0>"]
+    lines.append("add (M1_NM, 8) Y(0,0)<1> S(0,0)<1;1,0> C(0,0)<1;1,0>")
+    program = Program(
+        build_text(COPY.replace(".decl BASE", declared).replace("MIDDLE", "\n".join([KEEP.strip(), *lines])))
+    )
+    bits = np.zeros(64, "u4")
+    text = translate(program.bind(Launch("copy", (64,), (64,), args=[bits, bits.copy()])), full=True).text
+    group = text[text.index("define void @group(") :].partition("\n}")[0]
+    assert len(re.findall(r"call <8 x double> @llvm\.fma", group)) == (11 if target.fuses() else 0)
+
+
 @pytest.mark.parametrize("engine", ["llvm", "numpy"])
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "cos", "rsqrt"])
 def test_a_narrower_destination_gets_the_result_converted(name, engine):

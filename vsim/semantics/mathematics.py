@@ -184,7 +184,7 @@ def _log2_of_float(a: Algebra, fused: Fused, x: Lanes, coefficients: list[float]
 _LARGEST_ANGLE = 2.0**30
 """Arguments of f from here on, far beyond those whose sine is exact, have that of 0; D has all quarters below it."""
 _NEAR = 2.0**17
-"""Below it floats count the quarters, and what is left is less than 0.8."""
+"""Below it floats count the quarters, and rests are less than 0.8."""
 
 
 def _rest(a: Algebra, fused: Fused, wide: Lanes, turns: Lanes) -> Lanes:
@@ -207,7 +207,7 @@ def _cosine_near_zero(a: Algebra, fused: Fused, wide: Lanes, turns: Lanes) -> La
 
 
 def _sine_in_quadrant(a: Algebra, t: DataType, wide: Lanes, turns: Lanes, quadrant: Lanes) -> Lanes:
-    """The sine of f or hf lanes, by what is left of them as df, and their quadrants (UD).
+    """The sine of f or hf lanes whose rests are those of wide - turns * pi/2 (df), by their quadrants (UD).
 
     The sine and the cosine of the same argument share all but the last steps.
     """

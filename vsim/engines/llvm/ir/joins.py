@@ -29,7 +29,7 @@ def if_any(b: Builder, mask: Mask, emit: Emit, otherwise: Sequence[Value] = ()) 
     """Values that are computed only if the mask holds in some lane, and are 0 else.
 
     Args:
-        otherwise: what they are else if that is not 0; then hardly any mask holds in some lane.
+        otherwise: other values than 0 for that case, which is the likely one then.
     """
     if mask is True:
         return emit()

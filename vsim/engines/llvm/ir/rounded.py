@@ -37,7 +37,7 @@ def rounded_once(b: Builder, compute: Callable[..., Value], data_type: DataType,
 
 
 def replaced(b: Builder, mask: Value, compute: Callable[..., Value], value: Value, *operands: Value) -> Value:
-    """See :meth:`vsim.semantics.algebra.Algebra.replaced`; what hardly any lane needs is in a function of its own."""
+    """See :meth:`vsim.semantics.algebra.Algebra.replaced`; a function of the module has the rare computation."""
     (found,) = if_any(b, mask, lambda: [b.select(mask, _out_of_line(b, compute, operands), value)], [value])
     return found
 
