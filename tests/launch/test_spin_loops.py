@@ -1,11 +1,15 @@
 """Loops in which threads wait for what others write: of the same group and of other ones, in every order."""
 
+import re
+
 import numpy as np
 import pytest
 from support.programs import build_text
 
 from visakit import SimulationError
 from vsim.analysis.spin_loops import spins
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import Launch
 from vsim.program import Program
 
 ORDERS = ("", "reverse", "random:3", "round-robin")
@@ -111,6 +115,15 @@ def test_waits(kind):
 @pytest.mark.parametrize("kind", OTHERS)
 def test_does_not_only_wait(kind):
     assert not spins(build_text(relay(OTHERS[kind])).module.kernels[0], 32)
+
+
+@pytest.mark.parametrize(("lines", "locked"), [(OTHERS["adds what it found"], False), (WAITS["atomic"], True)])
+def test_only_kernels_that_wait_have_locked_atomics(lines, locked):
+    """One worker runs both, for the order of their results; the program may write what a kernel waits for."""
+    arguments = [np.zeros(16, "u4"), np.zeros(64, "u4"), np.uint32(8)]
+    dispatch = Program(build_text(relay(lines))).bind(Launch("relay", (64,), (32,), args=arguments))
+    calls = re.findall(r"call .*@(lanes_(?:inc|or|cmpxchg)\w*)\(", translate(dispatch, full=True).text)
+    assert calls and all(name.endswith("_rare") for name in calls) != locked
 
 
 @ENGINES

@@ -115,12 +115,13 @@ def test_whole_powers_and_their_logarithms_are_exact(algebra):
 def test_sines_of_what_has_none_and_of_the_smallest(data_type):
     dtype = "f4" if data_type is F else "f2"
     some = np.array([[np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-7, -1e-7]], dtype)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):
         sines, cosines = (function(NumpyAlgebra(), data_type, some) for function in (mathematics.sin, mathematics.cos))
+        large = mathematics.cos(NumpyAlgebra(), F, np.array([[3e38, -1e30, 2.0**31, 1e9]], "f4"))
     assert np.isnan(sines[0, :3]).all() and np.isnan(cosines[0, :3]).all()
     assert (sines[0, 3:] == some[0, 3:]).all() and (np.signbit(sines) == np.signbit(some))[0, 3:].all()
     assert (cosines[0, 3:] == 1).all()
-    assert (np.abs(mathematics.cos(NumpyAlgebra(), F, np.array([[3e38, -1e30, 2.0**31, 1e9]], "f4"))) <= 1).all()
+    assert (np.abs(large) <= 1).all()
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
@@ -196,6 +197,21 @@ def test_powers_of_whole_numbers_need_no_polynomial(rounding):
         assert _same(one, other)
         dispatch = program.bind(Launch("copy", (64,), (64,), args=[bits, np.zeros_like(bits)]))
         assert not re.search(r"double|@llvm\.fma", translate(dispatch, full=True).text)
+
+
+def test_sine_and_cosine_of_an_argument_share_polynomials():
+    """Though a branch for large arguments is between them: two products reduce, four and five are the polynomials."""
+    declared = "".join(f".decl {v} v_type=G type=f num_elts=8 align=GRF\n" for v in ("S", "C"))
+    declared += ".decl Y v_type=G type=f num_elts=8 align=GRF alias=<X,0>\n.decl BASE"
+    lines = ["sin (M1_NM, 8) S(0,0)<1> Y(0,0)<1;1,0>", "cos (M1_NM, 8) C(0,0)<1> Y(0,0)<1;1,0>"]
+    lines.append("add (M1_NM, 8) Y(0,0)<1> S(0,0)<1;1,0> C(0,0)<1;1,0>")
+    program = Program(
+        build_text(COPY.replace(".decl BASE", declared).replace("MIDDLE", "\n".join([KEEP.strip(), *lines])))
+    )
+    bits = np.zeros(64, "u4")
+    text = translate(program.bind(Launch("copy", (64,), (64,), args=[bits, bits.copy()])), full=True).text
+    group = text[text.index("define void @group(") :].partition("\n}")[0]
+    assert len(re.findall(r"call <8 x double> @llvm\.fma", group)) == (11 if target.fuses() else 0)
 
 
 @pytest.mark.parametrize("engine", ["llvm", "numpy"])

@@ -304,6 +304,10 @@ class ShadowAlgebra:
     def rounded_once(self, compute: Callable[..., Lanes], data_type: DataType, *operands: Tracked) -> Tracked:
         return self.whole(self.inner.rounded_once(compute, data_type, *[x.value for x in operands]), *operands)
 
+    def replaced(self, mask: Tracked, compute: Callable[..., Lanes], value: Tracked, *operands: Tracked) -> Tracked:
+        found = self.inner.replaced(mask.value, compute, value.value, *[x.value for x in operands])
+        return self.whole(found, value, *operands)
+
     def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Tracked) -> Tracked:
         return self.whole(self.inner.in_mode(op, mode, data_type, *[x.value for x in operands]), *operands)
 

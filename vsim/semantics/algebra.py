@@ -47,7 +47,7 @@ ReadMask = Callable[[], Mask]
 """Gives the lanes that execute."""
 Write = Callable[[Lanes, Mask], None]
 """Predicated write: stores the lanes of a mask in a destination; other lanes keep their value."""
-LARGEST_CHANGE = 2.0**-45
+LARGEST_CHANGE = 2.0**-40
 """By what part a result may change if products and sums are rounded (:meth:`Algebra.rounded_once`)."""
 Fused = Callable[[Lanes, Lanes, Lanes], Lanes]
 """x * y + z of doubles, rounded once."""
@@ -110,6 +110,9 @@ class Algebra(Protocol):
         ``fused`` is a :data:`Fused`. Where an engine can show that the result is the same, it rounds product and sum:
         then the result must not change by more than :data:`LARGEST_CHANGE`.
         """
+
+    def replaced(self, mask: Mask, compute: Callable[..., Lanes], value: Lanes, *operands: Lanes) -> Lanes:
+        """A value, and ``compute(algebra, *operands)`` where the mask holds, which is so for hardly any lane."""
 
     exact: bool
     """Whether transcendental functions of floats are rounded once; else they are as exact as the hardware must be."""

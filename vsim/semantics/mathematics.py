@@ -16,8 +16,8 @@ at a time.
   log2 x = n + 2 / ln 2 * (s + s**3 / 3 + s**5 / 5 + ...), where s**2 < 0.03. log2 12 = 4 + log2 0.75, and s = -1/7.
 * sin x, cos x: k is x / (pi/2) rounded, and the rest x - k * pi/2 lies between -pi/4 and pi/4. One product would lose
   its low bits, so pi/2 has three parts (Cody and Waite), of which two have exact products with k below 2**21; for f
-  two parts do. The
-  parity of k chooses the rest's sine or cosine, its quadrant the sign: sin 5 = -cos 0.2876 = -0.9589, k being 3.
+  two parts do. The parity of k chooses the rest's sine or cosine, its quadrant the sign: sin 5 = -cos 0.2876 = -0.9589,
+  k being 3. For f below 2**17 k is a float that was added to 1.5 * 2**23, which leaves it in the lowest bits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import math
 from functools import partial
 
 from visakit.language.program import Instruction
-from visakit.language.types import DF, UQ, D, DataType, F, Q
+from visakit.language.types import DF, UD, UQ, D, DataType, F, Q
 from vsim.semantics import approximations
 from vsim.semantics.algebra import Algebra, Fused, Lanes, Machine, Step, product_and_sum
 from vsim.semantics.core import (
@@ -38,6 +38,7 @@ from vsim.semantics.core import (
     real_type,
     semantics,
     type_of_source,
+    unsigned_of,
 )  # fmt: skip
 
 _EXP2 = [math.log(2) ** k / math.factorial(k) for k in range(14)]
@@ -54,12 +55,12 @@ _LOG2_OF_FLOAT = [
 _SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
 _COS = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
 _SIN_OF_FLOAT = [
-    0.9999999999956731, -0.16666666631591165, 0.00833332878245888, -0.000198392022122311, 2.7173456841089953e-06,
+    0.9999999999947998, -0.1666666662603685, 0.008333328252412725, -0.00019839044815773993, 2.7159146782995416e-06,
 ]  # fmt: skip
-"""The sine over x, of x**2, between -pi/4 and pi/4, interpolated in the same way: off by less than 2**-37."""
+"""The sine over x, of x**2, between -0.8 and 0.8, interpolated in the same way: off by less than 2**-37."""
 _COS_OF_FLOAT = [
-    0.9999999999999444, -0.49999999999351113, 0.04166666654391119, -0.0013888880393776424, 2.4798928755323667e-05,
-    -2.717342984102282e-07,
+    0.9999999999999307, -0.4999999999922016, 0.041666666524472866, -0.0013888879404333819, 2.47987263691341e-05,
+    -2.7159117729553275e-07,
 ]  # fmt: skip
 """The cosine: off by less than 2**-43."""
 _HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
@@ -135,6 +136,9 @@ def _without(a: Algebra, x: Lanes, turns: Lanes, parts: int) -> Lanes:
 
 # -- for floats ------------------------------------------------------------------------------------------------
 
+_WHOLE_FLOATS = 1.5 * 2**23
+"""Floats around it are whole numbers, which are their lowest bits."""
+
 
 def _fused_polynomial(a: Algebra, fused: Fused, x: Lanes, coefficients: list[float]) -> Lanes:
     """By Horner's rule; the constant term comes first."""
@@ -179,29 +183,58 @@ def _log2_of_float(a: Algebra, fused: Fused, x: Lanes, coefficients: list[float]
 
 _LARGEST_ANGLE = 2.0**30
 """Arguments of f from here on, far beyond those whose sine is exact, have that of 0; D has all quarters below it."""
+_NEAR = 2.0**17
+"""Below it floats count the quarters, and rests are less than 0.8."""
 
 
-def _sine_of_rest(a: Algebra, fused: Fused, rest: Lanes, square: Lanes) -> Lanes:
-    """The sine between -pi/4 and pi/4 of df lanes; ``square`` is that of the argument."""
-    return rest * _fused_polynomial(a, fused, square, _SIN_OF_FLOAT)
+def _rest(a: Algebra, fused: Fused, wide: Lanes, turns: Lanes) -> Lanes:
+    """x - turns * pi/2 of df lanes, by two parts."""
+    for part in _HALF_PI[:2]:
+        wide = fused(turns, a.const(-part, DF), wide)
+    return wide
 
 
-def _sine_of_float(a: Algebra, t: DataType, x: Lanes, quarters: int) -> Lanes:
-    """The sine of x + quarters * pi/2 of f or hf lanes; arguments from 2**30 on give that of 0, infinities NaN.
+def _sine_near_zero(a: Algebra, fused: Fused, wide: Lanes, turns: Lanes) -> Lanes:
+    """The sine of x - turns * pi/2, which is less than 0.8, of df lanes."""
+    rest = _rest(a, fused, wide, turns)
+    return rest * _fused_polynomial(a, fused, rest * rest, _SIN_OF_FLOAT)
+
+
+def _cosine_near_zero(a: Algebra, fused: Fused, wide: Lanes, turns: Lanes) -> Lanes:
+    """The cosine of the same."""
+    rest = _rest(a, fused, wide, turns)
+    return _fused_polynomial(a, fused, rest * rest, _COS_OF_FLOAT)
+
+
+def _sine_in_quadrant(a: Algebra, t: DataType, wide: Lanes, turns: Lanes, quadrant: Lanes) -> Lanes:
+    """The sine of f or hf lanes whose rests are those of wide - turns * pi/2 (df), by their quadrants (UD).
 
     The sine and the cosine of the same argument share all but the last steps.
     """
-    single, none = _in_float(a, t, x), a.const(0, D)
-    wide = a.cast(a.select(a.absolute(single) < a.const(_LARGEST_ANGLE, F), single, a.const(0.0, F)), DF)
+    sine, cosine = (a.rounded_once(f, t, wide, turns) for f in (_sine_near_zero, _cosine_near_zero))
+    value = a.select((quadrant & a.const(1, UD)) == a.const(0, UD), sine, cosine)
+    unsigned = unsigned_of(t.size)
+    sign = a.cast(quadrant, unsigned) << a.const(t.bits - 2, unsigned) & a.const(1 << t.bits - 1, unsigned)
+    return a.bitcast(a.bitcast(value, unsigned) ^ sign, t)
+
+
+def _sine_of_float(a: Algebra, t: DataType, x: Lanes, quarters: int) -> Lanes:
+    """The sine of x + quarters * pi/2 of f or hf lanes."""
+    single, whole = _in_float(a, t, x), a.const(_WHOLE_FLOATS, F)
+    shifted = single * a.const(2 / math.pi, F) + whole
+    quadrant = a.bitcast(shifted, UD) + a.const(quarters, UD)
+    value = _sine_in_quadrant(a, t, a.cast(single, DF), a.cast(shifted - whole, DF), quadrant)
+    near = a.absolute(single) < a.const(_NEAR, F)
+    return a.replaced(~near, partial(_sine_far, t=t, quarters=quarters), value, single)
+
+
+def _sine_far(a: Algebra, x: Lanes, t: DataType, quarters: int) -> Lanes:
+    """The same for any f lanes: from 2**30 on that of 0, of infinities NaN."""
+    wide = a.cast(a.select(a.absolute(x) < a.const(_LARGEST_ANGLE, F), x, a.const(0.0, F)), DF)
     turns = a.rint(wide * a.const(2 / math.pi, DF))
-    quadrant = a.cast(turns, D) + a.const(quarters, D)
-    rest = _without(a, wide, turns, 2)
-    square = rest * rest
-    sine = a.rounded_once(_sine_of_rest, t, rest, square)
-    cosine = a.rounded_once(partial(_fused_polynomial, coefficients=_COS_OF_FLOAT), t, square)
-    value = a.select((quadrant & a.const(1, D)) == none, sine, cosine)
-    value = a.select((quadrant & a.const(2, D)) == none, value, a.negate(value))
-    return a.select(a.absolute(x) < a.const(math.inf, t), value, a.const(math.nan, t))
+    quadrant = a.cast(a.cast(turns, D), UD) + a.const(quarters, UD)
+    value = _sine_in_quadrant(a, t, _without(a, wide, turns, 2), a.const(0.0, DF), quadrant)
+    return a.select(a.absolute(x) < a.const(math.inf, F), value, a.const(math.nan, t))
 
 
 # -- instructions ----------------------------------------------------------------------------------------------
@@ -267,7 +300,8 @@ def log(a: Algebra, t: DataType, x: Lanes) -> Lanes:
 @alu(real_type, "sin", rounded=True, deviation=_ARC)
 def sin(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Sine, rounded once; zeros keep their sign. The manual allows some error, up to 32767 * pi."""
-    return a.select(x == a.const(0.0, t), x, _arc(a, t, x, 0))
+    value = _arc(a, t, x, 0)
+    return value if a.exact and t is not DF else a.select(x == a.const(0.0, t), x, value)
 
 
 @alu(real_type, "cos", rounded=True, deviation=_ARC)

@@ -301,6 +301,11 @@ class SymbolicAlgebra:
     ) -> SymbolicLanes:
         return self.cast(compute(self, self.fma, *operands), data_type)
 
+    def replaced(
+        self, mask: SymbolicMask, compute: Callable[..., SymbolicLanes], value: SymbolicLanes, *operands: SymbolicLanes
+    ) -> SymbolicLanes:
+        return self.select(mask, compute(self, *operands), value)
+
     def is_whole(self, x: SymbolicLanes) -> bool:
         """Nothing is known here before it is computed."""
         return False

@@ -195,10 +195,17 @@ class NumpyAlgebra:
         value, dtype = compute(self, product_and_sum, *operands), DTYPES[data_type]
         result, other = ((value * (1 + change)).astype(dtype) for change in (-LARGEST_CHANGE, LARGEST_CHANGE))
         doubtful = (result != other) & (value == value)
-        if doubtful.any():
-            rest = [x[doubtful][None, :] for x in np.broadcast_arrays(*operands)]
-            result[doubtful] = compute(self, fma_double, *rest).astype(dtype)[0]
-        return result
+
+        def exact(algebra: NumpyAlgebra, *rest: Array) -> Array:
+            return compute(algebra, fma_double, *rest).astype(dtype)
+
+        return self.replaced(doubtful, exact, result, *operands)
+
+    def replaced(self, mask: Array, compute: Callable[..., Array], value: Array, *operands: Array) -> Array:
+        if mask.any():
+            rest = [x[mask][None, :] for x in np.broadcast_arrays(*operands)]
+            value[mask] = compute(self, *rest)[0]
+        return value
 
     def sqrt(self, x: Array) -> Array:
         return np.sqrt(x)

@@ -307,6 +307,7 @@ class Builder(Emitter):
     products = matrix_products.products
     products_of_bytes = matrix_products.products_of_bytes
     rounded_once = rounded.rounded_once
+    replaced = rounded.replaced
 
     def udiv(self, x: Value, y: Value) -> Value:
         """Unsigned quotient, y is not zero; of floats the correctly rounded one."""

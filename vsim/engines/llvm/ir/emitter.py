@@ -22,8 +22,10 @@ LAUNCH, GROUP, THREAD = range(3)
 _PURE = (
     "add ", "sub ", "mul ", "and ", "or ", "xor ", "shl ", "lshr ", "ashr ", "icmp ", "zext ", "sext ", "trunc ",
     "insertelement ", "shufflevector ", "extractelement ", "bitcast ", "getelementptr ", "select ",
-    "call i64 @llvm.usub.sat",
+    "fadd ", "fsub ", "fmul ", "fdiv ", "fneg ", "fcmp ", "fpext ", "fptrunc ", "sitofp ", "uitofp ", "fptosi ",
+    "fptoui ", "call i64 @llvm.usub.sat",
 )  # fmt: skip
+_PURE_CALL = re.compile(r"call [^@]*@llvm\.(fma|sqrt|fabs|floor|ceil|trunc|roundeven)\.")
 _FLOATS = ("float", "half", "double")
 NAME = re.compile(r"%[\w.]+")
 """The name of a value or a label in IR."""
@@ -104,7 +106,7 @@ class Emitter:
         self.assigned = True
         if not self.has_floats and any(name in text for name in _FLOATS):
             self.has_floats = True
-        pure = text.startswith(_PURE) or text.endswith((INVARIANT_LOAD, FLUSHED))
+        pure = text.startswith(_PURE) or text.endswith((INVARIANT_LOAD, FLUSHED)) or bool(_PURE_CALL.match(text))
         if pure and (found := self.numbers.get(text) or self.invariants.get(text)) is not None:
             return found
         if pure and self.hoisting and "<" not in text and (level := self._level(text)) < THREAD:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from vsim.engines.llvm import Unsupported
+from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.values import Mask, Value
 
 if TYPE_CHECKING:
@@ -24,21 +25,25 @@ def phi(b: Builder, values: Sequence[Value], blocks: Sequence[str]) -> Value:
     return b.value(first.type, first.lanes, f"phi {first.ir} {arms}")
 
 
-def if_any(b: Builder, mask: Mask, emit: Emit) -> list[Value]:
-    """Values that are computed only if the mask holds in some lane; they are 0 otherwise."""
+def if_any(b: Builder, mask: Mask, emit: Emit, otherwise: Sequence[Value] = ()) -> list[Value]:
+    """Values that are computed only if the mask holds in some lane, and are 0 else.
+
+    Args:
+        otherwise: other values than 0 for that case, which is the likely one then.
+    """
     if mask is True:
         return emit()
     some = b.any(mask)
     if some == "true":
         return emit()
     inside, behind, here, before = b.new_label("active"), b.new_label("behind"), b.block, b.mark()
-    b.branch(some, inside, behind)
+    b.branch(some, inside, behind, UNLIKELY if otherwise else "")
     b.label(inside, before)
     values = emit()
     last = b.jump(behind)
     b.label(behind, before)
-    zeros = [b.broadcast(b.const(0, v.type), v.lanes) for v in values]
-    return [phi(b, [v, zero], [last, here]) for v, zero in zip(values, zeros, strict=True)]
+    others = otherwise or [b.broadcast(b.const(0, v.type), v.lanes) for v in values]
+    return [phi(b, [v, other], [last, here]) for v, other in zip(values, others, strict=True)]
 
 
 def first_of(b: Builder, arms: Sequence[tuple[str, str, Emit]], otherwise: Emit, done: str) -> list[Value]:

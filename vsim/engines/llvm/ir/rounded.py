@@ -29,18 +29,28 @@ def rounded_once(b: Builder, compute: Callable[..., Value], data_type: DataType,
     value = compute(b, product_and_sum, *operands)
     result, other = (b.cast(value * b.const(1 + change, DF), data_type) for change in (-LARGEST_CHANGE, LARGEST_CHANGE))
     doubtful = (result != other) & (value == value)
-    (exact,) = if_any(b, doubtful, lambda: [b.cast(_out_of_line(b, compute, operands), data_type)])
-    return b.select(doubtful, exact, result)
+
+    def fused(body: Builder, *given: Value) -> Value:
+        return body.cast(compute(body, body.fma, *given), data_type)
+
+    return replaced(b, doubtful, fused, result, *operands)
+
+
+def replaced(b: Builder, mask: Value, compute: Callable[..., Value], value: Value, *operands: Value) -> Value:
+    """See :meth:`vsim.semantics.algebra.Algebra.replaced`; a function of the module has the rare computation."""
+    (found,) = if_any(b, mask, lambda: [b.select(mask, _out_of_line(b, compute, operands), value)], [value])
+    return found
 
 
 def _out_of_line(b: Builder, compute: Callable[..., Value], operands: Sequence[Value]) -> Value:
-    """The function with fused products and sums, computed by a function that the module gets if it has none."""
-    lanes, names = operands[0].lanes, [f"%x{n}" for n in range(len(operands))]
+    """What a function computes, by a function of the module, which gets it if it has none."""
+    lanes, names = max(x.lanes for x in operands), [f"%x{n}" for n in range(len(operands))]
     body = type(b)(b.declarations)
-    found = compute(body, body.fma, *[Value(body, x.type, x.lanes, n) for x, n in zip(operands, names, strict=True)])
+    found = compute(body, *[Value(body, x.type, x.lanes, n) for x, n in zip(operands, names, strict=True)])
+    found = body.broadcast(found, lanes)
     lines = [*body.lines, f"  ret {found.typed}", "}"]
-    name = f"fused_{cache.digest([line.encode() for line in lines])}"
+    name = f"rare_{cache.digest([line.encode() for line in lines])}"
     parameters = ", ".join(f"{x.ir} {n}" for x, n in zip(operands, names, strict=True))
-    b.declarations[name] = "\n".join([f"define internal {found.ir} @{name}({parameters}) #1 {{", *lines])
+    b.declarations[name] = "\n".join([f"define internal {found.ir} @{name}({parameters}) #1 {{", "entry:", *lines])
     arguments = ", ".join(x.typed for x in operands)
-    return Value(b, DF, lanes, b.assign(f"call {found.ir} @{name}({arguments})"))
+    return Value(b, found.type, lanes, b.assign(f"call {found.ir} @{name}({arguments})"))

@@ -143,8 +143,9 @@ class FunctionState:
     @property
     def access_traits(self) -> AccessTraits:
         """The properties that the code of accesses depends on."""
-        size = len(self.function.instructions)
-        return AccessTraits(self.dispatch.separates_writes, size, self.module.row, self.is_straight)
+        dispatch, size = self.dispatch, len(self.function.instructions)
+        traits = dispatch.separates_writes, size, self.module.row, self.is_straight
+        return AccessTraits(*traits, is_alone=dispatch.needs_order and not dispatch.signature.summary.spins)
 
     @property
     def mask_ir(self) -> str:

@@ -185,6 +185,8 @@ class AccessTraits(NamedTuple):
     """Lanes of a row of consecutive local ids; 0: unknown."""
     is_straight: bool
     """The function is one block."""
+    is_alone: bool
+    """No other thread of the host touches memory while the launch runs."""
 
 
 class AtomicOperation(NamedTuple):
@@ -220,7 +222,7 @@ class MemoryAccess:
         unproved = UnprovedAccess(b, bounds, self.out_of_line, scalarised, prefetcher, traits.row, most)
         self.parts.unproved, self.parts.blocks = unproved, BlockLoads(b, bounds)
         self.parts.strided = StridedAccess(b, bounds, self.out_of_line, scalarised)
-        self.plain_atomics = PlainAtomics(b, self.out_of_line, unproved)
+        self.plain_atomics = PlainAtomics(b, self.out_of_line, unproved, traits.is_alone)
 
     def watched_by(self, watch: AccessWatch) -> None:
         """Let a check watch all accesses."""

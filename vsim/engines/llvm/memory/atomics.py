@@ -1,5 +1,6 @@
-"""Atomic operations on memory that one thread of the host sees alone, local memory and scratch: plain loads and stores,
-lane after lane.
+"""Atomic operations on memory that one thread of the host sees alone: plain loads and stores, lane after lane. Local
+memory and scratch are such memory, and all memory where a launch has one worker for the order of its results
+(docs/decisions/0135-plain-atomics.md). Programs may not use atomics on that memory meanwhile (docs/opencl.md).
 
 One comparison of all offsets checks that the active lanes are inside, then a loop visits them; unrolled code is slower
 (docs/decisions/0120-atomics-in-a-loop.md). Operations on floats, and lanes outside, use the functions out of line.
@@ -28,12 +29,12 @@ _COMPARE = "cmpxchg"
 class PlainAtomics:
     """Atomic operations of one function on memory that no other thread of the host sees."""
 
-    def __init__(self, b: Builder, out_of_line: OutOfLineAccess, unproved: UnprovedAccess) -> None:
-        self.b, self.out_of_line, self.unproved = b, out_of_line, unproved
+    def __init__(self, b: Builder, out_of_line: OutOfLineAccess, unproved: UnprovedAccess, is_alone: bool) -> None:
+        self.b, self.out_of_line, self.unproved, self.is_alone = b, out_of_line, unproved, is_alone
 
     def handles(self, op: str, part: LanePart) -> bool:
         """Whether an operation has code inline."""
-        own = part.space.kind in (cx.LOCAL, cx.SCRATCH)
+        own = self.is_alone or part.space.kind in (cx.LOCAL, cx.SCRATCH)
         return own and part.lanes > 1 and (op in READ_MODIFY_WRITE or op == _COMPARE) and self.unproved.admits(part)
 
     def act(self, op: str, part: LanePart, vector: Value | None, sources: list[Value], wanted: bool) -> Value:
