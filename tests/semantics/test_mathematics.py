@@ -67,7 +67,7 @@ def test_powers_of_floats_are_the_same_whether_floats_or_doubles_are_reduced():
 
 
 def test_fused_products_of_doubles_at_the_ends_of_their_range():
-    """Zeros and numbers that are not finite have a way of their own: lanes without a use hold zeros."""
+    """Fractions are for neither zeros nor numbers that are not finite: idle lanes hold zeros."""
     ends = [0.0, 1.0, 1 / 3, 5e-324, 1e-160, 1e160, 1.7976931348623157e308, math.inf, math.nan]
     signed = [*ends, *(-x for x in ends)]
     rows = list(itertools.product(signed, repeat=3))
