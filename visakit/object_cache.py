@@ -55,6 +55,12 @@ def load(name: str) -> bytes | None:
     return function
 
 
+def holds(name: str) -> bool:
+    """Whether there is an object with this key, without a look at its contents."""
+    folder = cache.private_directory(FOLDER)
+    return folder is not None and os.path.isfile(f"{folder}/{name}.o")
+
+
 def save(name: str, function: bytes) -> None:
     """Keep an object; other processes see all of it or nothing. A cache that cannot be written is no error."""
     cache.write(FOLDER, f"{name}.o", function)

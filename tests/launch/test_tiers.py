@@ -274,6 +274,19 @@ def test_kernels_that_may_run_once_begin_on_the_reference_engine(program, made, 
     assert made == [True, False] and better(program) is None
 
 
+def test_kernels_with_native_code_on_disk_run_on_it(made, monkeypatch):
+    """A session before made it; one whose launches all ended on the reference engine did not. The launches after the
+    first are as in other sessions: good code is made for the third, and no launch of three waits for it."""
+    monkeypatch.setattr(tiers, "SHORT_THREADS", ITEMS // 8)
+    for count, first, launched in ((1, "numpy", None), (2, "numpy", 1), (3, "llvm", 2)):
+        session = vsim.load(build_text(TEXT))
+        session.image.runs_once = True
+        assert launches(session, count, engine="llvm")[0] == first
+        if launched is not None:
+            assert better(session).launches == launched
+            assert better(session).compilation is None or better(session).compilation.wait(60)
+
+
 def test_launches_of_many_threads_do_not(program, made):
     program.image.runs_once = True
     assert launches(program, 3, engine="llvm") == ["llvm"] * 3 and made == [True, False]
@@ -300,8 +313,9 @@ LOOP = TEXT.replace(
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-def test_a_loop_that_takes_long_begins_anew_on_native_code(is_late, monkeypatch):
+def test_a_loop_that_takes_long_begins_anew_on_native_code(is_late, monkeypatch, tmp_path):
     """Bytes that the launch wrote are restored; other bytes that the program writes meanwhile are kept."""
+    monkeypatch.setenv("VISAKIT_CACHE", str(tmp_path))
     program = vsim.load(build_text(LOOP))
     data, other = np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32)
     program.launch("count", 64, 8, [other], engine="numpy")

@@ -5,6 +5,7 @@ import functools
 import gc
 import io
 import re
+import shutil
 import struct
 import threading
 from pathlib import Path
@@ -713,6 +714,19 @@ def test_the_driver_compiles_with_what_newer_compilers_refuse(tmp_path, monkeypa
     wrong = "int-conversion", "incompatible-pointer-types", "implicit-function-declaration", "implicit-int"
     monkeypatch.setenv("CFLAGS", " ".join(["-O0", *(f"-Werror={name}" for name in wrong)]))
     library.build(tmp_path / "driver.so")
+
+
+def test_a_copy_of_the_cache_names_its_own_driver(tmp_path, monkeypatch):
+    """A cache that was restored in another folder is a copy, and the first one may be gone."""
+    from visakit.opencl import library
+
+    for name in ("first", "copy"):
+        (tmp_path / name).mkdir()
+        if name == "copy":
+            shutil.copytree(tmp_path / "first" / "driver", tmp_path / "copy" / "driver")
+        monkeypatch.setattr(library, "library_path", lambda name=name: tmp_path / name / "driver.so")
+        folder = Path(library.icd_folder())
+        assert (folder / library.ICD_FILE).read_text() == f"{tmp_path / name / 'driver.so'}\n"
 
 
 def test_without_a_c_compiler_the_message_says_what_is_missing(tmp_path, monkeypatch):

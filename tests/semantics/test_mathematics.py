@@ -1,9 +1,12 @@
 """Transcendental functions of floats against numpy's of long doubles: rounded once, or as good as that."""
 
+import itertools
+import math
 import re
 
 import numpy as np
 import pytest
+from support import scalar
 from support.programs import COPY, build_text
 from support.strategies import FUZZ
 
@@ -61,6 +64,18 @@ def test_powers_of_floats_are_the_same_whether_floats_or_doubles_are_reduced():
             found = mathematics.exp(algebra, F, x).view("u4")
             wide = mathematics._exp2_for_float(algebra, fma_double, x.astype("f8")).astype("f4").view("u4")
             assert (found == wide).all()
+
+
+def test_fused_products_of_doubles_at_the_ends_of_their_range():
+    """Fractions are for neither zeros nor numbers that are not finite: idle lanes hold zeros."""
+    ends = [0.0, 1.0, 1 / 3, 5e-324, 1e-160, 1e160, 1.7976931348623157e308, math.inf, math.nan]
+    signed = [*ends, *(-x for x in ends)]
+    rows = list(itertools.product(signed, repeat=3))
+    with np.errstate(all="ignore"):
+        found = fma_double(*np.array(rows).T)
+    wanted = np.array([scalar.fma(*row, "df") for row in rows])
+    differ = (found.view("u8") != wanted.view("u8")) & ~(np.isnan(found) & np.isnan(wanted))
+    assert not differ.any(), [(rows[n], found[n], wanted[n]) for n in np.flatnonzero(differ)[:3]]
 
 
 class Fused(NumpyAlgebra):

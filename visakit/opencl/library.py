@@ -324,6 +324,8 @@ def install(folder: str) -> Path:
 def icd_folder() -> str:
     """A folder of the cache with the file with which loaders find the driver; missing parts are made.
 
+    The file names a path, which is another one in a copy of the cache.
+
     Raises:
         FileError: it cannot be built or written.
     """
@@ -331,8 +333,9 @@ def icd_folder() -> str:
     folder = path.parent / path.stem
     folder.mkdir(mode=0o700, exist_ok=True)
     icd = folder / ICD_FILE
-    if not icd.exists():
+    contents = os.fsencode(f"{path}\n")
+    if not icd.exists() or icd.read_bytes() != contents:
         temporary = folder / f".{os.urandom(8).hex()}"
-        temporary.write_bytes(os.fsencode(f"{path}\n"))
+        temporary.write_bytes(contents)
         temporary.replace(icd)
     return str(folder)

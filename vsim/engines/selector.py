@@ -73,7 +73,9 @@ class EngineSelector:
             native = self.native or self._load_native(engine)
             if native is None:
                 why = "llvmlite cannot be loaded"
-            elif self.image.runs_once and not dispatch.tells_messages and self._ends_soon(dispatch, max_seconds):
+            elif (
+                self.image.runs_once and not dispatch.tells_messages and self._ends_soon(native, dispatch, max_seconds)
+            ):
                 return "numpy", "its native code would take longer"
             else:
                 # Reuse in memory depends on the order of threads, so which engine counts must not depend on time.
@@ -94,9 +96,10 @@ class EngineSelector:
         self._run_reference(dispatch, max_seconds)
         return "numpy", why
 
-    def _ends_soon(self, dispatch: Dispatch, max_seconds: float | None) -> bool:
-        """Whether a launch is the first of its kernel, and the reference engine has run it."""
-        if dispatch.kernel.name in self._launched:
+    def _ends_soon(self, native: Engine, dispatch: Dispatch, max_seconds: float | None) -> bool:
+        """Whether a launch is the first of its kernel, which has no native code yet, and the reference engine has run
+        it."""
+        if dispatch.kernel.name in self._launched or native.has_code(dispatch):
             return False
         from vsim.engines.llvm.host.summaries import keep
         from vsim.engines.tiers import ends_soon

@@ -304,6 +304,11 @@ class Engine:
             self.plans[key] = found
         return found
 
+    def has_code(self, dispatch: Dispatch) -> bool:
+        """Whether a launch needs no code to be made."""
+        shape = geometry(dispatch)
+        return self.kernels.has_code(dispatch, shape.full, row_of(dispatch), transposed_row_of(dispatch, shape))
+
     def _local_ids(self, dispatch: Dispatch, group: Group, transposed: bool) -> Bytes:
         """The table of local ids for the shape of a group."""
         key = (group.size, dispatch.simd, threads.id_row_bytes(dispatch), transposed)

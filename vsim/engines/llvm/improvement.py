@@ -101,12 +101,12 @@ class Improvement:
 
     Args:
         make: gives the code for a launch as bytes.
+        launches: how many launches there were.
     """
 
-    def __init__(self, make: Callable[[Dispatch], bytes]) -> None:
-        self.make = make
+    def __init__(self, make: Callable[[Dispatch], bytes], launches: int = 0) -> None:
+        self.make, self.launches = make, launches
         self.compilation: Compilation | ForkedCompilation | None = None
-        self.launches = 0
 
     def launch(self, dispatch: Dispatch) -> Callable[[], bool]:
         """A launch begins; what tells, while it runs, whether the code is there."""

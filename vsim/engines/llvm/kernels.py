@@ -111,8 +111,15 @@ class KernelCache:
             found = self.found[variant] = self._loaded(good) if good else found._replace(improvement=None)
         return found
 
-    def _loaded(self, packed: bytes, improve: Callable[[Dispatch], bytes] | None = None) -> CompiledKernel:
-        """A kernel out of its bytes; ``improve`` makes good code where they are quick code."""
+    def has_code(self, dispatch: Dispatch, full: bool, row: int, transposed_row: int) -> bool:
+        """Whether there is code for a launch, in memory or on disk; the arguments are those of :meth:`kernel`."""
+        variant = Variant.of(dispatch, full, row, transposed_row)
+        return variant in self.found or any(map(object_cache.holds, self._keys(variant)))
+
+    def _loaded(
+        self, packed: bytes, improve: Callable[[Dispatch], bytes] | None = None, launches: int = 0
+    ) -> CompiledKernel:
+        """A kernel out of its bytes; ``improve`` makes good code where they are quick code, after so many launches."""
         numbers, transposed, only_counts, is_quick, objects = _unpacked(packed)
         functions = self.image.module.all_functions
         code = native.Native(objects, is_sanitized())
@@ -121,7 +128,7 @@ class KernelCache:
             return found
         from vsim.engines.llvm.improvement import Improvement
 
-        return found._replace(improvement=Improvement(improve))
+        return found._replace(improvement=Improvement(improve, launches))
 
     def _load_or_compile(
         self,
@@ -144,7 +151,8 @@ class KernelCache:
         may_be_quick = (meanwhile is not None or image.runs_once) and not must_wait(dispatch)
         if may_be_quick and compilation is None and (stored := object_cache.load(keys[1])) is not None:
             summaries.keep(image, dispatch.signature, self.module)
-            return self._loaded(stored, improve)
+            # A first launch that would be the reference engine's does not count.
+            return self._loaded(stored, improve, -image.runs_once)
         image.read_all()  # The reference engine may look at it meanwhile.
         make = partial(self._made, dispatch, variant, keys, may_be_quick)
         if max_seconds is None and meanwhile is None and compilation is None:

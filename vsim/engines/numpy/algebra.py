@@ -33,12 +33,11 @@ _SWAPS = (
 
 
 def _exact_fma(x: float, y: float, z: float) -> float:
+    total = Fraction(x) * Fraction(y) + Fraction(z)
     try:
-        total = Fraction(x) * Fraction(y) + Fraction(z)
         return float(total) if total else x * y + z
-    except (ValueError, OverflowError):
-        # A product that is finite but beyond the range of doubles does not count against an infinite addend.
-        return z if np.isinf(z) and np.isfinite(x) and np.isfinite(y) else x * y + z
+    except OverflowError:
+        return x * y + z
 
 
 _slow_fma = np.frompyfunc(_exact_fma, 3, 1)
@@ -87,7 +86,21 @@ def fma_double(x: Array, y: Array, z: Array) -> Array:
     if not plain.all():
         odd = ~plain
         result = result.copy()
-        result[odd] = _slow_fma(x[odd], y[odd], z[odd]).astype(np.float64)
+        result[odd] = _fma_at_the_ends(x[odd], y[odd], z[odd])
+    return result
+
+
+def _fma_at_the_ends(x: Array, y: Array, z: Array) -> Array:
+    """The same for numbers that are zero, infinite, or none, and for products near the ends of the range.
+
+    A product with a zero or without a finite value is exact. One that is finite but beyond the range does not count
+    against an infinite addend.
+    """
+    finite = np.isfinite(x) & np.isfinite(y)
+    result: Array = np.where(finite & np.isinf(z), z, x * y + z)
+    rest = finite & np.isfinite(z) & (x != 0) & (y != 0)
+    if rest.any():
+        result[rest] = _slow_fma(x[rest], y[rest], z[rest]).astype(np.float64)
     return result
 
 
