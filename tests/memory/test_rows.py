@@ -26,21 +26,21 @@ MESSAGES = {
 
 def row_probe(where, index, store, first, pitch, size, running, far, shared=False):
     """Lane i of 16 accesses dword ``first + i % 8 + i // 8 * pitch`` of a buffer, or ``first + i // 8 * pitch`` if lanes share it, computed in 32 bits that count as ``index``, in two rows. Flat addresses
-    are ``far`` slots further than the pointer that they are computed from: in its buffer, in the next one, or in none."""
+    are ``far`` slots further than the pointer that they are computed from: in its buffer, in the next one, or in none; None: they are computed from the pointer itself."""
     probe = Probe(running=running)
     probe.attributes.append(".kernel_attr SLMSize=1")
     probe.buffer("MEM", bytes(range(4 * size)))
     probe.buffer("OTHER", bytes(range(255, 155, -1)))
     probe.fill(
         FIRST=(index, first.to_bytes(4, "little")), LANE=(index, [0] * 16), X=(index, [0] * 16), PLACE=("ud", [0] * 16),
-        OFFSET=("q" if index == "d" else "uq", [0] * 16), ADDRESS=("uq", [0] * 16), DATA=("ud", range(500, 516)), NONE=(index, [0]), FAR=("uq", [far << 32]),
+        OFFSET=("q" if index == "d" else "uq", [0] * 16), ADDRESS=("uq", [0] * 16), DATA=("ud", range(500, 516)), NONE=(index, [0]), FAR=("uq", [(far or 0) << 32]),
     )  # fmt: skip
     probe.lines += [
         f"mov (M1_NM, 8) LANE(0,0)<1> {'NONE(0,0)<0;1,0>' if shared else '0x76543210:uv'}", f"add (M3_NM, 8) LANE(1,0)<1> LANE(0,0)<1;1,0> {pitch:#x}:{index}",
         "add (M1, 16) X(0,0)<1> LANE(0,0)<1;1,0> FIRST(0,0)<0;1,0>", "shl (M1, 16) PLACE(0,0)<1> X(0,0)<1;1,0> 2:ud",
         "mov (M1, 16) OFFSET(0,0)<1> X(0,0)<1;1,0>", "shl (M1, 16) OFFSET(0,0)<1> OFFSET(0,0)<1;1,0> 2:ud",
         "add (M1_NM, 1) FAR(0,0)<1> MEM(0,0)<0;1,0> FAR(0,0)<0;1,0>",
-        "add (M1, 16) ADDRESS(0,0)<1> OFFSET(0,0)<1;1,0> FAR(0,0)<0;1,0>", MESSAGES[where][store],
+        f"add (M1, 16) ADDRESS(0,0)<1> OFFSET(0,0)<1;1,0> {'MEM' if far is None else 'FAR'}(0,0)<0;1,0>", MESSAGES[where][store],
     ]  # fmt: skip
     return probe
 
@@ -48,12 +48,16 @@ def row_probe(where, index, store, first, pitch, size, running, far, shared=Fals
 @pytest.mark.parametrize("where", MESSAGES)
 @pytest.mark.parametrize("store", [False, True], ids=["load", "store"])
 @CHECKED
+@example("d", WORD >> 1, 8, 40, 0x00FF, None)  # The second lane wraps around.
+@example("d", WORD - 3, 8, 9, 0xFFF0, None)
+@example("d", WORD - 3, WORD - 8, 9, 0xFFFF, None)
+@example("d", 0, 8, 40, 0xFFFF, None)
 @example("ud", WORD - 3, 8, 40, 0xFFF0, 0)  # wraps around within the first row, which no active lane notices
 @example("d", 0, WORD - 7, 40, 0x00FF, 0)
 @example("d", WORD - 4, 8, 9, 0x1FE0, 0)
 @example("d", 3, 8, 9, 0xFFFF, 1)
 @example("d", 20, 8, 60, 0xFFFF, 1)
-@given(st.sampled_from(["d", "ud"]), EDGES, EDGES, st.integers(1, 60), RUNNING, st.sampled_from([0, 1, 7]))
+@given(st.sampled_from(["d", "ud"]), EDGES, EDGES, st.integers(1, 60), RUNNING, st.sampled_from([None, 0, 1, 7]))
 def test_rows(where, store, index, first, pitch, size, running, far):
     probe = row_probe(where, index, store, first, pitch, size, running, far)
     same_on_both_engines(probe)
@@ -65,7 +69,7 @@ def test_rows(where, store, index, first, pitch, size, running, far):
 @example("d", 20, 60, 40, 0x10FF, 0)
 @example("ud", 20, WORD - 19, 40, 0xFF00, 0)
 @example("d", 20, 8, 40, 0xF00F, 1)
-@given(st.sampled_from(["d", "ud"]), EDGES, EDGES, st.integers(1, 60), RUNNING, st.sampled_from([0, 1, 7]))
+@given(st.sampled_from(["d", "ud"]), EDGES, EDGES, st.integers(1, 60), RUNNING, st.sampled_from([None, 0, 1, 7]))
 def test_rows_whose_lanes_share_an_element(where, index, first, pitch, size, running, far):
     same_on_both_engines(row_probe(where, index, False, first, pitch, size, running, far, shared=True))
 

@@ -66,15 +66,22 @@ class _Branch:
     waiting: int
 
 
-def reconvergence(flow: ControlFlow, uniform: frozenset[int], lanes: int, starts_full: bool) -> Reconvergence:
+def reconvergence(
+    flow: ControlFlow,
+    uniform: frozenset[int],
+    lanes: int,
+    starts_full: bool,
+    one_way: frozenset[int] = frozenset(),
+) -> Reconvergence:
     """The reconvergence points of a function.
 
     Args:
         uniform: predicates that are equal in all lanes.
         lanes: of a thread.
         starts_full: all lanes of a thread run when it begins; else nothing is known to be converged.
+        one_way: further branches that all lanes that run them take, or none.
     """
-    points, divergent, uniform_branches = _branches(flow, uniform, lanes)
+    points, divergent, uniform_branches = _branches(flow, uniform, lanes, one_way)
     ways_back = _WaysBack(flow.backward)
     converged = _converged(flow, divergent, uniform_branches, ways_back) if starts_full else frozenset()
     inside = sorted(p for p in points if p < flow.end)
@@ -86,7 +93,7 @@ def reconvergence(flow: ControlFlow, uniform: frozenset[int], lanes: int, starts
 
 
 def _branches(
-    flow: ControlFlow, uniform: frozenset[int], lanes: int
+    flow: ControlFlow, uniform: frozenset[int], lanes: int, known: frozenset[int] = frozenset()
 ) -> tuple[dict[int, int], list[_Branch], list[_Branch]]:
     """The points, with the first branch to each; the branches that may split lanes; and the branches that do not."""
     points: dict[int, int] = {}
@@ -97,7 +104,7 @@ def _branches(
         if not flow.ends_block(n):
             continue
         if kind.is_branch:
-            one_way = takes_one_way(i, uniform, lanes)
+            one_way = n in known or takes_one_way(i, uniform, lanes)
             for target in flow.targets(i):
                 # Of a backward jump that splits, the lanes that leave the loop wait.
                 waiting = target if one_way or target > n else n + 1

@@ -147,7 +147,7 @@ def _translated(state: ModuleState) -> Translation:
     if dispatch.checks & {RACE, RECORDING}:
         support.append(race.helpers(RECORDING in dispatch.checks))
     text, threads_per_coroutine = _with_concurrent_threads(
-        module(texts, state.declarations, state.takes_zeros), dispatch
+        module(texts, state.declarations, state.takes_zeros), dispatch, state.parts_threads
     )
     text = strip_mine(text, vector_bits())
     if state.takes_zeros:
@@ -158,16 +158,19 @@ def _translated(state: ModuleState) -> Translation:
     return Translation(text, state.functions, [around, *support], state.transposed, state.only_counts)
 
 
-def _with_concurrent_threads(text: str, dispatch: Dispatch) -> tuple[str, int]:
+def _with_concurrent_threads(text: str, dispatch: Dispatch, parts: bool) -> tuple[str, int]:
     """A kernel's module, in which several threads of a group may run at once where they need not run one after the
     other; and how many do between barriers.
+
+    Args:
+        parts: see :attr:`ModuleState.parts_threads`; such loops end with a branch alone, and soon part two threads.
     """
     if dispatch.has_fixed_order or dispatch.takes_turns or dispatch.has_private_memory or dispatch.scratch_size:
         return text, 1
     instructions = len(dispatch.kernel.instructions)
     if dispatch.has_barrier:
         return coarsen(text, threads_together(dispatch), 32 * dispatch.lanes // vector_bits(), instructions)
-    if dispatch.slm_size:
+    if dispatch.slm_size or parts:
         return text, 1
     return unroll_and_jam(text, vector_bits(), threads_in_flight(dispatch), instructions), 1
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 MAXIMUM_ASSUMPTIONS = 4
 LARGEST_FACTOR = 1 << 20
+LARGEST_OFFSET = 1 << 29
+"""Of a constant in an address, and of a lane in its row, in bytes, so that bounds tell whether lanes wrapped around."""
 
 
 @dataclass(slots=True, eq=False)
@@ -97,6 +99,8 @@ class AffineLanes:
     offset: int = 0
     steps: tuple[int, ...] = ()
     """Distances of all lanes from the first one, if they are constants and yet no stride, which is 0 then; one row."""
+    added: Value | None = None
+    """The uniform value beside that multiple and the offset, if one value alone was added to it; 0 before."""
 
     def __post_init__(self) -> None:
         self.assumptions = tuple(dict.fromkeys(self.assumptions))
@@ -152,6 +156,25 @@ class AffineLanes:
         (only,) = self.assumptions if len(self.assumptions) == 1 else (None,)
         return only if self.factor and isinstance(only, Widening) else None
 
+    def reach(self) -> int:
+        """A distance in bytes: lanes that are less far from :attr:`added` did not wrap around on the way to 64 bits; 0
+        where that is not known. An index that did, of signed 32 bits, is 2**31 or more in size.
+        """
+        widening, offset = self.widened(), (self.offset + (1 << 63)) % (1 << 64) - (1 << 63)
+        if widening is None or widening.source is not types.D or not 0 < self.factor <= LARGEST_FACTOR:
+            return 0
+        if max(abs(offset), widening.lanes * abs(self.stride)) > LARGEST_OFFSET:
+            return 0
+        return (self.factor << 31) - 2 * LARGEST_OFFSET
+
+    def added_by(self, other: Value, sign: int) -> Value | None:
+        """:attr:`added` of the sum of these lanes and another value (``sign`` 1), or the difference (-1)."""
+        if self.added is None or other.lanes > 1 or sign < 0:
+            return None
+        if other.constant is not None:
+            return self.added
+        return other if self.added.constant == 0 else None
+
     def holds(self) -> str:
         """Emit the test (i1) that no lane wrapped around on the way to a wider type."""
         tests = [test for n in self.assumptions if not isinstance(n, AssumedMask) and (test := n.holds()) != "true"]
@@ -202,10 +225,13 @@ class BasePointer(NamedTuple):
     byte: int
     slots: int = 0
     """Number of buffers in the address space between the argument's buffer and the addressed one."""
+    is_argument: bool = True
+    """Whether the address is the argument, to which nothing was added."""
 
     def moved(self, distance: int) -> BasePointer:
         """The same behind a distance in bytes (as unsigned bits): where it leads into other buffers, these."""
-        return self._replace(slots=self.slots + ((distance + (1 << 31) & (1 << 64) - 1) >> 32))
+        slots = self.slots + ((distance + (1 << 31) & (1 << 64) - 1) >> 32)
+        return self._replace(slots=slots, is_argument=False)
 
 
 def affine_sum(x: Value, y: Value, sign: int) -> AffineLanes | None:
@@ -242,6 +268,7 @@ def affine_sum(x: Value, y: Value, sign: int) -> AffineLanes | None:
         first=left.first + right.first,
         offset=left.offset + sign * right.offset,
         steps=steps,
+        added=left.added_by(y, sign) or right.added_by(x, sign),
     )
 
 
@@ -266,6 +293,7 @@ def affine_product(x: Value, factor: Value) -> AffineLanes | None:
         factor=found.factor * known,
         offset=found.offset * known,
         steps=tuple(step * known for step in found.steps),
+        added=found.added if found.added and found.added.constant == 0 else None,
     )
 
 
@@ -339,6 +367,7 @@ def affine_conversion(x: Value, target: DataType) -> AffineLanes | None:
         factor=factor,
         first=0,
         offset=offset,
+        added=b.const(0, target) if factor else None,
     )
 
 

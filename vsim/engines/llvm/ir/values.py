@@ -124,7 +124,7 @@ class Value:
             return None
         distance = other.constant if mine else self.constant
         found = mine or (others if op == "add" else None)
-        return found.moved(distance) if found and op == "add" and distance else found
+        return found and found.moved(distance if op == "add" and distance else 0)
 
     def _with_affine(
         self, known: AffineLanes | None, op: str, real: str, other: Value, index: WideIndex | None = None

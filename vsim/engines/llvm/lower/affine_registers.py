@@ -92,6 +92,7 @@ class AffineShape:
 def _shape(value: Value, lanes: int, inside: Mask | None) -> AffineShape | None:
     """The shape of a value of so many lanes, of which those count that are inside a mask; None: all of them."""
     size, pointer = value.type.size, value.facts.base_pointer
+    pointer = pointer and pointer.moved(0)
     if value.lanes == 1:
         return AffineShape(size, lanes, 0, lanes, base_pointer=pointer)
     known = value.facts.affine

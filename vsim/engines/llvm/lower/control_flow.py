@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from visakit.language.program import Function, Instruction
-from vsim.analysis.control_flow import takes_all
+from vsim.analysis.control_flow import covers_all, takes_all
 from vsim.analysis.uniformity import takes_one_way
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.constant_masks import constant_mask
@@ -45,6 +45,8 @@ class ControlFlowLowering:
         that is where the call is.
         """
         self.suspension = Suspension(state)
+        self.scalar: dict[int, bool] = {}
+        """Whether the condition of a branch about all lanes is one scalar in this emission, by its instruction."""
         self.masked = MaskedBranches(state)
 
     # -- blocks --------------------------------------------------------------------------------------------
@@ -167,6 +169,12 @@ class ControlFlowLowering:
         if pc in state.flow.masked:
             return lambda: self._part(target, self._condition(instruction))
 
+        def whole() -> Mask:
+            condition = lanes()
+            if covers_all(instruction, state.jump_lanes):
+                self.scalar[pc] = condition is not True and condition.lanes == 1
+            return condition
+
         def step() -> None:
             b = state.b
             predicate = instruction.args.get("pred")
@@ -175,7 +183,13 @@ class ControlFlowLowering:
                 self._tell_branch(condition)
                 self._branch_uniform(pc, target, condition)
                 return
-            taken = self.taken(lanes, instruction, if_any=target <= pc)
+            if pc in state.one_way:
+                found = whole()
+                one = "false" if found is True or found.lanes > 1 else found.text
+                self._tell_branch(one)
+                self._branch_uniform(pc, target, one)
+                return
+            taken = self.taken(whole, instruction, if_any=target <= pc)
             if taken is True:
                 self._branch_uniform(pc, target, None)
                 return

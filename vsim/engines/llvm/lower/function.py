@@ -54,14 +54,44 @@ def lower(module: ModuleState, function: Function) -> str:
     Raises:
         Unsupported: it needs something that only the reference engine does.
     """
-    return FunctionLowering(module, function).text()
+    helpers, places = dict(module.helpers), module.place_count
+    lowering = FunctionLowering(module, function)
+    text, one_way = lowering.text(), lowering.one_way()
+    return (one_way and _lowered_one_way(module, function, lowering, helpers, places)) or text
+
+
+def _lowered_one_way(
+    module: ModuleState, function: Function, before: FunctionLowering, helpers: dict[str, str], places: int
+) -> str | None:
+    """The text of a function in which each lane of a thread is known to take some branches as the others do; None where
+    that is not known of any. All are assumed to be such; the wrong ones are left out, until the rest is so.
+
+    Args:
+        before: an emission in which one was so.
+        helpers, places: those of the module before that.
+    """
+    kept, one_way = (module.helpers, module.place_count), frozenset(before.flow.scalar)
+    while one_way:
+        module.helpers, module.place_count = dict(helpers), places
+        lowering = FunctionLowering(module, function, one_way)
+        text, found = lowering.text(), lowering.one_way()
+        if one_way <= found:
+            module.parts_threads = True
+            return text
+        one_way &= found
+    module.helpers, module.place_count = kept
+    return None
 
 
 class FunctionLowering:
-    """Emits the blocks of one function."""
+    """Emits the blocks of one function.
 
-    def __init__(self, module: ModuleState, function: Function) -> None:
-        self.state = FunctionState(module, function)
+    Args:
+        one_way: see :attr:`FunctionState.one_way`.
+    """
+
+    def __init__(self, module: ModuleState, function: Function, one_way: frozenset[int] = frozenset()) -> None:
+        self.state = FunctionState(module, function, one_way)
         self.exits = FaultExits(self.state)
         self.masks = Masks(self.state)
         self.observers = observers_of(self.state, self.masks, self.exits, FindingExits(self.state))
@@ -99,6 +129,15 @@ class FunctionLowering:
         text = self._text()
         state.module.place_count += self.machine.access.place_count
         return text
+
+    def one_way(self) -> frozenset[int]:
+        """The branches of which the last emission has seen that all running lanes take them, or none; nothing where
+        checks watch lanes.
+        """
+        state = self.state
+        if not state.is_kernel or state.dispatch.checks or state.module.takes_turns:
+            return frozenset()
+        return frozenset(pc for pc, is_scalar in self.flow.scalar.items() if is_scalar)
 
     def _text(self) -> str:
         state = self.state
@@ -162,6 +201,7 @@ class FunctionLowering:
         state = self.state
         state.begin(extents, shapes, results)
         self.exits.begin()
+        self.flow.scalar.clear()
         self.machine.access.place_count = 0
         full = state.is_kernel and state.module.full
         uses = {ENTRY: state.registers.begin_block(needs(ENTRY), full)}

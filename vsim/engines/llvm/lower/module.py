@@ -41,6 +41,8 @@ class ModuleState:
     """Bytes of the smallest element stored or changed at once in the lowered functions."""
     place_count: int = 0
     """Number of places that the lanes of the lowered accesses go to (``memory/pattern.py``)."""
+    parts_threads: bool = False
+    """Whether threads go different ways at branches that all lanes of a thread take, or none, by what memory holds."""
     takes_turns: bool = field(init=False)
     """Whether threads wait elsewhere than at the group's barrier in the kernel (``support/cooperative.py``)."""
     waiting: frozenset[int] = field(init=False)

@@ -65,8 +65,10 @@ class Position:
 class FunctionState:
     """The analyses of a function and its emitted code."""
 
-    def __init__(self, module: ModuleState, function: Function) -> None:
+    def __init__(self, module: ModuleState, function: Function, one_way: frozenset[int] = frozenset()) -> None:
         self.module, self.function, self.dispatch = module, function, module.dispatch
+        self.one_way = one_way
+        """Branches that an earlier emission saw all running lanes take, or none."""
         self.is_kernel = function.is_kernel
         self.lanes = self.dispatch.lanes if self.is_kernel else function.lanes
         """Lanes of a thread in this function."""
@@ -79,7 +81,7 @@ class FunctionState:
             self.layout.allow_overrun()
         self.flow = self._control_flow()
         self.uniform = uniform_predicates(function)
-        self.reconvergence = reconvergence(self.flow, self.uniform, self.jump_lanes, self.is_kernel)
+        self.reconvergence = reconvergence(self.flow, self.uniform, self.jump_lanes, self.is_kernel, one_way)
         calls = any(i.desc.flow.calls_function for i in function.instructions)
         self.shares = calls or bool(self.flow.recursive) or not self.is_kernel
         """Whether calls are counted, and predefined variables are in the block that functions of a thread share."""

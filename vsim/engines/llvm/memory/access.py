@@ -10,8 +10,9 @@ from typing import NamedTuple
 from visakit.isa.enums import ATOMIC_SOURCES, BFLOAT_ATOMICS
 from visakit.language import types
 from visakit.language.types import DataType
+from vsim.engines.llvm.ir.affine import AffineLanes
 from vsim.engines.llvm.ir.builder import Builder
-from vsim.engines.llvm.ir.emitter import LIKELY
+from vsim.engines.llvm.ir.emitter import LIKELY, UNLIKELY
 from vsim.engines.llvm.ir.joins import Emit, first_of, if_any
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.memory.atomics import PlainAtomics
@@ -58,6 +59,8 @@ class PartAccess:
             return self.strided.load(part, vector)
         if self.unproved and stride_of(part) is None:
             return self.unproved.load(part, vector)
+        if nearby := self._row_nearby(part):
+            return self._load_nearby(part, nearby, vector)
         pattern = pattern_of(part, vector)
         row = self.bounds.row_if_contiguous(part, pattern, vector)
 
@@ -138,6 +141,8 @@ class PartAccess:
         if self.unproved and stride_of(part) is None:
             self.unproved.store(part, values, vector)
             return []
+        if nearby := self._row_nearby(part):
+            return self._store_nearby(part, nearby, values, vector)
         pattern = pattern_of(part, vector)
         row = self.bounds.row_if_contiguous(part, pattern, vector)
 
@@ -153,6 +158,52 @@ class PartAccess:
             return []
 
         return self._by_pattern(pattern, contiguous, lambda: single(pattern.shared), scattered)
+
+    # -- rows whose bounds show that no lane wrapped around ------------------------------------------------
+
+    def _row_nearby(self, part: LanePart) -> NearbyRow | None:
+        """A row of lanes that are one if they are inside of a buffer."""
+        known = part.offset.facts.affine
+        if self.watch or known is None or stride_of(part) != part.size:
+            return None
+        low = self.b.retype(known.first_lane, part.offset.type)
+        span = self.bounds.span_nearby(part, low, part.offset.lanes * part.size)
+        return NearbyRow(known, low, *span) if span else None
+
+    def _load_nearby(self, part: LanePart, row: NearbyRow, vector: Value | None) -> list[Value]:
+        """The elements of all lanes, whether they are active or not."""
+        away = partial(self.scatter.load, part, part.offset, vector, rare=True)
+        at_an_edge = None if vector is None else partial(self.bounds.load_at_edge, part, row.low, vector)
+        return self._unless_outside(row, partial(load_row, part, row.pointer, None), at_an_edge, away)
+
+    def _store_nearby(self, part: LanePart, row: NearbyRow, values: list[Value], vector: Value | None) -> list[Value]:
+        """Elements of each active lane."""
+
+        def store(pointer: str) -> list[Value]:
+            store_row(part, pointer, values, vector)
+            return []
+
+        def at_an_edge() -> list[Value]:
+            return store(self.bounds.row(part, row.low, vector))
+
+        def away() -> list[Value]:
+            self.scatter.store(part, part.offset, values, vector, rare=True)
+            return []
+
+        return self._unless_outside(row, partial(store, row.pointer), None if vector is None else at_an_edge, away)
+
+    def _unless_outside(self, row: NearbyRow, inside: Emit, at_an_edge: Emit | None, away: Emit) -> list[Value]:
+        """Code for a row inside of its buffer; for one at an edge of it, of which some lanes are active; and for lanes
+        that wrapped around.
+        """
+        b = self.b
+
+        def outside() -> list[Value]:
+            if at_an_edge is None:
+                return away()
+            return first_of(b, [(row.known.holds(), "", at_an_edge)], away, b.new_label("done"))
+
+        return first_of(b, [(row.outside, UNLIKELY, outside)], inside, b.new_label("done"))
 
     def _by_pattern(
         self, pattern: AccessPattern, contiguous: Emit, uniform: Emit, scattered: Callable[[bool], list[Value]]
@@ -172,6 +223,17 @@ class PartAccess:
             if condition != "false"
         ]
         return first_of(self.b, arms, lambda: scattered(pattern.proved), done)
+
+
+class NearbyRow(NamedTuple):
+    """Lanes that follow each other unless one of them wrapped around on the way to 64 bits: their affine lanes, the
+    first one's offset, whether any is outside or did wrap around (i1), and else the host pointer of the first one.
+    """
+
+    known: AffineLanes
+    low: Value
+    outside: str
+    pointer: str
 
 
 class AccessTraits(NamedTuple):

@@ -49,6 +49,14 @@ class Bounds(Protocol):
     def load_row(self, part: LanePart, low: Value, vector: Value) -> list[Value]:
         """The elements of lanes that follow each other, of which some are active; the others give anything."""
 
+    def load_at_edge(self, part: LanePart, low: Value, vector: Value) -> list[Value]:
+        """The same of lanes that reach beyond a buffer; inactive ones give 0."""
+
+    def span_nearby(self, part: LanePart, low: Value, count: int) -> tuple[str, str] | None:
+        """Of a row of ``count`` bytes whether it is outside or lanes wrapped around (i1), and else its host
+        pointer; None where that is not one test.
+        """
+
 
 class CheckedBounds:
     """Checks everything; the exit receives the description of the fault."""
@@ -120,16 +128,15 @@ class CheckedBounds:
 
     def load_row(self, part: LanePart, low: Value, vector: Value) -> list[Value]:
         """Of a row that is inside all lanes are loaded, whether they are active or not: that takes no mask."""
-        b = self.b
         outside, pointer = self.span(part, low, part.offset.lanes * part.size)
         if outside == NEVER:
             return load_row(part, pointer, None)
+        inside, at_an_edge = partial(load_row, part, pointer, None), partial(self.load_at_edge, part, low, vector)
+        return first_of(self.b, [(outside, UNLIKELY, at_an_edge)], inside, self.b.new_label("done"))
 
-        def at_an_edge() -> list[Value]:
-            return load_row(part, self._active_part(part, low, mask_bits(b, vector, part.offset.lanes)), vector)
-
-        inside = partial(load_row, part, pointer, None)
-        return first_of(b, [(outside, UNLIKELY, at_an_edge)], inside, b.new_label("done"))
+    def load_at_edge(self, part: LanePart, low: Value, vector: Value) -> list[Value]:
+        """The active elements of lanes that follow each other, of which others may be outside."""
+        return load_row(part, self._active_part(part, low, mask_bits(self.b, vector, part.offset.lanes)), vector)
 
     def row_if_contiguous(self, part: LanePart, pattern: AccessPattern, vector: Value | None) -> str | None:
         """In the flat space, where all lanes are active: whether they follow each other and
@@ -151,6 +158,26 @@ class CheckedBounds:
             if low.facts.base_pointer
             else self._locate(part.space, address, count)
         )
+
+    def span_nearby(self, part: LanePart, low: Value, count: int) -> tuple[str, str] | None:
+        """:meth:`span` of a row of lanes that begins at ``low``, where bytes inside are so near to the pointer argument
+        from which an index of 32 bits counts that no lane wrapped around; others count as outside. None of other lanes.
+        """
+        known, b = part.offset.facts.affine, self.b
+        if not part.space.is_flat or known is None or known.added is None:
+            return None
+        reach, argument = known.reach(), known.added.facts.base_pointer
+        if not reach or argument is None or not argument.is_argument:
+            return None
+        base, host, size = self._buffer_of_argument(argument, part.space.is_written)
+        b.declare("llvm.umin.i64", "i64", "i64, i64")
+        given = b.hoist(f"sub i64 {self._given(argument)}, {base}")
+        is_near = b.hoist(f"icmp ult i64 {given}, {reach}")
+        far = b.hoist(f"add i64 {given}, {reach - count}")
+        limit = b.hoist(f"call i64 @llvm.umin.i64(i64 {self.limit(size, count)}, i64 {far})")
+        limit = b.hoist(f"select i1 {is_near}, i64 {limit}, i64 0")
+        start = b.assign(f"sub i64 {scalar_offset(part.space, low)}, {base}")
+        return b.assign(f"icmp uge i64 {start}, {limit}"), b.assign(f"getelementptr i8, ptr {host}, i64 {start}")
 
     def buffer_at(self, part: LanePart, offset: Value, address: Callable[[], str]) -> tuple[str, str, str]:
         """Base, host pointer and size of the buffer in which flat addresses lie most likely: that of the pointer
@@ -187,12 +214,15 @@ class CheckedBounds:
 
     def _buffer_of_argument(self, argument: BasePointer, written: bool) -> tuple[str, str, str]:
         """:meth:`_buffer_of` a pointer argument, found once for the launch."""
-        b = self.b
-        at = b.hoist(f"getelementptr i8, ptr {argument.payload}, i64 {argument.byte}")
-        given = b.hoist(f"load i64, ptr {at}, align 1, {INVARIANT_LOAD}")
+        given = self._given(argument)
         if argument.slots:
-            given = b.hoist(f"add i64 {given}, {argument.slots << 32}")
-        return self._buffer_of(given, b.hoist, written)
+            given = self.b.hoist(f"add i64 {given}, {argument.slots << 32}")
+        return self._buffer_of(given, self.b.hoist, written)
+
+    def _given(self, argument: BasePointer) -> str:
+        """The value of a pointer argument."""
+        at = self.b.hoist(f"getelementptr i8, ptr {argument.payload}, i64 {argument.byte}")
+        return self.b.hoist(f"load i64, ptr {at}, align 1, {INVARIANT_LOAD}")
 
     def _buffer_of(self, address: str, assign: Callable[[str], str], written: bool) -> tuple[str, str, str]:
         """Base address, host pointer and size of the buffer whose slot an address is in; the size is 0 if there is
@@ -276,3 +306,9 @@ class UncheckedBounds:
 
     def load_row(self, part: LanePart, low: Value, vector: Value) -> list[Value]:
         return load_row(part, self.row(part, low, vector), vector)
+
+    def load_at_edge(self, part: LanePart, low: Value, vector: Value) -> list[Value]:
+        return self.load_row(part, low, vector)
+
+    def span_nearby(self, part: LanePart, low: Value, count: int) -> tuple[str, str] | None:
+        return None

@@ -135,7 +135,10 @@ class StridedAccess:
         assert known
         distances = known.distances()
         low = b.retype(known.first_lane, t).deferred("add", b.const(min(distances), t))
-        outside, pointer = self.bounds.span(part, low, count or max(distances) - min(distances) + part.size)
+        count = count or max(distances) - min(distances) + part.size
+        if nearby := self.bounds.span_nearby(part, low, count):
+            return nearby
+        outside, pointer = self.bounds.span(part, low, count)
         holds = known.holds()
         if holds != "true":
             outside = b.assign(f"or i1 {outside}, {b.assign(f'xor i1 {holds}, true')}")

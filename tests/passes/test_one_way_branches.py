@@ -1,0 +1,102 @@
+"""Branches on what memory holds for a whole thread: its lanes go one way, which the code of the fast engine knows."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from support.counting import counted_alike
+from support.programs import build_text
+from support.strategies import ENGINES, effort
+
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import Launch
+from vsim.program import Program
+
+LANES = 16
+TEXT = """.version 4.1
+.kernel "k"
+.decl ROUNDS v_type=G type=uq num_elts=1
+.decl OUT v_type=G type=uq num_elts=1
+.decl LANE v_type=G type=uw num_elts=16 align=GRF
+.decl X v_type=G type=ud num_elts=16 align=GRF
+.decl N v_type=G type=d num_elts=16 align=GRF
+.decl A v_type=G type=ud num_elts=16 align=GRF
+.decl B v_type=G type=ud num_elts=16 align=GRF
+.decl S v_type=G type=uq num_elts=1
+.decl AT v_type=G type=uq num_elts=16 align=GRF
+.decl P1 v_type=P num_elts=16
+.decl P2 v_type=P num_elts=16
+.input ROUNDS offset=64 size=8
+.input OUT offset=72 size=8
+.kernel_attr SimdSize=16
+mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+add (M1, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
+mad (M1, 16) X(0,0)<1> %thread_x(0,0)<0;1,0> 16:uw LANE(0,0)<1;1,0>
+shl (M1_NM, 1) S(0,0)<1> %thread_x(0,0)<0;1,0> 2:uw
+add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> ROUNDS(0,0)<0;1,0>
+mov (M1, 16) AT(0,0)<1> S(0,0)<0;1,0>
+svm_gather.4.1 (M1, 16) AT.0 N.0
+mov (M1, 16) A(0,0)<1> X(0,0)<1;1,0>
+cmp.gt (M1, 16) P1 N(0,0)<1;1,0> 0:d
+(!P1) goto (M1, 16) behind
+again:
+{inside}
+add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> -1:d
+cmp.gt (M1, 16) P1 N(0,0)<1;1,0> 0:d
+(P1) goto (M1, 16) again
+behind:
+shl (M1, 16) B(0,0)<1> X(0,0)<1;1,0> 2:ud
+add (M1, 16) AT(0,0)<1> B(0,0)<1;1,0> OUT(0,0)<0;1,0>
+svm_scatter.4.1 (M1, 16) AT.0 A.0
+ret (M1, 1)
+"""
+STEP = "mad (M1, 16) A(0,0)<1> A(0,0)<1;1,0> A(0,0)<1;1,0> X(0,0)<1;1,0>"
+INSIDE = {
+    "chain": STEP,
+    "lanes that leave the loop": f"""{STEP}
+and (M1, 16) B(0,0)<1> A(0,0)<1;1,0> 7:ud
+cmp.eq (M1, 16) P2 B(0,0)<1;1,0> 5:ud
+(P2) goto (M1, 16) behind""",
+    "a loop of each lane": f"""and (M1, 16) B(0,0)<1> A(0,0)<1;1,0> 3:ud
+add (M1, 16) B(0,0)<1> B(0,0)<1;1,0> 1:ud
+own:
+{STEP}
+add (M1, 16) B(0,0)<1> B(0,0)<1;1,0> -1:d
+cmp.ne (M1, 16) P2 B(0,0)<1;1,0> 0:ud
+(P2) goto (M1, 16) own""",
+    "lanes that count otherwise": f"""{STEP}
+and (M1, 16) B(0,0)<1> A(0,0)<1;1,0> 1:ud
+add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> (-)B(0,0)<1;1,0>""",
+}
+
+
+def launch(inside, rounds, items, **options):
+    """What the work-items leave, whose threads go as many rounds as given."""
+    out = np.zeros(len(rounds) * LANES, "u4")
+    given = Program(build_text(TEXT.format(inside=INSIDE[inside])))
+    given.launch("k", (items,), (items,), [np.array(rounds, "i4"), out], **options)
+    return out.tolist()
+
+
+@pytest.mark.parametrize("inside", INSIDE)
+@effort(8)
+@given(st.lists(st.integers(-1, 6), min_size=1, max_size=6), st.integers(0, LANES - 1))
+@example([3, 0, 5, 1], 0)
+@example([0, 4], 5)
+def test_results_are_those_of_lanes(inside, rounds, missing):
+    items = len(rounds) * LANES - missing
+    one, other = (launch(inside, rounds, items, engine=engine) for engine in ENGINES)
+    assert one == other
+
+
+@pytest.mark.parametrize("inside", INSIDE)
+def test_counts_are_those_of_lanes(inside):
+    assert counted_alike(lambda **options: launch(inside, [3, 0, 5, 1], 4 * LANES, **options))
+
+
+@pytest.mark.parametrize(("inside", "parts"), [("chain", False), ("lanes that count otherwise", True)])
+def test_the_code_has_masks_where_lanes_part(inside, parts):
+    program = Program(build_text(TEXT.format(inside=INSIDE[inside])))
+    arguments = program.convert("k", [np.zeros(2, "i4"), np.zeros(2 * LANES, "u4")])
+    dispatch = program.bind(Launch("k", (2 * LANES,), (2 * LANES,), args=arguments))
+    assert ("load <16 x i1>, ptr %em" in translate(dispatch, full=True, row=LANES).text) == parts
