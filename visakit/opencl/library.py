@@ -100,15 +100,17 @@ def c_source() -> str:
     level_zero = levelzero.served_points()
     entries = [_entry(p, _OPENCL) if p.is_served else _refusal(p) for p in points]
     entries += [_entry(p, _LEVEL_ZERO) for p in level_zero]
+    folder = files("visakit.opencl")
     lines = {
         "TO_PYTHON": [f"extern {prototype}" for prototype in _TO_PYTHON],
+        "LENDING": [folder.joinpath("lending.c").read_text("utf-8")],
         "ENTRIES": [line for entry in entries for line in entry],
         "NAMED": [f'    {{"{p.name}", (void *){p.name}}},' for p in points if p.is_served],
         "TABLE": [f"    (void *){p.name}," for p in entry_points() if p.in_table],
         "NAMED_ZE": [f'    {{"{p.name}", (void *){p.name}}},' for p in level_zero],
         "TABLES_ZE": [line for name, entries in levelzero.tables().items() for line in _table(name, entries)],
     }
-    template = files("visakit.opencl").joinpath("library.c.in").read_text("utf-8")
+    template = folder.joinpath("library.c.in").read_text("utf-8")
     return re.sub(r"^@(\w+)@$", lambda m: "\n".join(lines[m[1]]), template, flags=re.MULTILINE)
 
 
@@ -235,7 +237,8 @@ def build(path: Path) -> None:
     ffi.set_source(
         MODULE, c_source(), define_macros=macros, library_dirs=folders, runtime_library_dirs=folders,
         # The loader's functions have the same names; Python refers to functions of the library as long as it lives.
-        extra_link_args=["-Wl,-Bsymbolic", "-Wl,-z,nodelete"],
+        # A handler of signals cannot look for functions.
+        extra_link_args=["-Wl,-Bsymbolic", "-Wl,-z,nodelete", "-Wl,-z,now"],
     )  # fmt: skip
     ffi.embedding_init_code(_INIT.format(folders=site_folders(), module=MODULE))
     with tempfile.TemporaryDirectory(prefix="visakit-") as place:

@@ -38,7 +38,7 @@ _library.mmap.restype = ctypes.c_void_p
 _library.mmap.argtypes = [
     ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long,
 ]  # fmt: skip
-_taken = 0
+_taken = 1
 _free: collections.deque[int] = collections.deque()
 _MAKING = free_in_child(threading.RLock())
 
@@ -92,6 +92,11 @@ class ApiState:
         self._word.value = state
         if self._waiters.value:
             _library.syscall(_FUTEX, ctypes.byref(self._word), _WAKE_ALL, 0x7FFF_FFFF, None, None, 0)
+
+
+def tell_busy(count: int) -> None:
+    """Let C see how many queues have commands: their threads may want Python's lock (``visakit/opencl/lending.c``)."""
+    host.write_u32(cells().start, count)
 
 
 def note_call(name: str) -> None:

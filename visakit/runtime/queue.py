@@ -15,7 +15,7 @@ from visakit.runtime.context import Context
 from visakit.runtime.device import Device, host_nanoseconds
 from visakit.runtime.errors import CallError, interrupted
 from visakit.runtime.events import CHANGED, RUNNING, Awaited, CommandQueue, Event, failed, has_ended, wait_within
-from visakit.runtime.objects import ASK, DONE, PENDING, ApiState
+from visakit.runtime.objects import ASK, DONE, PENDING, ApiState, tell_busy
 from visakit.runtime.order import Turn
 from vsim.engines.llvm.host import shutdown
 
@@ -116,6 +116,7 @@ class Queue(CommandQueue):
             CHANGED.notify_all()
         else:
             self.has_thread = self._begin()
+        tell_busy(len(_BUSY))
 
     def _run_here(self) -> None:
         """Run commands in the thread of the caller; the queue's thread runs commands that wait for something."""
@@ -132,6 +133,13 @@ class Queue(CommandQueue):
             state = ASK if self.failure else PENDING if busy else DONE
             for one in self.states:
                 one.set(state)
+
+    def _rest(self) -> None:
+        """A command is over, and its callbacks, too. The caller holds the lock."""
+        if not self.commands and self.running is None:
+            _BUSY.discard(self)
+            if self.has_thread:
+                tell_busy(len(_BUSY))
 
     def _begin(self) -> bool:
         """Begin a thread that runs commands; false if the system has none left."""
@@ -254,10 +262,9 @@ class Queue(CommandQueue):
                     self.context.order.run(event.turn)
                 self.running = None
                 self.failure = self.failure if status in innocent else status
-                if not self.commands:
-                    _BUSY.discard(self)
             event.advance(status)
             with CHANGED:
+                self._rest()
                 self._tell()
         if status not in innocent and os.environ.get(FAULT_SETTING) == "stop":
             os._exit(1)
@@ -326,6 +333,7 @@ def _forget_parent() -> None:
     for queue in list(_QUEUES):
         queue.forget_parent()
     _BUSY.clear()
+    tell_busy(0)
 
 
 if hasattr(os, "register_at_fork"):
