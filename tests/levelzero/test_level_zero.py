@@ -143,6 +143,17 @@ def test_kernels_tell_their_properties(session):
     assert (x[0], 96 % x[0], 7 % y[0], z[0]) == (96, 0, 0, 1)
 
 
+def test_kernels_tell_what_the_compiler_spills():
+    """As ze_info says it."""
+    said, instead = b"grf_count:       128", b"spill_size:      128"
+    assert said in XELP and len(said) == len(instead)
+    session = Session(XELP.replace(said, instead, 1))
+    for name, spilled in ("saxpy", 128), ("steps", 0):
+        properties = made("ze_kernel_properties_t", ze.ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES)
+        session.host.zeKernelGetProperties(session.kernel(name), properties)
+        assert properties.spillMemSize == spilled
+
+
 def session_simd(properties):
     """The width of threads, which the properties must be consistent with."""
     assert properties.maxNumSubgroups * properties.maxSubgroupSize == 512

@@ -197,6 +197,7 @@ def test_what_is_asked_of_a_kernel(session):
     work = "clGetKernelWorkGroupInfo"
     assert host.number(work, kernel, 0, cl.CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE) == 32
     assert host.number(work, kernel, session.device, cl.CL_KERNEL_WORK_GROUP_SIZE) == 512
+    assert host.number(work, kernel, session.device, cl.CL_KERNEL_SPILL_MEM_SIZE_INTEL) == 0
     steps = session.kernel("steps", 0, ("local", 128))
     assert host.number(work, steps, session.device, cl.CL_KERNEL_LOCAL_MEM_SIZE) == 128
     for name in (cl.CL_PROGRAM_BUILD_STATUS, cl.CL_PROGRAM_BUILD_LOG, cl.CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE):

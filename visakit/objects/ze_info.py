@@ -108,6 +108,7 @@ class KernelInfo(NamedTuple):
         slm_size: local memory in bytes; 0 if it is missing.
         inline_size: bytes of the payload that the hardware puts in a separate register.
         scratch_size, private_size: bytes for each hardware thread, for spills and for private arrays.
+        spill_size: bytes that the compiler's own code spills, of each hardware thread.
         per_thread_size: bytes of a thread's part before the payload.
         local_id_offset, local_id_size: of the local ids among them.
         surfaces: number in the binding table and index of the argument.
@@ -121,6 +122,7 @@ class KernelInfo(NamedTuple):
     inline_size: int
     scratch_size: int
     private_size: int
+    spill_size: int
     per_thread_size: int
     local_id_offset: int
     local_id_size: int
@@ -194,6 +196,7 @@ def _kernel(info: Tree, simd_size: int) -> KernelInfo:
         inline_size=_number(environment, "inline_data_payload_size", limit=MAXIMUM_PAYLOAD),
         scratch_size=scratch,
         private_size=private,
+        spill_size=_number(environment, "spill_size"),
         per_thread_size=max([sum(size for _, _, size in own), *(offset + size for _, offset, size in own)]),
         local_id_offset=min((offset for offset, _ in ids), default=0),
         local_id_size=sum(size for _, size in ids),

@@ -18,6 +18,7 @@ from visakit.runtime.kernels import (
     local_bytes,
     private_bytes,
     required_sub_group,
+    spilled_bytes,
 )
 
 
@@ -79,6 +80,7 @@ WORK_GROUP_ANSWERS: Answers[Asked] = {
     cl.CL_KERNEL_LOCAL_MEM_SIZE: lambda a: info.u64(local_bytes(*a)),
     cl.CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE: lambda a: info.u64(a[0].signatures[a[1]].simd),
     cl.CL_KERNEL_PRIVATE_MEM_SIZE: lambda a: info.u64(private_bytes(a[0].signatures[a[1]])),
+    cl.CL_KERNEL_SPILL_MEM_SIZE_INTEL: lambda a: info.u64(spilled_bytes(a[0].signatures[a[1]])),
 }
 
 

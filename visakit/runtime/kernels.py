@@ -412,6 +412,11 @@ def private_bytes(signature: KernelSignature) -> int:
     return (signature.private_size + signature.scratch_size) // max(1, signature.simd)
 
 
+def spilled_bytes(signature: KernelSignature) -> int:
+    """Bytes that the compiler's own code spills, of each hardware thread."""
+    return signature.info.spill_size if signature.info is not None else 0
+
+
 _SHOWN_ATTRIBUTES = ("reqd_work_group_size", "work_group_size_hint", "vec_type_hint", "intel_reqd_sub_group_size")
 
 

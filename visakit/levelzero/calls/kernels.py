@@ -20,7 +20,7 @@ from visakit.levelzero.structures import (
 )
 from visakit.runtime import host
 from visakit.runtime.errors import require
-from visakit.runtime.kernels import attribute_text, group_limit, private_bytes, required_sub_group
+from visakit.runtime.kernels import attribute_text, group_limit, private_bytes, required_sub_group, spilled_bytes
 
 _INDIRECT = (
     ze.ZE_KERNEL_INDIRECT_ACCESS_FLAG_HOST | ze.ZE_KERNEL_INDIRECT_ACCESS_FLAG_DEVICE
@@ -108,7 +108,8 @@ def zeKernelGetProperties(kernel: ZeKernel, properties: int) -> None:
             "requiredGroupSizeY": required[1], "requiredGroupSizeZ": required[2], "requiredNumSubGroups": 0,
             "requiredSubgroupSize": required_sub_group(kernel, kernel.device), "maxSubgroupSize": signature.simd,
             "maxNumSubgroups": -(-limit // signature.simd), "localMemSize": signature.slm_size,
-            "privateMemSize": private_bytes(signature), "spillMemSize": 0,
+            "privateMemSize": private_bytes(signature),
+            "spillMemSize": spilled_bytes(signature),
         },
     )  # fmt: skip
     host.write(target.place("uuid"), identity)
