@@ -33,7 +33,7 @@ static int visakit_wanted = 0, visakit_had = 0;  /* how often the second thread 
 /* A thread that sleeps in FUTEX_WAIT, as the system describes it. */
 struct visakit_sleeper { int thread; uintptr_t word, value, stack, place; char said[VISAKIT_LINE]; };
 static struct visakit_sleeper visakit_asked;
-static int visakit_addressee = 0;  /* the thread that is asked, until its handler has read what */
+static int visakit_addressee = 0;  /* the thread that is asked, negative while its handler reads what; then 0 */
 
 static void visakit_nap(long milliseconds)
 {
@@ -45,13 +45,12 @@ static void visakit_nap(long milliseconds)
    there; Python's functions wait with the lock held for the C library's memory alone, which counts as no such wait. */
 static void visakit_lend(int number, siginfo_t *info, void *given)
 {
-    uintptr_t stack = VISAKIT_STACK(given), place = VISAKIT_PLACE(given);
-    int kept = errno, thread = syscall(SYS_gettid), is_asked = VISAKIT_GET(visakit_addressee) == thread;
+    int kept = errno, thread = syscall(SYS_gettid), is_asked = VISAKIT_TAKE(visakit_addressee, thread, -thread);
     volatile uint32_t *word = (uint32_t *)visakit_asked.word;
     uint32_t value = visakit_asked.value;
-    is_asked = is_asked && stack == visakit_asked.stack;
-    is_asked = is_asked && (place == visakit_asked.place || place + VISAKIT_CALL == visakit_asked.place);
-    is_asked = is_asked && VISAKIT_TAKE(visakit_addressee, thread, 0);
+    uintptr_t stack = VISAKIT_STACK(given), place = VISAKIT_PLACE(given), seen = visakit_asked.place;
+    is_asked = is_asked && stack == visakit_asked.stack && (place == seen || place + VISAKIT_CALL == seen);
+    VISAKIT_TAKE(visakit_addressee, -thread, 0);
     PyThreadState *own = PyGILState_GetThisThreadState();
     (void)number, (void)info;
     if (is_asked && own != NULL && own == VISAKIT_CURRENT()) {
@@ -126,7 +125,9 @@ static int visakit_is_had(void)
 /* Asks a thread that sleeps, and waits until its handler has read what it is asked. */
 static void visakit_ask(const struct visakit_sleeper *sleeper, int number)
 {
-    VISAKIT_SET(visakit_addressee, 0);  /* A late handler of another thread reads no part of this. */
+    for (int late; (late = VISAKIT_GET(visakit_addressee)) != 0;)
+        if (late < 0 || !VISAKIT_TAKE(visakit_addressee, late, 0))  /* An earlier question that nobody reads ends. */
+            visakit_nap(1);
     visakit_asked = *sleeper;
     VISAKIT_SET(visakit_addressee, sleeper->thread);
     if (syscall(SYS_tgkill, getpid(), sleeper->thread, number) == 0)
