@@ -47,6 +47,11 @@ class ObjectFile:
         return [k for k in self.module.kernels if k.name != VOID_PROGRAM and id(k) not in self.left_out]
 
     @property
+    def kernel_names(self) -> list[str]:
+        """The names of the kernels but for the compiler's placeholder."""
+        return [k.name for k in self.kernels]
+
+    @property
     def functions(self) -> list[Function]:
         """The functions."""
         return [f for f in self.module.functions if id(f) not in self.left_out]
@@ -60,8 +65,8 @@ def pull_archive_members(
     """
     pulled = list(objects)
     for entry in entries:
-        if not any(entry == k.name for o in pulled for k in o.kernels):
-            pulled += [o for o in archived if any(entry == k.name for k in o.kernels)][:1]
+        if all(entry not in o.kernel_names for o in pulled):
+            pulled += [o for o in archived if entry in o.kernel_names][:1]
     providers: dict[str, ObjectFile] = {}
     for member in archived:
         for function in member.module.functions:

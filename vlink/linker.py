@@ -235,7 +235,9 @@ def check_entries(
     objects: Sequence[ObjectFile], archived: Sequence[ObjectFile], entries: Sequence[str], errors: list[Diagnostic]
 ) -> None:
     """The entries must be kernels of the inputs; hints also name kernels of archives."""
-    linked, known = ({k.name: None for o in files for k in o.kernels} for files in (objects, [*objects, *archived]))
+    linked, known = (
+        dict.fromkeys(name for o in files for name in o.kernel_names) for files in (objects, [*objects, *archived])
+    )
     for entry in entries:
         if entry not in linked:
             hint = did_you_mean(entry, known) or f"kernels are {', '.join(known) or '(none)'}"

@@ -402,11 +402,10 @@ class Builder(Emitter):
         return self.call("bitreverse", x)
 
     def load(self, data_type: DataType, lanes: int, pointer: str, align: int) -> Value:
-        """Elements at a host pointer; masks lie there as the bits of bytes."""
+        """Elements at a host pointer; masks lie there as the bits of bytes. LLVM may know the contents of slots."""
         if data_type is not MASK:
-            loaded = self.value(data_type, lanes, f"load {ir_type(data_type, lanes)}, ptr {pointer}, align {align}")
-            self.constants.add(loaded.text)  # LLVM promotes slots, and may find that constants alone are stored there
-            return loaded
+            self.constants.add(name := self.assign(f"load {ir_type(data_type, lanes)}, ptr {pointer}, align {align}"))
+            return Value(self, data_type, lanes, name)
         packed = self.assign(f"load i{max(lanes, 8)}, ptr {pointer}, align {align}")
         if lanes == 1:
             return self.value(MASK, 1, f"trunc i8 {packed} to i1")
