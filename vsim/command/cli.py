@@ -360,9 +360,8 @@ def app(
         "--schedule": schedule, "--allow-register-overrun": register_overrun, "--out-dir": out_dir, "--show": show,
         "--trace": trace, "--profile": profile, "--profile-detail": profile_detail, "--cost": cost}  # fmt: skip
     with_replay = {"--visa": visa, "--rtol": relative, "--atol": absolute}
-    others = said | when_run | {"--registers": registers}
-    kept = {"--json": as_json, "--save": save, "--max-memory": max_memory}
-    exclude_named("--debug", debug, NOT_WITH_DEBUG, others | kept)
+    others = said | when_run | {"--registers": registers, "--save": save, "--max-memory": max_memory}
+    exclude_named("--debug", debug, NOT_WITH_DEBUG, others | {"--json": as_json})
     check_together(said, with_replay, when_run | ({"--save": save} if list_kernels else {}))
     tracing = TraceOptions(
         trace, trace_groups, trace_threads, trace_lanes, trace_item, trace_lines, trace_variables, trace_instructions,
@@ -371,8 +370,8 @@ def app(
     captured, loaded = load_program(image or visa, replay, platform, build_options, max_seconds)
     report(loaded.warnings)
     if is_ctm(loaded.data):
-        others |= tracing.only_vector | {"--platform": platform, "--max-memory": max_memory, "--save": save,
-            "--visa": visa, "--build-options": build_options, "--trace FILE.jsonl": tracing.as_json, "--debug": debug}  # fmt: skip
+        others |= tracing.only_vector | {"--platform": platform, "--visa": visa, "--debug": debug,
+            "--build-options": build_options, "--trace FILE.jsonl": tracing.as_json}  # fmt: skip
         settings = (group or 16, ctm or (), selection.groups, as_json, allow_paths, max_seconds)
         return _run_ctm(loaded.name, launch, out_dir, settings, trace, others)
     refuse({"--ctm": ctm, "--group": group}, "vISA")
