@@ -5,6 +5,7 @@ Loading modules takes longer than most commands' work. This module is loaded fir
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -74,7 +75,7 @@ def cannot(error: BaseException) -> str:
         return "there is not enough memory"
     text = " ".join(str(getattr(error, "strerror", None) or error).split())
     name = getattr(error, "filename", None)
-    if isinstance(error, FileNotFoundError) and error.errno and not name:
+    if isinstance(error, FileNotFoundError) and not name and text == os.strerror(errno.ENOENT):
         return "the working directory is gone"  # Nothing else of the system's is without a name.
     return f"{name}: {text:.300}" if name else f"{text:.300}"
 

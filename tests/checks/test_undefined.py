@@ -146,4 +146,4 @@ def test_lanes_are_those_of_the_thread(engine):
 @pytest.mark.parametrize(("distance", "slots"), [((5 << 32) - 16, 5), (5 << 32, 5), (64, 0), ((1 << 64) - 64, 0)])
 def test_memory_beside_a_pointer_argument_is_looked_up_where_it_is(distance, slots):
     """Once for a launch: an address near the buffer is still one in the buffer, and shadows are buffers further on."""
-    assert BasePointer("%payload", 8).moved(distance) == BasePointer("%payload", 8, slots)
+    assert BasePointer("%payload", 8).moved(distance) == BasePointer("%payload", 8, slots, is_argument=False)

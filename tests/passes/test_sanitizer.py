@@ -60,7 +60,7 @@ def tampered(array, *lines):
         ([FAR, "svm_block_st (4) BUF(0,0)<0;1,0> W.0"], "written 64 bytes"),
         ([FAR, LANES, "svm_gather.4.1 (M1, 16) A.0 W.0"], "read 4 bytes"),
         ([FAR, LANES, "svm_scatter.4.1 (M1, 16) A.0 W.0"], "written 4 bytes"),
-        ([FAR, LANES, "svm_atomic.add (M1, 16) A.0 W.0 %null.0 O.0"], "written 4 bytes"),
+        ([FAR, LANES, "svm_atomic.add (M1, 16) A.0 W.0 %null.0 O.0"], "read 4 bytes"),
     ],
     ids=["block-load", "block-store", "gather", "scatter", "atomic"],
 )
