@@ -267,8 +267,18 @@ def test_errors_in_good_code_leave_quick_code(program, made, monkeypatch):
     assert launches(program, 3) == ["llvm"] * 3 and better(program) is None
 
 
+def test_kernels_that_may_run_once_stay_on_the_reference_engine_for_a_time(program, made, monkeypatch):
+    monkeypatch.setattr(tiers, "SHORT_THREADS", ITEMS // 8)
+    monkeypatch.setattr(tiers, "SOON_SECONDS", 60)
+    program.image.runs_once = True
+    assert launches(program, 4, engine="llvm") == ["numpy"] * 4 and made == []
+    program.engines._trials.left["count"] = 1e-9
+    assert launches(program, 2, engine="llvm") == ["numpy", "llvm"] and made == [True]
+
+
 def test_kernels_that_may_run_once_begin_on_the_reference_engine(program, made, monkeypatch):
     monkeypatch.setattr(tiers, "SHORT_THREADS", ITEMS // 8)
+    monkeypatch.setattr(tiers, "TIMES_SOON", 1e-9)
     program.image.runs_once = True
     assert launches(program, 4, engine="llvm") == ["numpy", "llvm", "llvm", "llvm"]
     assert made == [True, False] and better(program) is None
@@ -278,6 +288,7 @@ def test_kernels_with_native_code_on_disk_run_on_it(made, monkeypatch):
     """A session before made it; one whose launches all ended on the reference engine did not. The launches after the
     first are as in other sessions: good code is made for the third, and no launch of three waits for it."""
     monkeypatch.setattr(tiers, "SHORT_THREADS", ITEMS // 8)
+    monkeypatch.setattr(tiers, "TIMES_SOON", 1e-9)
     for count, first, launched in ((1, "numpy", None), (2, "numpy", 1), (3, "llvm", 2)):
         session = vsim.load(build_text(TEXT))
         session.image.runs_once = True

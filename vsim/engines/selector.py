@@ -14,6 +14,7 @@ from vsim.launch.dispatch import Dispatch, GroupProgress
 
 if TYPE_CHECKING:  # An engine is loaded by its first launch.
     from vsim.engines.llvm.engine import Engine
+    from vsim.engines.tiers import Trials
 
 ENGINES = ("auto", "llvm", "numpy")
 _LLVM_MISSING = False
@@ -31,8 +32,8 @@ class EngineSelector:
         self.native: Engine | None = None
         self._reference_progress: GroupProgress | None = None
         """Progress of the reference engine."""
-        self._launched: set[str] = set()
-        """Kernels that ran, where they may run once."""
+        self._trials: Trials | None = None
+        """Those of kernels that may run once; None before the first."""
 
     def __repr__(self) -> str:
         return f"<EngineSelector of {self.image.file}>"
@@ -97,17 +98,18 @@ class EngineSelector:
         return "numpy", why
 
     def _ends_soon(self, native: Engine, dispatch: Dispatch, max_seconds: float | None) -> bool:
-        """Whether a launch is the first of its kernel, which has no native code yet, and the reference engine has run
-        it."""
-        if dispatch.kernel.name in self._launched or native.has_code(dispatch):
-            return False
+        """Whether the reference engine has run a launch of a kernel that has no native code yet."""
         from vsim.engines.llvm.host.summaries import keep
-        from vsim.engines.tiers import ends_soon
+        from vsim.engines.tiers import Trials
 
-        self._launched.add(dispatch.kernel.name)
-        if not ends_soon(dispatch, max_seconds):
+        trials = self._trials = self._trials or Trials()
+        is_first = not trials.has_begun(dispatch)
+        if is_first and native.has_code(dispatch):
+            trials.give_up(dispatch)
+        if not trials.ends_soon(dispatch, max_seconds):
             return False
-        keep(self.image, dispatch.signature, self.image.code)  # Nobody changes programs of drivers.
+        if is_first:
+            keep(self.image, dispatch.signature, self.image.code)  # Nobody changes programs of drivers.
         return True
 
     def _run_reference(self, dispatch: Dispatch, max_seconds: float | None) -> None:

@@ -4,7 +4,8 @@ LLVM takes seconds for a large kernel, the reference engine less for a small lau
 longer than a moment, the launch begins on the reference engine. If native code is ready before it ends, the memory is
 put back as it was and the launch begins anew: nothing of it depends on how far the other had come.
 
-The first launch of a kernel that may run once is tried before anything is compiled (:func:`ends_soon`).
+Launches of a kernel that may run once are tried before anything is compiled, until they took as long together as
+native code does (:class:`Trials`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ SHORT_THREADS, SHORT_INSTRUCTIONS = 256, 4000
 """Hardware threads and instructions of launches that the reference engine is tried with."""
 SOON_SECONDS, SOON_SECONDS_PER_INSTRUCTION = 0.1, 0.0002
 """Processor time that such a launch gets there, the longer of the two: a third of what native code takes to be made."""
+TIMES_SOON = 3
+"""How many times that all launches of a kernel get together."""
 
 
 class _Late(Exception):
@@ -58,26 +61,57 @@ class _WrittenBytes(Observer):
             data[places] = contents
 
 
-@paused_collection()
-def ends_soon(dispatch: Dispatch, max_seconds: float | None) -> bool:
-    """Run a launch on the reference engine, if it ends sooner than its native code would be made; else its memory is as
-    it was.
+class Trials:
+    """Launches of kernels that may run once, on the reference engine: at most twice the time passes that the better of
+    both engines would take.
+    """
+
+    def __init__(self) -> None:
+        self.left: dict[str, float] = {}
+        """Processor time that a kernel still gets, in seconds."""
+
+    def has_begun(self, dispatch: Dispatch) -> bool:
+        """Whether a launch of the kernel was tried, or given up."""
+        return dispatch.kernel.name in self.left
+
+    def give_up(self, dispatch: Dispatch) -> None:
+        """Try no further launch of the kernel."""
+        self.left[dispatch.kernel.name] = 0.0
+
+    @paused_collection()
+    def ends_soon(self, dispatch: Dispatch, max_seconds: float | None) -> bool:
+        """Run a launch on the reference engine, if it ends sooner than its native code would be made; else its memory
+        is as it was.
+
+        Raises:
+            SimulationError: the program did something without a defined result, or took too long.
+        """
+        summary, count = dispatch.signature.summary, dispatch.group_count * dispatch.threads_of(dispatch.group(0))
+        soon = max(SOON_SECONDS, summary.instructions * SOON_SECONDS_PER_INSTRUCTION)
+        left = self.left.get(dispatch.kernel.name, TIMES_SOON * soon)
+        is_long = summary.spins or count > SHORT_THREADS or summary.instructions > SHORT_INSTRUCTIONS
+        if left <= 0 or is_long or must_wait(dispatch):
+            self.give_up(dispatch)
+            return False
+        begun = time.thread_time()
+        if not _has_ended(dispatch, max_seconds, begun + soon):
+            self.give_up(dispatch)
+            return False
+        self.left[dispatch.kernel.name] = left - (time.thread_time() - begun)
+        return True
+
+
+def _has_ended(dispatch: Dispatch, max_seconds: float | None, until: float) -> bool:
+    """Run a launch on the reference engine; if it is late, its memory is as it was.
 
     The program may write other memory meanwhile, so only bytes that the launch has written are put back.
-
-    Raises:
-        SimulationError: the program did something without a defined result, or took too long.
     """
     from vsim.engines.numpy.engine import run
 
-    summary, count = dispatch.signature.summary, dispatch.group_count * dispatch.threads_of(dispatch.group(0))
-    if summary.spins or count > SHORT_THREADS or summary.instructions > SHORT_INSTRUCTIONS or must_wait(dispatch):
-        return False
-    if not summary.repeats and not dispatch.image.module.functions:
+    if not dispatch.signature.summary.repeats and not dispatch.image.module.functions:
         run(dispatch, max_seconds, threads_at_once=THREADS_AT_ONCE)
         return True
     written = _WrittenBytes()
-    until = time.thread_time() + max(SOON_SECONDS, summary.instructions * SOON_SECONDS_PER_INSTRUCTION)
 
     def look() -> None:
         if time.thread_time() > until:
