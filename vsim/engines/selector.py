@@ -99,6 +99,8 @@ class EngineSelector:
 
     def _ends_soon(self, native: Engine, dispatch: Dispatch, max_seconds: float | None) -> bool:
         """Whether the reference engine has run a launch of a kernel that has no native code yet."""
+        if self._trials is not None and self._trials.is_over(dispatch):
+            return False
         from vsim.engines.llvm.host.summaries import keep
         from vsim.engines.tiers import Trials
 
@@ -106,6 +108,7 @@ class EngineSelector:
         is_first = not trials.has_begun(dispatch)
         if is_first and native.has_code(dispatch):
             trials.give_up(dispatch)
+            return False
         if not trials.ends_soon(dispatch, max_seconds):
             return False
         if is_first:

@@ -74,6 +74,10 @@ class Trials:
         """Whether a launch of the kernel was tried, or given up."""
         return dispatch.kernel.name in self.left
 
+    def is_over(self, dispatch: Dispatch) -> bool:
+        """Whether no further launch of the kernel is tried."""
+        return self.left.get(dispatch.kernel.name, 1) <= 0
+
     def give_up(self, dispatch: Dispatch) -> None:
         """Try no further launch of the kernel."""
         self.left[dispatch.kernel.name] = 0.0
@@ -88,15 +92,12 @@ class Trials:
         """
         summary, count = dispatch.signature.summary, dispatch.group_count * dispatch.threads_of(dispatch.group(0))
         soon = max(SOON_SECONDS, summary.instructions * SOON_SECONDS_PER_INSTRUCTION)
-        left = self.left.get(dispatch.kernel.name, TIMES_SOON * soon)
         is_long = summary.spins or count > SHORT_THREADS or summary.instructions > SHORT_INSTRUCTIONS
-        if left <= 0 or is_long or must_wait(dispatch):
-            self.give_up(dispatch)
-            return False
         begun = time.thread_time()
-        if not _has_ended(dispatch, max_seconds, begun + soon):
+        if is_long or must_wait(dispatch) or not _has_ended(dispatch, max_seconds, begun + soon):
             self.give_up(dispatch)
             return False
+        left = self.left.get(dispatch.kernel.name, TIMES_SOON * soon)
         self.left[dispatch.kernel.name] = left - (time.thread_time() - begun)
         return True
 
