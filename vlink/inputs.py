@@ -60,13 +60,16 @@ class ObjectFile:
 def pull_archive_members(
     objects: Sequence[ObjectFile], archived: Sequence[ObjectFile], entries: Sequence[str] = ()
 ) -> list[ObjectFile]:
-    """The objects, the archive members with entries that no object has, and then those that define undefined names,
-    until nothing changes.
+    """The objects; the first archive member for each entry that no object defines; and the members that define
+    undefined names, until nothing changes.
     """
     pulled = list(objects)
+    kernels = {name for o in objects for name in o.kernel_names}
+    holders = {name: member for member in reversed(archived) for name in member.kernel_names}
     for entry in entries:
-        if all(entry not in o.kernel_names for o in pulled):
-            pulled += [o for o in archived if entry in o.kernel_names][:1]
+        if entry in holders and entry not in kernels:
+            pulled.append(holders[entry])
+            kernels.update(holders[entry].kernel_names)
     providers: dict[str, ObjectFile] = {}
     for member in archived:
         for function in member.module.functions:

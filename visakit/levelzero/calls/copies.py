@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.appending import appends
@@ -102,8 +104,8 @@ def zeCommandListAppendMemoryCopyRegion(
     to, origin = Range(own.context, target, taken.end), Range(own.context, source, given.end)
 
     def work(queue: object) -> None:
-        is_apart = to.host + taken.end <= origin.host or origin.host + given.end <= to.host
-        copy_rectangle(origin.view if is_apart else origin.view.copy(), given, to.view, taken)
+        written, data = to.view, origin.view
+        copy_rectangle(data.copy() if np.may_share_memory(written, data) else data, given, written, taken)
 
     return ListOperation(cl.CL_COMMAND_COPY_BUFFER_RECT, work)
 
