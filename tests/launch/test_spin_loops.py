@@ -119,7 +119,7 @@ def test_does_not_only_wait(kind):
 
 @pytest.mark.parametrize(("lines", "locked"), [(OTHERS["adds what it found"], False), (WAITS["atomic"], True)])
 def test_only_kernels_that_wait_have_locked_atomics(lines, locked):
-    """One worker runs both, for the order of their results; the program may write what a kernel waits for."""
+    """One worker runs both kernels, for the order of their results; the program may write the memory on which one waits."""
     arguments = [np.zeros(16, "u4"), np.zeros(64, "u4"), np.uint32(8)]
     dispatch = Program(build_text(relay(lines))).bind(Launch("relay", (64,), (32,), args=arguments))
     calls = re.findall(r"call .*@(lanes_(?:inc|or|cmpxchg)\w*)\(", translate(dispatch, full=True).text)
