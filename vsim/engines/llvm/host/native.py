@@ -14,11 +14,12 @@ from llvmlite import binding as llvm
 from visakit.diagnostics import UsageError
 from visakit.object_cache import key, load, save
 from vsim.engines.llvm import InvalidCode, abi
-from vsim.engines.llvm.host.code_addresses import near_each_other
 from vsim.engines.llvm.host.shutdown import ProcessEndsError, in_llvm
 from vsim.engines.llvm.target import converts_halves, has_feature, target
 
 _INITIALIZED = False
+_LIBRARY_BY_TABLE = '!llvm.module.flags = !{!999999999}\n!999999999 = !{i32 7, !"RtLibUseGOT", i32 1}\n'
+"""Functions that the code generator calls by itself have their addresses in a table, too (``_object_code``)."""
 HALF_CONVERSIONS = ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2")
 """What LLVM calls to convert halves where the processor has no instruction for that."""
 
@@ -159,7 +160,7 @@ def compile_object(text: str, quick: bool = False) -> bytes:
     module = _verified(text, machine)
     if huge:
         _run_pipeline(module, machine)
-        return bytes(machine.emit_object(module))
+        return _object_code(module, machine)
     before = _BEFORE_STRAIGHT if _is_straight(text) else _BEFORE_SPLIT
     late = text.count("@llvm.coro.suspend(") > MANY_BARRIERS
     if not late:
@@ -170,7 +171,17 @@ def compile_object(text: str, quick: bool = False) -> bytes:
     if not _is_valid(module):
         module = _verified(text, machine)
         _run_pipeline(module, machine)
-    return bytes(machine.emit_object(_worked_around(text, module, machine)))
+    return _object_code(_worked_around(text, module, machine), machine)
+
+
+def _object_code(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:
+    """Native object code that calls functions of other objects through a table of addresses of its own: they may lie
+    anywhere, and the memory of the table is reserved with that of the object (``loaded``).
+    """
+    for function in module.functions:
+        if function.is_declaration:
+            function.add_function_attribute("nonlazybind")
+    return bytes(machine.emit_object(module))
 
 
 def _worked_around(text: str, module: llvm.ModuleRef, machine: llvm.TargetMachine) -> llvm.ModuleRef:
@@ -222,7 +233,7 @@ def _parsed(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     LLVM's default layout aligns 64-bit integers to 4 bytes. Coroutine frames that a pass lays out so are smaller than
     those of the code generator, and the end of one frame is the beginning of the next thread's.
     """
-    module = llvm.parse_assembly(text)
+    module = llvm.parse_assembly(text if "RtLibUseGOT" in text else f"{text}\n{_LIBRARY_BY_TABLE}")
     module.data_layout = str(machine.target_data)
     return module
 
@@ -243,7 +254,7 @@ def compile_support(text: str) -> bytes:
     module = _parsed(text, machine)
     if "@llvm.coro" in text:
         _run_pipeline(module, machine)
-    return bytes(machine.emit_object(module))
+    return _object_code(module, machine)
 
 
 def compiled(text: str) -> bytes:
@@ -273,11 +284,10 @@ class _Engine(llvm.ExecutionEngine):  # type: ignore[misc] # llvmlite has no typ
 @in_llvm()
 def loaded(codes: Sequence[bytes]) -> llvm.ExecutionEngine:
     """Object code in memory, linked together."""
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(0))
-    with near_each_other(sum(map(len, codes))):
-        for code in codes:
-            engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine(0), use_lmm=True)
+    for code in codes:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
     engine.__class__ = _Engine
     return engine
 

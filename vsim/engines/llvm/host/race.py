@@ -43,7 +43,6 @@ from vsim.analysis.reachability import reachable
 from vsim.checks.accesses import RECORD, Records, fence_of
 from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.code_addresses import set_aside
 from vsim.engines.llvm.host.tables import address
 from vsim.launch.arrays import Array, Dwords, Words
 from vsim.launch.dispatch import Dispatch
@@ -96,7 +95,6 @@ class ShadowMemory:
         found = libc.mmap(_FIRST_PLACE, self.size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
         if found != _FIRST_PLACE:
             raise Unsupported("the check 'race', as the system does not give it enough address space")
-        set_aside(self.size)
         self.start, self.marks = found, found + room
         libc.madvise(found, room, _HUGE_PAGES)
         self._libc = libc
