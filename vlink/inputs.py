@@ -63,17 +63,8 @@ def pull_archive_members(
     """The objects; the first archive member for each entry that no object defines; and the members that define
     undefined names, until nothing changes.
     """
-    pulled = list(objects)
-    kernels = {name for o in objects for name in o.kernel_names}
-    holders = {name: member for member in reversed(archived) for name in member.kernel_names}
-    for entry in entries:
-        if entry in holders and entry not in kernels:
-            pulled.append(holders[entry])
-            kernels.update(holders[entry].kernel_names)
-    providers: dict[str, ObjectFile] = {}
-    for member in archived:
-        for function in member.module.functions:
-            providers.setdefault(function.name, member)
+    pulled = [*objects, *_holders_of_entries(objects, archived, entries)]
+    providers = {f.name: member for member in reversed(archived) for f in member.module.functions}
     defined = {f.name for o in pulled for f in o.module.functions}
     for o in pulled if archived else []:  # grows while it is walked
         for function in o.module.all_functions:
@@ -82,6 +73,20 @@ def pull_archive_members(
                     pulled.append(providers[name])
                     defined |= {f.name for f in providers[name].module.functions}
     return pulled
+
+
+def _holders_of_entries(
+    objects: Sequence[ObjectFile], archived: Sequence[ObjectFile], entries: Sequence[str]
+) -> list[ObjectFile]:
+    """The first archive member for each entry that no object defines."""
+    found: list[ObjectFile] = []
+    kernels = {name for o in objects for name in o.kernel_names}
+    holders = {name: member for member in reversed(archived) for name in member.kernel_names}
+    for entry in entries:
+        if entry in holders and entry not in kernels:
+            found.append(holders[entry])
+            kernels.update(holders[entry].kernel_names)
+    return found
 
 
 def read_object(data: bytes, name: str) -> ObjectFile:
