@@ -14,7 +14,7 @@ from sections import machine
 from suite import DEVICES
 
 COLOURS = {"tgllp": "#3b6ea5", "bmg": "#5a9e6f"}
-PEERS = {"PoCL": "PoCL", "Intel": "Intel's CPU runtime"}
+PEERS = {"PoCL": "PoCL", "newer PoCL": "newer PoCL", "Intel": "Intel's CPU runtime"}
 
 
 def geometric_mean(values: list[float]) -> float:

@@ -1,6 +1,7 @@
 """``make bench``: kernel times against PoCL, Intel's CPU runtime and Oclgrind on the same work in one run; writes docs/measurements/performance.md and docs/measurements/performance.svg.
 
-Peers that are not installed are left out. Every result is compared with the peers' before its time counts.
+Peers that are not installed are left out; ``NEWER_POCL`` has the words that run a command in this folder on a system
+with another PoCL (``chroot NEWER env -C $PWD/benchmarks``). Every result is compared with the peers' before its time counts.
 
     python benchmarks/run.py [--cpu CPU] [KERNEL...]
 
@@ -96,7 +97,7 @@ def one_pass(found: dict[str, dict[str, list[float]]], threads: int) -> dict[str
     """
     with ExitStack() as stack:
         running = {device: stack.enter_context(sides.vsim(device, threads)) for device in DEVICES}
-        peers = {"PoCL": sides.pocl(threads), "Intel": sides.intel(threads)}
+        peers = {"PoCL": sides.pocl(threads), "newer PoCL": sides.newer_pocl(threads), "Intel": sides.intel(threads)}
         running |= {name: stack.enter_context(side) for name, side in peers.items() if side}
         for name, times in found.items():
             missing = check(name, running)

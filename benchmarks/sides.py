@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -98,9 +99,19 @@ def pocl(threads: int = 1) -> Side | None:
     """PoCL, if it is installed."""
     if not POCL.exists():
         return None
+    return _pocl(threads)
+
+
+def newer_pocl(threads: int = 1) -> Side | None:
+    """PoCL of a newer system, if ``NEWER_POCL`` has the words that run a command there, in this folder."""
+    words = tuple(shlex.split(os.environ.get("NEWER_POCL", "")))
+    return _pocl(threads, words) if words else None
+
+
+def _pocl(threads: int, prefix: tuple[str, ...] = ()) -> Side:
     limits = {"POCL_MAX_PTHREAD_COUNT": str(threads), "POCL_CPU_MAX_CU_COUNT": str(threads)}
     environment = {"OCL_ICD_VENDORS": "pocl.icd", "PYOPENCL_NO_CACHE": "1", **limits}
-    return Side("opencl_peer.py", threads, threads=threads, environment=environment)
+    return Side("opencl_peer.py", threads, threads=threads, environment=environment, prefix=prefix)
 
 
 INTEL = Path(sys.prefix) / "lib" / "libintelocl.so"
