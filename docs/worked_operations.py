@@ -267,7 +267,7 @@ SCENES = {
     ),
     "plane": Scene(
         "plane (M1, 8) FD(0,0)<1> FA(0,0)<0;4,1> FUV(0,0)<1;1,0>",
-        "dst[i] = src0[0] * src1[i] + src0[1] * src1[8 + i] + src0[3]",
+        "j = i // 8 * 16 + i % 8  # eight lanes have u, then v\ndst[i] = src0[0] * src1[j] + src0[1] * src1[j + 8] + src0[3]",
         names="dst=FD src0=FA src1=FUV",
     ),
     "invm": Scene(

@@ -496,6 +496,22 @@ def test_line_and_plane(data):
     expect(probe, {"L": ("f", lines), "R": ("f", planes)})
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("platform", ["skl", "pvc"])
+def test_plane_of_sixteen_lanes(platform, engine):
+    """u of eight lanes, v of them, then those of the other eight, whatever the registers and the region."""
+    pairs = [float(k * k) for k in range(32)]
+    probe = probe_of(None, C=("f", [2.0, 0.5, 9.0, 1.0]), U=("f", pairs), R=("f", [0.0] * 16), S=("f", [0.0] * 8))
+    probe.platform = platform
+    probe.lines += [
+        "plane (M1, 16) R(0,0)<1> C(0,0)<0;4,1> U(0,0)<8;8,1>",
+        "plane (M1, 8) S(0,0)<1> C(0,0)<0;4,1> U(0,0)<0;1,0>",
+    ]
+    expected = [2 * pairs[j] + 0.5 * pairs[j + 8] + 1 for j in [*range(8), *range(16, 24)]]
+    found = probe.run(engine)
+    assert [*found["R"]][:16] == expected and [*found["S"]][:8] == expected[:8]
+
+
 @CHECKED
 @given(st.data())
 def test_fcvt(data):

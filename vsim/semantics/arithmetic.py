@@ -317,33 +317,43 @@ _IN_ORDER = "Products and sums are rounded one after the other; the manual leave
 @semantics("line", deviation=_IN_ORDER)
 def line(m: Machine, instruction: Instruction) -> Step:
     """p * x + q with p and q in elements 0 and 3 of the first source."""
-    t, coefficients, u, write, mask = _plane_operands(m, instruction)
+    t, coefficients, write, mask = _plane_operands(m, instruction)
+    u = operand(m, instruction.args["src1"], instruction.args["exec"].size, t)
     add, mul = _sum_and_product(m, t)
     return lambda: write(add(mul(coefficients[0](), u()), coefficients[3]()), mask())
 
 
 @semantics("plane", deviation=_IN_ORDER)
 def plane(m: Machine, instruction: Instruction) -> Step:
-    """p * u + q * v + r with p, q and r in elements 0, 1 and 3 of the first source, and v one register behind u."""
-    t, (p, q, _, r), u, write, mask = _plane_operands(m, instruction)
-    op = instruction.args["src1"]
+    """p * u + q * v + r with p, q and r in elements 0, 1 and 3 of the first source.
+
+    The second source has u of eight lanes, then v of them; its region does not count.
+    """
+    t, (p, q, _, r), write, mask = _plane_operands(m, instruction)
+    op, count = instruction.args["src1"], instruction.args["exec"].size
     if not isinstance(op, General):
         raise m.cannot("the second source must be a register")
-    v = operand(m, General(op.var, op.row + 1, op.col, op.region, op.modifier), instruction.args["exec"].size, t)
+    pairs = operand(m, General(op.var, op.row, op.col, (1, 1, 0), op.modifier), 2 * count, t, by_lane=False)
     add, mul = _sum_and_product(m, t)
-    return lambda: write(add(add(mul(p(), u()), mul(q(), v())), r()), mask())
+    places = [i // 8 * 16 + i % 8 for i in range(count)]
+
+    def step() -> None:
+        x = pairs()
+        u, v = m.algebra.lanes(x, places), m.algebra.lanes(x, [i + 8 for i in places])
+        write(add(add(mul(p(), u), mul(q(), v)), r()), mask())
+
+    return step
 
 
-def _plane_operands(m: Machine, instruction: Instruction) -> tuple[DataType, list[Read], Read, Write, ReadMask]:
-    """The execution type, the first four elements of the first source, the second source, and where the result goes."""
+def _plane_operands(m: Machine, instruction: Instruction) -> tuple[DataType, list[Read], Write, ReadMask]:
+    """The execution type, the first four elements of the first source, and where the result goes."""
     args, op = instruction.args, instruction.args["src0"]
     count = args["exec"].size
     if not isinstance(op, General):
         raise m.cannot("the first source must be a register")
     t = real_type([m.type_of(op), m.type_of(args["src1"])], m.type_of(args["dst"]), instruction)
     coefficients = [operand(m, General(op.var, op.row, op.col + k, SCALAR, op.modifier), count, t) for k in range(4)]
-    u = operand(m, args["src1"], count, t)
-    return t, coefficients, u, destination(m, args["dst"], count, t), mask_of(m, instruction)
+    return t, coefficients, destination(m, args["dst"], count, t), mask_of(m, instruction)
 
 
 # -- dot products and sums of differences ----------------------------------------------------------------------
