@@ -27,6 +27,7 @@ LEFT_OUT = (
     "clEnqueueNativeKernel", "clSetEventCallback", "clSetMemObjectDestructorCallback", "clEnqueueSVMFree",
     "clSetProgramReleaseCallback", "clSetContextDestructorCallback", "clCreateContext", "clCreateContextFromType",
     "clCreateProgramWithSource", "clCreateProgramWithBinary",  # They read as many bytes as a list in memory says.
+    "clGetProgramInfo",  # Binaries go to addresses that a list in memory has.
     "clBuildProgram", "clCompileProgram", "clLinkProgram",  # They call functions of the program.
 )  # fmt: skip
 NUMBERS = [

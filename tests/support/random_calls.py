@@ -81,7 +81,7 @@ class Attack:
         rows = [f"{p.name} {self.gives(p)} {given or '-'}" for p, given in zip(points, letters, strict=True)]
         table = "\n".join([str(len(rows)), *rows, *map(str, self.numbers)])
         done = run(program, library_path(), *words, options=["--platform", "tgllp"], given=table)
-        return [(line.split()[0], int(line.split()[1])) for line in done.stdout.splitlines()], done
+        return [(name, int(status)) for name, status in re.findall(r"^(\w+) (-?\d+)$", done.stdout, re.M)], done
 
 
 def built(folder, interface):
