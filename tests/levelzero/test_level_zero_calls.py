@@ -8,10 +8,11 @@ import sys
 
 import numpy as np
 import pytest
+from support.c_programs import lacking
 from support.levelzero_host import Session, made
 from support.opencl_host import only_device
 from support.programs import DATA, ROOT
-from support.random_calls import Attack, in_threads
+from support.random_calls import Attack, built, in_threads
 
 from visakit.levelzero import ze
 
@@ -19,6 +20,18 @@ only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
 XELP = DATA / "zebins" / "xelp.bin"
 LEFT_OUT = ("zeCommandListAppendHostFunction", "zeKernelGetSourceAttributes")
 """Functions that follow pointers in memory that others may have written numbers to."""
+OBJECTS = (
+    "hDriver",
+    "hDevice",
+    "hContext",
+    "hCommandList",
+    "hCommandQueue",
+    "hEventPool",
+    "hEvent",
+    "hModule",
+    "hKernel",
+)
+"""Parameters that take the first objects of the program in C."""
 TYPES = [number for name, number in vars(ze).items() if "STRUCTURE_TYPE" in name]
 
 
@@ -46,6 +59,17 @@ def test_random_calls_have_results_and_the_driver_makes_no_mistake(seed, threads
     attack = Attack(host, handles, TYPES, is_handle, LEFT_OUT)
     in_threads(threads, lambda number: attack.run(random.Random(10 * seed + number), check))
     assert "mistake" not in capfd.readouterr().err
+
+
+@pytest.mark.skipif(bool(lacks := lacking("level_zero/ze_api.h")), reason=f"there is no {lacks}")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_random_calls_of_a_program_in_c(threads, tmp_path):
+    attack = Attack(Session(None).host, [], TYPES, is_handle, LEFT_OUT)
+    objects = {name: number for number, name in enumerate(OBJECTS)}
+    found, done = attack.in_c(built(tmp_path, "LEVEL_ZERO"), objects, XELP, 0, 1000, threads)
+    wrong = [(name, one) for name, one in found if not attack.host.points[name].refusal and one not in ze.STATUS_NAMES]
+    assert (done.returncode, wrong, len(found) > 900 * threads) == (0, [], True)
+    assert "mistake" not in done.stderr
 
 
 def test_a_pitch_that_overflows_is_refused():

@@ -4,26 +4,13 @@ import ctypes.util
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
-from support.c_programs import SOURCES, run
+from support.c_programs import SOURCES, lacking, run
 from support.programs import DATA
 
-from visakit.subcommands import doctor
-
-
-def missing():
-    """What of a machine these tests lack, in words; empty if all is there."""
-    lacks = [row.what for row in doctor.findings() if row.is_needed and not row.found]
-    if not any(Path(folder, "level_zero/ze_api.h").exists() for folder in ("/usr/include", "/usr/local/include")):
-        lacks.append("headers of Level Zero")
-    if not doctor.loader("ze_loader"):
-        lacks.append("a loader of Level Zero")
-    return ", ".join(lacks)
-
-
-needs_all = pytest.mark.skipif(bool(missing()), reason=f"there is no {missing()}")
+lacks = lacking("level_zero/ze_api.h", "ze_loader")
+needs_all = pytest.mark.skipif(bool(lacks), reason=f"there is no {lacks}")
 
 
 def built(folder, name):
@@ -95,6 +82,13 @@ def test_a_binary_of_another_kernel_is_refused_with_a_result(program):
     assert (done.returncode, done.stdout.splitlines()[-1]) == (
         1, "zeKernelCreate(module, &kernel_desc, &kernel): 0x78000011",
     )  # fmt: skip
+
+
+@needs_all
+def test_launches_leave_no_memory_and_no_files(spirv, tmp_path):
+    done = run(built(tmp_path, "level_zero_launches"), spirv, 4000, options=["--platform", "tgllp"])
+    cost, memory, files = re.fullmatch(r"(.+) us of processor time, (-?\d+) kB, (-?\d+) files\n", done.stdout).groups()
+    assert float(cost) < 1000 and int(memory) < 2000 and files == "0", done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from support.c_programs import SOURCES, run
+from support.c_programs import SOURCES, lacking, run
 from support.programs import ROOT
 from support.strategies import ENGINES, FUZZ, some
 
@@ -22,14 +22,8 @@ from visakit.subcommands import doctor
 
 def missing(*, compiler=True):
     """What of a machine these tests lack, in words; empty if all is there."""
-    lacks = [row.what for row in doctor.findings() if row.is_needed and not row.found]
-    if not any(Path(folder, "CL/cl.h").exists() for folder in ("/usr/include", "/usr/local/include")):
-        lacks.append("headers of OpenCL")
-    if not doctor.loader("OpenCL"):
-        lacks.append("an OpenCL loader")
-    if compiler and shutil.which("ocloc") is None:
-        lacks.append("ocloc")
-    return ", ".join(lacks)
+    lacks = lacking("CL/cl.h", "OpenCL")
+    return lacks or ("ocloc" if compiler and shutil.which("ocloc") is None else "")
 
 
 needs_all = pytest.mark.skipif(bool(missing()), reason=f"there is no {missing()}")
@@ -325,6 +319,16 @@ def test_doctor_names_all():
     rows = doctor.findings()
     assert {"Python", "libpython", "cffi", "C compiler", "headers of Python", "ocloc"} < {row.what for row in rows}
     assert all(row.found or row.advice for row in rows)
+
+
+def test_doctor_shows_no_end_of_a_text_in_c(tmp_path, monkeypatch):
+    """ocloc writes its version into a file, with the end of the text."""
+    driver = tmp_path / "ocloc"
+    driver.write_text("#!/bin/sh\nprintf '26.27\\0' > $2\n")
+    driver.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    (found,) = (row.found for row in doctor.findings() if row.what == "ocloc")
+    assert found == "26.27"
 
 
 @pytest.mark.parametrize("named", [True, False])

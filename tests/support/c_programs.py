@@ -3,18 +3,31 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from support.programs import ROOT, TESTS
+from visakit.subcommands import doctor
 
 SOURCES = TESTS / "data" / "programs"
 
 
-def run(*words, options=(), **environment):
-    """A program under ``visakit exec``."""
-    given = [sys.executable, "-m", "visakit", "exec", *options, *map(str, words)]
+def lacking(header, loader=""):
+    """What a machine lacks to build programs with a header and to run them by a loader, in words; empty if all is there."""
+    lacks = [row.what for row in doctor.findings() if row.is_needed and not row.found]
+    if not any(Path(folder, header).exists() for folder in ("/usr/include", "/usr/local/include")):
+        lacks.append(header)
+    if loader and not doctor.loader(loader):
+        lacks.append(f"lib{loader}.so")
+    return ", ".join(lacks)
+
+
+def run(*words, options=(), given="", **environment):
+    """A program under ``visakit exec``; ``given`` is its standard input."""
+    command = [sys.executable, "-m", "visakit", "exec", *options, *map(str, words)]
     clean = {n: v for n, v in os.environ.items() if not n.startswith("VISAKIT_OPENCL")}
     return subprocess.run(
-        given,
+        command,
+        input=given,
         capture_output=True,
         text=True,
         timeout=300,

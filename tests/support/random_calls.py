@@ -1,8 +1,13 @@
 """Random calls of an interface's functions: live, released and wrong handles, null pointers, sizes that overflow."""
 
+import re
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+
+from support.c_programs import SOURCES, run
+from visakit.opencl.library import library_path
 
 CALLS, WORDS = 2000, 1 << 20
 SIZES = (0, 1, 4, 64, 4096, (1 << 32) - 1, 1 << 32, 1 << 63, (1 << 64) - 64, (1 << 64) - 1)
@@ -45,6 +50,45 @@ class Attack:
             values = [self.argument(generator, point, word, kind, places) for kind, word in point.parameters]
             if made := check(name, values, self.host.functions[name](*values), dict(zip(places, memory, strict=True))):
                 self.handles.append(made)
+
+    def gives(self, point):
+        """What a function gives, as the program in C knows it."""
+        if point.result == "i32":
+            return "m" if "Create" in point.name else "i"
+        return "o" if point.has_error_parameter else "x"
+
+    def letter(self, point, name, kind, objects):
+        """What a parameter takes, as the program in C knows it; functions that release objects take any."""
+        if kind == "ptr" and self.is_handle(point, name):
+            known = name in objects and not re.search("Destroy|Release|Free", point.name)
+            return chr(ord("A") + objects[name]) if known else "h"
+        if kind == "ptr":
+            return "p"
+        if "num" in name.lower() or "count" in name.lower():
+            return "n"
+        return "t" if "imeout" in name else "u" if kind in ("u32", "i32") else "s"
+
+    def in_c(self, program, objects, *words):
+        """Let a program in C make calls of the library: its statuses by name, and the process.
+
+        Args:
+            program: its path.
+            objects: for names of parameters the numbers of objects that the program makes first.
+            words: the path of a program binary, a seed, and numbers of calls and threads.
+        """
+        points = [self.host.points[name] for name in self.names]
+        letters = ["".join(self.letter(p, name, kind, objects) for kind, name in p.parameters) for p in points]
+        rows = [f"{p.name} {self.gives(p)} {given or '-'}" for p, given in zip(points, letters, strict=True)]
+        table = "\n".join([str(len(rows)), *rows, *map(str, self.numbers)])
+        done = run(program, library_path(), *words, options=["--platform", "tgllp"], given=table)
+        return [(name, int(status)) for name, status in re.findall(r"^(\w+) (-?\d+)$", done.stdout, re.M)], done
+
+
+def built(folder, interface):
+    """The program in C, for OPENCL or LEVEL_ZERO."""
+    words = ["gcc", "-Wall", "-Werror", "-O1", f"-D{interface}", "-o", folder / "random_calls"]
+    subprocess.run([*words, SOURCES / "random_calls.c", "-ldl", "-lpthread"], check=True)
+    return folder / "random_calls"
 
 
 def in_threads(count, function):

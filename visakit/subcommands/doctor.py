@@ -108,4 +108,5 @@ def _first_line(words: list[str]) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     lines = [*files, *done.stdout.decode("utf-8", "replace").splitlines()] if not done.returncode else []
-    return next((line.strip() for line in lines if line.strip()), "")
+    texts = (line.strip("\0").strip() for line in lines)  # ocloc writes the end of C's text into its file.
+    return next((text for text in texts if text), "")
