@@ -18,8 +18,10 @@ STATUS_NAMES = {number: name for name, number in globals().items() if name.start
 """Names of the results of functions."""
 
 '''
-FIELDS = """
-from visakit.levelzero.layout import Structure, fields
+MAKER = """
+from visakit.levelzero.layout import structure
+
+# fmt: off
 """
 _C_TYPES = {
     "uint8_t": "u8", "uint16_t": "u16", "uint32_t": "u32", "uint64_t": "u64", "int32_t": "i32", "int64_t": "i64",
@@ -102,7 +104,7 @@ def structure_text(all_fields: dict[str, list[tuple[str, str]]], known: dict[str
     made = [
         _structure(name, fields, known.get(_type_of(name))) for name, fields in all_fields.items() if name in wanted
     ]
-    return HEAD.format(what="Structures") + FIELDS + "".join(made)
+    return HEAD.format(what="Structures") + MAKER + "".join(made)
 
 
 def _type_of(structure: str) -> str:
@@ -113,13 +115,13 @@ def _type_of(structure: str) -> str:
 
 def _structure(name: str, fields: list[tuple[str, str]], number: int | str | None) -> str:
     layout = ", ".join(f"{kind} {field}" for kind, field in fields)
-    head = f"\n\nclass {name}(Structure):\n" + (f"    number = {_shown(number)}\n" if number is not None else "")
-    short = f'    _fields_ = fields(globals(), "{layout}")\n'
-    if len(short) <= 121:
-        return head + short
-    lines = textwrap.wrap(layout, 105)
-    shown = "\n".join(f'        "{line}{" " * (n + 1 < len(lines))}"' for n, line in enumerate(lines))
-    return f"{head}    _fields_ = fields(\n        globals(),\n{shown},\n    )\n"
+    last = f", {_shown(number)})\n" if number is not None else ")\n"
+    if len(line := f'{name} = structure("{name}", "{layout}"{last}') <= 121:
+        return line
+    lines = textwrap.wrap(layout, 102)
+    shown = "\n".join(f'    "{part}{" " * (n + 1 < len(lines))}"' for n, part in enumerate(lines))
+    head = f'{name} = structure("{name}",'
+    return (head if len(head) <= 120 else f'{name} = structure(\n    "{name}",') + f"\n{shown}{last}"
 
 
 def missing(names: set[str]) -> None:

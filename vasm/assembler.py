@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from visakit.binary import write_module
 from visakit.collector import paused_collection
-from visakit.diagnostics import QUIET, AssemblyError, Collector, Diagnostic, UsageError
+from visakit.diagnostics import MAXIMUM_ERRORS, QUIET, AssemblyError, Collector, Diagnostic
 from visakit.language.calls import calls_of
 from visakit.language.platforms import find
 from visakit.language.program import Module
@@ -66,7 +66,7 @@ def assemble_text(
     text: str,
     file: str | os.PathLike[str] = "<text>",
     platform: str | None = None,
-    max_errors: int = 20,
+    max_errors: int = MAXIMUM_ERRORS,
     silent: Collection[str] | None = None,
 ) -> Assembly:
     """Assemble one text.
@@ -82,8 +82,6 @@ def assemble_text(
         UsageError: there is no such platform, the text is no str, or no error may be reported.
     """
     text, file, platform = check_text(text, "vISA text"), check_name(file, "a file"), check_platform(platform)
-    if max_errors < 1:
-        raise UsageError(f"'max_errors' is a whole number from 1 on, found {max_errors}")
     collector = Collector(max_errors, QUIET if silent is None else frozenset(silent))
     with paused_collection():
         module = parse_module(text, file, platform, collector)

@@ -6,21 +6,19 @@ import typer
 
 from vasm.driver import AssemblyOptions, Emit, assemble_files, choose_warnings, write_template
 from visakit.commands.command import (
-    DIAGNOSTICS,
     application,
     flag,
+    max_errors_option,
     option,
     platform_option,
-    positive,
 )
 from visakit.commands.reporting import is_for_people, report
-from visakit.diagnostics import UsageError
+from visakit.diagnostics import MAXIMUM_ERRORS, UsageError
 from visakit.usage import exclude
 
 OUTPUT, MAKE, CHECKS, INLINE = "Output", "Rules for make", "Checks", "Inline assembly"
 NEW = "A new kernel"
 ARGUMENTS = "y:float*, x:float*, a:float"
-MAXIMUM_ERRORS = 20
 
 
 def _warning_names() -> list[str]:
@@ -86,10 +84,7 @@ def app(
         str | None,
         option("--args", "LIST", f"Arguments of the new kernel: NAME:TYPE, NAME:TYPE* for arrays; {ARGUMENTS}.", NEW),
     ] = None,
-    max_errors: Annotated[
-        int | None,
-        option("--max-errors", "N", "Errors in a file to stop after; 20 if missing.", DIAGNOSTICS, parser=positive),
-    ] = None,
+    max_errors: Annotated[int | None, max_errors_option("in a file")] = None,
 ) -> int:
     """Assemble vISA text, or text for the CTM target."""
     of_assembly: dict[str, object] = {

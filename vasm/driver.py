@@ -8,7 +8,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from visakit.diagnostics import QUIET, AssemblyError, Diagnostic, FileError, Span, UsageError, VisaError, did_you_mean
+from visakit.diagnostics import (
+    MAXIMUM_ERRORS,
+    QUIET,
+    AssemblyError,
+    Diagnostic,
+    FileError,
+    Span,
+    UsageError,
+    VisaError,
+    did_you_mean,
+)
 from visakit.file_kinds import HEAD_BYTES, VISA_TEXT, kind_of
 from visakit.files import check_outputs, make_directory, read_text, write_bytes, write_text
 from visakit.usage import exclude
@@ -30,7 +40,7 @@ class AssemblyOptions(NamedTuple):
     """Write a make rule beside the output."""
     make_rule_file: str | None = None
     listing: str | None = None
-    max_errors: int = 20
+    max_errors: int = MAXIMUM_ERRORS
     silent: frozenset[str] = QUIET
     """Codes of the warnings that are not reported."""
     fatal: frozenset[str] = frozenset()

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from vasm.assembler import Assembly, assemble_text
-from visakit.diagnostics import AssemblyError, Diagnostic, Label, Span
+from visakit.diagnostics import MAXIMUM_ERRORS, AssemblyError, Diagnostic, Label, Span
 
 Character = tuple[str, int]
 """A character of assembly, and its offset in the file."""
@@ -139,7 +139,9 @@ class InlineText:
         self.body = body
         self.text = "\n".join([*head, body, "ret (M1, 1)", ""])
 
-    def assemble(self, platform: str | None, max_errors: int = 20, silent: Collection[str] | None = None) -> Assembly:
+    def assemble(
+        self, platform: str | None, max_errors: int = MAXIMUM_ERRORS, silent: Collection[str] | None = None
+    ) -> Assembly:
         """The module of the kernel ``inline``; operands without a description have dwords.
 
         Raises:

@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeGuard
 
 from vasm.assembler import assemble_text
 from vasm.inline import UNKNOWN_CONSTANT, Character, InlineText, Operand, Snippet, StatementSource, declared_names
-from visakit.diagnostics import AssemblyError, Diagnostic, VisaError
+from visakit.diagnostics import MAXIMUM_ERRORS, AssemblyError, Diagnostic, VisaError
 from visakit.files import read_text
 from visakit.isa import instruction_set
 
@@ -73,7 +73,7 @@ class Scan(NamedTuple):
     skipped: int
 
 
-def scan_files(files: Sequence[str], platform: str | None = None, max_errors: int = 20) -> Scan:
+def scan_files(files: Sequence[str], platform: str | None = None, max_errors: int = MAXIMUM_ERRORS) -> Scan:
     """Check all inline vISA of the files."""
     scans = [_scan_file(file, platform, max_errors) for file in files]
     return Scan([d for s in scans for d in s.found], sum(s.checked for s in scans), sum(s.skipped for s in scans))

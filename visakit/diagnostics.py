@@ -164,18 +164,28 @@ class VisaWarning(UserWarning):
         super().__init__("\n".join(str(d) for d in self.diagnostics))
 
 
+MAXIMUM_ERRORS = 20
+"""Errors after which tools stop, unless they are told another number."""
 QUIET = frozenset({"W005", "W007", "W015"})
 """Optional warnings, about frequent forms of compilers."""
 
 
 @dataclass
 class Collector:
-    """Gathers diagnostics up to a limit, but for the silent codes."""
+    """Gathers diagnostics up to a limit, but for the silent codes.
 
-    limit: int = 20
+    Raises:
+        UsageError: the limit allows no error.
+    """
+
+    limit: int = MAXIMUM_ERRORS
     silent: frozenset[str] = QUIET
     items: list[Diagnostic] = field(default_factory=list)
     error_count: int = 0
+
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise UsageError(f"'max_errors' is a whole number from 1 on, found {self.limit}")
 
     def add(self, diagnostic: Diagnostic) -> None:
         """Take one more."""

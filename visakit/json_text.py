@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from visakit.diagnostics import Diagnostic, Span, VisaError
+from visakit.diagnostics import Diagnostic, Label, Span, VisaError
 from visakit.forks import cached_property
 
 LONGEST_LINE = 160
@@ -31,10 +31,11 @@ def read_json(text: str, file: str, code: str, error_type: type[VisaError]) -> o
     """The value of a launch file.
 
     Raises:
-        VisaError: of this code and type: it is no JSON; the message shows the line.
+        VisaError: of this code and type: it is no JSON, or has a key twice; the message shows the line.
     """
+    objects = _Objects()
     try:
-        return json.loads(text)
+        value = json.loads(text, object_pairs_hook=objects.make)
     except json.JSONDecodeError as error:
         place, end = error.pos, len(text[: error.pos].rstrip())
         message = next((words for said, words in _WORDS.items() if error.msg.startswith(said)), error.msg)
@@ -50,7 +51,24 @@ def read_json(text: str, file: str, code: str, error_type: type[VisaError]) -> o
         span = span_in(text, file, place, place + 1)
     except (ValueError, RecursionError) as error:
         message, span, hint = str(error), Span(file, 0), ""
+    else:
+        if objects.keys_repeat:
+            raise error_type(JsonPlaces(text, file, {}).repeated_keys(code))
+        return value
     raise error_type(Diagnostic(code, f"the launch file is not JSON: {message}", span, hint))
+
+
+class _Objects:
+    """Makes the objects of a text, and notes whether one has a key twice."""
+
+    def __init__(self) -> None:
+        self.keys_repeat = False
+
+    def make(self, entries: list[tuple[str, object]]) -> dict[str, object]:
+        """An object of its entries."""
+        made = dict(entries)
+        self.keys_repeat |= len(made) < len(entries)
+        return made
 
 
 def span_in(text: str, file: str, start: int, end: int) -> Span:
@@ -101,6 +119,23 @@ class JsonPlaces:
             at, number = self._behind_blanks(end), number + 1
             if text[at] == ",":
                 at = self._behind_blanks(at + 1)
+
+    def repeated_keys(self, code: str) -> list[Diagnostic]:
+        """Errors of this code about keys that their object has already."""
+        found: dict[int, Diagnostic] = {}
+        pending = [self._behind_blanks(0)]
+        while pending:
+            firsts: dict[int | str, int] = {}
+            for begin, value, _, key in self._entries(pending.pop()):
+                pending.append(value)
+                if (first := firsts.setdefault(key, begin)) != begin:
+                    note = Label(self._key_span(first), "it is here, too")
+                    message, hint = f"the object has the key '{key}' twice", "leave one of them out"
+                    found[begin] = Diagnostic(code, message, self._key_span(begin), hint, (note,))
+        return [found[begin] for begin in sorted(found)]
+
+    def _key_span(self, begin: int) -> Span:
+        return span_in(self.text, self.file, begin, json.JSONDecoder().raw_decode(self.text, begin)[1])
 
     def _behind_blanks(self, at: int) -> int:
         blanks = _BLANKS.match(self.text, at)

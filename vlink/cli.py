@@ -8,9 +8,11 @@ from visakit.collector import paused_collection
 from visakit.commands.command import (
     application,
     flag,
+    max_errors_option,
     option,
     platform_option,
 )
+from visakit.diagnostics import MAXIMUM_ERRORS
 from visakit.files import read_bytes
 from visakit.objects.elf import is_ctm
 from visakit.usage import exclude
@@ -62,6 +64,7 @@ def app(
     whole_archive: Annotated[bool, flag("--whole-archive", "Take all members of archives.", SELECTION)] = False,
     allow_undefined: Annotated[bool, flag("--allow-undefined", "Leave undefined names to the run.", SELECTION)] = False,
     why_live: Annotated[str | None, option("--why-live", "SYMBOL", "Show why a symbol is kept.", SELECTION)] = None,
+    max_errors: Annotated[int | None, max_errors_option("of the link")] = None,
 ) -> int:
     """Link objects into an image."""
     from vlink import driver
@@ -70,7 +73,7 @@ def app(
     others: dict[str, object] = {"-r": relocatable, "--platform": platform, "--map": map_file}
     others |= {"--print-symbols": print_symbols, "--ze-info": ze_info, "--data": data, "--entry": entries}
     others |= {"--gc-sections": gc_sections, "--whole-archive": whole_archive, "--allow-undefined": allow_undefined}
-    others |= {"--why-live": why_live, "--pick": pick}
+    others |= {"--why-live": why_live, "--pick": pick, "--max-errors": max_errors}
     with paused_collection():
         paths = driver.input_files(files, libraries, library_dirs)
         if archive:
@@ -90,6 +93,7 @@ def app(
             return 0
         options = LinkOptions(entries or (), relocatable, allow_undefined, gc_sections, whole_archive, platform)
         options.pick = driver.picks(pick, ze_info)
+        options.max_errors = max_errors or MAXIMUM_ERRORS
         options.launch = driver.launch_text(launch, output) if launch else ""
         options.data = driver.data_symbols(data)
         driver.check_inputs(paths, ze_info)

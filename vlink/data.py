@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from visakit.diagnostics import Diagnostic, Span
 from visakit.objects.elf import ElfSymbol, Relocation
 from visakit.objects.image import DATA_BASE, SLOT, SLOT_OFFSET, DataSection
+from vlink.errors import LinkErrors
 from vlink.program_info import DATA_SECTIONS, R_ADDRESS, R_HIGH, R_LOW, DataSymbol, ProgramInfo
 
 
@@ -65,7 +66,7 @@ def apply_relocations(
     infos: Sequence[ProgramInfo],
     symbols: Sequence[ElfSymbol],
     undefined_allowed: bool,
-    errors: list[Diagnostic],
+    errors: LinkErrors,
 ) -> list[DataSection]:
     """The data sections with the addresses of functions and data filled in; ``symbols`` are those of the image."""
     addresses: dict[str, int] = {}
@@ -83,10 +84,10 @@ def apply_relocations(
             if address is None:
                 if not undefined_allowed:
                     message = f"'{r.symbol}' is not defined; data in {r.section} at {r.offset:#x} refers to it"
-                    errors.append(Diagnostic("L013", message, Span(info.name, 0)))
+                    errors.add(Diagnostic("L013", message, Span(info.name, 0)))
             elif not _patch(contents[_name_in_image(r.section, index)], r, address):
                 message = f"relocation of kind {r.kind} at {r.section}+{r.offset:#x} cannot be applied"
-                errors.append(Diagnostic("L018", message, Span(info.name, 0)))
+                errors.add(Diagnostic("L018", message, Span(info.name, 0)))
     return [DataSection(s.name, s.address, bytes(contents[s.name]), s.writable) for s in layout.sections.values()]
 
 

@@ -1,7 +1,7 @@
 """The linker: inputs are gathered, then the passes of :meth:`Linker.run` make one image of them.
 
-A pass takes the results of those before it and returns its own; errors are appended to a list of
-errors, so that one run reports all of it. Inputs keep their functions: names and relocations are set in them.
+A pass takes the results of those before it and returns its own; errors are added to the errors
+of the link, so that one run reports all of them. Inputs keep their functions: names and relocations are set in them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 
 from visakit.collector import paused_collection
-from visakit.diagnostics import Diagnostic, Label, LinkError, Span, UsageError, VisaError, did_you_mean
+from visakit.diagnostics import MAXIMUM_ERRORS, Diagnostic, Label, Span, UsageError, VisaError, did_you_mean
 from visakit.files import read_bytes
 from visakit.language.platforms import PLATFORMS, find
 from visakit.objects.archive import archive_members, is_archive
@@ -22,6 +22,7 @@ from visakit.objects.zebin import find_zebin, read_zebin
 from visakit.usage import check_bytes, check_platform
 from vlink.alternatives import pick
 from vlink.data import apply_relocations, lay_out_data, relocated_names
+from vlink.errors import LinkErrors
 from vlink.inputs import (
     VOID_PROGRAM,
     ObjectFile,
@@ -60,6 +61,7 @@ class LinkOptions:
         data: symbols of constant data by name.
         pick: of several bodies of a kernel or function link one, by the SIMD size in ze_info.
         first_data_slot: slots of the address space that hold data of other images, before this one's.
+        max_errors: errors after which the link ends, at least one.
 
     Raises:
         UsageError: an option has another type.
@@ -75,6 +77,7 @@ class LinkOptions:
     data: dict[str, bytes] = field(default_factory=dict)
     pick: bool = False
     first_data_slot: int = 0
+    max_errors: int = MAXIMUM_ERRORS
 
     def __repr__(self) -> str:
         """The options without defaults; launch files and data in few words."""
@@ -106,7 +109,7 @@ class Linker:
 
     def __init__(self, options: LinkOptions) -> None:
         self.options = options
-        self.errors: list[Diagnostic] = []
+        self.errors = LinkErrors(options.max_errors)
         self.objects: list[ObjectFile] = []
         self.archived: list[ObjectFile] = []
         self.infos: list[ProgramInfo] = []
@@ -129,7 +132,8 @@ class Linker:
             members = [read_object(contents, f"{name}({member})") for member, contents in archive_members(data, name)]
             (self.objects if self.options.whole_archive else self.archived).extend(members)
         except VisaError as error:
-            self.errors += error.diagnostics
+            for diagnostic in error.diagnostics:
+                self.errors.add(diagnostic)
 
     def _add_zebin(self, data: bytes, name: str) -> None:
         """Add a zebin: its objects, and the descriptions of its kernels."""
@@ -157,8 +161,8 @@ class Linker:
         """
         options, infos = self.options, self.infos
         undefined_allowed = options.allow_undefined or options.relocatable
-        _stop_on(self.errors)
-        errors: list[Diagnostic] = []
+        self.errors.stop()
+        errors = self.errors
 
         # The inputs.
         objects = self.objects
@@ -177,9 +181,9 @@ class Linker:
         references = resolve_references(table, data, undefined_allowed, errors)
         has_data = bool(data.symbols) and any(o.is_compiled for o in objects)
         if not table.definitions and not has_data:
-            errors.append(nothing_to_link(objects, self.archived))
+            errors.add(nothing_to_link(objects, self.archived))
         check_entries(objects, self.archived, options.entries, errors)
-        _stop_on(errors)
+        errors.stop()
 
         # The selection.
         kept, discarded = select_definitions(table, references, options, infos)
@@ -193,18 +197,13 @@ class Linker:
             check_payloads(kept, infos, platform, grf_size, errors)
         symbols = image_symbols(kept, data, relocate_functions(kept, references, data))
         sections = apply_relocations(data, infos, symbols, options.allow_undefined, errors)
-        _stop_on(errors)
+        errors.stop()
         lines = merge_lines(kept)
         image = LinkedImage(module, symbols, sections, ze_info, options.launch, platform, grf_size, lines)
         return Linked(image, kept, references, discarded, data.symbols)
 
 
-def _stop_on(errors: list[Diagnostic]) -> None:
-    if errors:
-        raise LinkError(errors)
-
-
-def choose_platform(objects: Sequence[ObjectFile], wanted: str | None, errors: list[Diagnostic]) -> tuple[str, int]:
+def choose_platform(objects: Sequence[ObjectFile], wanted: str | None, errors: LinkErrors) -> tuple[str, int]:
     """The platform of the image, the wanted one or that of the last object, and the size of its registers in bytes.
 
     Objects for registers of another size, or in another version of the format, are errors.
@@ -219,7 +218,7 @@ def choose_platform(objects: Sequence[ObjectFile], wanted: str | None, errors: l
             own = f"the object is for {name} ({other.grf_size}-byte registers)"
             image = f"the image for {chosen} ({size}-byte registers)"
             hint = f"assemble its text for {chosen}: vasm --platform {chosen}"
-            errors.append(Diagnostic("L016", f"{own}, {image}", Span(o.name, 0), hint))
+            errors.add(Diagnostic("L016", f"{own}, {image}", Span(o.name, 0), hint))
     versions = {o.module.version: o for o in objects}
     if len(versions) > 1:
         a, b = list(versions.values())[:2]
@@ -227,12 +226,12 @@ def choose_platform(objects: Sequence[ObjectFile], wanted: str | None, errors: l
         note = Label(Span(a.name, 0), f"version {a_major}.{a_minor}")
         message = f"version {b_major}.{b_minor} cannot be linked with another version"
         hint = f"begin both texts with the same directive, .version {max(a_major, b_major)}.{max(a_minor, b_minor)}"
-        errors.append(Diagnostic("L017", message, Span(b.name, 0), hint, (note,)))
+        errors.add(Diagnostic("L017", message, Span(b.name, 0), hint, (note,)))
     return chosen, size
 
 
 def check_entries(
-    objects: Sequence[ObjectFile], archived: Sequence[ObjectFile], entries: Sequence[str], errors: list[Diagnostic]
+    objects: Sequence[ObjectFile], archived: Sequence[ObjectFile], entries: Sequence[str], errors: LinkErrors
 ) -> None:
     """The entries must be kernels of the inputs; hints also name kernels of archives."""
     linked, known = (
@@ -241,7 +240,7 @@ def check_entries(
     for entry in entries:
         if entry not in linked:
             hint = did_you_mean(entry, known) or f"kernels are {', '.join(known) or '(none)'}"
-            errors.append(Diagnostic("L019", f"there is no kernel '{entry}'", None, hint))
+            errors.add(Diagnostic("L019", f"there is no kernel '{entry}'", None, hint))
 
 
 def nothing_to_link(objects: Sequence[ObjectFile], archived: Sequence[ObjectFile]) -> Diagnostic:

@@ -11,6 +11,7 @@ from visakit.objects.elf import STB_GLOBAL, STB_LOCAL, STT_NOTYPE, STT_OBJECT, E
 from visakit.objects.image import LinkedImage
 from visakit.objects.lines import Lines
 from vlink.data import DataLayout
+from vlink.errors import LinkErrors
 from vlink.inputs import VOID_PROGRAM, ObjectFile
 from vlink.program_info import ProgramInfo
 from vlink.symbols import Definition, References
@@ -52,7 +53,7 @@ def _entries(info: ProgramInfo, key: str) -> list[object]:
     return entries if isinstance(entries, list) else []
 
 
-def merge_program_info(infos: Sequence[ProgramInfo], kernels: Collection[str], errors: list[Diagnostic]) -> str:
+def merge_program_info(infos: Sequence[ProgramInfo], kernels: Collection[str], errors: LinkErrors) -> str:
     """The compiler's descriptions of all kernels, as JSON: it is YAML too, and read many times faster."""
     if not infos:
         return ""
@@ -67,7 +68,7 @@ def merge_program_info(infos: Sequence[ProgramInfo], kernels: Collection[str], e
     if kernels and described and described.isdisjoint(kernels):
         message = f"ze_info describes none of the kernels {', '.join(sorted(kernels))}"
         hint = f"it describes {', '.join(sorted(described))}"
-        errors.append(Diagnostic("L021", message, Span(infos[0].name, 0), hint))
+        errors.add(Diagnostic("L021", message, Span(infos[0].name, 0), hint))
     return json.dumps(tree, indent=1, default=str)
 
 

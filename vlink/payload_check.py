@@ -10,12 +10,13 @@ from visakit.diagnostics import Diagnostic, Label, Span
 from visakit.language.program import FIRST_VARIABLE, AliasCircle, Function, Input
 from visakit.objects.payload import PayloadPlaces, payload_places
 from visakit.objects.ze_info import kernel_info
+from vlink.errors import LinkErrors
 from vlink.program_info import ProgramInfo
 from vlink.symbols import Definition
 
 
 def check_payloads(
-    kept: Sequence[Definition], infos: Sequence[ProgramInfo], platform: str, grf_size: int, errors: list[Diagnostic]
+    kept: Sequence[Definition], infos: Sequence[ProgramInfo], platform: str, grf_size: int, errors: LinkErrors
 ) -> None:
     """Report the first difference of each kernel to ze_info: L021.
 
@@ -30,7 +31,7 @@ def check_payloads(
                 if problem:
                     note = Label(Span(info.name, 0), "ze_info")
                     hint = "link each text with the ze_info of its own compilation: same device, options and source"
-                    errors.append(Diagnostic("L021", problem, definition.span, hint, (note,)))
+                    errors.add(Diagnostic("L021", problem, definition.span, hint, (note,)))
 
 
 def _difference(kernel: Function, info: ProgramInfo, platform: str, grf_size: int) -> str:

@@ -10,6 +10,7 @@ from visakit.language.calls import Call
 from visakit.language.program import Function
 from visakit.objects.index import DeclaredSizes
 from vlink.data import DataLayout
+from vlink.errors import LinkErrors
 from vlink.inputs import ObjectFile
 
 
@@ -59,7 +60,7 @@ class SymbolTable:
     unexported: dict[str, list[Definition]] = field(default_factory=dict)
 
 
-def index_definitions(objects: Sequence[ObjectFile], errors: list[Diagnostic]) -> SymbolTable:
+def index_definitions(objects: Sequence[ObjectFile], errors: LinkErrors) -> SymbolTable:
     """The symbol table of the objects; names that are defined twice are errors."""
     functions = [(o, f) for o in objects for f in [*o.kernels, *o.functions]]
     definitions = [Definition(o, f, o.described(f).sizes) for o, f in functions]
@@ -69,14 +70,14 @@ def index_definitions(objects: Sequence[ObjectFile], errors: list[Diagnostic]) -
         name = d.function.name
         if d.function.is_kernel:
             if (first := kernels.setdefault(name, d)) is not d:
-                errors.append(_duplicate("L010", f"kernel '{name}' is defined twice", d, first))
+                errors.add(_duplicate("L010", f"kernel '{name}' is defined twice", d, first))
             continue
         if (first := table.local[id(d.object)].setdefault(name, d)) is not d:
-            errors.append(_duplicate("L011", f"function '{name}' is defined twice in one object", d, first))
+            errors.add(_duplicate("L011", f"function '{name}' is defined twice in one object", d, first))
         if not d.object.described(d.function).is_exported:
             table.unexported.setdefault(name, []).append(d)
         elif (first := table.exported.setdefault(name, d)) is not d:
-            errors.append(_duplicate("L011", f"function '{name}' is defined twice", d, first))
+            errors.add(_duplicate("L011", f"function '{name}' is defined twice", d, first))
     return table
 
 
@@ -88,9 +89,7 @@ def _duplicate(code: str, message: str, second: Definition, first: Definition) -
     return Diagnostic(code, message, second.span, hint, (note,))
 
 
-def resolve_references(
-    table: SymbolTable, data: DataLayout, undefined_allowed: bool, errors: list[Diagnostic]
-) -> References:
+def resolve_references(table: SymbolTable, data: DataLayout, undefined_allowed: bool, errors: LinkErrors) -> References:
     """The function of each call of a name; a name without a definition is an error."""
     resolved: References = {}
     exported, unexported = table.exported, table.unexported
@@ -106,12 +105,13 @@ def resolve_references(
             reference = Reference(d, call, name, target)
             references.append(reference)
             if len(rivals) > 1:
-                errors.append(_ambiguous(reference, rivals))
+                errors.add(_ambiguous(reference, rivals))
             if target is not None:
                 if (call.arg_grf, call.ret_grf, simd) != target.sizes:
-                    errors += _mismatched_sizes(reference, target)
+                    for error in _mismatched_sizes(reference, target):
+                        errors.add(error)
             elif not (undefined_allowed or (call.takes_address and name in data.symbols)):
-                errors.append(_undefined(reference, table, data))
+                errors.add(_undefined(reference, table, data))
     return resolved
 
 

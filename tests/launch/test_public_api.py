@@ -359,6 +359,7 @@ CALLS = {
     "unknown platform": (lambda p: visakit.assemble(TEXT, platform="tglp"), visakit.UsageError, "did you mean 'tgllp'"),
     "platform of an object": (lambda p: vasm.assemble_text(TEXT, platform="x"), visakit.UsageError, "platforms are skl"),
     "no errors": (lambda p: vasm.assemble_text("x", max_errors=0), visakit.UsageError, "max_errors"),
+    "no errors of a link": (lambda p: vlink.link([], options=vlink.LinkOptions(max_errors=0)), visakit.UsageError, "max_"),
     "faulty text": (lambda p: visakit.assemble("x"), visakit.AssemblyError, "V006"),
     "bytes of text": (lambda p: visakit.disassemble("x"), visakit.UsageError, "is bytes, found str"),
     "no bytes": (lambda p: visakit.read_module(b""), visakit.FormatError, "it is empty"),

@@ -26,7 +26,7 @@ import visakit
 import visakit.start
 from visakit.commands.help import HelpfulCommand
 from visakit.commands.reporting import Reporter, begin_report, is_for_people, show_warnings
-from visakit.diagnostics import STYLES, UsageError, VisaError, did_you_mean
+from visakit.diagnostics import MAXIMUM_ERRORS, STYLES, UsageError, VisaError, did_you_mean
 from visakit.files import open_streams
 from visakit.language.platforms import PLATFORMS, platform_table
 from visakit.long_work import is_terminal, show_long_work
@@ -314,6 +314,12 @@ def platform_option(
         names: the names that shells complete, with descriptions.
     """
     return option(name, "NAME", help, panel, parser=parser, autocompletion=names)
+
+
+def max_errors_option(of: str) -> OptionInfo:
+    """The option ``--max-errors``; ``of`` says whose errors it counts."""
+    text = f"Errors {of} to stop after; {MAXIMUM_ERRORS} if missing."
+    return option("--max-errors", "N", text, DIAGNOSTICS, parser=positive)
 
 
 def _list_platforms(wanted: bool) -> None:

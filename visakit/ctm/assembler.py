@@ -28,7 +28,7 @@ from visakit.ctm.syntax import (
     RawStatement,
     TargetDirective,
 )
-from visakit.diagnostics import AssemblyError, Collector, Diagnostic, Span
+from visakit.diagnostics import MAXIMUM_ERRORS, AssemblyError, Collector, Diagnostic, Span
 
 _BLANKS, _COMMENTS = " \t\f\r", ("//", ";", "#")
 
@@ -130,7 +130,7 @@ class TextAssembler:
         self.collector.add(Diagnostic(code, message, span, hint))
 
 
-def assemble(text: str, file: str = "<text>", max_errors: int = 20, cache: bool = True) -> ShaderModule:
+def assemble(text: str, file: str = "<text>", max_errors: int = MAXIMUM_ERRORS, cache: bool = True) -> ShaderModule:
     """Assemble one text.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from visakit.levelzero import ze
 from visakit.levelzero.errors import refuse
-from visakit.levelzero.structures import ze_image_desc_t, ze_image_format_t
+from visakit.levelzero.layout import Structure
 from visakit.runtime import cl
 from visakit.runtime.errors import require
 from visakit.runtime.images import ELEMENTS, ORDERS, Format, ImageShape
@@ -28,7 +28,7 @@ _KINDS = {
 }  # fmt: skip
 
 
-def image_format(given: ze_image_format_t) -> Format:
+def image_format(given: Structure) -> Format:
     """A format.
 
     Raises:
@@ -47,7 +47,7 @@ def image_format(given: ze_image_format_t) -> Format:
     return Format.of(numbers[0][order], numbers[1][element])
 
 
-def image_shape(given: ze_image_desc_t) -> ImageShape:
+def image_shape(given: Structure) -> ImageShape:
     """The kind and the sizes of an image.
 
     Raises:

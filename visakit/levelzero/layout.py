@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 CType = Any  # ctypes has no public type for the types of fields.
@@ -12,20 +11,8 @@ _TYPES: dict[str, CType] = {
     "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
     "i32": ctypes.c_int32, "i64": ctypes.c_int64, "f32": ctypes.c_float, "f64": ctypes.c_double,
 }  # fmt: skip
+"""Types of fields by their words; structures follow as they are made."""
 _FIELD = re.compile(r"(\w+)(?:\[(\d+)\])? (\w+)")
-
-
-def fields(names: Mapping[str, CType], layout: str) -> list[tuple[str, CType]]:
-    """Fields of a structure: of each its type, perhaps a count in brackets, and its name.
-
-    Args:
-        names: of structures that may be fields.
-    """
-    found = []
-    for kind, count, name in _FIELD.findall(layout):
-        element = _TYPES.get(kind) or names[kind]
-        found.append((name, element * int(count) if count else element))
-    return found
 
 
 class Structure(ctypes.Structure):
@@ -50,3 +37,19 @@ class Structure(ctypes.Structure):
     def place(self, name: str) -> int:
         """The address of a field."""
         return ctypes.addressof(self) + int(getattr(type(self), name).offset)
+
+
+def structure(name: str, layout: str, number: int = 0) -> type[Structure]:
+    """A structure.
+
+    Args:
+        layout: of each field its type, perhaps a count in brackets, and its name, with commas between them; a type may
+            be a structure that was made before.
+        number: what the field ``stype`` says.
+    """
+    found = []
+    for kind, count, field in _FIELD.findall(layout):
+        found.append((field, _TYPES[kind] * int(count) if count else _TYPES[kind]))
+    made = type(name, (Structure,), {"_fields_": found, "number": number})
+    _TYPES[name] = made
+    return made

@@ -7,6 +7,7 @@ from visakit.levelzero.calls import also, entry
 from visakit.levelzero.calls.appending import appends
 from visakit.levelzero.calls.contexts import context_device
 from visakit.levelzero.image_formats import image_format, image_shape
+from visakit.levelzero.layout import Structure
 from visakit.levelzero.lists import CommandList, ListOperation
 from visakit.levelzero.memory import Range
 from visakit.levelzero.parameters import extensions, fill, find, flags, need, structure
@@ -39,7 +40,7 @@ Texels = tuple[tuple[int, int, int], tuple[int, int, int]]
 """Origin and sizes of a part of an image."""
 
 
-def _desc(device: Device, address: int) -> ze_image_desc_t:
+def _desc(device: Device, address: int) -> Structure:
     given = structure(ze_image_desc_t, address)
     extensions(address)
     require(device.model.has_images, ze.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "the device has no images")

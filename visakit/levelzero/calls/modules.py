@@ -9,6 +9,7 @@ from functools import partial
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.contexts import context_device
+from visakit.levelzero.layout import Structure
 from visakit.levelzero.memory import buffer_at
 from visakit.levelzero.modules import ApiModule, BuildLog, ModuleLinkError, ModulePart, build_options
 from visakit.levelzero.parameters import extensions, fill, find_all, give, give_bytes, need, structure
@@ -46,7 +47,7 @@ def _part(place: int, size: int, flags: int, constants: int) -> ModulePart:
     return ModulePart(host.read(place, size), build_options(host.text_at(flags)), _constants(constants))
 
 
-def _parts(given: ze_module_desc_t, chain: Mapping[int, int]) -> list[ModulePart]:
+def _parts(given: Structure, chain: Mapping[int, int]) -> list[ModulePart]:
     """The inputs of a module: one, or those of the extension for several."""
     place = chain.get(ze_module_program_exp_desc_t.number)
     if place is None:
