@@ -7,6 +7,7 @@ import sys
 from support.programs import ROOT, TESTS
 
 SOURCES = TESTS / "data" / "programs"
+VECTOR_ADD = ROOT / "samples" / "opencl" / "vector_add.c"
 
 
 def run(*words, options=(), **environment):
