@@ -9,7 +9,7 @@ import sys
 from time import monotonic
 
 import pytest
-from support.c_programs import SOURCES, VECTOR_ADD, run
+from support.c_programs import VECTOR_ADD, run
 from support.programs import ROOT
 from test_opencl_programs import needs_all
 
