@@ -45,3 +45,4 @@ def test_lines_of_the_source_are_an_option(added, tmp_path, options):
     done = run(added, 1000, options=["--platform", "tgllp", "--profile", str(tmp_path), *options])
     assert done.returncode == 0, done.stderr
     assert ("c[i] = a[i] + b[i];" in (tmp_path / "add.html").read_text()) is bool(options)
+    assert ("build with -g" in (tmp_path / "summary.txt").read_text()) is not bool(options)
