@@ -33,6 +33,7 @@ from visakit.runtime.settings import (
     CHECK_SETTING,
     DEBUG_SETTING,
     ENGINE_SETTING,
+    LINES_SETTING,
     PLATFORM_SETTING,
     PROFILE_DETAIL_SETTING,
     PROFILE_SETTING,
@@ -109,10 +110,17 @@ def _program(value: str) -> str:
 )
 def exec_app(
     program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A program that uses OpenCL or Level Zero.")],
-    arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGUMENT...", help="What it gets.")] = None,
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="ARGUMENT...", help="The arguments of the program.")
+    ] = None,
     platform: Annotated[
         str | None,
-        platform_option("Device that it finds; else the newest that the compiler knows.", EXECUTION, _device, _devices),
+        platform_option(
+            "Device that the program finds; if missing, the newest that the compiler knows.",
+            EXECUTION,
+            _device,
+            _devices,
+        ),
     ] = None,
     engine: Annotated[Literal["llvm", "numpy"], option("--engine", None, "What executes kernels.", EXECUTION)] = "llvm",
     threads: Annotated[
@@ -129,8 +137,11 @@ def exec_app(
         ),
     ] = None,
     ocloc: Annotated[
-        str | None, option("--ocloc", "FILE", "Compiler; else the one on the path.", EXECUTION, parser=_program)
+        str | None, option("--ocloc", "FILE", "Compiler; the one on the path if missing.", EXECUTION, parser=_program)
     ] = None,
+    lines: Annotated[
+        bool, flag("-g", "Build kernels with -g: messages and profiles name lines of OpenCL C.", EXECUTION)
+    ] = False,
     trace: Annotated[
         str | None, option("--trace", "FILE", "Write a line for each call; - for standard error.", EXECUTION)
     ] = None,
@@ -159,9 +170,11 @@ def exec_app(
         list[str] | None, option("-x", "FILE", "Run the debugger's commands of a file.", DEBUGGER)
     ] = None,
     commands: Annotated[
-        list[str] | None, option("--command", "TEXT", "Run a command of the debugger, behind the files.", DEBUGGER)
+        list[str] | None, option("--command", "TEXT", "Run a command of the debugger, after the files.", DEBUGGER)
     ] = None,
-    batch: Annotated[bool, flag("--batch", "End the program behind them; 1 if one was wrong.", DEBUGGER)] = False,
+    batch: Annotated[
+        bool, flag("--batch", "End the program after these commands; 1 if one was wrong.", DEBUGGER)
+    ] = False,
 ) -> int:
     """Run a program of OpenCL or Level Zero on the simulated device."""
     from visakit.compiler.devices import DRIVER_SETTING
@@ -171,7 +184,7 @@ def exec_app(
     if trace is not None:
         check_appendable(trace)
     chosen = {PLATFORM_SETTING: platform, THREADS_SETTING: threads, TRACE_SETTING: trace and _absolute(trace)}
-    chosen |= {DRIVER_SETTING: ocloc, SCHEDULE_SETTING: schedule}
+    chosen |= {DRIVER_SETTING: ocloc, SCHEDULE_SETTING: schedule, LINES_SETTING: 1 if lines else None}
     if keep_texts is not None:
         make_directory(keep_texts)
         check_folder(keep_texts)
@@ -303,11 +316,13 @@ def levelzero_app(
     return 0
 
 
-@application((("visakit doctor", "what is there, which version, what to install"),), completion=False)
+@application(
+    (("visakit doctor", "installed parts with their versions, missing ones with their packages"),), completion=False
+)
 def doctor_app(
     as_json: Annotated[bool, flag("--json", "Report as JSON; diagnostics, too.", DIAGNOSTICS)] = False,
 ) -> int:
-    """Say what of compiler, loaders and the rest is there for running programs of OpenCL and Level Zero."""
+    """List the parts that programs of OpenCL and Level Zero need: which are installed, and how to get the others."""
     from visakit.subcommands.doctor import findings
 
     rows = findings()
@@ -341,7 +356,7 @@ SUMMARIES = {
     "prove": "prove properties of kernels for all launches, or refute them",
     "opencl": "write the OpenCL driver into a folder",
     "levelzero": "write the Level Zero driver into a folder",
-    "doctor": "say what is there for it, and what to install",
+    "doctor": "list installed and missing parts",
 }
 
 

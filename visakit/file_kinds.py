@@ -16,6 +16,8 @@ _BODY = re.compile(rb"(?m)^[ \t]*\.(?:kernel|global_function|function)\b(?![ \t]
 """A directive, and no class of a style sheet."""
 _VERSION = re.compile(rb"(?m)^[ \t]*\.version[ \t]+[34]\.\d+\s*$")
 _PTX = re.compile(rb"(?m)^[ \t]*\.target[ \t]+sm_\d")
+_DUMPED_ASSEMBLY = re.compile(rb"//\.kernel[ \t][^\n]*\n//\.platform[ \t]")
+"""How the finalizer begins the file ``.asm`` of its dumps."""
 _OPENCL_KERNEL = re.compile(rb"(?m)^[ \t]*(?:__)?kernel[ \t\r\n]+(?:void|__attribute__)\b")
 _CUDA_KERNEL = re.compile(rb"(?m)^[^/\n]*\b__global__[ \t]+(?:void|__launch_bounds__)\b")
 
@@ -47,6 +49,13 @@ _ARCHIVE = FileKind(
 )
 _THIN = FileKind(
     "a thin archive", "it has the names of its members alone: make it anew without T, ar rcs LIB.a OBJECT..."
+)
+_PATCH_TOKENS = FileKind(
+    "a file of patch tokens, the compiler's old format",
+    'compile again with: ocloc compile ... --format zebin -internal_options "-cl-intel-emit-zebin-visa-sections"',
+)
+_ASSEMBLY = FileKind(
+    "assembly of the GPU's machine code", "take the vISA text that the compiler writes beside it, in NAME.visaasm"
 )
 _BY_SUFFIX = {
     ".cu": _CUDA, ".cuh": _CUDA, ".ptx": FileKind("NVIDIA PTX", _FOREIGN), ".cubin": _FOR_NVIDIA,
@@ -93,6 +102,10 @@ def kind_of(name: str, data: bytes) -> FileKind | None:
         return _THIN
     if not head or head.startswith((b"CISA", b"\x7fELF")):
         return None
+    if head.startswith(b"CTNI"):
+        return _PATCH_TOKENS
+    if _DUMPED_ASSEMBLY.match(head):
+        return _ASSEMBLY
     by_name = _BY_SUFFIX.get(os.path.splitext(name)[1].lower())
     if b"\0" in head:
         return by_name

@@ -37,22 +37,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
+    """Register the marker, and look at the options and settings.
+
+    Raises:
+        pytest.UsageError: there is no such device, engine or check.
+    """
     config.addinivalue_line("markers", MARKER)
+    for what in ("devices", "engines"):
+        names, place = _configured(config, what)
+        _check(what, names, place)
+    checks, place = _configured_checks(config)
+    if checks:
+        from visakit.diagnostics import UsageError
+        from vsim.checks.selection import parse_checks
+
+        try:
+            parse_checks(checks, place)
+        except UsageError as error:
+            raise pytest.UsageError(str(error)) from None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test that asks for the fixture runs once for each device and engine.
 
     Raises:
-        pytest.UsageError: there is no such device or engine.
+        pytest.UsageError: there is no such device or engine as its marker names.
     """
     if "visakit" not in metafunc.fixturenames:
         return
     devices: list[str | None] = [*_asked(metafunc, "devices")]
     engines = _asked(metafunc, "engines") or list(ENGINES)
     pairs = [(device, engine) for device in devices or [None] for engine in engines]
-    _check(metafunc, pairs)
     names = ["-".join(filter(None, pair)) for pair in pairs]
     metafunc.parametrize("visakit", pairs, indirect=True, ids=names)
 
@@ -61,26 +76,47 @@ def _asked(metafunc: pytest.Metafunc, what: str) -> list[str]:
     """The values of a marker, of an option or of the settings, in this order."""
     for marker in metafunc.definition.iter_markers("visakit"):
         if what in marker.kwargs:
-            names = marker.kwargs[what]
-            return [names] if isinstance(names, str) else list(names)
-    option = metafunc.config.getoption(f"--visa-{what}")
+            given = marker.kwargs[what]
+            names = [given] if isinstance(given, str) else list(given)
+            _check(what, names, metafunc.definition.nodeid)
+            return names
+    return _configured(metafunc.config, what)[0]
+
+
+def _configured(config: pytest.Config, what: str) -> tuple[list[str], str]:
+    """The values of an option, or else of a setting, and its name."""
+    option = config.getoption(f"--visa-{what}")
     if option:
-        return [name.strip() for name in str(option).split(",")]
-    return list(metafunc.config.getini(f"visa_{what}"))
+        return [name.strip() for name in str(option).split(",")], f"--visa-{what}"
+    return list(config.getini(f"visa_{what}")), f"visa_{what}"
 
 
-def _check(metafunc: pytest.Metafunc, pairs: Sequence[tuple[str | None, str]]) -> None:
+def _configured_checks(config: pytest.Config) -> tuple[str, str]:
+    """The checks of the option, or else of the setting, and its name."""
+    option = config.getoption("--visa-check")
+    return (str(option), "--visa-check") if option else (str(config.getini("visa_check")), "visa_check")
+
+
+def _check(what: str, names: Sequence[str], place: str) -> None:
+    """Refuse unknown devices and engines.
+
+    Raises:
+        pytest.UsageError: there is no such one; ``place`` says where it is named.
+    """
+    if not names or (what == "engines" and set(names) <= set(ENGINES)):
+        return
     from visakit.diagnostics import UsageError, did_you_mean
     from visakit.usage import check_platform
 
-    for device, engine in pairs:
-        try:
-            check_platform(device)
-        except UsageError as error:
-            raise pytest.UsageError(f"{metafunc.definition.nodeid}: {error}") from None
-        if engine not in ENGINES:
-            hint = did_you_mean(engine, ENGINES) or f"engines are {', '.join(ENGINES)}"
-            raise pytest.UsageError(f"{metafunc.definition.nodeid}: '{engine}' is not an engine; {hint}")
+    for name in names:
+        if what == "devices":
+            try:
+                check_platform(name)
+            except UsageError as error:
+                raise pytest.UsageError(f"{place}: {error}") from None
+        elif name not in ENGINES:
+            hint = did_you_mean(name, ENGINES) or f"engines are {', '.join(ENGINES)}"
+            raise pytest.UsageError(f"{place}: '{name}' is not an engine; {hint}")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -258,5 +294,5 @@ def visakit(request: pytest.FixtureRequest, visakit_programs: dict[tuple[object,
     """A device and an engine: ``visakit.load("a.cl")``, ``visakit.run(program.saxpy, ..., expect={"y": ...})``."""
     device, engine = request.param
     request.node.user_properties += [("device", device or "any"), ("engine", engine)]
-    check = request.config.getoption("--visa-check") or str(request.config.getini("visa_check"))
+    check, _ = _configured_checks(request.config)
     return Device(device, engine, request.path.parent, visakit_programs, check)

@@ -26,6 +26,8 @@ TOOLS = {"vasm": "vasm", "vasm.vdis": "vdis", "vlink": "vlink", "vsim": "vsim", 
 """The commands, by their modules' names."""
 _STATE: dict[str, object] = {"tool": "", "works": False}
 """The command's name, and whether it is at work, so that it deals with interrupts itself."""
+_DOCUMENT: list[Callable[[], None]] = []
+"""What writes the document of a command that tells of errors in one; empty if they are lines."""
 
 
 def guard(tool: str) -> bool:
@@ -44,6 +46,11 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
     importing = False
     while frame is not None and not importing:
         importing, frame = frame.f_code.co_filename == _IMPORTING, frame.f_back
+    if importing and _DOCUMENT:
+        try:
+            _DOCUMENT[0]()
+        finally:
+            os._exit(INTERRUPTED)
     if importing or not _STATE["works"]:
         leave(INTERRUPTED, "interrupted")
     raise KeyboardInterrupt
@@ -52,6 +59,11 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
 def at_work(now: bool) -> None:
     """Say whether the command deals with interrupts."""
     _STATE["works"] = now
+
+
+def interrupted_by(document: Callable[[], None] | None) -> None:
+    """Say what writes the document where an interrupt ends the process at once; None if a line is to be written."""
+    _DOCUMENT[:] = [document] if document else []
 
 
 def is_at_work() -> bool:

@@ -322,7 +322,7 @@ def test_interrupt(engine, more, tmp_path):
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=environment
     ) as command:
-        # Opening waits until the command reads: from then on it is interrupted within its work.
+        # Opening waits until the command reads. Wherever its work is then, the interrupt is told in one way.
         (tmp_path / "launch.json").write_text('{"launches": [{"kernel": "k", "global_size": [1]}]}')
         time.sleep(0.5)
         assert command.poll() is None

@@ -31,6 +31,9 @@ def test_groff_shows_a_page(name):
     text = re.sub(r".\x08", "", done.stdout)
     assert not done.stderr and not done.returncode and "\\" not in text
     tool = name.removesuffix(".1")
+    if tool == "visakit":
+        assert all(f"visakit-{command}(1)" in text for command in GENERATOR["visakit"].cli.SUMMARIES)
+        return
     command = GENERATOR["get_command"](GENERATOR["APPS"][tool])
     for parameter in command.params:
         assert all(re.search(rf"(?<![\w-]){re.escape(o)}(?![\w-])", text) for o in parameter.opts if o[0] == "-"), (

@@ -58,6 +58,7 @@ DOCUMENTS = [
     "tutorial.md",
     "language.md",
     "linking.md",
+    "profile.md",
     "../samples/README.md",
     "ctm.md",
     "python.md",
@@ -72,15 +73,16 @@ NEEDS = {
     "../README.md": ("ocloc", "clinfo", "gcc"),
     "debug.md": ("ocloc",),
     "from-your-compiler.md": ("ocloc",),
+    "profile.md": ("ocloc", "gcc", "/usr/include/CL/cl.h"),
     "testing.md": ("ocloc",),
     "vector-kernels.md": ("ocloc", "llvm-as"),
 }
-"""Programs that a document's commands call."""
+"""Programs that a document's commands call, and headers."""
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_commands(name, tmp_path, monkeypatch):
-    if missing := [program for program in NEEDS.get(name, ()) if shutil.which(program) is None]:
+    if missing := [program for program in NEEDS.get(name, ()) if not (shutil.which(program) or Path(program).exists())]:
         pytest.skip(f"not installed: {', '.join(missing)}")
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     text = (ROOT / "docs" / name).read_text()

@@ -137,12 +137,23 @@ def test_devices_and_engines_of_options_markers_and_settings(tests, pytester):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("--visa-devices=bgm", "*'bgm' is not a platform; did you mean 'bmg'*"),
-        ("--visa-engines=lvm", "*'lvm' is not an engine; did you mean 'llvm'*"),
+        ("--visa-devices=bgm", "ERROR: --visa-devices: 'bgm' is not a platform; did you mean 'bmg'*"),
+        ("--visa-engines=lvm", "ERROR: --visa-engines: 'lvm' is not an engine; did you mean 'llvm'*"),
+        ("--visa-check=al", "ERROR: --visa-check names 'al', which is not a check; did you mean 'all'*"),
     ],
 )
-def test_devices_and_engines_that_there_are_not(tests, option, message):
-    tests(CALL.format("right", 0, '"y": 1.0'), option, errors=1).fnmatch_lines([message])
+def test_wrong_options_are_a_line(pytester, option, message):
+    result = pytester.runpytest_subprocess("-p", "no:xdist", option)
+    result.stderr.fnmatch_lines([message])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR and "Traceback" not in result.stderr.str()
+
+
+def test_wrong_settings_and_markers_are_named(tests, pytester):
+    marked = '\n@pytest.mark.visakit(devices="bgm")' + CALL.format("marked", 0, '"y": 1.0')
+    tests(marked, errors=1).fnmatch_lines(["*::test_marked: 'bgm' is not a platform; did you mean 'bmg'*"])
+    pytester.makeini("[pytest]\nvisa_devices = bgm\n")
+    result = pytester.runpytest_subprocess("-p", "no:xdist")
+    result.stderr.fnmatch_lines(["ERROR: visa_devices: 'bgm' is not a platform; did you mean 'bmg'*"])
 
 
 @pytest.mark.skipif(shutil.which("ocloc") is None, reason="ocloc is not installed")

@@ -1,5 +1,6 @@
 """How commands start: interrupts while modules are loaded, and what the system does not let them have."""
 
+import json
 import os
 import subprocess
 import sys
@@ -49,7 +50,7 @@ def with_path(*places):
     return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, places))}
 
 
-def started(folder, tool, loaded, comes, way):
+def started(folder, tool, loaded, comes, way, options=()):
     """A command, where something comes while a module is loaded."""
     module = module_of(tool)
     script = f"import sys; from visakit.start import {tool}; sys.argv[0] = '{tool}'; {tool}()"
@@ -57,7 +58,7 @@ def started(folder, tool, loaded, comes, way):
     more = {"LOADED": loaded, "COMES": comes}
     environment = with_path(folder / "hook", ROOT) | more
     return subprocess.run(
-        [sys.executable, *words, *COMMANDS[tool]], cwd=folder, capture_output=True, text=True, env=environment
+        [sys.executable, *words, *COMMANDS[tool], *options], cwd=folder, capture_output=True, text=True, env=environment
     )
 
 
@@ -72,6 +73,13 @@ def started(folder, tool, loaded, comes, way):
 def test_an_interrupt_while_modules_are_loaded(folder, tool, loaded, way):
     done = started(folder, tool, loaded, "interrupt", way)
     assert (done.returncode, done.stderr) == (130, f"{tool}: interrupted\n")
+
+
+@pytest.mark.parametrize(("tool", "loaded"), [("vsim", "numpy"), ("vlink", "vlink.linker")])
+def test_an_interrupt_in_a_document(folder, tool, loaded):
+    done = started(folder, tool, loaded, "interrupt", "script", ["--error-format", "json"])
+    assert done.returncode == 130
+    assert [(d["code"], d["message"]) for d in json.loads(done.stderr)] == [("U004", "interrupted")]
 
 
 @pytest.mark.parametrize(

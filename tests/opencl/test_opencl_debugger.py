@@ -9,7 +9,7 @@ import sys
 from time import monotonic
 
 import pytest
-from support.c_programs import SOURCES, run
+from support.c_programs import VECTOR_ADD, run
 from support.programs import ROOT
 from test_opencl_programs import needs_all
 
@@ -23,7 +23,7 @@ BEGIN = """launch 1 of 'add' begins
 def added(tmp_path_factory):
     """A program that adds vectors."""
     target = tmp_path_factory.mktemp("added") / "vector_add"
-    subprocess.run(["gcc", "-O1", "-o", target, SOURCES / "vector_add.c", "-lOpenCL", "-lm"], check=True)
+    subprocess.run(["gcc", "-O1", "-o", target, VECTOR_ADD, "-lOpenCL", "-lm"], check=True)
     return target
 
 

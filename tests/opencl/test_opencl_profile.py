@@ -37,3 +37,12 @@ def test_a_program_without_kernels_leaves_nothing(tmp_path):
 def test_detail_goes_with_a_profile():
     done = run("true", options=["--profile-detail"])
     assert done.returncode == 2 and "--profile-detail goes with --profile DIR" in done.stderr
+
+
+@needs_all
+@pytest.mark.parametrize("options", [[], ["-g"]])
+def test_lines_of_the_source_are_an_option(added, tmp_path, options):
+    done = run(added, 1000, options=["--platform", "tgllp", "--profile", str(tmp_path), *options])
+    assert done.returncode == 0, done.stderr
+    assert ("c[i] = a[i] + b[i];" in (tmp_path / "add.html").read_text()) is bool(options)
+    assert ("build with -g" in (tmp_path / "summary.txt").read_text()) is not bool(options)

@@ -9,6 +9,7 @@ from support.programs import ROOT, TESTS
 from visakit.subcommands import doctor
 
 SOURCES = TESTS / "data" / "programs"
+VECTOR_ADD = ROOT / "samples" / "opencl" / "vector_add.c"
 
 
 def lacking(header, loader=""):

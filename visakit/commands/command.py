@@ -36,7 +36,7 @@ DIAGNOSTICS = "Diagnostics"
 """Panel of the help with the options about errors and warnings."""
 
 DEVICE_HELP = (
-    "Device of a source, the newest that its compiler knows if missing (--list-platforms); which zebin of a container."
+    "Device of a source; if missing, the newest that the compiler knows (--list-platforms). Of a container, its zebin."
 )
 """Of the option --platform where sources are taken."""
 

@@ -41,7 +41,8 @@ def help_text(command: TyperCommand, context: typer.Context, width: int, is_plai
             panels.setdefault(str(p.rich_help_panel or _LAST[-1]), []).extend(_row(*_words(p), width))
     for name in _LAST:
         panels[name] = panels.pop(name, [])
-    usage = " ".join(["Usage:", context.command_path, *command.collect_usage_pieces(context)])
+    pieces = (piece.strip("{}") for piece in command.collect_usage_pieces(context))
+    usage = " ".join(["Usage:", context.command_path, *pieces])
     lines = [*textwrap.wrap(usage, width, subsequent_indent="  "), "", *textwrap.wrap(command.help or "", width)]
     for name, rows in panels.items():
         lines += ["", f"{_title(name, is_plain)}:", *rows] if rows else []

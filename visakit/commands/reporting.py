@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TextIO
 
+import visakit.start
 from visakit.diagnostics import Diagnostic, VisaWarning, render
 
 DOCUMENTS = ("json", "sarif")
@@ -47,6 +48,11 @@ class Reporter:
         else:
             say(f"{self.tool}: {message}")
 
+    def interrupted(self) -> None:
+        """Report an interrupt, and write the document."""
+        self.fail("U004", "interrupted")
+        self.close()
+
     def close(self) -> None:
         """Write the document, if it is one."""
         if self.style in DOCUMENTS and (self.collected or self.always):
@@ -59,6 +65,10 @@ _CURRENT = [Reporter()]
 def begin_report(tool: str, style: str, always: bool = True) -> Reporter:
     """Begin the report of a run of a command."""
     _CURRENT[0] = Reporter(tool, style, always)
+    is_document = style in DOCUMENTS
+    if is_document:
+        import json  # noqa: F401  # A handler of signals cannot load it.
+    visakit.start.interrupted_by(_CURRENT[0].interrupted if is_document else None)
     return _CURRENT[0]
 
 

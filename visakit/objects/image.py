@@ -246,7 +246,7 @@ class LinkedImage:
 
         if not self.compiled or any(source_lines(function)):
             return ""
-        return "build with -g to see the OpenCL line"
+        return "build with -g to see the OpenCL line (visakit exec -g, vsim --build-options=-g)"
 
     def ze_info_tree(self) -> ZeInfo:
         """``.ze_info`` as a tree.

@@ -20,7 +20,7 @@ from visakit.diagnostics import Diagnostic, VisaError, printable, render
 from visakit.file_kinds import BITCODE, SPIRV
 from visakit.objects.zebin import OPTION
 from visakit.runtime.device import Device, compiler
-from visakit.runtime.settings import debug_request
+from visakit.runtime.settings import keeps_lines
 
 ARGUMENT_INFORMATION = "-cl-kernel-arg-info"
 UNKNOWN_OPTIONS = "Unrecognized build options"
@@ -55,8 +55,8 @@ def whole_program(name: str, source: bytes, device: Device, options: str) -> Mad
 
 
 def _with_lines(options: str, source: bytes) -> str:
-    """Options that keep the lines of a source in OpenCL C, if a launch is debugged."""
-    if debug_request() is None:
+    """Options that keep the lines of a source in OpenCL C, if that is wanted."""
+    if not keeps_lines():
         return options
     return with_lines(options, None if source.startswith(SPIRV) else "cl")
 

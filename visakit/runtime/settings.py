@@ -32,6 +32,8 @@ CHECK_LIMIT_SETTING = "VISAKIT_CHECK_LIMIT"
 """How many findings of a kernel's run are shown."""
 SUPPRESSIONS_SETTING = "VISAKIT_CHECK_SUPPRESSIONS"
 """The file of suppressions."""
+LINES_SETTING = "VISAKIT_LINES"
+"""Whether kernels are built with ``-g``, so that messages name lines of OpenCL C: 1, or empty."""
 PROFILE_SETTING = "VISAKIT_PROFILE"
 """The folder for the profiles of kernels."""
 PROFILE_DETAIL_SETTING = "VISAKIT_PROFILE_DETAIL"
@@ -58,6 +60,12 @@ def debug_request() -> DebugRequest | None:
         return DebugRequest(**json.loads(wanted)) if wanted else None
     except (TypeError, ValueError):
         return None
+
+
+@cache
+def keeps_lines() -> bool:
+    """Whether kernels are built with ``-g``: on request, and for the debugger."""
+    return debug_request() is not None or bool(os.environ.get(LINES_SETTING))
 
 
 @cache

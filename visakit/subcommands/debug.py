@@ -71,9 +71,9 @@ def debug_app(
         option("-x", "FILE", "Run the commands of a file.", SCRIPTS),
     ] = None,
     commands: Annotated[
-        list[str] | None, option("--command", "TEXT", "Run a command, behind the files.", SCRIPTS)
+        list[str] | None, option("--command", "TEXT", "Run a command, after the files.", SCRIPTS)
     ] = None,
-    batch: Annotated[bool, flag("--batch", "Leave behind them; 1 if one was wrong.", SCRIPTS)] = False,
+    batch: Annotated[bool, flag("--batch", "Leave after these commands; 1 if one was wrong.", SCRIPTS)] = False,
     tui: Annotated[bool, flag("--tui", "Show source, registers, lanes and memory in a window.", SCRIPTS)] = False,
 ) -> int:
     """Debug the launches of a program, forward and backwards."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vsim.program import Program
     from vsim.prove.subject import Subject
 
-LAUNCHES, PROOF = "The launches that it is about", "Proof"
+LAUNCHES, PROOF = "Launches", "Proof"
 PROVED, REFUTED, UNKNOWN = 0, 1, 3
 """Exit codes: all properties are proved; one is refuted; none is refuted and not all are proved."""
 SECONDS, MEGABYTES = 60, 4096

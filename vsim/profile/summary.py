@@ -40,6 +40,9 @@ def _lines(profile: KernelProfile) -> Iterator[str]:
             f"  {line.executions:>14,} {share(line.executions, profile.executions):>6.1%} {used:>6.1%}  "
             f"{where}  {line.text.strip()[:_TEXT_WIDTH]}"
         ).rstrip()
+    hints = (profile.image.line_hint(own.function) for own in profile.counts.functions)
+    if hint := next(filter(None, hints), ""):
+        yield f"  {hint}"
     advice = looks(profile)
     if advice:
         yield "  look at:"
