@@ -289,10 +289,9 @@ def _extreme(name: str, relation: str) -> None:
 
         def step() -> None:
             left, right = x(), y()
-            first = better(left, right)
-            if t.is_float:
-                first = first | (right != right)
-            write(a.select(first, left, right), mask())
+            if t.is_float:  # Before the comparison: what is left is one instruction of x86.
+                right = a.select(right != right, left, right)
+            write(a.select(better(left, right), left, right), mask())
 
         return step
 
