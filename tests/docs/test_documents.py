@@ -203,7 +203,7 @@ def test_references_of_docstrings_name_what_is_there():
         assert all(re.search(rf"\b{word}\b", text) for word in rest), f"{name}: {reference}"
 
 
-@pytest.mark.parametrize("name", ["architecture", "fast-engine", "files", "glossary", "observers", "safety"])
+@pytest.mark.parametrize("name", ["architecture", "ways", "fast-engine", "files", "glossary", "observers", "safety"])
 def test_documents_about_the_code_name_files_that_are_there(name):
     """Whole paths, or their ends."""
     folders = [ROOT / folder for folder in (*TOOLS, "docs", "grammar", "tests")]

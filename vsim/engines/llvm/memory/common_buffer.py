@@ -21,7 +21,7 @@ from vsim.engines.llvm.memory.bounds import CheckedBounds
 from vsim.engines.llvm.memory.part import SHORTEST_AFFINE_ROW, LanePart, first_active, masked, rows
 from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
 from vsim.engines.llvm.memory.scatter import OutOfLineAccess, gathered, gathers
-from vsim.engines.llvm.memory.stream_prefetch import PREFETCH_BYTES, FillSource, Stream, StreamPrefetcher
+from vsim.engines.llvm.memory.stream_prefetch import PREFETCH_BYTES, Stream, StreamPrefetcher
 from vsim.engines.llvm.memory.vector import load_elements, load_row, store_row
 from vsim.engines.llvm.memory.watch import AccessWatch
 
@@ -123,9 +123,7 @@ class UnprovedAccess:
         found = self.common_buffer(part, offset, vector)
         b.branch(self._contains(part, found, PREFETCH_BYTES), fill, rest)
         b.label(fill, b.mark())
-
-        where = FillSource(found.pointer, found.offsets, first_active(b, vector, part.lanes))
-        ways.append((stream.fill(self.scalarised.helpers, where), b.jump(done)))
+        ways.append((stream.fill(self.scalarised.helpers, found.pointer, found.offsets), b.jump(done)))
         b.label(rest, between)
         ways.append((self._load(part, offset, vector, stream), b.jump(done)))
         b.label(done, before)

@@ -2,12 +2,10 @@
 sparse one, or bytes of a record. The next elements are loaded once, 32 bytes for each lane, and transposed into rows of
 lanes, so that the following rounds load one vector each.
 
-An access in a read-only loop with an induction variable remembers the addresses at which its lanes would continue. If
-they do, the access fills its *buffer*, and later rounds find their row there. Two kinds of streams predict the lanes:
-
-* The address is a base vector, computed in front of the loop, plus a scalar (``ir/base_offset.py``). Then the scalar
-  selects the row of the buffer: one comparison for all lanes (:class:`ScalarStream`).
-* Else the addresses of all lanes are compared with the predicted ones (:class:`AddressStream`).
+The address of such an access, in a read-only loop with an induction variable, is a base vector, computed in front of
+the loop, plus a scalar (``ir/base_offset.py``). The access remembers the scalar at which its lanes would continue. If
+they do, the access fills its *buffer*, and in later rounds the scalar selects the row there: one comparison for all
+lanes.
 
 Example: ``sum += a[row * n + k]``, of bytes. Round 0 loads lane by lane, round 1 fills the buffer with elements 1 to 32
 of each lane, rounds 2 to 32 find that ``k`` is 1 to 31 more than at the fill, and load a row of the buffer.
@@ -18,19 +16,14 @@ Row ``r`` then holds for every lane the element ``r`` beyond that address, as lo
 Instructions that write memory, order accesses, wait or call invalidate all buffers before they act, anywhere in the
 function, and each thread begins with invalid buffers. Writes of other threads need not be seen: nothing orders them
 with the load. So a row is right for a lane whose address is that far beyond the lane's address at the fill. This must
-hold for each active lane, by whichever path, and however late, it came to the access:
-
-* An :class:`AddressStream` keeps for each lane, active or not, the address of the next row: a fill, and each use of a
-  row, advance it for all lanes. A row is used if every active lane has that address. The stream assumes nothing about
-  the paths of lanes through the loop.
-* A :class:`ScalarStream` needs that each active lane had the same base at the fill as now. If the base is a value from
-  in front of the loop, its computation invalidates the buffer, and so does the computation of a term added after a
-  widening. If the base is the initial value of an induction variable, an increment removes lanes that do not execute it
-  from the *active* lanes, and any other write of the variable invalidates the buffer (``memory/induction.py``). Lanes
-  that were inactive at the fill have no row, unless the mask is a value from in front of the loop, too: then the same
-  lanes are active now. Then the distance of the two addresses is that of the scalars, if no sum wraps around. Sums of
-  addresses do not, as all rows are inside of a buffer; sums before a widening are tested at the fill, for all rows; a
-  scalar that wraps around is far from every row.
+hold for each active lane, by whichever path, and however late, it came to the access: each active lane must have had
+the same base at the fill as now. If the base is a value from in front of the loop, its computation invalidates the
+buffer, and so does the computation of a term added after a widening. If the base is the initial value of an induction
+variable, an increment removes lanes that do not execute it from the *active* lanes, and any other write of the variable
+invalidates the buffer (``memory/induction.py``). Lanes that were inactive at the fill have no row, unless the mask is a
+value from in front of the loop, too: then the same lanes are active now. Then the distance of the two addresses is that
+of the scalars, if no sum wraps around. Sums of addresses do not, as all rows are inside of a buffer; sums before a
+widening are tested at the fill, for all rows; a scalar that wraps around is far from every row.
 
 An invalid buffer has no rows. Its remaining fields only say when to fill it.
 """
@@ -40,15 +33,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Protocol
 
 from visakit.language import types
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.base_offset import BaseOffset
 from vsim.engines.llvm.ir.builder import Builder
-from vsim.engines.llvm.ir.joins import first_of
 from vsim.engines.llvm.ir.module import module
-from vsim.engines.llvm.ir.types import MASK, ir_type
+from vsim.engines.llvm.ir.types import ir_type
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.memory.induction import InductionVariables
 from vsim.engines.llvm.memory.part import LanePart, mask_bits
@@ -68,25 +59,12 @@ _SIZES = (1, 2, 4)
 """Bytes of the elements that have buffers."""
 
 
-class FillSource(NamedTuple):
-    """The source of a fill: a host pointer, the offsets of all lanes from there, and the number of the first active
-    lane, whose offset inactive lanes have, too.
-    """
-
-    pointer: str
-    offsets: Value
-    at_first: str
-
-
 @dataclass(frozen=True)
 class StreamBuffer:
-    """The stack slots of an access that may be prefetched: prefetched rows, and their places (see
-    :class:`AddressStream` and :class:`ScalarStream`).
-    """
+    """The stack slots of an access that may be prefetched: prefetched rows, and their places (see :class:`Stream`)."""
 
     b: Builder
     name: str
-    index: types.DataType
     element: types.DataType
     lanes: int
 
@@ -100,34 +78,24 @@ class StreamBuffer:
         """Rows of a full buffer."""
         return PREFETCH_BYTES // self.element.size
 
-    @property
-    def end(self) -> int:
-        """Bytes of the buffer."""
-        return self.lanes * PREFETCH_BYTES
-
     def slots(self) -> list[str]:
         """Lines that make the stack slots; LLVM removes unused ones."""
         return [
-            f"  {self.name}.next = alloca {ir_type(self.index, self.lanes)}, align 64",
-            *(f"  {self.name}.{field} = alloca i64, align 8" for field in ("place", "base", "rows", "active")),
-            f"  {self.name}.window = alloca [{self.end} x i8], align 64",
+            *(f"  {self.name}.{field} = alloca i64, align 8" for field in ("base", "rows", "active")),
+            f"  {self.name}.window = alloca [{self.lanes * PREFETCH_BYTES} x i8], align 64",
         ]
 
     def cleared(self) -> list[str]:
         """Lines at the beginning of the function."""
         return [
-            f"  store {ir_type(self.index, self.lanes)} zeroinitializer, ptr {self.name}.next, align 64",
             f"  store i64 -1, ptr {self.name}.base, align 8",  # where hardly any scalar is
             f"  store i64 0, ptr {self.name}.active, align 8",
-            *self.invalidation(),
+            self.invalidation(),
         ]
 
-    def invalidation(self) -> list[str]:
-        """Lines that invalidate the buffer."""
-        return [
-            f"  store i64 {self.end}, ptr {self.name}.place, align 8",
-            f"  store i64 0, ptr {self.name}.rows, align 8",
-        ]
+    def invalidation(self) -> str:
+        """The line that invalidates the buffer."""
+        return f"  store i64 0, ptr {self.name}.rows, align 8"
 
     def field(self, name: str) -> str:
         """The contents of a slot (i64)."""
@@ -141,94 +109,26 @@ class StreamBuffer:
         """The row at a byte of the buffer."""
         return [self.b.load(self.element, self.lanes, self.b.offset(f"{self.name}.window", place), min(self.row, 64))]
 
-    def filled(self, helpers: dict[str, str], source: FillSource) -> list[Value]:
-        """Fill the buffer, and give its first row. Out of line, as inline code takes time to compile."""
-        b, index = self.b, source.offsets.type
+    def filled(self, helpers: dict[str, str], pointer: str, offsets: Value) -> list[Value]:
+        """Fill the buffer, and give its first row. Out of line, as inline code takes time to compile.
+
+        Args:
+            pointer: the host pointer from which all lanes have ``offsets``.
+        """
+        b, index = self.b, offsets.type
         name = f"walk_{ir_type(index, 1)}_{self.element.size}_{self.lanes}"
         if name not in helpers:
             helpers[name] = _filler(name, index, self.element.size, self.lanes)
         b.declare(name, "void", "ptr, ptr, ptr")
         scratch = b.temporary(-(-self.lanes * index.size // 64) * 64)
-        b.store(source.offsets, scratch, 64)
-        b.emit(f"call void @{name}(ptr {source.pointer}, ptr {scratch}, ptr {self.name}.window)")
+        b.store(offsets, scratch, 64)
+        b.emit(f"call void @{name}(ptr {pointer}, ptr {scratch}, ptr {self.name}.window)")
         return self.row_at("0")
 
 
-class Stream(Protocol):
-    """An access at this place that may be prefetched."""
-
-    def hits(self) -> str:
-        """Whether the buffer has a row for the lanes (i1)."""
-
-    def load(self) -> list[Value]:
-        """That row; inactive lanes have arbitrary values."""
-
-    def continues(self) -> str:
-        """Whether the lanes are at the predicted place (i1)."""
-
-    def begin(self) -> None:
-        """The prediction failed: predict from here on."""
-
-    def fill(self, helpers: dict[str, str], source: FillSource) -> list[Value]:
-        """Fill the buffer, and give its first row."""
-
-
 @dataclass(frozen=True)
-class AddressStream:
-    """A stream that compares the addresses of all lanes. ``next`` holds the predicted address of each lane, ``place``
-    the byte of the buffer with the row for it. At the buffer's end no row is left; a fill may begin at ``next``.
-    """
-
-    buffer: StreamBuffer
-    offset: Value
-    vector: Value | None
-    """The active lanes, None for all."""
-
-    def hits(self) -> str:
-        b, buffer = self.buffer.b, self.buffer
-        _ = self.offset.text  # which all ways need
-        has_row = b.assign(f"icmp ne i64 {buffer.field('place')}, {buffer.end}")
-        ways = [(has_row, "", lambda: [Value(b, MASK, 1, self.continues())])]
-        (found,) = first_of(b, ways, lambda: [Value(b, MASK, 1, "false")], b.new_label("done"))
-        return found.text
-
-    def continues(self) -> str:
-        b, vector = self.buffer.b, self.vector
-        same = self.offset == self._next()
-        return b.all(same if vector is None else same | ~vector)
-
-    def load(self) -> list[Value]:
-        buffer, place = self.buffer, self.buffer.field("place")
-        found = buffer.row_at(place)
-        buffer.set("place", buffer.b.assign(f"add i64 {place}, {buffer.row}"))
-        self._remember(self._next())  # Where lanes are that are not active does not matter: they may join later.
-        return found
-
-    def begin(self) -> None:
-        self.buffer.set("place", self.buffer.end)
-        self._remember(self.offset)
-
-    def fill(self, helpers: dict[str, str], source: FillSource) -> list[Value]:
-        b, offset = self.buffer.b, self.offset
-        found = self.buffer.filled(helpers, source)
-        self.buffer.set("place", self.buffer.row)
-        if self.vector is not None:
-            offset = b.select(self.vector, offset, b.broadcast(b.lane(offset, source.at_first), self.buffer.lanes))
-        self._remember(offset)
-        return found
-
-    def _next(self) -> Value:
-        return self.buffer.b.load(self.buffer.index, self.buffer.lanes, f"{self.buffer.name}.next", 64)
-
-    def _remember(self, offset: Value) -> None:
-        b, buffer = self.buffer.b, self.buffer
-        after = b.retype(offset, buffer.index) + b.const(buffer.element.size, buffer.index)
-        b.store(after, f"{buffer.name}.next", 64)
-
-
-@dataclass(frozen=True)
-class ScalarStream:
-    """A stream whose addresses are a vector, constant while the buffer is valid, plus a scalar.
+class Stream:
+    """An access that may be prefetched: its addresses are a vector, constant while the buffer is valid, plus a scalar.
 
     ``base`` is the scalar of the first row of the buffer, ``rows`` its number of rows, ``active`` the lanes that it has
     elements for, if they may differ from round to round. The predicted place is that behind the last row. A scalar
@@ -248,6 +148,7 @@ class ScalarStream:
         return self.base_offset.outer_factor if self.base_offset.narrow else 1
 
     def hits(self) -> str:
+        """Whether the buffer has a row for the lanes (i1)."""
         b = self.buffer.b
         found = b.assign(f"icmp ult i64 {self._row()}, {self.buffer.field('rows')}")
         if self.same_lanes:
@@ -258,21 +159,25 @@ class ScalarStream:
         return b.assign(f"and i1 {found}, {none_more}")
 
     def load(self) -> list[Value]:
+        """That row; inactive lanes have arbitrary values."""
         place = self.buffer.b.assign(f"mul i64 {self._row()}, {self.buffer.row}")
         return self.buffer.row_at(place)
 
     def continues(self) -> str:
+        """Whether the lanes are at the predicted place (i1)."""
         b = self.buffer.b
         found = b.assign(f"icmp eq i64 {self._row()}, {self.buffer.field('rows')}")
         return b.assign(f"and i1 {found}, {self._fits()}") if self.base_offset.narrow else found
 
     def begin(self) -> None:
+        """The prediction failed: predict from here on."""
         b, step = self.buffer.b, self.buffer.element.size // self.unit
         self.buffer.set("base", b.assign(f"add i64 {self._scalar()}, {step}"))
         self.buffer.set("rows", 0)
 
-    def fill(self, helpers: dict[str, str], source: FillSource) -> list[Value]:
-        found = self.buffer.filled(helpers, source)
+    def fill(self, helpers: dict[str, str], pointer: str, offsets: Value) -> list[Value]:
+        """Fill the buffer, and give its first row; arguments as of :meth:`StreamBuffer.filled`."""
+        found = self.buffer.filled(helpers, pointer, offsets)
         self.buffer.set("base", self._scalar())
         self.buffer.set("rows", self.buffer.rows)
         if not self.same_lanes:
@@ -410,18 +315,15 @@ class StreamPrefetcher:
         )
 
     def stream(self, part: LanePart, offset: Value, vector: Value | None) -> Stream | None:
-        """The stream of an access at this place; None if it has no buffer."""
+        """The stream of an access at this place; None if it is none, and in the first emission."""
         buffer = self._buffer(part)
-        if buffer is None:
-            return None
-        by_scalar = self._by_scalar(buffer, offset, vector) if self.emissions > 1 else None
-        return by_scalar or AddressStream(buffer, offset, vector)
+        return self._stream(buffer, offset, vector) if buffer is not None and self.emissions > 1 else None
 
     def _buffer(self, part: LanePart) -> StreamBuffer | None:
         """The buffer of an access at this place; None if it can have none. Its surface must be the same in all rounds,
         which the first emission cannot tell.
         """
-        pc, element, index = self.at(), part.element, part.offset.type
+        pc, element = self.at(), part.element
         if pc not in self.read_only_loops or part.count > 1 or element.size not in _SIZES or part.lanes not in _LANES:
             return None
         space, is_first = part.space, self.emissions == 1
@@ -431,13 +333,11 @@ class StreamPrefetcher:
         number = self.access_counts[pc] = self.access_counts.get(pc, 0) + 1
         found = self.buffers.get((pc, number))
         if found is None and is_first and len(self.buffers) < MAXIMUM_STREAMS:
-            found = StreamBuffer(self.b, f"%walk{len(self.buffers)}", index, element, part.lanes)
+            found = StreamBuffer(self.b, f"%walk{len(self.buffers)}", element, part.lanes)
             self.buffers[pc, number] = found
-        if found is None or (found.index.size, found.element, found.lanes) != (index.size, element, part.lanes):
-            return None
-        return found
+        return found if found is not None and (found.element, found.lanes) == (element, part.lanes) else None
 
-    def _by_scalar(self, buffer: StreamBuffer, offset: Value, vector: Value | None) -> ScalarStream | None:
+    def _stream(self, buffer: StreamBuffer, offset: Value, vector: Value | None) -> Stream | None:
         """The stream of lanes whose addresses differ by a scalar from a vector computed in front of the loop."""
         base_offset = offset.facts.base_offset
         if base_offset is None or base_offset.loop not in (None, self.read_only_loops[self.at()]):
@@ -452,7 +352,7 @@ class StreamPrefetcher:
         same_lanes = base_offset.loop is None and (vector is None or self._is_loop_invariant(vector, first))
         for value in [*values, *([vector] if vector is not None and same_lanes else [])]:
             self.dependents.setdefault(value.text, []).append(buffer)
-        return ScalarStream(buffer, base_offset, vector, same_lanes)
+        return Stream(buffer, base_offset, vector, same_lanes)
 
     def _first_line(self) -> int:
         """The line at which the code of the current loop begins."""
@@ -470,8 +370,7 @@ class StreamPrefetcher:
 
     def invalidate(self) -> None:
         """Emit the invalidation of all buffers."""
-        for buffer in self.buffers.values():
-            self.b.lines += buffer.invalidation()
+        self.b.lines += [buffer.invalidation() for buffer in self.buffers.values()]
 
     def end(self) -> None:
         """End an emission: buffers become invalid where the values that they depend on are computed anew."""
@@ -485,5 +384,5 @@ class StreamPrefetcher:
                 lines, pending = lines + pending, []
             lines.append(line)
             if rest and name in self.dependents:
-                pending += [text for buffer in self.dependents[name] for text in buffer.invalidation()]
+                pending += [buffer.invalidation() for buffer in self.dependents[name]]
         self.b.lines = lines + pending
