@@ -228,7 +228,26 @@ def test_log_points_sources_and_restart(client):
     client.wait("terminated")
 
 
+ENDLESS = TEXT.replace("call (M1, 8) twice\n", "again:\njmp (M1, 1) again\n")
+
+
+def test_a_pause_is_answered_before_the_launch_has_stopped(client, tmp_path):
+    assembled = vasm.assemble_text(ENDLESS, "steps.visaasm", "tgllp").object_bytes(debug=True)
+    (tmp_path / "steps.bin").write_bytes(vlink.link([assembled]).to_bytes())
+    launch(client)
+    never = {"name": "*3", "condition": "N == -1"}  # Else the fast engine runs, which a signal halts.
+    assert client.ask("setFunctionBreakpoints", breakpoints=[never])["breakpoints"][0]["verified"]
+    client.ask("configurationDone")
+    for _ in range(2):
+        client.ask("pause", threadId=1)
+        assert not client.events and client.wait("stopped")["reason"] == "pause"
+        client.ask("continue", threadId=1)
+    client.ask("pause", threadId=1)
+    client.wait("stopped")
+
+
 def test_requests_that_cannot_be_done(client):
+    assert client.ask("launch", fails=True, program="nowhere.bin").startswith("nowhere.bin: error: No such file")
     assert client.ask("stackTrace", fails=True, threadId=1) == "nothing was launched"
     assert "'launch'" in client.ask("attach", fails=True)
     assert "IMAGE is missing" in client.ask("launch", fails=True)
@@ -236,6 +255,7 @@ def test_requests_that_cannot_be_done(client):
     for words in ("\0", "\ud800", "/nowhere/at/all"):
         assert "'cwd'" in client.ask("launch", fails=True, program="steps.bin", cwd=words)
     launch(client)
+    assert "debugged already" in client.ask("launch", fails=True, program="steps.bin")
     assert client.ask("dance", fails=True) == "the request 'dance' is not known"
     points = client.ask("setBreakpoints", source={"name": "steps.visaasm"}, breakpoints=[{"line": 99}])["breakpoints"]
     assert not points[0]["verified"] and "line 99" in points[0]["message"]

@@ -105,6 +105,17 @@ def test_watchpoints_in_both_directions():
     assert found == [14, 10]
 
 
+def test_a_launch_goes_on_from_a_breakpoint_that_it_came_back_to():
+    """Also where a checkpoint is: in front of the first instruction."""
+    session, _ = begun()
+    session.add_breakpoint("*0")
+    for way in (lambda: session.step(reverse=True), lambda: session.go_to(0)):
+        session.run()
+        session.step()
+        assert way().position.time == 0
+        assert session.resume().reason == "end"
+
+
 def test_an_interrupt_stops_where_the_launch_goes_on():
     session, y = begun()
     session.add_breakpoint("*9", "I == 2")

@@ -102,7 +102,7 @@ def debug_app(
 @application(
     (
         ("visakit dap", "an editor starts it, and talks over standard input and output"),
-        ("visakit dap --port 4711", "editors connect to this port"),
+        ("visakit dap --port 4711", "an editor connects to this port"),
     ),
     completion=False,
 )

@@ -71,8 +71,8 @@ def serve(port: int | None) -> int:
     with listener:
         say(f"waiting on port {listener.getsockname()[1]}")
         connection, _ = listener.accept()
-        with connection, connection.makefile("rb") as source, connection.makefile("wb") as sink:
-            return _answered(Server(source, sink, open_session))
+    with connection, connection.makefile("rb") as source, connection.makefile("wb") as sink:
+        return _answered(Server(source, sink, open_session))
 
 
 def _answered(server: Server) -> int:

@@ -449,6 +449,7 @@ class SteppedLaunch:
                 self.run(position)
             elif self.batch is not None:
                 self._happen()
+                self.first_time = self.time  # A checkpoint is here; the launch stops as it does elsewhere.
         finally:
             self.watcher = watcher
         self.limit = None

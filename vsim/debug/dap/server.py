@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import BinaryIO
 
-from visakit.diagnostics import VisaError
+from visakit.diagnostics import VisaError, render
 from visakit.usage import whole_number
 from vsim.debug.console import Console
 from vsim.debug.dap import messages
@@ -53,7 +53,7 @@ class Server:
 
     def __init__(self, source: BinaryIO, sink: BinaryIO, opens: Open) -> None:
         self.source, self.sink, self.opens = source, sink, opens
-        self.requests: queue.Queue[Request | None] = queue.Queue()
+        self.requests: queue.Queue[Request | Callable[[], None] | None] = queue.Queue()
         self.lock, self.sequence = threading.Lock(), 0
         self.reader = threading.Thread(target=self._read, daemon=True)
         self._session: Session | None = None
@@ -76,7 +76,10 @@ class Server:
                 request = self.requests.get()
                 if request is None:
                     return 1
-                self._answer(request)
+                if callable(request):
+                    request()
+                else:
+                    self._answer(request)
         except BrokenPipeError:
             return 1
         return 0
@@ -84,9 +87,12 @@ class Server:
     def _read(self) -> None:
         try:
             while (request := read_message(self.source)) is not None:
+                is_pause = request["command"] == "pause" and self._session is not None
+                if is_pause:  # The answer precedes the event that the launch has stopped.
+                    self._succeed(request, None)
                 if request["command"] in HALTING:
                     self._halt()
-                self.requests.put(request)
+                self.requests.put(self._go_on if is_pause else request)
         except (ValueError, OSError) as error:
             self.problem = str(error)
         self._halt()
@@ -120,7 +126,6 @@ class Server:
     def _answer(self, request: Request) -> None:
         """Answer a request; a mistake is an answer, too."""
         name, arguments = request["command"], request.get("arguments", {})
-        head = {"request_seq": request["seq"], "command": name}
         run = getattr(self, f"on_{name}", None) or getattr(self.views, f"on_{name}", None)
         after: Callable[[], None] | None = None
         try:
@@ -133,11 +138,15 @@ class Server:
         except VisaError as error:
             text = error.diagnostics[0].message
             shown = {"id": 1, "format": "{text}", "variables": {"text": text}, "showUser": True}
+            head = {"request_seq": request["seq"], "command": name}
             self._send("response", success=False, message=text, body={"error": shown}, **head)
             return
-        self._send("response", success=True, body=body or {}, **head)
+        self._succeed(request, body)
         if after is not None:
             after()
+
+    def _succeed(self, request: Request, body: Body) -> None:
+        self._send("response", success=True, body=body or {}, request_seq=request["seq"], command=request["command"])
 
     @property
     def session(self) -> Session:
@@ -157,7 +166,12 @@ class Server:
         return dict.fromkeys(CAPABILITIES, True) | {"exceptionBreakpointFilters": filters}
 
     def on_launch(self, arguments: Arguments) -> tuple[Body, Callable[[], None]]:
-        self._session = self.opens(arguments)
+        if self._session is not None:
+            raise problem(COMMAND, "a launch is debugged already: 'restart' runs it again")
+        try:
+            self._session = self.opens(arguments)
+        except VisaError as error:
+            raise problem(COMMAND, render(error.diagnostics, "gnu")) from None
         console = Console(self._session, lambda text: self.event("output", category="console", output=text + "\n"))
         self.views = Views(self._session, console, lambda stop: self._run(lambda: stop))
         self.stops_on_entry = bool(arguments.get("stopOnEntry"))
@@ -319,8 +333,12 @@ class Server:
         return self._go(arguments, self.session.finish)
 
     def on_pause(self, arguments: Arguments) -> Body:
-        self.session.execution.interrupt = False  # It has halted the launch, or nothing runs.
+        self._go_on()
         return None
+
+    def _go_on(self) -> None:
+        """After a pause, which has halted the launch, or nothing ran."""
+        self.session.execution.interrupt = False
 
     def on_gotoTargets(self, arguments: Arguments) -> messages.GotoTargetsResponseBody:
         line = number_of(arguments, "line")
