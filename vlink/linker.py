@@ -120,7 +120,11 @@ class Linker:
         self.add_bytes(read_bytes(path), "<stdin>" if path == "-" else path)
 
     def add_bytes(self, data: bytes, name: str) -> None:
-        """The contents of an object, a bare module, an archive or a zebin; damage is reported by :meth:`run`."""
+        """The contents of an object, a bare module, an archive or a zebin; damage is reported by :meth:`run`.
+
+        Raises:
+            LinkError: more is damaged than the limit of errors allows.
+        """
         try:
             zebin = find_zebin(data, name, self.options.platform)
             if zebin is not None:
