@@ -223,12 +223,22 @@ def ranges_of(numbers: Iterable[int]) -> list[str]:
     return [f"{a}" if a == b else f"{a}-{b}" for a, b in ranges]
 
 
+def _alike(name: str, other: str) -> float:
+    """How alike two names are, from 0 to 1."""
+    import difflib
+
+    return difflib.SequenceMatcher(None, other, name).ratio()
+
+
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """A hint that names the closest candidates, or an empty string."""
     import difflib
 
     known = list(candidates)
-    close = [c for c in known if c.lower() == name.lower()] or difflib.get_close_matches(name, known, n=2, cutoff=0.6)
+    close = [c for c in known if c.lower() == name.lower()]
+    if not close:
+        near = difflib.get_close_matches(name, known, n=6, cutoff=0.6)
+        close = sorted(near, key=lambda c: (-_alike(name, c), c[:1] != name[:1]))[:2]
     return f"did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
 
 

@@ -21,7 +21,7 @@ from typer.main import get_command
 from vasm.assembler import assemble_text
 from visakit.cli import all_commands
 from visakit.commands.command import exit_code
-from visakit.diagnostics import Diagnostic, Label, Span, render, render_gnu
+from visakit.diagnostics import Diagnostic, Label, Span, did_you_mean, render, render_gnu
 from visakit.language.platforms import PLATFORMS, find
 
 SMALL = '.version 4.1\n.kernel "k"\nret (M1, 1)\n'
@@ -404,3 +404,8 @@ def test_what_terminals_obey_is_escaped():
     assert human.count(shown) == 6 - 1 and len(human.splitlines()) == 7 and "\x1b" not in human
     assert " 1 | x\t\ufffd[31my" in human
     assert json.loads(render([d], "json"))[0]["file"] == name
+
+
+def test_of_names_as_near_the_first_letter_decides():
+    assert did_you_mean("adx", ["mad", "max", "mov", "add"]).startswith("did you mean 'add' or ")
+    assert did_you_mean("MUL", ["mulh", "mul"]) == "did you mean 'mul'?"
