@@ -130,6 +130,8 @@ class Execution:
 
     size: int
     mask: int
+    payload: int = 0
+    """Lanes for which the payload of a message is laid out, if they are more than those that it executes for."""
 
     @property
     def offset(self) -> int:

@@ -46,6 +46,7 @@ class KernelSummary(NamedTuple):
         needs_order: whether results depend on the order of the groups.
         asks_for_ids: whether functions may read sizes or ids where a driver leaves them.
         counts_threads: whether the kernel reads the number of its thread.
+        calls: whether the kernel calls functions.
     """
 
     instructions: int
@@ -56,6 +57,7 @@ class KernelSummary(NamedTuple):
     needs_order: bool
     asks_for_ids: bool
     counts_threads: bool
+    calls: bool
 
 
 Summaries = Mapping[str, KernelSummary]

@@ -30,6 +30,7 @@ def summarize(image: LinkedImage, kernel: Function) -> KernelSummary:
         needs_order=waits_for_memory or depends_on_order((i for f in functions for i in f.instructions), grf_size),
         asks_for_ids=calls and any(asks_for_ids(function) for function in image.module.functions),
         counts_threads=counts_threads(kernel),
+        calls=calls,
     )
 
 

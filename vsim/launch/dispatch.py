@@ -47,6 +47,7 @@ class Dispatch(BoundLaunch):
         trace: receives the actions of threads, which makes the reference engine run the launch; None without a trace.
         findings: receives the findings of checks; None without checks.
         observers: observers of the launch besides its trace and checks.
+        width: work-items of a thread, if they are fewer than the kernel was compiled for; 0 if they are not.
     """
 
     schedule: Schedule | None = None
@@ -55,6 +56,12 @@ class Dispatch(BoundLaunch):
     trace: Trace | None = None
     findings: Findings | None = None
     observers: tuple[Observer, ...] = ()
+    width: int = 0
+
+    @property
+    def simd(self) -> int:
+        """Work-items of a hardware thread."""
+        return self.width or self.signature.simd
 
     @property
     def lenient_reads(self) -> bool:

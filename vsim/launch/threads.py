@@ -91,12 +91,12 @@ def _ids(linear: Number, group: Group, transposed: bool) -> list[Number]:
 
 def id_row_bytes(launch: BoundLaunch) -> int:
     """Bytes of the local ids of a thread along one dimension: whole registers."""
-    return local_id_row(launch.simd, launch.grf_size)
+    return local_id_row(launch.signature.simd, launch.grf_size)
 
 
 def id_step_bytes(launch: BoundLaunch) -> int:
     """Bytes from the local ids of a thread along one dimension to those along the next."""
-    return local_id_step(launch.simd, launch.grf_size)
+    return local_id_step(launch.signature.simd, launch.grf_size)
 
 
 def group_payload(launch: BoundLaunch, group: Group, private_address: int) -> Array:
@@ -198,9 +198,9 @@ def first_lane(instruction: Instruction) -> int:
     return execution.offset if instruction.desc.flow is Flow.NEXT and execution and execution.size > 1 else 0
 
 
-def usual_place(launch: BoundLaunch, group: Group, thread: int, lane: int) -> tuple[int, int]:
-    """Thread and lane of the work-item of a lane when x counts up from lane to lane, unlike in this launch."""
-    x, y, z = _ids(thread * launch.simd + lane, group, transposed=True)
+def usual_place(launch: BoundLaunch, group: Group, item: int, transposed: bool) -> tuple[int, int]:
+    """Thread and lane of a work-item of a group by its number, which counts up along x, or, ``transposed``, along y."""
+    x, y, z = _ids(item, group, transposed)
     return divmod(x + group.size[0] * (y + group.size[1] * z), launch.simd)
 
 

@@ -74,8 +74,9 @@ def _payload(
 
     A word of d16u32h is the high half of its dword; a load clears the low half.
     """
-    raw, count = data_of(instruction), instruction.args["exec"].size
-    places = [k * stride(m, count, register.size) for k in range(parts)]
+    raw, execution = data_of(instruction), instruction.args["exec"]
+    count = execution.size
+    places = [k * stride(m, execution.payload or count, register.size) for k in range(parts)]
     high = instruction.args.get("data_size") == LSC_DATA_SIZES["d16u32h"]
     if is_store(instruction):
         stored = [m.raw_reader(raw, at, count, register, by_lane=True) for at in places]

@@ -29,6 +29,7 @@ from vsim.engines.llvm.plan import (
     geometry,
     groups_together,
     launch_plan,
+    of_small_groups,
     row_of,
     transposed_row_of,
     work,
@@ -285,11 +286,15 @@ class Engine:
                 self.plans.clear()
                 self.workers.clear()
                 self.local_ids.clear()
-            shape = geometry(dispatch)
             other = None if meanwhile is None else partial(meanwhile, dispatch, max_seconds)
+            dispatch = of_small_groups(dispatch)
+            shape = geometry(dispatch)
             kernel = self.kernels.kernel(
                 dispatch, shape.full, row_of(dispatch), transposed_row_of(dispatch, shape), max_seconds, other
             )
+            if kernel.width:
+                dispatch = replace(dispatch, width=kernel.width)
+                shape = geometry(dispatch)
             wanted = work(dispatch, shape, thread_count)
             together = groups_together(dispatch, shape)
             workers = self._workers(dispatch, shape, wanted.workers, together)
@@ -306,6 +311,7 @@ class Engine:
 
     def has_code(self, dispatch: Dispatch) -> bool:
         """Whether a launch needs no code to be made."""
+        dispatch = of_small_groups(dispatch)
         shape = geometry(dispatch)
         return self.kernels.has_code(dispatch, shape.full, row_of(dispatch), transposed_row_of(dispatch, shape))
 
@@ -357,12 +363,13 @@ def _error(dispatch: Dispatch, plan: LaunchPlan, max_seconds: float | None) -> E
     if plan.context[cx.FAULT // 8]:
         from vsim.engines.llvm.host.report import fault  # which most launches do without
 
-        return fault(dispatch, plan.kernel.functions, plan.context, plan.kernel.transposed)
+        kernel = plan.kernel
+        return fault(dispatch, kernel.functions, plan.context, kernel.transposed, kernel.width)
     if max_seconds is None:
         return None
     from vsim.engines.llvm.host.report import positions
 
-    places = positions(dispatch, plan.kernel.functions, [w.block for w in plan.workers])
+    places = positions(dispatch, plan.kernel.functions, [w.block for w in plan.workers], plan.kernel.width)
     forget_places(plan.workers)
     return dispatch.timeout(max_seconds, places)
 

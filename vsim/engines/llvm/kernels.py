@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from time import perf_counter
@@ -43,6 +44,7 @@ class CompiledKernel(NamedTuple):
     Attributes:
         functions: the functions that fault records name by number.
         transposed: whether local ids count up along y from lane to lane.
+        width: work-items of a thread, if fewer than the launch wanted; else 0.
         only_counts: whether the code counts what executes and does nothing else.
         blocks: first instruction and end of the blocks of each function; empty until a launch is counted.
         improvement: makes good code; None for code that is good.
@@ -51,6 +53,7 @@ class CompiledKernel(NamedTuple):
     native: native.Native
     functions: list[Function]
     transposed: bool
+    width: int
     only_counts: bool
     blocks: list[list[tuple[int, int]]]
     improvement: Improvement | None = None
@@ -120,10 +123,10 @@ class KernelCache:
         self, packed: bytes, improve: Callable[[Dispatch], bytes] | None = None, launches: int = 0
     ) -> CompiledKernel:
         """A kernel out of its bytes; ``improve`` makes good code where they are quick code, after so many launches."""
-        numbers, transposed, only_counts, is_quick, objects = _unpacked(packed)
+        numbers, transposed, width, only_counts, is_quick, objects = _unpacked(packed)
         functions = self.image.module.all_functions
         code = native.Native(objects, is_sanitized())
-        found = CompiledKernel(code, [functions[n] for n in numbers], transposed, only_counts, [])
+        found = CompiledKernel(code, [functions[n] for n in numbers], transposed, width, only_counts, [])
         if not is_quick or improve is None:
             return found
         from vsim.engines.llvm.improvement import Improvement
@@ -146,7 +149,7 @@ class KernelCache:
         from vsim.engines.restart import must_wait
 
         def improve(later: Dispatch) -> bytes:
-            return self._made(later, variant, keys)
+            return self._made(replace(later, width=dispatch.width), variant, keys)
 
         may_be_quick = (meanwhile is not None or image.runs_once) and not must_wait(dispatch)
         if may_be_quick and compilation is None and (stored := object_cache.load(keys[1])) is not None:
@@ -227,14 +230,15 @@ class KernelCache:
 def _packed(numbers: list[int], found: Translation, quick: bool, objects: list[bytes]) -> bytes:
     """Functions (by number in the image) and objects of a kernel as bytes of the cache."""
     sizes = [len(o) for o in objects]
-    head = (len(numbers), len(sizes), found.transposed, found.only_counts, quick, *numbers, *sizes)
+    kind = found.transposed, found.width, found.only_counts, quick
+    head = (len(numbers), len(sizes), *kind, *numbers, *sizes)
     return b"".join([struct.pack(f"<{len(head)}I", *head), *objects])
 
 
-def _unpacked(stored: bytes) -> tuple[list[int], bool, bool, bool, list[bytes]]:
-    functions, count, transposed, only_counts, quick = struct.unpack_from("<5I", stored)
-    numbers = struct.unpack_from(f"<{functions}I", stored, 20)
-    sizes = struct.unpack_from(f"<{count}I", stored, 20 + 4 * functions)
-    ends = [20 + 4 * (functions + count) + sum(sizes[:n]) for n in range(count + 1)]
+def _unpacked(stored: bytes) -> tuple[list[int], bool, int, bool, bool, list[bytes]]:
+    functions, count, transposed, width, only_counts, quick = struct.unpack_from("<6I", stored)
+    numbers = struct.unpack_from(f"<{functions}I", stored, 24)
+    sizes = struct.unpack_from(f"<{count}I", stored, 24 + 4 * functions)
+    ends = [24 + 4 * (functions + count) + sum(sizes[:n]) for n in range(count + 1)]
     objects = [stored[start:end] for start, end in pairwise(ends)]
-    return list(numbers), bool(transposed), bool(only_counts), bool(quick), objects
+    return list(numbers), bool(transposed), width, bool(only_counts), bool(quick), objects

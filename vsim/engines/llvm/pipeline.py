@@ -3,6 +3,7 @@
 * **analyse** (:mod:`vsim.analysis`, ``lower/state.py``): blocks, uniform predicates,
   reconvergence points, converged blocks.
 * **transpose**: kernels whose lanes may run any work-item of their group are lowered along x and along y.
+* **fewer lanes**: threads of one row of a group, or of lanes that write separate rows.
 * **dry run** (``lower/dry_run.py``): a first emission tells which registers blocks read and write; from that follow
   liveness, the sizes of stack slots, and values that serve in dominated blocks.
 * **lower** (``lower/``, ``memory/``, ``ir/``): every instruction's semantics emit IR, with value numbering, invariants
@@ -22,10 +23,10 @@ IR is text; passes read it as records of lines and blocks (``passes/lines.py``, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from visakit.collector import paused_collection
-from visakit.language.program import Function
+from visakit.language.program import LEAST_LANES, Function
 from vsim.analysis.independence import is_independent
 from vsim.analysis.loaded_values import memory_decides_lanes
 from vsim.analysis.reachability import reachable
@@ -51,6 +52,10 @@ LEAST_SCATTERED = 2
 """Accesses with scattered lanes from which on lanes along y are tried."""
 LEAST_GAIN = 2
 """How many times fewer places lanes must go to along y, so that they go there."""
+LANES_THAT_WALK = 8
+"""Lanes of threads that write separate rows: of rows at a distance of a power of two, caches hold eight to twelve
+lines.
+"""
 MAXIMUM_YIELDS = 2000
 """Most accesses to memory under round-robin scheduling."""
 
@@ -66,6 +71,8 @@ class Translation:
     support: list[str]
     transposed: bool
     """Whether local ids count up along y from lane to lane."""
+    width: int
+    """Work-items of a thread, if fewer than the launch wanted; else 0."""
     only_counts: bool
     """Whether the code counts what executes and does nothing else."""
 
@@ -99,15 +106,35 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0, transposed_row: int 
         if LEAST_GAIN * transposed.place_count <= state.place_count:
             counts = dispatch.tells_lanes
             return _translated(ModuleState(dispatch, full, row, only_counts=True)) if counts else other
-    return found
+    return _with_fewer_lanes(state) or found
+
+
+def _with_fewer_lanes(state: ModuleState) -> Translation | None:
+    """The code for threads of fewer lanes, if it is better: of one row of the group, where branches are the thread's
+    then, and all lanes' together; or of so few lanes that the rows which they write stay in the processor's cache.
+    """
+    dispatch = state.dispatch
+    width = LANES_THAT_WALK if state.walks else state.row if state.parts_lanes else 0
+    if not LEAST_LANES <= width < dispatch.simd or dispatch.simd % width:
+        return None
+    if dispatch.has_fixed_order or any(dispatch.observed) or not _are_independent(dispatch):
+        return None
+    other = ModuleState(replace(dispatch, width=width), state.full, min(state.row, width), independent=True)
+    found = _translated(other)
+    return found if state.walks or (other.parts_threads and not state.parts_threads) else None
 
 
 def _may_transpose(dispatch: Dispatch) -> bool:
+    """Whether counts do not depend on where in its group a work-item runs, and nothing else does."""
+    if dispatch.tells_lanes and memory_decides_lanes(dispatch.kernel, dispatch.grf_size, dispatch.lanes):
+        return False  # What counts apart from the launch may find other values there.
+    return _are_independent(dispatch)
+
+
+def _are_independent(dispatch: Dispatch) -> bool:
     """Whether nothing but speed depends on where in its group a work-item runs."""
     if dispatch.slm_size or dispatch.has_private_memory or dispatch.scratch_size or dispatch.takes_turns:
         return False
-    if dispatch.tells_lanes and memory_decides_lanes(dispatch.kernel, dispatch.grf_size, dispatch.lanes):
-        return False  # What counts apart from the launch may find other values there.
     row, first = id_row_bytes(dispatch), dispatch.local_ids_at
     ids = range(first, first + dispatch.local_id_rows * row)
     return is_independent(dispatch.kernel, dispatch.grf_size, dispatch.simd, ids, row)
@@ -118,7 +145,7 @@ def _translated(state: ModuleState) -> Translation:
     dispatch = state.dispatch
     if dispatch.is_round_robin:
         _check_yields(dispatch)
-    state.number(dispatch.kernel)
+    state.number(state.kernel)
     texts: list[str] = []
     for function in state.functions:  # which grows meanwhile
         if frame_bytes(function) > LARGEST_FRAME:
@@ -155,7 +182,9 @@ def _translated(state: ModuleState) -> Translation:
     if not state.takes_turns:
         watched = bool(dispatch.checks), dispatch.watches_undefined
         around = driver.driver(dispatch.has_barrier, ordered, *watched, threads_per_coroutine)
-    return Translation(text, state.functions, [around, *support], state.transposed, state.only_counts)
+    functions = [dispatch.kernel, *state.functions[1:]]
+    width = dispatch.width if state.independent else 0
+    return Translation(text, functions, [around, *support], state.transposed, width, state.only_counts)
 
 
 def _with_concurrent_threads(text: str, dispatch: Dispatch, parts: bool) -> tuple[str, int]:

@@ -7,10 +7,13 @@ has a separate payload, table of local ids and sizes. There are eight at most; m
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
+from visakit.language.program import LEAST_LANES
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.tables import WorkerMemory, address, aligned
 from vsim.engines.llvm.host.workers import CALLERS_FRAME, default_threads, frame_bytes
@@ -48,6 +51,17 @@ def geometry(dispatch: Dispatch) -> Geometry:
     whole = dispatch.group(0)
     full = dispatch.kernel.is_cm or (_items(whole) % dispatch.simd == 0 and not any(is_partial))
     return Geometry(whole, sizes, is_partial, dispatch.threads_of(whole), full)
+
+
+def of_small_groups(dispatch: Dispatch) -> Dispatch:
+    """A launch whose groups are smaller than a thread, with threads of fewer lanes; any other launch unchanged."""
+    summary = dispatch.signature.summary
+    if dispatch.simd <= LEAST_LANES or dispatch.kernel.is_cm or dispatch.schedule or any(dispatch.observed):
+        return dispatch
+    if summary.calls or summary.counts_threads or dispatch.takes_turns:
+        return dispatch
+    width = max(LEAST_LANES, 1 << (prod(dispatch.local_size) - 1).bit_length())
+    return replace(dispatch, width=width) if width < dispatch.simd else dispatch
 
 
 def _items(group: Group) -> int:

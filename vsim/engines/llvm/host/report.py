@@ -40,13 +40,14 @@ def read_record(context: Words) -> FaultRecord:
 
 
 def fault(
-    dispatch: Dispatch, functions: Sequence[Function], context: Words, transposed: bool
+    dispatch: Dispatch, functions: Sequence[Function], context: Words, transposed: bool, width: int
 ) -> SimulationError | RefusedInstruction:
     """The error that the fault of a launch stands for.
 
     Args:
         functions: those of the compiled module by number.
         transposed: y counts up along the lanes (:func:`vsim.launch.threads.local_ids`).
+        width: work-items of a thread; 0 for as many as the launch says.
     """
     record = read_record(context)
     if record.kind == cx.REFUSED:
@@ -61,8 +62,8 @@ def fault(
         number = number if len(barriers) > 1 else barriers[0]
     instruction = function.instructions[number]
     thread, lane = record.thread, record.lane + threads.first_lane(instruction)
-    if transposed:
-        thread, lane = threads.usual_place(dispatch, group, thread, lane)
+    if transposed or width:
+        thread, lane = threads.usual_place(dispatch, group, thread * (width or dispatch.simd) + lane, transposed)
     from visakit.text.printer import FunctionPrinter
     from vsim.observe.elements import element_of
 
@@ -94,8 +95,10 @@ def _report_ended(dispatch: Dispatch, function: Function, number: int, record: F
     findings.add(finding_of(dispatch, "K020", instance))
 
 
-def positions(dispatch: Dispatch, functions: Sequence[Function], workers: Sequence[Words]) -> list[ThreadPosition]:
-    """Where the threads were that workers ran when a launch was stopped."""
+def positions(
+    dispatch: Dispatch, functions: Sequence[Function], workers: Sequence[Words], width: int
+) -> list[ThreadPosition]:
+    """Where the threads were that workers ran when a launch was stopped; ``width``: see :func:`fault`."""
     found = []
     for block in workers:
         place, function, thread = (int(block[at // 8]) for at in _STOPPED)
@@ -103,6 +106,7 @@ def positions(dispatch: Dispatch, functions: Sequence[Function], workers: Sequen
             x, y, z = (int(n) for n in block[cx.WORKER_GROUP // 8 : cx.WORKER_GROUP // 8 + 3])
             columns, rows, _ = dispatch.group_counts
             group = dispatch.group(x + columns * (y + rows * z))
+            thread = thread * (width or dispatch.simd) // dispatch.simd
             own = functions[function] if function < len(functions) else dispatch.kernel
             found.append(ThreadPosition(group, thread, own, place - 1))
             others = range(dispatch.threads_of(group)) if dispatch.has_barrier else ()

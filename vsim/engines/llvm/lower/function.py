@@ -15,6 +15,7 @@ from visakit.language.types import DataType
 from vsim.analysis.control_flow import control_flow
 from vsim.analysis.read_only_loops import only_reads_memory
 from vsim.analysis.waiting import touches_memory
+from vsim.analysis.walks import walking_stores
 from vsim.engines.llvm import CannotExecute, Unsupported
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.types import MASK
@@ -127,8 +128,17 @@ class FunctionLowering:
                 "jumps between subroutines: lanes wait, and come back, where the text has their subroutine"
             )
         text = self._text()
-        state.module.place_count += self.machine.access.place_count
+        self._note_lanes()
         return text
+
+    def _note_lanes(self) -> None:
+        """Note what decides how lanes go over work-items, and how many lanes a thread has."""
+        state, module, access = self.state, self.state.module, self.machine.access
+        module.place_count += access.place_count
+        if state.is_kernel:
+            module.parts_lanes = any(not self.flow.scalar.get(pc, True) for pc, _ in state.flow.backward)
+            in_step = bool(access.scattered) and not module.parts_lanes
+            module.walks = in_step and not access.scattered.isdisjoint(walking_stores(state.flow, state.layout))
 
     def one_way(self) -> frozenset[int]:
         """The branches of which the last emission has seen that all running lanes take them, or none; nothing where
@@ -203,6 +213,7 @@ class FunctionLowering:
         self.exits.begin()
         self.flow.scalar.clear()
         self.machine.access.place_count = 0
+        self.machine.access.scattered.clear()
         full = state.is_kernel and state.module.full
         uses = {ENTRY: state.registers.begin_block(needs(ENTRY), full)}
         self._enter_function()

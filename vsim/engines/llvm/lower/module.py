@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from visakit.forks import cached_property
 from visakit.language.program import Function
+from vsim.analysis.narrowing import narrowed
 from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import waiting_functions
 from vsim.engines.llvm.host.race import Traits, traits
@@ -27,6 +28,8 @@ class ModuleState:
     full: bool
     row: int
     transposed: bool = False
+    independent: bool = False
+    """Whether lanes are known to be independent, in threads of fewer lanes than the kernel was compiled for."""
     only_counts: bool = False
     """The code counts executions and leaves memory alone."""
     declarations: dict[str, str] = field(default_factory=dict)
@@ -43,6 +46,10 @@ class ModuleState:
     """Number of places that the lanes of the lowered accesses go to (``memory/pattern.py``)."""
     parts_threads: bool = False
     """Whether threads go different ways at branches that all lanes of a thread take, or none, by what memory holds."""
+    parts_lanes: bool = False
+    """Whether lanes leave a loop one after the other."""
+    walks: bool = False
+    """Whether lanes in step write separate rows, element by element, in a loop that does little else."""
     takes_turns: bool = field(init=False)
     """Whether threads wait elsewhere than at the group's barrier in the kernel (``support/cooperative.py``)."""
     waiting: frozenset[int] = field(init=False)
@@ -60,6 +67,12 @@ class ModuleState:
         if function.is_kernel:
             return self.dispatch.has_barrier or self.takes_turns
         return id(function) in self.waiting
+
+    @cached_property
+    def kernel(self) -> Function:
+        """The kernel, for as many lanes as a thread has."""
+        dispatch = self.dispatch
+        return narrowed(dispatch.kernel, dispatch.width, self.independent) if dispatch.width else dispatch.kernel
 
     @property
     def rows_are_whole(self) -> bool:

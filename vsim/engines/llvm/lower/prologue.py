@@ -119,6 +119,8 @@ class Prologue:
         if not self.state.module.row:
             return count, b.load(element, count, b.offset(ids, offset), gcd(16, offset))
         axis, byte = divmod(offset, row)
+        if self.state.module.independent:  # no lane reads the ids of those that are left out
+            count = max(1, min(count, self.state.lanes - byte // 2))
         at = b.offset(ids, axis * row)
         if axis == self.state.module.transposed and self.state.module.rows_are_whole:
             first = b.const(0, types.UW)

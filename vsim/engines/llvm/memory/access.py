@@ -276,6 +276,8 @@ class MemoryAccess:
         self.watch: AccessWatch | None = None
         self.place_count = 0
         """Number of places that the lanes of the emitted accesses go to."""
+        self.scattered: set[int] = set()
+        """Instructions that store elements of lanes which are not proved to follow each other."""
         bounds = CheckedBounds(b, leave, helpers)
         self.out_of_line = OutOfLineAccess(b, bounds)
         self.parts = PartAccess(b, bounds, self.out_of_line)
@@ -329,6 +331,8 @@ class MemoryAccess:
             own_lanes = lanes if address.lanes == 1 else offset.lanes
             part = LanePart(space, offset, own, element, count, own_lanes, first)
             self.place_count += places_of(part)
+            if places_of(part) > 1:
+                self.scattered.add(self.prefetcher.at())
             emit = partial(self.parts.store, part, self._own_values(values, part, lanes))
             if part.is_one_row():
                 emit()

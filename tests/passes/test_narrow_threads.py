@@ -1,0 +1,173 @@
+"""Threads of fewer lanes than their kernel was compiled for: results, faults and what the code is."""
+
+import re
+
+import numpy as np
+import pytest
+from further import KERNELS as FURTHER
+from ordinary import KERNELS as ORDINARY
+from support.programs import build, build_text
+from support.strategies import ENGINES
+
+import visakit
+from visakit.diagnostics import SimulationError
+from vsim.analysis.narrowing import narrowed
+from vsim.engines.llvm.pipeline import translate
+from vsim.engines.llvm.plan import geometry, of_small_groups, row_of
+from vsim.launch.launch import Launch
+from vsim.launch.schedule import parse_schedule
+from vsim.program import Program
+
+KERNELS = ORDINARY | FURTHER
+INFO = """version: '1.73'
+kernels:
+  - name: k
+    execution_env: { simd_size: 32, grf_count: 128, offset_to_skip_per_thread_data_load: 128, inline_data_payload_size: 32 }
+    payload_arguments:
+      - { arg_type: arg_bypointer, offset: 0, size: 8, arg_index: 0, addrmode: stateless, addrspace: global,
+          access_type: readwrite }
+    per_thread_payload_arguments:
+      - { arg_type: local_id, offset: 0, size: 192 }
+"""  # fmt: skip
+HEAD = """.version 4.1
+.kernel "k"
+.decl X v_type=G type=uw num_elts=32 align=GRF
+.decl OUT v_type=G type=uq num_elts=1
+.decl S v_type=G type=ud num_elts=1
+.decl A v_type=G type=ud num_elts=32 align=GRF
+.decl B v_type=G type=ud num_elts=32 align=GRF
+.decl PAIR v_type=G type=ud num_elts=64 align=GRF
+.decl AT v_type=G type=uq num_elts=32 align=GRF
+.decl P1 v_type=P num_elts=32
+.input X offset=64 size=64
+.input OUT offset=256 size=8
+.kernel_attr SimdSize=32
+mul (M1_NM, 1) S(0,0)<1> %r0(0,1)<0;1,0> 0x20:ud
+add (M1, 32) A(0,0)<1> S(0,0)<0;1,0> X(0,0)<1;1,0>
+shl (M1, 32) B(0,0)<1> A(0,0)<1;1,0> 0x3:ud
+add (M1, 32) AT(0,0)<1> B(0,0)<1;1,0> OUT(0,0)<0;1,0>
+lsc_load.ugm (M1, 32) PAIR:d32x2 flat[AT]:a64
+"""
+TAIL = """
+OUT:
+lsc_store.ugm (M1, 32) flat[AT]:a64 PAIR:d32x2
+ret (M1, 1)
+"""
+BODIES = {
+    "halves": "mul (M1, 16) PAIR(0,0)<1> PAIR(0,0)<1;1,0> A(0,0)<1;1,0>\nmul (M5, 16) PAIR(1,0)<1> PAIR(1,0)<1;1,0> A(1,0)<1;1,0>",
+    "a sum of what all lanes have": """mov (M1_NM, 32) B(0,0)<1> 0x3:ud
+mov (M1, 32) B(0,0)<1> X(0,0)<1;1,0>
+add (M1_NM, 16) B(0,0)<1> B(0,0)<1;1,0> B(1,0)<1;1,0>
+add (M1_NM, 8) B(0,0)<1> B(0,0)<1;1,0> B(0,8)<1;1,0>
+add (M1_NM, 4) B(0,0)<1> B(0,0)<1;1,0> B(0,4)<1;1,0>
+add (M1, 32) PAIR(2,0)<1> PAIR(2,0)<1;1,0> B(0,1)<0;1,0>""",
+    "bits of all lanes": """setp (M1_NM, 32) P1 0xa0000000:ud
+cmp.gt (M1, 32) P1 X(0,0)<1;1,0> 0x2:ud
+mov (M1_NM, 1) S(0,0)<1> P1
+add (M1, 32) PAIR(0,0)<1> PAIR(0,0)<1;1,0> S(0,0)<0;1,0>""",
+    "a branch": "cmp.gt (M1, 32) P1 X(0,0)<1;1,0> 0x2:ud\n(P1) goto (M1, 32) OUT\nadd (M1, 32) PAIR(2,0)<1> PAIR(0,0)<1;1,0> 0x1:ud",
+    "a loop of other lengths": """AGAIN:
+add (M1, 32) PAIR(2,0)<1> PAIR(2,0)<1;1,0> PAIR(0,0)<1;1,0>
+add (M1, 32) PAIR(0,0)<1> PAIR(0,0)<1;1,0> 0x5:ud
+cmp.lt (M1, 32) P1 PAIR(0,0)<1;1,0> 0x80:ud
+(P1) goto (M1, 32) AGAIN""",
+}
+PROGRAMS = {name: Program(build_text(f"{HEAD}{body}{TAIL}", "pvc", INFO)) for name, body in BODIES.items()}
+
+
+def bound(program, work, **options):
+    """A launch of a kernel's work, or of small groups, and the translation of its code."""
+    (name,) = program.kernels
+    launch = Launch(name, work.global_size, work.local_size, args=program.convert(name, work.args))
+    return of_small_groups(program.bind(launch, **options))
+
+
+def translated(dispatch):
+    """The code of a launch."""
+    return translate(dispatch, geometry(dispatch).full, row_of(dispatch))
+
+
+def of_suite(name, device="bmg", scale=64):
+    """A program of the benchmark suite, and less work for it."""
+    return Program(build(KERNELS[name].folder / device, device)), KERNELS[name].work(scale)
+
+
+@pytest.mark.parametrize("items", [1, 7, 8, 13, 16, 17])
+@pytest.mark.parametrize("name", BODIES)
+def test_groups_smaller_than_a_thread(name, items):
+    """What lanes see that are no work-items, and in the last group fewer are, is as on the reference engine."""
+    found = []
+    for engine in ENGINES:
+        data = np.arange(6 * 64, dtype="u4")
+        PROGRAMS[name].launch("k", 5 * items - items // 2, items, [data], engine=engine)
+        found.append(data.tolist())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("items", "lanes"), [(1, 8), (8, 8), (9, 16), (16, 16), (17, 32), (40, 32)])
+def test_threads_have_the_lanes_that_groups_need(items, lanes):
+    program = PROGRAMS["a loop of other lengths"]
+    arguments = program.convert("k", [np.arange(640, dtype="u4")])
+    dispatch = of_small_groups(program.bind(Launch("k", (items,), (items,), args=arguments)))
+    assert dispatch.simd == lanes
+    assert f"<{lanes} x i1>, ptr %em" in translated(dispatch).text
+    watched = program.bind(Launch("k", (items,), (items,), args=arguments), parse_schedule("reverse"))
+    assert of_small_groups(watched).simd == 32
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "width"),
+    [
+        ("spmm", "bmg", 16),
+        ("sums", "bmg", 8),
+        ("sums", "tgllp", 8),
+        ("spmm", "tgllp", 0),
+        ("gaussian", "bmg", 0),
+        ("unpack", "bmg", 0),
+    ],
+)
+def test_which_kernels_have_fewer_lanes(name, device, width):
+    """Rows of a group that branch on memory, and lanes that write separate rows; nobody who watches lanes."""
+    program, work = of_suite(name, device)
+    assert translated(bound(program, work)).width == width
+    assert not translated(bound(program, work, profile=True)).width
+    assert not translated(bound(program, work, check="race")).width
+
+
+@pytest.mark.parametrize(
+    ("name", "cut"), [("spmm", 0), ("sums", 0), ("sums", 5), ("sums", 39), ("nw", 0), ("unpack", 21)]
+)
+def test_results(name, cut):
+    """Whole groups, and groups of which a thread has fewer work-items than lanes."""
+    found = []
+    for engine in ENGINES:
+        program, work = of_suite(name)
+        size = (work.global_size[0] - cut, *work.global_size[1:])
+        program.launch(program.kernels[0], size, work.local_size, work.args, engine=engine)
+        found.append(work.args[work.result].tobytes())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("row", [3, 37, 127])
+def test_faults_name_the_usual_lane(row):
+    found = []
+    for engine in ENGINES:
+        program, work = of_suite("sums")
+        image, out, width = work.args
+        short = out.reshape(-1)[: row * int(width) + 5].copy()
+        with pytest.raises(SimulationError) as error:
+            arguments = [image, short, width]
+            program.launch("sums", work.global_size, work.local_size, arguments, engine=engine, threads=1)
+        found.append(re.search(r"lane \d+, work-item .*", str(error.value))[0])
+    assert found[0] == found[1], found
+
+
+def test_instructions_for_fewer_lanes():
+    text = f"{HEAD}mov (M1_NM, 32) A(0,0)<1> 0x1:ud\nmov (M5, 16) B(1,0)<1> 0x1:ud{TAIL}"
+    (kernel,) = visakit.read_module(visakit.assemble(text, platform="pvc")).kernels
+    for independent in (False, True):
+        *_, unmasked, upper, _, store, _ = narrowed(kernel, 8, independent).instructions
+        assert unmasked.args["exec"].size == (8 if independent else 32)
+        assert "exec" not in upper.args
+        assert (store.args["exec"].size, store.args["exec"].payload) == (8, 32)
+    assert narrowed(kernel, 32, True).instructions == kernel.instructions

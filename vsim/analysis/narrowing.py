@@ -1,0 +1,56 @@
+"""Threads of fewer lanes: a kernel for threads whose work-items are in their first lanes alone.
+
+An instruction works for those lanes only; the payload of a message keeps its layout. An instruction for other lanes
+becomes a mark without effect, so that numbers of instructions stay the same.
+
+Example: ``add (M1, 32) V1(0,0)<1> V2(0,0)<1;1,0> 0x1:d`` for 16 lanes is ``add (M1, 16)``, of ``mov (M5, 16)`` is
+nothing left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from visakit.isa import instruction_set
+from visakit.isa.record import Access, Flow, Payload
+from visakit.language.operands import Execution
+from visakit.language.program import Function, Instruction
+from vsim.semantics.core import BY_LANE
+
+_LAID_OUT = frozenset((Payload.CHANNELS, Payload.DWORD, Payload.QWORDS, Payload.BLOCKS, Payload.ELEMENTS))
+"""Payloads of messages that may execute for fewer lanes than they are laid out for."""
+
+
+def narrowed(kernel: Function, lanes: int, independent: bool) -> Function:
+    """A kernel whose threads have work-items in their first ``lanes`` lanes alone.
+
+    Args:
+        independent: no lane reads what belongs to another one (:mod:`vsim.analysis.independence`), so that instructions
+            that ignore the mask need not execute for the other lanes, either.
+    """
+    instructions = [_narrowed(i, lanes, independent) for i in kernel.instructions]
+    if not independent:
+        return replace(kernel, instructions=instructions)
+    predicates = [replace(p, elements=min(p.elements, lanes)) for p in kernel.predicates]
+    return replace(kernel, instructions=instructions, predicates=predicates)
+
+
+def _narrowed(i: Instruction, lanes: int, independent: bool) -> Instruction:
+    """An instruction for the first lanes; unchanged if no other lanes execute it, or if its effect is not lanewise."""
+    desc, execution = i.desc, i.args.get("exec")
+    if execution is None or execution.size == 1 or execution.offset + execution.size <= lanes:
+        return i
+    if execution.no_mask and not independent:
+        return i
+    if desc.flow is Flow.GOTO and not execution.offset:
+        return _for_lanes(i, Execution(lanes, execution.mask))
+    is_simple = desc.access is Access.NONE or desc.payload in _LAID_OUT
+    if desc.flow is not Flow.NEXT or desc.semantics not in BY_LANE or not is_simple:
+        return i
+    if execution.offset >= lanes:
+        return Instruction(instruction_set().by_mnemonic[".loc"][0], {"line": i.line}, i.line)
+    return _for_lanes(i, Execution(lanes - execution.offset, execution.mask, execution.size))
+
+
+def _for_lanes(i: Instruction, execution: Execution) -> Instruction:
+    return replace(i, args={**i.args, "exec": execution})
