@@ -20,6 +20,14 @@ LOOKS = {
     "in pairs": ("mov (M1, 16) SEEN(0,0)<1> V(0,0)<2;2,0>", lambda v, lane: v[lane // 2 * 2]),
     "at the other half": ("mov (M1, 8) SEEN(0,0)<1> V(1,0)<1;1,0>", lambda v, lane: v[lane + 8] if lane < 8 else 0),
     "at the next lane": ("mov (M1, 8) SEEN(0,0)<1> V(0,1)<1;1,0>", lambda v, lane: v[lane + 1] if lane < 8 else 0),
+    "by halves": (
+        "mov (M1, 8) SEEN(0,0)<1> V(0,0)<1;1,0>\nmov (M3, 8) SEEN(1,0)<1> V(1,0)<1;1,0>",
+        lambda v, lane: v[lane],
+    ),
+    "by halves, which are the other's": (
+        "mov (M1, 8) SEEN(0,0)<1> V(1,0)<1;1,0>\nmov (M3, 8) SEEN(1,0)<1> V(0,0)<1;1,0>",
+        lambda v, lane: v[lane ^ 8],
+    ),
     "without a mask": ("mov (M1_NM, 16) SEEN(0,0)<1> V(0,0)<1;1,0>", None),
 }
 
@@ -92,22 +100,21 @@ def test_lanes_that_left_an_inner_loop_keep_what_they_read_later(engine):
     assert probe.run(engine)["TOTAL"][:LANES].tolist() == expected
 
 
-def test_values_that_nobody_reads_any_more_are_not_merged():
-    """The IR of a loop of which only the counter is read afterwards selects nothing but the counter."""
-    text = """.version 4.1
+def selects_of(loop):
+    """The instructions with which the IR merges lanes, of a loop over X and N, of which N is read afterwards."""
+    text = f""".version 4.1
 .kernel "k"
 .decl OUT v_type=G type=uq num_elts=1
 .decl X v_type=G type=f num_elts=16 align=GRF
 .decl N v_type=G type=d num_elts=16 align=GRF
 .decl P1 v_type=P num_elts=16
+.decl P2 v_type=P num_elts=16
 .input OUT offset=64 size=8
 .kernel_attr SimdSize=16
 mov (M1, 16) X(0,0)<1> 0x3f000000:f
 mov (M1, 16) N(0,0)<1> 0x0:d
 ROUND:
-mul (M1, 16) X(0,0)<1> X(0,0)<1;1,0> X(0,0)<1;1,0>
-add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> 0x1:d
-cmp.gt (M1, 16) P1 X(0,0)<1;1,0> 0x3c000000:f
+{loop}
 (P1) goto (M1, 16) ROUND
 svm_block_st (4) OUT(0,0)<0;1,0> N.0
 ret (M1, 1)
@@ -115,5 +122,26 @@ ret (M1, 1)
     program = Program(build_text(text))
     dispatch = program.bind(Launch("k", (16,), (16,), args=[np.zeros(16, "i4")]))
     ir = translate(dispatch, full=True).text
-    selects = [line for line in ir.splitlines() if " = select <16 x i1>" in line]
+    return [line for line in ir.splitlines() if " = select <" in line and " x i1>" in line]
+
+
+def test_values_that_nobody_reads_any_more_are_not_merged():
+    """The IR of a loop of which only the counter is read afterwards selects nothing but the counter."""
+    selects = selects_of("""mul (M1, 16) X(0,0)<1> X(0,0)<1;1,0> X(0,0)<1;1,0>
+add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> 0x1:d
+cmp.gt (M1, 16) P1 X(0,0)<1;1,0> 0x3c000000:f""")
     assert {("x i32" in line, "x float" in line) for line in selects} == {(True, False)}
+
+
+def test_values_that_are_read_by_halves_are_not_merged():
+    """Each half of the lanes reads what its half of the write gave it."""
+    selects = selects_of("""cmp.lt (M1, 16) P2 N(0,0)<1;1,0> 8:d
+(P2) goto (M1, 16) behind
+mov (M1, 16) X(0,0)<1> N(0,0)<1;1,0>
+mul (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 0x40400000:f
+mov (M1, 8) N(0,0)<1> X(0,0)<1;1,0>
+mov (M3, 8) N(1,0)<1> X(1,0)<1;1,0>
+behind:
+add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> 0x1:d
+cmp.lt (M1, 16) P1 N(0,0)<1;1,0> 1000:d""")
+    assert not any("<16 x float>" in line for line in selects)

@@ -28,9 +28,13 @@ class PredicatedWrite:
     fresh: Value
     old: Value
 
-    def holds_for(self, running: Value) -> bool:
-        """Whether all lanes of a mask are fresh."""
-        return self.mask.text == running.text or self.mask.text in running.facts.implies
+    def holds_for(self, running: Value, lane: int) -> bool:
+        """Whether all lanes of a mask are fresh, the first of which is ``lane`` of those written."""
+        if self.mask.text == running.text or self.mask.text in running.facts.implies:
+            return lane == 0
+        parts = running.builder.mask_parts
+        (whole, first), (own, start) = (parts.get(m.text, (m.text, 0)) for m in (running, self.mask))
+        return (whole, first) == (own, start + lane)
 
 
 @dataclass
@@ -73,6 +77,20 @@ def part_of(b: Builder, e: ByteRange, low: int, count: int, data_type: DataType)
     if value.lanes * size == e.size and count * size != e.size:
         value = b.lanes(value, list(range(first, first + count)))
     return b.bitcast(value, data_type) if value.type is not data_type else value
+
+
+def fresh_part(b: Builder, e: ByteRange, low: int, count: int, data_type: DataType, running: Value) -> Value | None:
+    """Elements that a predicated write gave the lanes of a mask, if it wrote them all."""
+    write, size = e.predicated, data_type.size
+    if write is None or write.fresh.type.size != size or low < e.low or low + count * size > e.high:
+        return None
+    first, rest = divmod(low - e.low, size)
+    if rest or not write.holds_for(running, first):
+        return None
+    fresh = write.fresh
+    if fresh.lanes > count:
+        fresh = b.lanes(fresh, list(range(first, first + count)))
+    return b.bitcast(fresh, data_type) if fresh.type is not data_type else fresh
 
 
 def joined(b: Builder, touching: Sequence[ByteRange], low: int, high: int, data_type: DataType) -> Value | None:

@@ -9,6 +9,8 @@ the merge is never emitted, as X is dead after the two::
 
     (P1) mul (M1, 16) X Y Y        X = {fresh: Y * Y, mask P1, old: X}
     (P1) add (M1, 16) Z X W        reads the fresh X: its lanes outside P1 do not matter
+
+Parts of the lanes read parts of it (page 138).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.affine_registers import AffineRegisters
 from vsim.engines.llvm.lower.block_use import ENTRANCE, NOTHING_NEEDED, BlockNeeds, BlockUse, Keys
-from vsim.engines.llvm.lower.byte_ranges import ByteRange, Halves, PredicatedWrite, joined, part_of
+from vsim.engines.llvm.lower.byte_ranges import ByteRange, Halves, PredicatedWrite, fresh_part, joined, part_of
 from vsim.engines.llvm.lower.denormal_registers import DenormalRegisters
 from vsim.engines.llvm.lower.storage import Key, Storage, is_predicate, is_variable
 
@@ -197,8 +199,8 @@ class Registers:
         high = self._reach(key, low + count * data_type.size)
         ranges = self._take_for_granted(key, low, high)
         for e in ranges:
-            if running is not None and (fresh := _fresh(e, low, high, data_type.size, running)) is not None:
-                return self.b.bitcast(fresh, data_type) if fresh.type is not data_type else fresh
+            if running is not None and (fresh := fresh_part(self.b, e, low, count, data_type, running)) is not None:
+                return fresh
             if e.low <= low and e.high >= high:
                 found = part_of(self.b, e, low, count, data_type)
                 if found is not None:
@@ -419,14 +421,6 @@ class Registers:
         if high > self.extents.get(key, 0):
             self.extents[key] = high
         return high
-
-
-def _fresh(e: ByteRange, low: int, high: int, size: int, running: Value) -> Value | None:
-    """What a predicated write gave the lanes of a mask, if it wrote just these elements under that mask."""
-    write = e.predicated
-    if write is None or (e.low, e.high, write.fresh.type.size) != (low, high, size) or not write.holds_for(running):
-        return None
-    return write.fresh
 
 
 def _overwritten(e: ByteRange, low: int, high: int, data_type: DataType, mask: Value) -> Value | None:
