@@ -81,7 +81,7 @@ class LinkOptions:
 
     def __repr__(self) -> str:
         """The options without defaults; launch files and data in few words."""
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        given = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
         short = {"launch": f"<{len(self.launch)} characters>", "data": f"<symbols {', '.join(self.data)}>"}
         words = (f"{name}={short.get(name) or repr(value)}" for name, value in given.items() if value)
         return f"LinkOptions({', '.join(words):.160})"

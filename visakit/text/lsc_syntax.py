@@ -8,7 +8,7 @@ from visakit.isa import InstructionDesc, enums
 from visakit.isa.enums import LSC_ORDERS
 from visakit.language import types
 from visakit.language.operands import NULL, SCALAR, General, Immediate, Raw, VectorOperand
-from visakit.language.program import Fields
+from visakit.language.program import FIRST_SURFACE, Fields
 from visakit.text import syntax
 from visakit.text.binder import Binder
 from visakit.text.operand_printer import OperandPrinter
@@ -206,6 +206,14 @@ def _written(node: syntax.Node) -> str:
     return f"{node.name}.{node.offset}" if isinstance(node, syntax.RawNode) else ""
 
 
+def _refuse_surface_by_name(binder: Binder, kind: str, node: syntax.Node) -> None:
+    """``bti(T6)``: the binding table has no names, and counts the declared surfaces from 0."""
+    found = binder.names.find(node.name) if kind == "bti" and isinstance(node, syntax.NameNode) else None
+    if found is not None and found.kind == "T" and found.index >= FIRST_SURFACE:
+        number = found.index - FIRST_SURFACE
+        raise Problem("V011", f"'{_written(node)}' is a surface variable, expected its number", f"write bti({number})")
+
+
 def _number(node: syntax.Node) -> syntax.Value | None:
     """A number without a type; None if something else stands there."""
     value = node.value if isinstance(node, syntax.NumberNode) and node.type is None else node
@@ -343,6 +351,7 @@ class AddressSyntax(OperandSyntax, forms="@address"):
         elif kind in _WIDE and (number := _number(node)) is not None:
             args["surface"] = Immediate(types.UQ, binder.integer(number, 0, (1 << 64) - 1, "address"))
         else:
+            _refuse_surface_by_name(binder, kind, node)
             found = args["surface"] = binder.packed(node, _written(node))
             if kind in _WIDE and isinstance(found, Immediate) and found.type is not types.UQ:
                 raise Problem("V051", f"an address has type uq, not {found.type}", "leave out the type")
