@@ -148,6 +148,46 @@ def test_results(name, cut):
     assert found[0] == found[1]
 
 
+SCALAR = "flat[OUT+0xfff0]:a64 S:d32"
+WALK = """mov (M1_NM, 1) N(0,0)<1> 0x0:d
+shl (M1_NM, 32) B(0,0)<1> A(0,0)<1;1,0> 0xa:ud
+add (M1_NM, 32) AT(0,0)<1> B(0,0)<1;1,0> OUT(0,0)<0;1,0>
+FIRST
+AGAIN:
+lsc_store.ugm (M1MASK, 32) flat[AT]:a64 A:d32
+add (M1_NM, 32) AT(0,0)<1> AT(0,0)<1;1,0> 0x4:uq
+add (M1_NM, 1) N(0,0)<1> N(0,0)<0;1,0> 0x1:d
+cmp.lt (M1_NM, 1) P2 N(0,0)<0;1,0> 0x40:d
+(P2) goto (M1, 1) AGAIN
+LAST
+ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mask", "first", "last", "width"),
+    [
+        ("", "", "", 8),
+        ("_NM", "", "", 0),
+        ("", f"lsc_load.ugm (M1_NM, 1) S:d32 flat[OUT+0xfff0]:a64\nadd (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> 0x1:ud\nlsc_store.ugm (M1_NM, 1) {SCALAR}", "", 0),
+        ("", "", "lsc_load.ugm (M1, 32) A:d32 flat[AT+0x300]:a64\nlsc_store.ugm (M1, 32) flat[AT]:a64 A:d32", 0),
+    ],
+)  # fmt: skip
+def test_threads_that_cannot_be_several(mask, first, last, width):
+    """Stores regardless of the mask, scalar ones, and loads of what other lanes of the thread may have stored."""
+    head = HEAD.replace("lsc_load.ugm (M1, 32) PAIR:d32x2 flat[AT]:a64\n", "").replace("add (M1, 32) A", "add (M1_NM, 32) A")
+    more = ".decl P2 v_type=P num_elts=1\n.decl N v_type=G type=d num_elts=1\n.input X"
+    text = head.replace(".input X", more, 1) + WALK.replace("MASK", mask).replace("FIRST", first).replace("LAST", last)
+    program, found = Program(build_text(text, "pvc", INFO)), []
+    launch = Launch("k", (20,), (20,), args=program.convert("k", [np.zeros(1 << 15, "u4")]))
+    assert translated(program.bind(launch)).width == width
+    for engine in ENGINES:
+        data = np.zeros(1 << 15, "u4")
+        program.launch("k", 32, 32, [data], engine=engine, threads=1)
+        found.append(data.tobytes())
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("row", [3, 37, 127])
 def test_faults_name_the_usual_lane(row):
     found = []

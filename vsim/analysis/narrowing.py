@@ -35,6 +35,25 @@ def narrowed(kernel: Function, lanes: int, independent: bool) -> Function:
     return replace(kernel, instructions=instructions, predicates=predicates)
 
 
+def may_split(kernel: Function) -> bool:
+    """Whether a thread of independent lanes may become several: messages follow the mask, stores are by lane, and no
+    load stands behind a store, as compilers leave nothing of a barrier of a sub-group between the two.
+    """
+    stored = False
+    for i in kernel.instructions:
+        execution, access = i.args.get("exec"), i.desc.access
+        if access is Access.NONE:
+            continue
+        is_one = execution is None or execution.size == 1
+        ignores_mask = execution is not None and execution.no_mask
+        if access is not Access.LOAD and (is_one or ignores_mask):
+            return False
+        if access is Access.LOAD and (stored or (not is_one and ignores_mask)):
+            return False
+        stored |= access is not Access.LOAD
+    return True
+
+
 def _narrowed(i: Instruction, lanes: int, independent: bool) -> Instruction:
     """An instruction for the first lanes; unchanged if no other lanes execute it, or if its effect is not lanewise."""
     desc, execution = i.desc, i.args.get("exec")

@@ -29,6 +29,7 @@ from visakit.collector import paused_collection
 from visakit.language.program import LEAST_LANES, Function
 from vsim.analysis.independence import is_independent
 from vsim.analysis.loaded_values import memory_decides_lanes
+from vsim.analysis.narrowing import may_split
 from vsim.analysis.reachability import reachable
 from vsim.analysis.waiting import touches_memory
 from vsim.checks.names import GUARD, RACE
@@ -117,7 +118,9 @@ def _with_fewer_lanes(state: ModuleState) -> Translation | None:
     width = LANES_THAT_WALK if state.walks else state.row if state.parts_lanes else 0
     if not LEAST_LANES <= width < dispatch.simd or dispatch.simd % width:
         return None
-    if dispatch.has_fixed_order or any(dispatch.observed) or not _are_independent(dispatch):
+    if dispatch.has_fixed_order or any(dispatch.observed):
+        return None
+    if not may_split(dispatch.kernel) or not _are_independent(dispatch):
         return None
     other = ModuleState(replace(dispatch, width=width), state.full, min(state.row, width), independent=True)
     found = _translated(other)
