@@ -1,4 +1,4 @@
-"""Locks that the child of a fork finds free: the thread that held one at that moment is not there."""
+"""The locks of the process: the child of a fork finds them free, as the thread that held one is not there."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ def free_in_child(lock: Lock) -> Lock:
     return lock
 
 
+def holds_lock() -> bool:
+    """Whether this thread holds one of the RLocks."""
+    return any(_is_held(lock) for lock in list(_LOCKS))
+
+
 class cached_property(functools.cached_property[Value]):
     """The class of the library, whose lock (before Python 3.12) a fork's child finds free."""
 
@@ -30,9 +35,13 @@ class cached_property(functools.cached_property[Value]):
             free_in_child(lock)
 
 
+def _is_held(lock: object) -> bool:
+    return isinstance(lock, _RLOCK) and lock._is_owned()  # type: ignore[attr-defined]
+
+
 def _free_all() -> None:
     for lock in list(_LOCKS):
-        if not (isinstance(lock, _RLOCK) and lock._is_owned()):  # type: ignore[attr-defined]
+        if not _is_held(lock):
             lock._at_fork_reinit()  # type: ignore[attr-defined]
 
 

@@ -16,6 +16,7 @@ from support.strategies import FUZZ
 from test_opencl import XELP, function_address
 
 from visakit.runtime import cl
+from visakit.runtime.context import Context
 from visakit.runtime.images import AXES, ELEMENTS, ORDERS, formats
 from vsim.memory.images import ImageFormat
 
@@ -412,6 +413,26 @@ def test_destructors_that_wait_in_the_midst_of_a_command_do_not_wait_for_it(sess
     waiting.join(60)
     assert not waiting.is_alive() and called == [True]
     assert host.status("clMemFreeINTEL", session.context, y) == cl.CL_INVALID_VALUE
+
+
+def test_destructors_that_wait_in_the_midst_of_a_call_do_not_wait_for_commands(session):
+    """A call may hold a lock that the command takes; then memory is freed when the command is over."""
+    host, queue = session.host, session.queue
+    pointer = host.clSharedMemAllocINTEL(session.context, session.device, None, 64, 0)
+    space, gate = Context.find(session.context).space, host.clCreateUserEvent(session.context)
+    host.clEnqueueMarkerWithWaitList(queue, 1, sizes(gate), None)
+
+    def free():
+        with space.launch_lock:
+            host.clMemBlockingFreeINTEL(session.context, pointer)
+
+    freeing = threading.Thread(target=free, daemon=True)
+    freeing.start()
+    freeing.join(10)
+    assert not freeing.is_alive() and pointer >> 32 in space.slots
+    host.clSetUserEventStatus(gate, cl.CL_COMPLETE)
+    host.clFinish(queue)
+    assert eventually(lambda: pointer >> 32 not in space.slots)
 
 
 def test_two_contexts_have_different_shared_memory():

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from visakit.forks import holds_lock
 from visakit.runtime import cl, host
 from visakit.runtime.context import Context
 from visakit.runtime.device import host_nanoseconds
@@ -114,13 +115,10 @@ class Event(ApiObject):
     def wait(self) -> None:
         """Wait until the command is over.
 
-        A thread that runs a command does not wait, as that could be for its own command: Python's collector may run
-        destructors of the program in it, which free memory or release queues.
-
         Raises:
             CallError: the process ends, and the command with it.
         """
-        if getattr(RUNNING, "command", False):
+        if not self.is_over and _is_needed():
             return
         if self.queue is not None:
             self.queue.help_until(self)
@@ -139,18 +137,28 @@ class Event(ApiObject):
         return self.status
 
 
+def _is_needed() -> bool:
+    """Whether commands may need this thread before they are over: it runs one, or holds a lock that they take.
+
+    Such a thread does not wait. Python's collector may run destructors of the program in it, at any allocation, and
+    these free memory or release queues.
+    """
+    return getattr(RUNNING, "command", False) or CHANGED._is_owned() or holds_lock()  # type: ignore[attr-defined]
+
+
 def wait_within(awaited: Awaited, nanoseconds: int) -> bool:
-    """Wait for a time until something is over; whether it is. A thread that runs a command does not wait.
+    """Wait for a time until something is over; whether it is.
 
     Raises:
         CallError: the process ends.
     """
     end = host_nanoseconds() + nanoseconds
+    is_needed = not awaited.is_over and _is_needed()
     with CHANGED:
         while not awaited.is_over:
             require(not _has_ended, cl.CL_OUT_OF_RESOURCES, "the process ends")
             left = end - host_nanoseconds()
-            if left <= 0 or getattr(RUNNING, "command", False):
+            if left <= 0 or is_needed:
                 return False
             CHANGED.wait(min(left / 1e9, threading.TIMEOUT_MAX))
     return True
