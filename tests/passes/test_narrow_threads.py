@@ -11,6 +11,7 @@ from support.strategies import ENGINES
 
 import visakit
 from visakit.diagnostics import SimulationError
+from vsim.analysis.independence import may_read_back
 from vsim.analysis.narrowing import narrowed
 from vsim.engines.llvm.pipeline import translate
 from vsim.engines.llvm.plan import geometry, of_small_groups, row_of
@@ -175,7 +176,9 @@ ret (M1, 1)
 )  # fmt: skip
 def test_threads_that_cannot_be_several(mask, first, last, width):
     """Stores regardless of the mask, scalar ones, and loads of what other lanes of the thread may have stored."""
-    head = HEAD.replace("lsc_load.ugm (M1, 32) PAIR:d32x2 flat[AT]:a64\n", "").replace("add (M1, 32) A", "add (M1_NM, 32) A")
+    head = HEAD.replace("lsc_load.ugm (M1, 32) PAIR:d32x2 flat[AT]:a64\n", "").replace(
+        "add (M1, 32) A", "add (M1_NM, 32) A"
+    )
     more = ".decl P2 v_type=P num_elts=1\n.decl N v_type=G type=d num_elts=1\n.input X"
     text = head.replace(".input X", more, 1) + WALK.replace("MASK", mask).replace("FIRST", first).replace("LAST", last)
     program, found = Program(build_text(text, "pvc", INFO)), []
@@ -186,6 +189,26 @@ def test_threads_that_cannot_be_several(mask, first, last, width):
         program.launch("k", 32, 32, [data], engine=engine, threads=1)
         found.append(data.tobytes())
     assert found[0] == found[1]
+
+
+LOAD, STORE = "lsc_load.ugm (M1, 32) A:d32 flat[AT]:a64", "lsc_store.ugm (M1, 32) flat[AT]:a64 A:d32"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ((LOAD, STORE), False),
+        ((STORE, LOAD), True),
+        (("AGAIN:", LOAD, "(P1) goto (M1, 32) AGAIN", STORE), False),
+        (("AGAIN:", LOAD, STORE, "(P1) goto (M1, 32) AGAIN"), True),
+        (("OUTER:", LOAD, "AGAIN:", STORE, "(P1) goto (M1, 32) AGAIN", "(P1) goto (M1, 32) OUTER"), True),
+    ],
+)
+def test_loads_that_may_read_what_another_lane_stored(lines, expected):
+    head = HEAD.replace("lsc_load.ugm (M1, 32) PAIR:d32x2 flat[AT]:a64\n", "").replace(LOAD + "\n", "")
+    text = "\n".join([head, *lines, "ret (M1, 1)", ""])
+    (kernel,) = visakit.read_module(visakit.assemble(text, platform="pvc")).kernels
+    assert may_read_back(kernel) == expected
 
 
 @pytest.mark.parametrize("row", [3, 37, 127])

@@ -73,6 +73,16 @@ def is_independent(kernel: Function, grf_size: int, simd: int, ids: range, row: 
     return True
 
 
+def may_read_back(kernel: Function) -> bool:
+    """Whether a load may execute after a store, and so read what another lane of its thread has stored."""
+    accesses = [i.desc.access for i in kernel.instructions]
+    first = next((n for n, access in enumerate(accesses) if access not in (Access.NONE, Access.LOAD)), len(accesses))
+    backward = control_flow(kernel).backward
+    while (earlier := min((target for branch, target in backward if branch > first), default=first)) < first:
+        first = earlier
+    return Access.LOAD in accesses[first:]
+
+
 class _Proof:
     """The proof for one kernel; raises :class:`_Dependent` where it fails."""
 

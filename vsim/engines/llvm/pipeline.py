@@ -26,8 +26,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from visakit.collector import paused_collection
+from visakit.language.platforms import PLATFORMS, find
 from visakit.language.program import LEAST_LANES, Function
-from vsim.analysis.independence import is_independent
+from vsim.analysis.independence import is_independent, may_read_back
 from vsim.analysis.loaded_values import memory_decides_lanes
 from vsim.analysis.narrowing import may_split
 from vsim.analysis.reachability import reachable
@@ -57,6 +58,8 @@ LANES_THAT_WALK = 8
 """Lanes of threads that write separate rows: of rows at a distance of a power of two, caches hold eight to twelve
 lines.
 """
+_FENCES_FROM = PLATFORMS["tgllp"].order
+"""Compilers for earlier platforms leave no instruction of a sub-group's barrier, which orders accesses to memory."""
 MAXIMUM_YIELDS = 2000
 """Most accesses to memory under round-robin scheduling."""
 
@@ -137,6 +140,9 @@ def _may_transpose(dispatch: Dispatch) -> bool:
 def _are_independent(dispatch: Dispatch) -> bool:
     """Whether nothing but speed depends on where in its group a work-item runs."""
     if dispatch.slm_size or dispatch.has_private_memory or dispatch.scratch_size or dispatch.takes_turns:
+        return False
+    platform = find(dispatch.image.platform)
+    if (platform is None or platform.order < _FENCES_FROM) and may_read_back(dispatch.kernel):
         return False
     row, first = id_row_bytes(dispatch), dispatch.local_ids_at
     ids = range(first, first + dispatch.local_id_rows * row)
