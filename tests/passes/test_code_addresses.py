@@ -1,4 +1,4 @@
-"""Native code finds its constants and other objects' functions, whatever the process has allocated."""
+"""Native code reaches constants and functions of other objects wherever the system places them."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Threads of fewer lanes than their kernel was compiled for: results, faults and what the code is."""
+"""Threads of fewer lanes than the kernel was compiled for: results, faults, and the kernels that have them."""
 
 import re
 
@@ -128,7 +128,7 @@ def test_threads_have_the_lanes_that_groups_need(items, lanes):
     ],
 )
 def test_which_kernels_have_fewer_lanes(name, device, width):
-    """Rows of a group that branch on memory, and lanes that write separate rows; nobody who watches lanes."""
+    """Rows of a group that branch on memory, and lanes that write separate rows, unless the launch is observed."""
     program, work = of_suite(name, device)
     assert translated(bound(program, work)).width == width
     assert not translated(bound(program, work, profile=True)).width

@@ -131,7 +131,7 @@ class Execution:
     size: int
     mask: int
     payload: int = 0
-    """Lanes for which the payload of a message is laid out, if they are more than those that it executes for."""
+    """Lanes for which the payload of a message is laid out, if the message executes for fewer; else 0."""
 
     @property
     def offset(self) -> int:

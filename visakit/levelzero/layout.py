@@ -45,7 +45,7 @@ def structure(name: str, layout: str, number: int = 0) -> type[Structure]:
     Args:
         layout: of each field its type, perhaps a count in brackets, and its name, with commas between them; a type may
             be a structure that was made before.
-        number: what the field ``stype`` says.
+        number: of the structure's kind, for the field ``stype``.
     """
     found = []
     for kind, count, field in _FIELD.findall(layout):

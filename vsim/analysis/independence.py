@@ -73,11 +73,15 @@ def is_independent(kernel: Function, grf_size: int, simd: int, ids: range, row: 
     return True
 
 
-def may_read_back(kernel: Function) -> bool:
-    """Whether a load may execute after a store, and so read what another lane of its thread has stored."""
+def may_read_back(kernel: Function, through_loops: bool = True) -> bool:
+    """Whether a load may execute after a store, and so read an element that another lane of its thread has stored.
+
+    Args:
+        through_loops: whether in a later round, too, and not only behind the store in the text.
+    """
     accesses = [i.desc.access for i in kernel.instructions]
     first = next((n for n, access in enumerate(accesses) if access not in (Access.NONE, Access.LOAD)), len(accesses))
-    backward = control_flow(kernel).backward
+    backward = control_flow(kernel).backward if through_loops else ()
     while (earlier := min((target for branch, target in backward if branch > first), default=first)) < first:
         first = earlier
     return Access.LOAD in accesses[first:]

@@ -15,6 +15,7 @@ from visakit.isa import instruction_set
 from visakit.isa.record import Access, Flow, Payload
 from visakit.language.operands import Execution
 from visakit.language.program import Function, Instruction
+from vsim.analysis.independence import may_read_back
 from vsim.semantics.core import BY_LANE
 
 _LAID_OUT = frozenset((Payload.CHANNELS, Payload.DWORD, Payload.QWORDS, Payload.BLOCKS, Payload.ELEMENTS))
@@ -36,22 +37,19 @@ def narrowed(kernel: Function, lanes: int, independent: bool) -> Function:
 
 
 def may_split(kernel: Function) -> bool:
-    """Whether a thread of independent lanes may become several: messages follow the mask, stores are by lane, and no
-    load stands behind a store, as compilers leave nothing of a barrier of a sub-group between the two.
+    """Whether a thread of independent lanes may become several: messages are by lane and follow the mask, but scalar
+    loads, and no load is behind a store.
     """
-    stored = False
-    for i in kernel.instructions:
-        execution, access = i.args.get("exec"), i.desc.access
-        if access is Access.NONE:
-            continue
-        is_one = execution is None or execution.size == 1
-        ignores_mask = execution is not None and execution.no_mask
-        if access is not Access.LOAD and (is_one or ignores_mask):
-            return False
-        if access is Access.LOAD and (stored or (not is_one and ignores_mask)):
-            return False
-        stored |= access is not Access.LOAD
-    return True
+    messages = [i for i in kernel.instructions if i.desc.access is not Access.NONE]
+    return all(_may_repeat(i) for i in messages) and not may_read_back(kernel, through_loops=False)
+
+
+def _may_repeat(message: Instruction) -> bool:
+    """Whether a message may execute once for each part of a thread."""
+    execution = message.args.get("exec")
+    if execution is None or execution.size == 1:
+        return message.desc.access is Access.LOAD
+    return not execution.no_mask
 
 
 def _narrowed(i: Instruction, lanes: int, independent: bool) -> Instruction:

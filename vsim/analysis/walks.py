@@ -63,7 +63,7 @@ class _Loop:
                 self.writers.setdefault(root, []).append(i)
 
     def walks(self, store: Instruction) -> bool:
-        """Whether the places of a store are sums of what the loop does not write and of its counters."""
+        """Whether the addresses of a store are sums of loop invariants and counters of the loop."""
         todo = [root for name in _ADDRESSES for root in self._roots(store.args.get(name))]
         known, counts = set(todo), False
         while todo:

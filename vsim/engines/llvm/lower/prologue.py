@@ -119,7 +119,7 @@ class Prologue:
         if not self.state.module.row:
             return count, b.load(element, count, b.offset(ids, offset), gcd(16, offset))
         axis, byte = divmod(offset, row)
-        if self.state.module.independent:  # no lane reads the ids of those that are left out
+        if self.state.module.independent:  # no lane reads another lane's ids
             count = max(1, min(count, self.state.lanes - byte // 2))
         at = b.offset(ids, axis * row)
         if axis == self.state.module.transposed and self.state.module.rows_are_whole:

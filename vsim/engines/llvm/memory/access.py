@@ -330,8 +330,9 @@ class MemoryAccess:
         for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
             own_lanes = lanes if address.lanes == 1 else offset.lanes
             part = LanePart(space, offset, own, element, count, own_lanes, first)
-            self.place_count += places_of(part)
-            if places_of(part) > 1:
+            places = places_of(part)
+            self.place_count += places
+            if places > 1:
                 self.scattered.add(self.prefetcher.at())
             emit = partial(self.parts.store, part, self._own_values(values, part, lanes))
             if part.is_one_row():

@@ -315,7 +315,7 @@ class StreamPrefetcher:
         )
 
     def stream(self, part: LanePart, offset: Value, vector: Value | None) -> Stream | None:
-        """The stream of an access at this place; None if it is none, and in the first emission."""
+        """The stream of an access at this place; None for an access without one, and in the first emission."""
         buffer = self._buffer(part)
         return self._stream(buffer, offset, vector) if buffer is not None and self.emissions > 1 else None
 
