@@ -1,5 +1,6 @@
 """Reads behind memory under the OpenCL driver, by lanes whose values nobody uses: a device maps whole pages and hands out
-local memory in steps, so programs get zeros there. Writes are faults, and so is what lies behind the page.
+local memory in steps, so programs get zeros there. Writes are faults, unless whole pages are wanted, and so is what
+lies behind the page.
 """
 
 import ctypes
@@ -10,7 +11,8 @@ from support.ocloc import needs_ocloc
 from support.opencl_host import Session, only_device, sizes
 from support.strategies import ENGINES
 
-from visakit.runtime import kernels
+from visakit.runtime import kernels, memory
+from visakit.runtime import svm as shared_virtual_memory
 from vsim.checks.selection import parse_checking
 
 pytestmark = needs_ocloc
@@ -114,6 +116,19 @@ def test_writes_behind_memory_are_faults(session, kind, name, capfd):
     report = capfd.readouterr().err
     assert "access of 4 bytes outside" in report and "which has 256 bytes, at offset 256" in report
     assert launch(session, "reads", made, PAGE - COUNT).tolist() == [0] * COUNT
+
+
+@pytest.mark.parametrize("kind", MEMORY)
+def test_with_whole_pages_kernels_write_up_to_the_end_of_the_page(session, kind, monkeypatch, capfd):
+    """The program still sees memory of its size; reports name it."""
+    for module in (memory, shared_virtual_memory):
+        monkeypatch.setattr(module, "has_whole_pages", lambda: True)
+    made = MEMORY[kind](session)
+    assert launch(session, "adds", made, COUNT - 2).tolist() == [COUNT - 1, COUNT, *[0] * (COUNT - 2)]
+    assert launch(session, "reads", made, COUNT - 2).tolist() == [COUNT, COUNT + 1, *[1] * (COUNT - 2)]
+    assert capfd.readouterr().err == ""
+    assert launch(session, "writes", made, PAGE - COUNT + 1) is None
+    assert ", 256 bytes" in capfd.readouterr().err
 
 
 def local(session, name, at, count=COUNT):

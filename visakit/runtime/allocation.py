@@ -26,11 +26,13 @@ class Shared:
     """An allocation.
 
     Attributes:
+        size: in bytes; with whole pages, kernels may write more of the buffer.
         kind: Intel's number for host, device or shared memory; unknown for SVM.
         mapped: accesses of the program to mapped parts, by the address of the part.
     """
 
     buffer: Buffer
+    size: int
     kind: int
     flags: int
     device: ApiObject | None
@@ -45,11 +47,6 @@ class Shared:
     def address(self) -> int:
         """Its address for the program and kernels."""
         return self.buffer.address
-
-    @property
-    def size(self) -> int:
-        """In bytes."""
-        return self.buffer.size
 
 
 class _System:

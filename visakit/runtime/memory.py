@@ -17,7 +17,7 @@ from visakit.runtime.errors import CallError, require
 from visakit.runtime.objects import ApiObject, current_call
 from visakit.runtime.order import Turn
 from visakit.runtime.rectangles import Rectangle
-from visakit.runtime.settings import watches_undefined
+from visakit.runtime.settings import has_whole_pages, watches_undefined
 from vsim.launch.arrays import Bytes
 from vsim.memory.memory import UNDEFINED_BYTE
 
@@ -187,7 +187,8 @@ class Buffer(Memory):
         if shared is not None:
             return shared
         room = 0 if self.flags & cl.CL_MEM_USE_HOST_PTR else readable(self.size)
-        simulated = space.allocate(self.name, self.data, room=room)
+        data = host.view(self.host, room) if room and has_whole_pages() else self.data
+        simulated = space.allocate(self.name, data, room=room)
         simulated.undefined = self.undefined
         self.at_end(lambda: space.free(simulated))
         return simulated.address

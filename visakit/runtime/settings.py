@@ -34,6 +34,8 @@ SUPPRESSIONS_SETTING = "VISAKIT_CHECK_SUPPRESSIONS"
 """The file of suppressions."""
 LINES_SETTING = "VISAKIT_LINES"
 """Whether kernels are built with ``-g``, so that messages name lines of OpenCL C: 1, or empty."""
+PAGES_SETTING = "VISAKIT_WHOLE_PAGES"
+"""Whether kernels may write the rest of an allocation's last page: 1, or empty."""
 PROFILE_SETTING = "VISAKIT_PROFILE"
 """The folder for the profiles of kernels."""
 PROFILE_DETAIL_SETTING = "VISAKIT_PROFILE_DETAIL"
@@ -118,6 +120,12 @@ def profiles_detail() -> bool:
 def is_checking() -> bool:
     """Whether any check watches kernels, so that notes are of interest."""
     return bool(os.environ.get(CHECK_SETTING))
+
+
+@cache
+def has_whole_pages() -> bool:
+    """Whether kernels may write the rest of an allocation's last page; checks see to its end."""
+    return bool(os.environ.get(PAGES_SETTING)) and not is_checking()
 
 
 @cache

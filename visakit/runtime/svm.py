@@ -12,6 +12,7 @@ from visakit.runtime.context import Context
 from visakit.runtime.device import Device
 from visakit.runtime.errors import require
 from visakit.runtime.objects import current_call
+from visakit.runtime.settings import has_whole_pages
 
 _WORDS = {
     cl.CL_MEM_TYPE_UNKNOWN_INTEL: "SVM", cl.CL_MEM_TYPE_HOST_INTEL: "host", cl.CL_MEM_TYPE_DEVICE_INTEL: "device",
@@ -36,8 +37,9 @@ def allocate(
         address = context.space.reserve(skipped + size) + skipped
         if map_memory(address, room):
             name = f"{_WORDS[kind]} allocation {next(context.allocations)}, made by {current_call()}"
-            buffer = context.space.allocate(name, host.view(address, size), address=address, room=room)
-            allocation = Shared(buffer, kind, flags, device)
+            data = host.view(address, room if has_whole_pages() else size)
+            buffer = context.space.allocate(name, data, address=address, room=room)
+            allocation = Shared(buffer, size, kind, flags, device)
             context.shared[address] = allocation
             return allocation
     return None
