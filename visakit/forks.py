@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import threading
@@ -24,6 +25,11 @@ def free_in_child(lock: Lock) -> Lock:
 def holds_lock() -> bool:
     """Whether this thread holds one of the RLocks."""
     return any(_is_held(lock) for lock in list(_LOCKS))
+
+
+def awaited_thread() -> contextlib.AbstractContextManager[object]:
+    """A context in which commands wait for this thread, so that it waits for none (:func:`holds_lock`)."""
+    return free_in_child(threading.RLock())
 
 
 class cached_property(functools.cached_property[Value]):

@@ -18,6 +18,7 @@ from test_opencl import XELP, function_address
 from visakit.runtime import cl
 from visakit.runtime.context import Context
 from visakit.runtime.images import AXES, ELEMENTS, ORDERS, formats
+from vsim.engines.llvm.improvement import Compilation
 from vsim.memory.images import ImageFormat
 
 only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
@@ -433,6 +434,17 @@ def test_destructors_that_wait_in_the_midst_of_a_call_do_not_wait_for_commands(s
     host.clSetUserEventStatus(gate, cl.CL_COMPLETE)
     host.clFinish(queue)
     assert eventually(lambda: pointer >> 32 not in space.slots)
+
+
+def test_compilations_wait_for_no_command(session):
+    """A command may wait for the compilation in whose thread a destructor runs."""
+    host, gate = session.host, session.host.clCreateUserEvent(session.context)
+    pointer = host.clSharedMemAllocINTEL(session.context, session.device, None, 64, 0)
+    host.clEnqueueMarkerWithWaitList(session.queue, 1, sizes(gate), None)
+    compilation = Compilation(lambda: host.clMemBlockingFreeINTEL(session.context, pointer) or b"code")
+    assert compilation.wait(10) and compilation.packed() == b"code"
+    host.clSetUserEventStatus(gate, cl.CL_COMPLETE)
+    host.clFinish(session.queue)
 
 
 def test_two_contexts_have_different_shared_memory():

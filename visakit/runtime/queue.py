@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from visakit.forks import awaited_thread
 from visakit.runtime import cl, svm
 from visakit.runtime.context import Context
 from visakit.runtime.device import Device, host_nanoseconds
@@ -348,8 +349,9 @@ def _wake() -> None:
 
 def _serve(reference: weakref.ref[Queue]) -> None:
     """The thread of a queue: runs ready commands, until the queue is freed."""
-    while _serve_one(reference):
-        pass
+    with awaited_thread():
+        while _serve_one(reference):
+            pass
 
 
 def _serve_one(reference: weakref.ref[Queue]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from time import perf_counter
 
+from visakit.forks import awaited_thread
 from vsim.engines.llvm.host.apart import ForkedCompilation, is_allowed
 from vsim.launch.dispatch import Dispatch
 
@@ -32,11 +33,12 @@ class Compilation:
         self.thread.start()
 
     def _compile(self, make: Callable[[], bytes]) -> None:
-        try:
-            self.found = make()
-        except BaseException as error:
-            self.found = error
-        self.over.set()
+        with awaited_thread():
+            try:
+                self.found = make()
+            except BaseException as error:
+                self.found = error
+            self.over.set()
 
     def is_over(self) -> bool:
         """Whether there is a kernel, or an error."""
