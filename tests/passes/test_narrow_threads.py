@@ -124,7 +124,6 @@ def test_threads_have_the_lanes_that_groups_need(items, lanes):
         ("sums", "tgllp", 8),
         ("spmm", "tgllp", 0),
         ("gaussian", "bmg", 0),
-        ("unpack", "bmg", 0),
     ],
 )
 def test_which_kernels_have_fewer_lanes(name, device, width):

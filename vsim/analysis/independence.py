@@ -73,18 +73,38 @@ def is_independent(kernel: Function, grf_size: int, simd: int, ids: range, row: 
     return True
 
 
-def may_read_back(kernel: Function, through_loops: bool = True) -> bool:
+def may_read_back(kernel: Function, apart: bool = False) -> bool:
     """Whether a load may execute after a store, and so read an element that another lane of its thread has stored.
 
     Args:
-        through_loops: whether in a later round, too, and not only behind the store in the text.
+        apart: different surfaces are different memory.
     """
-    accesses = [i.desc.access for i in kernel.instructions]
+    instructions = kernel.instructions
+    accesses = [i.desc.access for i in instructions]
     first = next((n for n, access in enumerate(accesses) if access not in (Access.NONE, Access.LOAD)), len(accesses))
-    backward = control_flow(kernel).backward if through_loops else ()
+    backward = control_flow(kernel).backward
     while (earlier := min((target for branch, target in backward if branch > first), default=first)) < first:
         first = earlier
-    return Access.LOAD in accesses[first:]
+    surfaces = _surfaces(instructions) if apart else [None] * len(instructions)
+    stored = {surfaces[n] for n, access in enumerate(accesses) if access not in (Access.NONE, Access.LOAD)}
+    loaded = {surfaces[n] for n, access in enumerate(accesses) if access is Access.LOAD and n >= first}
+    return not loaded.isdisjoint(stored) or bool(loaded and None in stored) or bool(stored and None in loaded)
+
+
+def _surfaces(instructions: list[Instruction]) -> list[int | None]:
+    """The surface that each instruction accesses, as its block says: a number, or None where that is not known."""
+    found: list[int | None] = []
+    numbers: dict[object, int] = {}
+    for i in instructions:
+        if i.desc.flow is not Flow.NEXT:
+            numbers = {}
+        dst, number = i.args.get("dst"), i.args.get("src0")
+        if isinstance(dst, State) and dst.kind == SURFACE:
+            numbers.pop(dst.var, None)
+            if isinstance(number, Immediate) and i.args["exec"].size == 1 and not dst.offset:
+                numbers[dst.var] = number.bits
+        found.append(numbers.get(i.args.get("surface")))
+    return found
 
 
 class _Proof:

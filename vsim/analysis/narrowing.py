@@ -15,7 +15,6 @@ from visakit.isa import instruction_set
 from visakit.isa.record import Access, Flow, Payload
 from visakit.language.operands import Execution
 from visakit.language.program import Function, Instruction
-from vsim.analysis.independence import may_read_back
 from vsim.semantics.core import BY_LANE
 
 _LAID_OUT = frozenset((Payload.CHANNELS, Payload.DWORD, Payload.QWORDS, Payload.BLOCKS, Payload.ELEMENTS))
@@ -38,10 +37,9 @@ def narrowed(kernel: Function, lanes: int, independent: bool) -> Function:
 
 def may_split(kernel: Function) -> bool:
     """Whether a thread of independent lanes may become several: messages are by lane and follow the mask, but scalar
-    loads, and no load is behind a store.
+    loads.
     """
-    messages = [i for i in kernel.instructions if i.desc.access is not Access.NONE]
-    return all(_may_repeat(i) for i in messages) and not may_read_back(kernel, through_loops=False)
+    return all(_may_repeat(i) for i in kernel.instructions if i.desc.access is not Access.NONE)
 
 
 def _may_repeat(message: Instruction) -> bool:

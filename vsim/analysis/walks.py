@@ -1,13 +1,19 @@
-"""Stores of lanes that walk: each lane writes a separate row, one element after the other, as in ``for (k = 0; k < n;
-k++) out[row * n + k] = sum``.
+"""How lanes go over memory in innermost loops, which decides how many lanes suit a thread.
 
-In such a loop the place of a lane is a number from in front of the loop plus a counter. What distances the lanes have
-is for others to say: an emission knows it (``memory/pattern.py``).
+*Walking* lanes stay in step, and each writes a separate row, one element after the other, as in ``for (k = 0; k < n;
+k++) out[row * n + k] = sum``. The place of a lane is a number from in front of the loop plus a counter. What distances
+the lanes have is for others to say: an emission knows it (``memory/pattern.py``).
+
+*Straying* lanes leave the loop one after the other, and each accesses other places, as rows of a sparse matrix, the
+neighbours of a node, or codes of other lengths do. A gather is an access for each lane there, and a round that one lane
+needs is done for all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 
 from visakit.isa.record import Access, Pipe
 from visakit.language.operands import General, Immediate, Raw
@@ -18,49 +24,109 @@ from vsim.semantics.registers import Layout
 
 MOST_WORK = 8
 """Instructions for each access of all lanes, up to which a loop does little else."""
+MOST_AROUND = 64
+"""Instructions of all lanes outside of the innermost loops, up to which these decide."""
 _HEAVY = 8
 """How many times as much work it is to divide, or to compute a root, a power or a sine."""
 _ADDRESSES = ("addr", "offsets", "addresses")
 """The fields of messages with a place for each lane."""
+_SUMMING = ("add", "addc", "add3", "and", "mov", "or", "shl")
+"""Instructions whose results keep distances of lanes that their operands have."""
 _LARGEST_SHIFT = 4
-"""Of a counter to its bytes."""
+"""Of a counter, or of a lane's number, to its bytes."""
 
 
 def walking_stores(flow: ControlFlow, layout: Layout) -> frozenset[int]:
     """The stores of innermost loops that do little else, whose lanes walk."""
     found: set[int] = set()
-    taken: set[int] = set()
-    for branch, target in sorted(flow.backward, key=lambda way: way[0] - way[1]):
-        places = range(target, branch + 1)
-        body = flow.function.instructions[target : branch + 1]
-        if taken.isdisjoint(places) and _does_little(body):
-            loop = _Loop(body, layout)
-            found |= {n for n, i in zip(places, body, strict=True) if i.desc.access is Access.STORE and loop.walks(i)}
-        taken.update(places)
+    instructions = flow.function.instructions
+    for _, places in _innermost(flow):
+        body = instructions[places.start : places.stop]
+        if _work(body).is_little:
+            loop = _Definitions(body, layout)
+            stores = (n for n in places if instructions[n].desc.access is Access.STORE)
+            found |= {n for n in stores if loop.walks(instructions[n])}
     return frozenset(found)
 
 
-def _does_little(body: Sequence[Instruction]) -> bool:
-    """Whether a loop has few instructions for each access."""
-    work = accesses = 0
+def strays(
+    flow: ControlFlow, layout: Layout, parting: AbstractSet[int], scattered: AbstractSet[int], ids: AbstractSet[int]
+) -> bool:
+    """Whether the lanes of a kernel stray in its loops, and do little else.
+
+    Args:
+        parting: the backward branches at which lanes part.
+        scattered: instructions that access a place for each lane, as far as is known.
+        ids: the variables with local ids. Places at the distances of lanes are next to each other after all.
+    """
+    instructions = flow.function.instructions
+    loops = dict(_innermost(flow))
+    inside = {n for places in loops.values() for n in places}
+    around = _work([i for n, i in enumerate(instructions) if n not in inside])
+    if parting.isdisjoint(loops) or around.instructions > MOST_AROUND:
+        return False
+    whole = _Definitions(instructions, layout)
+    for places in loops.values():
+        work = _work(instructions[places.start : places.stop])
+        apart = [n for n in scattered if n in places]
+        if not work.is_little or 4 * len(apart) < 3 * work.accesses:
+            return False
+        if any(whole.follows(instructions[n], ids) for n in apart):
+            return False
+    return True
+
+
+def _innermost(flow: ControlFlow) -> Iterator[tuple[int, range]]:
+    """The branches back of innermost loops, and the instructions of these."""
+    taken: set[int] = set()
+    for branch, target in sorted(flow.backward, key=lambda way: way[0] - way[1]):
+        places = range(target, branch + 1)
+        if taken.isdisjoint(places):
+            yield branch, places
+        taken.update(places)
+
+
+@dataclass
+class _Work:
+    """Instructions of several lanes without and with access to memory; each also times its lanes."""
+
+    instructions: int = 0
+    accesses: int = 0
+    lanes: int = 0
+    accessing_lanes: int = 0
+
+    @property
+    def is_little(self) -> bool:
+        """Whether there are few instructions for each access."""
+        return self.lanes <= MOST_WORK * self.accessing_lanes
+
+
+def _work(body: Sequence[Instruction]) -> _Work:
+    found = _Work()
     for i in body:
         lanes = i.args["exec"].size if "exec" in i.args else 1
         if lanes > 1 and i.desc.access is not Access.NONE:
-            accesses += lanes
+            found.accesses += 1
+            found.accessing_lanes += lanes
         elif lanes > 1:
-            work += lanes * (_HEAVY if i.desc.pipe is Pipe.EM else 1)
-    return work <= MOST_WORK * accesses
+            found.instructions += 1
+            found.lanes += lanes * (_HEAVY if i.desc.pipe is Pipe.EM else 1)
+    return found
 
 
-class _Loop:
-    """The instructions of a loop by the registers that they write."""
+@dataclass
+class _Definitions:
+    """Instructions by the registers that they write."""
 
-    def __init__(self, body: Sequence[Instruction], layout: Layout) -> None:
-        self.layout = layout
-        self.writers: dict[int, list[Instruction]] = {}
-        for i in body:
-            for root in self._roots(i.args.get("dst")):
-                self.writers.setdefault(root, []).append(i)
+    body: Sequence[Instruction]
+    layout: Layout
+    writers: dict[int, list[Instruction]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for i in self.body:
+            for name in ("dst", "carry"):
+                for root in self._roots(i.args.get(name)):
+                    self.writers.setdefault(root, []).append(i)
 
     def walks(self, store: Instruction) -> bool:
         """Whether the addresses of a store are sums of loop invariants and counters of the loop."""
@@ -78,13 +144,35 @@ class _Loop:
                     todo += new
         return counts
 
+    def follows(self, access: Instruction, ids: AbstractSet[int]) -> bool:
+        """Whether the addresses of an access are sums with a part of the lane's number."""
+        todo = [(root, 0) for name in _ADDRESSES for root in self._roots(access.args.get(name))]
+        known = set(todo)
+        while todo:
+            root, shift = todo.pop()
+            if root in ids:
+                return True
+            for i in self.writers.get(root, ()):
+                if i.desc.semantics not in _SUMMING:
+                    continue
+                more = shift + (_shift_of(i) if i.desc.semantics == "shl" else 0)
+                new = {(r, more) for name in ("src0", "src1") for r in self._roots(i.args.get(name))} - known
+                if more <= _LARGEST_SHIFT:
+                    known |= new
+                    todo += new
+        return False
+
     def _roots(self, operand: object) -> Iterator[int]:
         if isinstance(operand, General | Raw):
             yield self.layout.root(operand.var)[0]
 
 
+def _shift_of(i: Instruction) -> int:
+    """By how many bits an instruction shifts; by many if the number is not in the text."""
+    by = i.args.get("src1")
+    return by.bits if isinstance(by, Immediate) else _LARGEST_SHIFT + 1
+
+
 def _adds(i: Instruction) -> bool:
     """Whether an instruction adds, copies, or multiplies by the size of an element."""
-    shift = i.args.get("src1")
-    is_size = i.desc.semantics == "shl" and isinstance(shift, Immediate) and shift.bits <= _LARGEST_SHIFT
-    return is_size or i.desc.semantics in ("add", "mov")
+    return (i.desc.semantics == "shl" and _shift_of(i) <= _LARGEST_SHIFT) or i.desc.semantics in ("add", "mov")

@@ -116,6 +116,12 @@ def group_payload(launch: BoundLaunch, group: Group, private_address: int) -> Ar
     return data
 
 
+def local_id_variables(launch: BoundLaunch) -> list[int]:
+    """The variables that begin with local ids of a thread's lanes."""
+    first, size = launch.local_ids_at, min(launch.local_id_rows, 3) * id_row_bytes(launch)
+    return [variable for variable, offset, _ in input_places(launch) if first <= offset < first + size]
+
+
 def r0_of(groups: Array, thread_numbers: Array) -> Array:
     """%r0 of threads in slots 0, 1, ...: group ids in dwords 1, 6 and 7, thread number in dword 2, slot in dword 5."""
     words = np.zeros((thread_numbers.size, 16), np.uint32)

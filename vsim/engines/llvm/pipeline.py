@@ -3,7 +3,7 @@
 * **analyse** (:mod:`vsim.analysis`, ``lower/state.py``): blocks, uniform predicates,
   reconvergence points, converged blocks.
 * **transpose**: kernels whose lanes may run any work-item of their group are lowered along x and along y.
-* **fewer lanes**: threads of one row of a group, or of lanes that write separate rows.
+* **fewer lanes**: threads of one row of a group, of lanes that write separate rows, or of one lane that strays.
 * **dry run** (``lower/dry_run.py``): a first emission tells which registers blocks read and write; from that follow
   liveness, the sizes of stack slots, and values that serve in dominated blocks.
 * **lower** (``lower/``, ``memory/``, ``ir/``): every instruction's semantics emit IR, with value numbering, invariants
@@ -37,6 +37,7 @@ from vsim.checks.names import GUARD, RACE
 from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm.host import native
 from vsim.engines.llvm.host.race import FINE, LARGEST_UNIT, RECORDING
+from vsim.engines.llvm.host.surfaces import are_apart
 from vsim.engines.llvm.host.workers import LARGEST_FRAME, frame_bytes
 from vsim.engines.llvm.ir.module import module
 from vsim.engines.llvm.lower.function import lower
@@ -58,8 +59,8 @@ LANES_THAT_WALK = 8
 """Lanes of threads that write separate rows: of rows at a distance of a power of two, caches hold eight to twelve
 lines.
 """
-_FENCES_FROM = PLATFORMS["tgllp"].order
-"""Compilers for earlier platforms leave no instruction of a sub-group's barrier, which orders accesses to memory."""
+_FENCES_FROM = PLATFORMS["bmg"].order
+"""The first platform whose compilers all leave an instruction for a sub-group's barrier, which orders accesses."""
 MAXIMUM_YIELDS = 2000
 """Most accesses to memory under round-robin scheduling."""
 
@@ -115,19 +116,24 @@ def translate(dispatch: Dispatch, full: bool, row: int = 0, transposed_row: int 
 
 def _with_fewer_lanes(state: ModuleState) -> Translation | None:
     """The code for threads of fewer lanes, if it is better: of one row of the group, where branches are the thread's
-    then, and all lanes' together; or of so few lanes that the rows which they write stay in the processor's cache.
+    then, and all lanes' together; of so few lanes that the rows which they write stay in the processor's cache; or of
+    one lane, where lanes go over memory each by itself.
     """
     dispatch = state.dispatch
-    width = LANES_THAT_WALK if state.walks else state.row if state.parts_lanes else 0
-    if not LEAST_LANES <= width < dispatch.simd or dispatch.simd % width:
+    if state.walks or state.strays:
+        width = LANES_THAT_WALK if state.walks else 1
+    else:
+        width = state.row if state.parts_lanes and state.row >= LEAST_LANES else dispatch.simd
+    if width >= dispatch.simd or dispatch.simd % width:
         return None
     if dispatch.has_fixed_order or any(dispatch.observed):
         return None
     if not may_split(dispatch.kernel) or not _are_independent(dispatch):
         return None
-    other = ModuleState(replace(dispatch, width=width), state.full, min(state.row, width), independent=True)
+    full = state.full or width == 1
+    other = ModuleState(replace(dispatch, width=width), full, min(state.row, width), independent=True)
     found = _translated(other)
-    return found if state.walks or (other.parts_threads and not state.parts_threads) else None
+    return found if state.walks or state.strays or (other.parts_threads and not state.parts_threads) else None
 
 
 def _may_transpose(dispatch: Dispatch) -> bool:
@@ -142,7 +148,7 @@ def _are_independent(dispatch: Dispatch) -> bool:
     if dispatch.slm_size or dispatch.has_private_memory or dispatch.scratch_size or dispatch.takes_turns:
         return False
     platform = find(dispatch.image.platform)
-    if (platform is None or platform.order < _FENCES_FROM) and may_read_back(dispatch.kernel):
+    if (platform is None or platform.order < _FENCES_FROM) and may_read_back(dispatch.kernel, are_apart(dispatch)):
         return False
     row, first = id_row_bytes(dispatch), dispatch.local_ids_at
     ids = range(first, first + dispatch.local_id_rows * row)

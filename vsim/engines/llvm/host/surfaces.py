@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from itertools import pairwise
 
 from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm import abi as cx
@@ -25,8 +26,8 @@ def kinds(dispatch: Dispatch) -> tuple[tuple[bool, int, ImageKind], ...]:
 
 
 def made_for(dispatch: Dispatch) -> Hashable:
-    """What code depends on besides the kernel: the images and samplers of the launch, and whether
-    writes see other sizes than reads.
+    """What code depends on besides the kernel: the images and samplers of the launch, whether writes see other sizes
+    than reads, and whether surfaces share memory.
 
     Raises:
         Unsupported: there are more surfaces than the table holds.
@@ -39,7 +40,18 @@ def made_for(dispatch: Dispatch) -> Hashable:
         if handle // SURFACE_HANDLE_STEP >= cx.SURFACE_LIMIT:
             raise Unsupported("more surfaces than the table holds")
     found = kinds(dispatch), tuple(sorted(samplers.items())) if samplers else ()
-    return (*found, "separate writes") if dispatch.separates_writes else found
+    notes = ("separate writes",) if dispatch.separates_writes else ()
+    return (*found, *notes, *(() if are_apart(dispatch) else ("shared memory",)))
+
+
+def are_apart(dispatch: Dispatch) -> bool:
+    """Whether the numbered surfaces of a launch are buffers that share no memory."""
+    if len(dispatch.surfaces) < 2:
+        return True
+    buffers = [b for b in dispatch.surfaces.values() if isinstance(b, Buffer)]
+    ranges = sorted((b.host, b.host + b.size) for b in buffers)
+    together = any(end > start for (_, end), (start, _) in pairwise(ranges))
+    return len(buffers) == len(dispatch.surfaces) and not together
 
 
 def table_index(bindless: bool, number: int) -> int:

@@ -15,7 +15,7 @@ from visakit.language.types import DataType
 from vsim.analysis.control_flow import control_flow
 from vsim.analysis.read_only_loops import only_reads_memory
 from vsim.analysis.waiting import touches_memory
-from vsim.analysis.walks import walking_stores
+from vsim.analysis.walks import strays, walking_stores
 from vsim.engines.llvm import CannotExecute, Unsupported
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.types import MASK
@@ -38,6 +38,7 @@ from vsim.engines.llvm.lower.storage import VARIABLE, Key
 from vsim.engines.llvm.passes import sanitize
 from vsim.engines.llvm.support import cooperative, driver
 from vsim.engines.llvm.target import is_sanitized
+from vsim.launch.threads import local_id_variables
 from vsim.observe.observer import Observer, listeners
 from vsim.semantics import SEMANTICS
 from vsim.semantics.algebra import Machine
@@ -136,9 +137,12 @@ class FunctionLowering:
         state, module, access = self.state, self.state.module, self.machine.access
         module.place_count += access.place_count
         if state.is_kernel:
-            module.parts_lanes = any(not self.flow.scalar.get(pc, True) for pc, _ in state.flow.backward)
-            in_step = bool(access.scattered) and not module.parts_lanes
+            parting = {pc for pc, _ in state.flow.backward if not self.flow.scalar.get(pc, True)}
+            module.parts_lanes = bool(parting)
+            in_step = bool(access.scattered) and not parting
             module.walks = in_step and not access.scattered.isdisjoint(walking_stores(state.flow, state.layout))
+            ids = {state.layout.root(variable)[0] for variable in local_id_variables(state.dispatch)}
+            module.strays = strays(state.flow, state.layout, parting, access.scattered, ids)
 
     def one_way(self) -> frozenset[int]:
         """The branches of which the last emission has seen that all running lanes take them, or none; nothing where

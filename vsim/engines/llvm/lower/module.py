@@ -48,6 +48,8 @@ class ModuleState:
     """Whether threads go different ways at branches that all lanes of a thread take, or none, by what memory holds."""
     parts_lanes: bool = False
     """Whether lanes leave a loop one after the other."""
+    strays: bool = False
+    """Whether lanes leave loops one after the other, and do little there but access separate places."""
     walks: bool = False
     """Whether lanes in step write separate rows, element by element, in a loop that does little else."""
     takes_turns: bool = field(init=False)

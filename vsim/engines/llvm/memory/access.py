@@ -277,7 +277,7 @@ class MemoryAccess:
         self.place_count = 0
         """Number of places that the lanes of the emitted accesses go to."""
         self.scattered: set[int] = set()
-        """Instructions that store elements of lanes which are not proved to follow each other."""
+        """Instructions that access elements of lanes which are not proved to follow each other."""
         bounds = CheckedBounds(b, leave, helpers)
         self.out_of_line = OutOfLineAccess(b, bounds)
         self.parts = PartAccess(b, bounds, self.out_of_line)
@@ -306,10 +306,16 @@ class MemoryAccess:
                 parts.append(parts[-1])
             else:
                 part = LanePart(space, offset, own, element, count, offset.lanes, first)
-                self.place_count += places_of(part)
+                self._count_places(part)
                 parts.append(self._load_part(part, own))
             last_base = base
         return [self.b.concat(list(column)) for column in zip(*parts, strict=True)]
+
+    def _count_places(self, part: LanePart) -> None:
+        places = places_of(part)
+        self.place_count += places
+        if places > 1:
+            self.scattered.add(self.prefetcher.at())
 
     def _load_part(self, part: LanePart, mask: Mask) -> list[Value]:
         """The elements of each lane of a part."""
@@ -330,10 +336,7 @@ class MemoryAccess:
         for offset, own, first in proved_rows(narrowed(space, address), count * element.size, mask):
             own_lanes = lanes if address.lanes == 1 else offset.lanes
             part = LanePart(space, offset, own, element, count, own_lanes, first)
-            places = places_of(part)
-            self.place_count += places
-            if places > 1:
-                self.scattered.add(self.prefetcher.at())
+            self._count_places(part)
             emit = partial(self.parts.store, part, self._own_values(values, part, lanes))
             if part.is_one_row():
                 emit()

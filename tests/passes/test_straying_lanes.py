@@ -1,0 +1,133 @@
+"""Threads of one lane where lanes stray: results, which kernels have them, and exchanges of sub-groups through memory."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.ocloc import DEVICES, needs_ocloc
+from support.programs import build_text
+from support.strategies import ENGINES
+from test_narrow_threads import KERNELS, bound, of_suite, translated
+
+import vsim
+from visakit.compiler.ocloc import compile_source
+from visakit.diagnostics import SimulationError
+from vsim.analysis.independence import may_read_back
+from vsim.engines.llvm.host.surfaces import are_apart
+from vsim.launch.launch import Launch
+from vsim.program import Program
+
+ITEMS = 96
+SOURCE = """
+kernel void rows(global const int *starts, global const int *columns, global const int *x, global int *y, global int *z) {
+  int i = get_global_id(0), sum = 0;
+  for (int k = starts[i]; k < starts[i + 1]; k++) sum += x[columns[k]];
+  y[i] = sum;
+}
+kernel void exchanged(global const int *starts, global const int *columns, global const int *x, global int *y, global int *z) {
+  int i = get_global_id(0), sum = 0;
+  for (int k = starts[i]; k < starts[i + 1]; k++) sum += x[columns[k]];
+  y[i] = sum;
+  sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
+  z[i] = y[i ^ 1];
+}
+kernel void together(global const int *starts, global const int *columns, global const int *x, global int *y, global int *z) {
+  int i = get_global_id(0) / 16, lane = get_global_id(0) % 16, sum = 0;
+  for (int k = starts[i]; k < starts[i + 1]; k++) sum += x[columns[k] * 4 + lane];
+  y[get_global_id(0)] = sum;
+}
+"""
+"""Rows of a sparse matrix: one for each lane; with an exchange behind it; and one for 16 lanes, which read neighbours."""
+
+
+def matrix():
+    """Starts, columns, a vector, and two results."""
+    numbers = np.random.default_rng(3)
+    starts = np.concatenate([[0], np.cumsum(numbers.integers(0, 9, ITEMS))]).astype("i4")
+    columns = numbers.integers(0, 200, starts[-1]).astype("i4")
+    return [starts, columns, numbers.integers(0, 1000, 1000).astype("i4"), np.zeros(ITEMS, "i4"), np.zeros(ITEMS, "i4")]
+
+
+@needs_ocloc
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("name", "width"), [("rows", 1), ("exchanged", 0), ("together", 0)])
+def test_kernels_of_compilers(device, name, width):
+    """Compilers for platforms before bmg may leave nothing of a sub-group's barrier."""
+    program = vsim.load(compile_source("k.cl", SOURCE.encode(), device, "-cl-std=CL3.0", None).zebin)
+    launch = Launch(name, (ITEMS,), (32,), args=program.convert(name, matrix()))
+    assert translated(program.bind(launch)).width == width
+    found = []
+    for engine in ENGINES:
+        arguments = matrix()
+        program.launch(name, ITEMS, 32, arguments, engine=engine)
+        found.append([a.tolist() for a in arguments])
+    assert found[0] == found[1] and any(found[0][3])
+    assert name != "exchanged" or (np.reshape(found[0][4], (-1, 2)) == np.reshape(found[0][3], (-1, 2))[:, ::-1]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "width"),
+    [
+        ("spmv", "tgllp", 1),
+        ("spmv", "bmg", 1),
+        ("bfs", "bmg", 1),
+        ("unpack", "bmg", 1),
+        ("bfs", "tgllp", 0),
+        ("collatz", "bmg", 0),
+        ("matches", "tgllp", 0),
+    ],
+)
+def test_which_kernels_have_one_lane(name, device, width):
+    """Not those that compute, or whose lanes read neighbours; nor, before bmg, elements that they stored."""
+    program, work = of_suite(name, device)
+    assert translated(bound(program, work)).width == width
+    assert not translated(bound(program, work, check="race")).width
+
+
+@pytest.mark.parametrize("name", ["spmv", "bfs", "unpack"])
+@pytest.mark.parametrize("cut", [0, 5])
+def test_results(name, cut):
+    found = []
+    for engine in ENGINES:
+        program, work = of_suite(name)
+        program.launch(program.kernels[0], work.global_size[0] - cut, work.local_size, work.args, engine=engine)
+        found.append(work.args[work.result].tobytes())
+    assert found[0] == found[1]
+
+
+def test_surfaces_that_share_memory():
+    """A load may read what was stored through another surface."""
+    program, work = of_suite("sums", "tgllp")
+    kernel = bound(program, work).kernel
+    assert may_read_back(kernel) and not may_read_back(kernel, apart=True)
+    image, out, width = work.args
+    for arguments, width_of_thread in (([image, out, width], 8), ([out.view("u1"), out, width], 0)):
+        dispatch = bound(program, replace(work, args=arguments))
+        assert are_apart(dispatch) == bool(width_of_thread)
+        assert translated(dispatch).width == width_of_thread
+
+
+def test_fences_of_sub_groups():
+    """Today's compilers leave an instruction without an effect for a sub-group's barrier."""
+    _, work = of_suite("spmv")
+    text = (KERNELS["spmv"].folder / "bmg" / "spmv.visaasm").read_text()
+    info = (KERNELS["spmv"].folder / "bmg" / "ze_info.yaml").read_text()
+    for instruction, width in (("", 1), ("fence_sw\n", 0)):
+        program = Program(build_text(text.replace("    ret (M1", f"{instruction}    ret (M1"), "bmg", info))
+        assert translated(bound(program, work)).width == width
+
+
+def test_faults_name_the_usual_lane():
+    found = []
+    for engine in ENGINES:
+        program, work = of_suite("spmv", scale=8)
+        starts, columns, values, x, y, rows = work.args
+        wrong = columns.copy()
+        wrong[starts[333]] = 1 << 28
+        with pytest.raises(SimulationError) as error:
+            program.launch(
+                "spmv", work.global_size, work.local_size, [starts, wrong, values, x, y, rows], engine=engine
+            )
+        found.append(re.search(r"lane \d+, work-item .*", str(error.value))[0])
+    assert found[0] == found[1] and "(333, 0, 0)" in found[0], found
