@@ -16,7 +16,7 @@ neighbours, and so does a sum over ``V2(0,0)<8;8,1>`` and ``V2(0,8)<8;8,1>``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from visakit.isa.enums import LSC_ORDERS, LSC_SFIDS
@@ -73,18 +73,48 @@ def is_independent(kernel: Function, grf_size: int, simd: int, ids: range, row: 
     return True
 
 
-def may_read_back(kernel: Function, through_loops: bool = True) -> bool:
+def may_read_back(kernel: Function, through_loops: bool = True, apart: Container[int] = ()) -> bool:
     """Whether a load may execute after a store, and so read an element that another lane of its thread has stored.
 
     Args:
         through_loops: whether in a later round, too, and not only behind the store in the text.
+        apart: surfaces, by number, that share no memory: no element stored to one is loaded from another.
     """
     accesses = [i.desc.access for i in kernel.instructions]
-    first = next((n for n, access in enumerate(accesses) if access not in (Access.NONE, Access.LOAD)), len(accesses))
+    surfaces = {n: number for n, number in _surfaces(kernel).items() if number in apart} if apart else {}
     backward = control_flow(kernel).backward if through_loops else ()
-    while (earlier := min((target for branch, target in backward if branch > first), default=first)) < first:
-        first = earlier
-    return Access.LOAD in accesses[first:]
+    stores: dict[int | None, int] = {}
+    for n, access in enumerate(accesses):
+        if access not in (Access.NONE, Access.LOAD):
+            stores.setdefault(surfaces.get(n), n)
+    for surface, first in stores.items():
+        while (earlier := min((target for branch, target in backward if branch > first), default=first)) < first:
+            first = earlier
+        loads = (surfaces.get(n) for n in range(first, len(accesses)) if accesses[n] is Access.LOAD)
+        if any(surface is None or loaded in (None, surface) for loaded in loads):
+            return True
+    return False
+
+
+def _surfaces(kernel: Function) -> dict[int, int]:
+    """The surfaces of messages, by number of the instruction, whose block has put their number into the variable."""
+    found, starts = dict[int, int](), set(control_flow(kernel).starts)
+    known: dict[int, int] = {}
+    for n, i in enumerate(kernel.instructions):
+        if n in starts:
+            known.clear()
+        if i.desc.moves_states:
+            target, number = i.args["dst"], i.args["src0"]
+            known.pop(target.var, None)
+            if (
+                (target.kind, target.offset) == (SURFACE, 0)
+                and i.args["exec"].no_mask
+                and isinstance(number, Immediate)
+            ):
+                known[target.var] = number.bits
+        elif i.desc.access is not Access.NONE and i.args.get("surface") in known:
+            found[n] = known[i.args["surface"]]
+    return found
 
 
 class _Proof:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from itertools import pairwise
 
 from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm import abi as cx
@@ -24,9 +25,16 @@ def kinds(dispatch: Dispatch) -> tuple[tuple[bool, int, ImageKind], ...]:
     )
 
 
+def apart(dispatch: Dispatch) -> frozenset[int]:
+    """The numbers of the surfaces that are buffers, if no two of them share memory; else none."""
+    buffers = {n: surface for n, surface in dispatch.surfaces.items() if isinstance(surface, Buffer)}
+    ranges = sorted((b.host, b.host + b.size) for b in buffers.values())
+    return frozenset(buffers) if all(end <= start for (_, end), (start, _) in pairwise(ranges)) else frozenset()
+
+
 def made_for(dispatch: Dispatch) -> Hashable:
-    """What code depends on besides the kernel: the images and samplers of the launch, and whether
-    writes see other sizes than reads.
+    """What code depends on besides the kernel: the images and samplers of the launch, whether surfaces share memory,
+    and whether writes see other sizes than reads.
 
     Raises:
         Unsupported: there are more surfaces than the table holds.
@@ -38,7 +46,7 @@ def made_for(dispatch: Dispatch) -> Hashable:
     for handle in bindless:
         if handle // SURFACE_HANDLE_STEP >= cx.SURFACE_LIMIT:
             raise Unsupported("more surfaces than the table holds")
-    found = kinds(dispatch), tuple(sorted(samplers.items())) if samplers else ()
+    found = kinds(dispatch), tuple(sorted(samplers.items())) if samplers else (), bool(apart(dispatch))
     return (*found, "separate writes") if dispatch.separates_writes else found
 
 
