@@ -1,7 +1,6 @@
 """Threads of one lane where lanes stray: results, which kernels have them, and exchanges of sub-groups through memory."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +12,6 @@ from test_narrow_threads import KERNELS, bound, of_suite, translated
 import vsim
 from visakit.compiler.ocloc import compile_source
 from visakit.diagnostics import SimulationError
-from vsim.analysis.independence import may_read_back
-from vsim.engines.llvm.host.surfaces import are_apart
 from vsim.launch.launch import Launch
 from vsim.program import Program
 
@@ -94,18 +91,6 @@ def test_results(name, cut):
         program.launch(program.kernels[0], work.global_size[0] - cut, work.local_size, work.args, engine=engine)
         found.append(work.args[work.result].tobytes())
     assert found[0] == found[1]
-
-
-def test_surfaces_that_share_memory():
-    """A load may read what was stored through another surface."""
-    program, work = of_suite("sums", "tgllp")
-    kernel = bound(program, work).kernel
-    assert may_read_back(kernel) and not may_read_back(kernel, apart=True)
-    image, out, width = work.args
-    for arguments, width_of_thread in (([image, out, width], 8), ([out.view("u1"), out, width], 0)):
-        dispatch = bound(program, replace(work, args=arguments))
-        assert are_apart(dispatch) == bool(width_of_thread)
-        assert translated(dispatch).width == width_of_thread
 
 
 def test_fences_of_sub_groups():

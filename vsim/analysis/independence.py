@@ -16,7 +16,7 @@ neighbours, and so does a sum over ``V2(0,0)<8;8,1>`` and ``V2(0,8)<8;8,1>``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from visakit.isa.enums import LSC_ORDERS, LSC_SFIDS
@@ -73,37 +73,46 @@ def is_independent(kernel: Function, grf_size: int, simd: int, ids: range, row: 
     return True
 
 
-def may_read_back(kernel: Function, apart: bool = False) -> bool:
+def may_read_back(kernel: Function, apart: Container[int] = ()) -> bool:
     """Whether a load may execute after a store, and so read an element that another lane of its thread has stored.
 
     Args:
-        apart: different surfaces are different memory.
+        apart: surfaces, by number, that share no memory: no element stored to one is loaded from another.
     """
-    instructions = kernel.instructions
-    accesses = [i.desc.access for i in instructions]
-    first = next((n for n, access in enumerate(accesses) if access not in (Access.NONE, Access.LOAD)), len(accesses))
+    accesses = [i.desc.access for i in kernel.instructions]
+    surfaces = {n: number for n, number in _surfaces(kernel).items() if number in apart} if apart else {}
     backward = control_flow(kernel).backward
-    while (earlier := min((target for branch, target in backward if branch > first), default=first)) < first:
-        first = earlier
-    surfaces = _surfaces(instructions) if apart else [None] * len(instructions)
-    stored = {surfaces[n] for n, access in enumerate(accesses) if access not in (Access.NONE, Access.LOAD)}
-    loaded = {surfaces[n] for n, access in enumerate(accesses) if access is Access.LOAD and n >= first}
-    return not loaded.isdisjoint(stored) or bool(loaded and None in stored) or bool(stored and None in loaded)
+    stores: dict[int | None, int] = {}
+    for n, access in enumerate(accesses):
+        if access not in (Access.NONE, Access.LOAD):
+            stores.setdefault(surfaces.get(n), n)
+    for surface, first in stores.items():
+        while (earlier := min((target for branch, target in backward if branch > first), default=first)) < first:
+            first = earlier
+        loads = (surfaces.get(n) for n in range(first, len(accesses)) if accesses[n] is Access.LOAD)
+        if any(surface is None or loaded in (None, surface) for loaded in loads):
+            return True
+    return False
 
 
-def _surfaces(instructions: list[Instruction]) -> list[int | None]:
-    """The surface that each instruction accesses, as its block says: a number, or None where that is not known."""
-    found: list[int | None] = []
-    numbers: dict[object, int] = {}
-    for i in instructions:
-        if i.desc.flow is not Flow.NEXT:
-            numbers = {}
-        dst, number = i.args.get("dst"), i.args.get("src0")
-        if isinstance(dst, State) and dst.kind == SURFACE:
-            numbers.pop(dst.var, None)
-            if isinstance(number, Immediate) and i.args["exec"].size == 1 and not dst.offset:
-                numbers[dst.var] = number.bits
-        found.append(numbers.get(i.args.get("surface")))
+def _surfaces(kernel: Function) -> dict[int, int]:
+    """The surfaces of messages, by number of the instruction, whose block has put their number into the variable."""
+    found, starts = dict[int, int](), set(control_flow(kernel).starts)
+    known: dict[int, int] = {}
+    for n, i in enumerate(kernel.instructions):
+        if n in starts:
+            known.clear()
+        if i.desc.moves_states:
+            target, number = i.args["dst"], i.args["src0"]
+            known.pop(target.var, None)
+            if (
+                (target.kind, target.offset) == (SURFACE, 0)
+                and i.args["exec"].no_mask
+                and isinstance(number, Immediate)
+            ):
+                known[target.var] = number.bits
+        elif i.desc.access is not Access.NONE and i.args.get("surface") in known:
+            found[n] = known[i.args["surface"]]
     return found
 
 

@@ -68,14 +68,16 @@ def threads_together(launch: BoundLaunch) -> int:
 
 
 def local_ids(launch: BoundLaunch, group: Group, thread: int, transposed: bool = False) -> list[Array]:
-    """Words of the local ids x, y, z of a thread's lanes (0 for lanes beyond the group).
+    """Words of the local ids x, y, z of a thread's lanes; in lanes beyond the group the first id counts on.
 
     Args:
         transposed: y counts up from lane to lane, instead of x.
     """
-    linear = np.arange(thread * launch.simd, (thread + 1) * launch.simd)
-    linear = np.minimum(linear, group.size[0] * group.size[1] * group.size[2] - 1)
-    return [ids.astype(np.uint16) for ids in _ids(linear, group, transposed)]
+    linear = thread * launch.simd + np.arange(launch.signature.simd)
+    last = group.size[0] * group.size[1] * group.size[2] - 1
+    ids = _ids(np.minimum(linear, last), group, transposed)
+    ids[transposed] += np.maximum(linear - last, 0)
+    return [words.astype(np.uint16) for words in ids]
 
 
 def _ids(linear: Number, group: Group, transposed: bool) -> list[Number]:
@@ -112,7 +114,7 @@ def group_payload(launch: BoundLaunch, group: Group, private_address: int) -> Ar
     for t in range(count):
         for dimension, ids in enumerate(local_ids(launch, group, t)[:dimensions]):
             at = first + dimension * step
-            data[t, at : at + 2 * launch.simd] = ids.view(np.uint8)
+            data[t, at : at + ids.nbytes] = ids.view(np.uint8)
     return data
 
 

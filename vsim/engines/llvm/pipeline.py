@@ -37,7 +37,7 @@ from vsim.checks.names import GUARD, RACE
 from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm.host import native
 from vsim.engines.llvm.host.race import FINE, LARGEST_UNIT, RECORDING
-from vsim.engines.llvm.host.surfaces import are_apart
+from vsim.engines.llvm.host.surfaces import apart
 from vsim.engines.llvm.host.workers import LARGEST_FRAME, frame_bytes
 from vsim.engines.llvm.ir.module import module
 from vsim.engines.llvm.lower.function import lower
@@ -59,8 +59,8 @@ LANES_THAT_WALK = 8
 """Lanes of threads that write separate rows: of rows at a distance of a power of two, caches hold eight to twelve
 lines.
 """
-_FENCES_FROM = PLATFORMS["bmg"].order
-"""The first platform whose compilers all leave an instruction for a sub-group's barrier, which orders accesses."""
+_FENCES_FROM, _FENCES_SINCE = PLATFORMS["tgllp"].order, (4, 2)
+"""The platform and the version of texts from which on compilers leave an instruction of a sub-group's barrier."""
 MAXIMUM_YIELDS = 2000
 """Most accesses to memory under round-robin scheduling."""
 
@@ -147,12 +147,17 @@ def _are_independent(dispatch: Dispatch) -> bool:
     """Whether nothing but speed depends on where in its group a work-item runs."""
     if dispatch.slm_size or dispatch.has_private_memory or dispatch.scratch_size or dispatch.takes_turns:
         return False
-    platform = find(dispatch.image.platform)
-    if (platform is None or platform.order < _FENCES_FROM) and may_read_back(dispatch.kernel, are_apart(dispatch)):
+    if not _has_fences(dispatch) and may_read_back(dispatch.kernel, apart=apart(dispatch)):
         return False
     row, first = id_row_bytes(dispatch), dispatch.local_ids_at
     ids = range(first, first + dispatch.local_id_rows * row)
     return is_independent(dispatch.kernel, dispatch.grf_size, dispatch.simd, ids, row)
+
+
+def _has_fences(dispatch: Dispatch) -> bool:
+    """Whether the barriers of sub-groups, which order accesses to memory, are instructions of the text."""
+    platform = find(dispatch.image.platform)
+    return platform is not None and platform.order >= _FENCES_FROM and dispatch.kernel.version >= _FENCES_SINCE
 
 
 def _translated(state: ModuleState) -> Translation:

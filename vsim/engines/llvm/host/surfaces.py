@@ -25,9 +25,16 @@ def kinds(dispatch: Dispatch) -> tuple[tuple[bool, int, ImageKind], ...]:
     )
 
 
+def apart(dispatch: Dispatch) -> frozenset[int]:
+    """The numbers of the surfaces that are buffers, if no two of them share memory; else none."""
+    buffers = {n: surface for n, surface in dispatch.surfaces.items() if isinstance(surface, Buffer)}
+    ranges = sorted((b.host, b.host + b.size) for b in buffers.values())
+    return frozenset(buffers) if all(end <= start for (_, end), (start, _) in pairwise(ranges)) else frozenset()
+
+
 def made_for(dispatch: Dispatch) -> Hashable:
-    """What code depends on besides the kernel: the images and samplers of the launch, whether writes see other sizes
-    than reads, and whether surfaces share memory.
+    """What code depends on besides the kernel: the images and samplers of the launch, whether surfaces share memory,
+    and whether writes see other sizes than reads.
 
     Raises:
         Unsupported: there are more surfaces than the table holds.
@@ -39,19 +46,8 @@ def made_for(dispatch: Dispatch) -> Hashable:
     for handle in bindless:
         if handle // SURFACE_HANDLE_STEP >= cx.SURFACE_LIMIT:
             raise Unsupported("more surfaces than the table holds")
-    found = kinds(dispatch), tuple(sorted(samplers.items())) if samplers else ()
-    notes = ("separate writes",) if dispatch.separates_writes else ()
-    return (*found, *notes, *(() if are_apart(dispatch) else ("shared memory",)))
-
-
-def are_apart(dispatch: Dispatch) -> bool:
-    """Whether the numbered surfaces of a launch are buffers that share no memory."""
-    if len(dispatch.surfaces) < 2:
-        return True
-    buffers = [b for b in dispatch.surfaces.values() if isinstance(b, Buffer)]
-    ranges = sorted((b.host, b.host + b.size) for b in buffers)
-    together = any(end > start for (_, end), (start, _) in pairwise(ranges))
-    return len(buffers) == len(dispatch.surfaces) and not together
+    found = kinds(dispatch), tuple(sorted(samplers.items())) if samplers else (), bool(apart(dispatch))
+    return (*found, "separate writes") if dispatch.separates_writes else found
 
 
 def table_index(bindless: bool, number: int) -> int:

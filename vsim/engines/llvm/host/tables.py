@@ -104,7 +104,7 @@ def local_id_table(dispatch: Dispatch, group: Group, transposed: bool) -> Bytes:
     words = found[: count * 3 * row].view(np.uint16).reshape(count, 3 * row // 2)
     for t in range(count):
         for dimension, ids in enumerate(threads.local_ids(dispatch, group, t, transposed)):
-            words[t, dimension * step : dimension * step + dispatch.simd] = ids
+            words[t, dimension * step : dimension * step + ids.size] = ids
     return found
 
 

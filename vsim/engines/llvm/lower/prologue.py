@@ -7,6 +7,7 @@ registers that identify a thread are computed where they are used.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import gcd
 
 from visakit.binary.declarations import VARIABLE
@@ -27,9 +28,6 @@ from vsim.launch.launch import dimensions
 from vsim.launch.ndrange import MAXIMUM_GROUP_ITEMS
 from vsim.launch.payload import SCRATCH_HANDLE
 from vsim.semantics.core import unsigned_of
-
-_WHOLE_REGISTERS = (16, 32, 64)
-"""Sizes of inputs that hold local ids, which are words."""
 
 _LARGEST_LOADED = 1024
 """Bytes of an input up to which its elements become values; a larger one is copied, so that compilation stays short."""
@@ -83,11 +81,17 @@ class Prologue:
         root, start = self.state.layout.root(variable)
         if dispatch.watches_undefined:
             self._is_defined(root, start, size)
-        first = dispatch.local_ids_at
-        if first <= offset < first + min(dispatch.local_id_rows, 3) * threads.id_row_bytes(dispatch):
-            count, value = self._local_id_input(ids, offset - first, size)
-            self.state.registers.write((REGISTER, root), start, count, value)
-            return
+        first, row = dispatch.local_ids_at, threads.id_row_bytes(dispatch)
+        end = first + min(dispatch.local_id_rows, 3) * row
+        cuts = [at for at in range(first, end + 1, row) if offset < at < offset + size]
+        for low, high in pairwise([offset, *cuts, offset + size]):
+            if first <= low < end:
+                self._local_ids(ids, low - first, high - low, root, start + low - offset)
+            else:
+                self._values(payload, low, high - low, root, start + low - offset)
+
+    def _values(self, payload: str, offset: int, size: int, root: int, start: int) -> None:
+        """Bytes of the payload that all threads of a group share, to a byte of a register."""
         if size > _LARGEST_LOADED:
             self.state.registers.copy_in((REGISTER, root), start, size, self.state.b.offset(payload, offset))
             return
@@ -112,22 +116,29 @@ class Prologue:
         is_pointer = element is types.UQ and at in dispatch.pointers
         return value.with_facts(base_pointer=BasePointer(payload, at)) if is_pointer else value
 
-    def _local_id_input(self, ids: str, offset: int, size: int) -> tuple[int, Value]:
-        """Number of elements and local ids from a byte of the thread's table on."""
-        b, row = self.state.b, threads.id_row_bytes(self.state.dispatch)
-        count, element = (size // 2, types.UW) if size in _WHOLE_REGISTERS else _elements_of(size)
-        if not self.state.module.row:
-            return count, b.load(element, count, b.offset(ids, offset), gcd(16, offset))
-        axis, byte = divmod(offset, row)
-        if self.state.module.independent:  # no lane reads another lane's ids
-            count = max(1, min(count, self.state.lanes - byte // 2))
-        at = b.offset(ids, axis * row)
+    def _local_ids(self, ids: str, offset: int, size: int, root: int, start: int) -> None:
+        """Local ids along one axis from a byte of the thread's table on, to a byte of a register."""
+        b, write, key = self.state.b, self.state.registers.write, (REGISTER, root)
+        element = types.UB if size % 2 or offset % 2 else types.UW
+        count, (axis, byte) = size // element.size, divmod(offset, threads.id_row_bytes(self.state.dispatch))
+        is_known = self.state.module.row and element is types.UW
+        known = max(0, min(count, self.state.dispatch.simd - byte // 2)) if is_known else 0
+        if known:
+            write(key, start, known, self._known_ids(ids, axis, byte // 2, known))
+        if known < count:  # of lanes that count up in no known way, or that threads of this width do not have
+            past = known * element.size
+            value = b.load(element, count - known, b.offset(ids, offset + past), gcd(16, offset + past))
+            write(key, start + past, count - known, value)
+
+    def _known_ids(self, ids: str, axis: int, lane: int, count: int) -> Value:
+        """The local ids of lanes from one on, which are work-items that count up or follow such."""
+        b, at = self.state.b, self.state.b.offset(ids, axis * threads.id_row_bytes(self.state.dispatch))
         if axis == self.state.module.transposed and self.state.module.rows_are_whole:
             first = b.const(0, types.UW)
         else:
             first = b.value(types.UW, 1, f"load i16, ptr {at}, align 2, {INVARIANT_LOAD}")
             b.ranges.most[first.text] = self._most_id(axis)
-        return count, self._counted_ids(axis, byte // 2, count, first)
+        return self._counted_ids(axis, lane, count, first)
 
     def _most_id(self, axis: int) -> int:
         """The largest local id along an axis that lane 0 can have in any launch that this code is for."""

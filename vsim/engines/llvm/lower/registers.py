@@ -299,9 +299,9 @@ class Registers:
             running: the lanes that run, of as many as there are elements; None: it is not known which they are.
             first: the number of the first of these lanes.
         """
-        if running is not None:
+        if running is not None and first + count <= self.lanes:
             self._shape(key, low, value.type.size, first)
-        elif not self.all_run:
+        elif running is not None or not self.all_run:  # lanes that the thread does not have never run
             self.crossed.add(key)
         value, union, first_half = self._with_other_half(key, low, count, value, mask)
         if union is True:
