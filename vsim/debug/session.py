@@ -158,9 +158,18 @@ class Session(StopTable):
                 if arrives is not None:
                     return Stop("step", [f"the thread {self.focus.group}.{self.focus.thread} has ended"])
         except KeyboardInterrupt:
-            return Stop("interrupt", ["interrupted"])
+            return self._interrupted()
         finally:
             watching.arrives = None
+
+    def _interrupted(self) -> Stop:
+        """The fast engine has no state to show: its work is undone, and the next group begins on the other engine."""
+        execution, lines = self.execution, ["interrupted"]
+        if execution.batch is None and not execution.has_ended:
+            execution.go_to(execution.position)
+            self.keep_focus()
+            lines.append(f"the fast engine's work is undone; group {self.focus.group} begins on the reference engine")
+        return Stop("interrupt", lines)
 
     def _at_fault(self, error: SimulationError) -> Stop:
         stop = Stop("fault", [str(error)])
@@ -305,7 +314,7 @@ class Session(StopTable):
                 end = begin
             return self._at_beginning(origin, choose is not None)
         except KeyboardInterrupt:
-            return self._stopped(Stop("interrupt", ["interrupted"]))
+            return self._stopped(self._interrupted())
         finally:
             watching.collects, execution.interval = False, INTERVAL
             watching.lane = None
@@ -364,7 +373,7 @@ class Session(StopTable):
         try:
             execution.go_to(LanePosition(part, time))
         except KeyboardInterrupt:
-            return self._stopped(Stop("interrupt", ["interrupted"]))
+            return self._stopped(self._interrupted())
         finally:
             self.watching.reset()
         if execution.part > part:
