@@ -18,7 +18,7 @@ from vsim.debug.edits import ValueEdit
 from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, SteppedLaunch
 from vsim.debug.expressions import Expression, parse
 from vsim.debug.origin import OriginSearch, ValueOrigin
-from vsim.debug.problems import COMMAND, problem
+from vsim.debug.problems import COMMAND, problem, without_place
 from vsim.debug.steps import Choose, StepBack, last_where, step_ends
 from vsim.debug.stop_table import StopTable
 from vsim.debug.stops import CATCH, TITLES, Hit, Stop
@@ -399,7 +399,7 @@ class Session(StopTable):
         if batch is None:
             raise problem(COMMAND, f"no group runs in which '{target}' could change", "'start' begins the launch")
         if location is None:
-            raise problem(COMMAND, f"'{target}' is a result, and cannot be changed", "name a variable or memory")
+            raise without_place(target, "changed")
         if given.count not in (1, found.count):
             raise problem(COMMAND, f"'{target}' has {found.count} elements, the value {given.count}")
         data, lane = converted(given.data, location.dtype), self.lane()
@@ -419,7 +419,7 @@ class Session(StopTable):
         value = self.evaluate(text)
         location, lane = value.location, self.lane()
         if location is None:
-            raise problem(COMMAND, f"'{text}' is a result: nothing wrote it", "name a variable or memory")
+            raise without_place(text, "traced back")
         lane = lane or (0, 0)
         name, number = value.name or text, slice(None)
         if value.by_lane:
