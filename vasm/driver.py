@@ -224,6 +224,7 @@ def choose_warnings(choices: Iterable[str], all_fatal: bool) -> tuple[frozenset[
         name = choice.removeprefix("no-") if silenced else choice.removeprefix("error=")
         if name not in codes:
             hint = did_you_mean(name, codes) or "they are " + ", ".join(n for n in codes if "-" in n)
+            hint = "--fatal-warnings makes errors of all" if name == "error" else hint
             raise UsageError(f"-W {choice}: there is no warning '{name}'; {hint}")
         (silent.add if silenced else silent.discard)(codes[name])
         if choice.startswith("error="):

@@ -387,11 +387,13 @@ def choose(words: Sequence[str]) -> tuple[typer.Typer, str, list[str]] | str:
     """The chosen command, its name and its words; or a text to print.
 
     Raises:
-        UsageError: there is no such command.
+        UsageError: there is no command, or no such one.
     """
     if "_VISAKIT_COMPLETE" in os.environ or (words and words[0] in ("--install-completion", "--show-completion")):
         return all_commands(), "visakit", list(words)
-    if not words or words[0] in ("-h", "--help"):
+    if not words:
+        raise UsageError(f"COMMAND is missing\n\n{summary()}")
+    if words[0] in ("-h", "--help"):
         return summary()
     if words[0] == "--version":
         return f"visakit (visakit) {visakit.__version__}"

@@ -126,6 +126,32 @@ def test_an_interrupt_stops_where_the_launch_goes_on():
     assert session.resume().reason == "end" and y[0] == 300
 
 
+def test_an_interrupt_of_the_fast_engine_shows_the_next_group(monkeypatch):
+    session, y = begun(groups=4)
+    session.add_breakpoint("*10", "$group == 1")
+    session.resume()
+    session.breakpoints.clear()
+    session.changed()
+    execute, parts = Program.execute, []
+
+    def interrupted(program, dispatch, engine):
+        parts.append(dispatch.part)
+        if len(parts) == 1:
+            execute(program, dispatch, engine)
+            raise KeyboardInterrupt
+        return execute(program, dispatch, engine)
+
+    monkeypatch.setattr(Program, "execute", interrupted)
+    stop = session.resume()
+    assert (stop.reason, session.focus, parts) == ("interrupt", Focus(2, 0, 0), [(2, 4)])
+    assert stop.lines[1] == "the fast engine's work is undone; group 2 begins on the reference engine"
+    assert not y[16:].any() and session.evaluate("Y").count and session.evaluate("n").data.tolist() == [[3]]
+    session.step(instruction=True)
+    assert session.evaluate("N[7]").data.tolist() == [[7]]
+    assert session.resume().reason == "end" and parts == [(2, 4), (3, 4)]
+    assert y.tolist() == [x + 300 for x in range(32)]
+
+
 def test_checks_begin_the_launch_anew_to_go_back():
     session, _ = begun(check="undefined", text=TEXT.replace("mov (M1, 8) N(0,0)<1> 0x76543210:uv\n", ""))
     session.add_catchpoint("check")

@@ -294,3 +294,16 @@ def test_a_program_without_pyelftools(monkeypatch):
     with pytest.raises(DebugError, match="nothing is called 'acc'") as caught:
         session.evaluate("acc")
     assert "pip install 'visakit[debug]'" in caught.value.diagnostics[0].hint
+
+
+@needs_ocloc
+def test_a_constant_of_the_compiler_can_only_be_shown():
+    session = begun("-g")
+    session.add_breakpoint(str(line_of("acc += own")))
+    session.resume()
+    while session.evaluate("acc").location is not None:
+        session.step(instruction=True, reverse=True)
+    assert values(session, "acc") == [0]
+    for use in (session.add_watchpoint, lambda name: session.set(name, "5"), session.origin):
+        with pytest.raises(DebugError, match="'acc' is a constant of the compiler here, and cannot be "):
+            use("acc")

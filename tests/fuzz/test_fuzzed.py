@@ -132,6 +132,7 @@ TARGETS = {
     "program": executed,
     "loop": executed,
     "vector": executed,
+    "transfer": executed,
     "source": compiled,
     "zebin": zebin,
     "capture": capture,
@@ -195,6 +196,7 @@ def test_cut_and_changed(kind, data):
         "program",
         "loop",
         "vector",
+        "transfer",
         "source",
         "zebin",
         "capture",
@@ -212,9 +214,9 @@ def test_cut_and_changed(kind, data):
 )
 def test_the_first_inputs_of_the_fuzzer(name):
     """A seed gives the same input again, and the first ones are no findings."""
-    from fuzz import caches, captures, kernels, loops, programs, reading, sources, vectors, zebins
+    from fuzz import caches, captures, kernels, loops, programs, reading, sources, transfers, vectors, zebins
 
-    modules = (caches, captures, kernels, loops, programs, reading, sources, vectors, zebins)
+    modules = (caches, captures, kernels, loops, programs, reading, sources, transfers, vectors, zebins)
     target = {t.name: t for m in modules for t in m.TARGETS}[name]
     if reason := target.missing():
         pytest.skip(reason)
@@ -224,7 +226,7 @@ def test_the_first_inputs_of_the_fuzzer(name):
         assert data == target.make(seed)
         with contextlib.suppress(VisaError):
             endings.add(target.check(data))
-    if name in ("loop", "source"):  # made to run, with a model
+    if name in ("loop", "source", "transfer"):  # made to run, with a model
         assert "accepted" in endings
 
 

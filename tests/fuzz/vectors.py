@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,6 +27,8 @@ RECORD = len(ROOTS) * BYTES + 64
 """Bytes of a launch's result: the registers, and the predicates as dwords."""
 PREDICATES = {"P1": 32, "P2": 16, "P3": 8, "P4": 32}
 LAUNCHES = 3
+MEMORY = 1024
+"""Bytes of each part of the buffer that programs change."""
 REACH = 64
 """Bytes that an address, or the offset behind it, lies in a register at most; the second addresses reach twice as far."""
 SIGNED, UNSIGNED = ("b", "w", "d", "q"), ("ub", "uw", "ud", "uq")
@@ -57,6 +59,7 @@ class Machine:
     registers: dict[str, bytearray]
     predicates: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PREDICATES, 0))
     addresses: dict[str, list[Place]] = field(default_factory=lambda: {"A0": [("R0", 0)] * 16, "A1": [("R0", 0)] * 16})
+    memory: dict[str, bytearray] = field(default_factory=dict)
 
     def load(self, place: Place, t: str) -> int:
         """The number at a place."""
@@ -114,19 +117,29 @@ class Loop:
     body: list[Statement]
 
 
-Statement = Act | Branch | Loop
+@dataclass
+class Call:
+    """Lanes of a subroutine, which others may call, too."""
+
+    name: str
+    width: int
+    body: list[Statement]
+
+
+Statement = Act | Branch | Loop | Call
 
 
 class Vector:
     """A program of a seed."""
 
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(f"vector {seed}")
+    def __init__(self, seed: int, kind: str = "vector") -> None:
+        self.random = random.Random(f"{kind} {seed}")
         self.platform = self.random.choice(PLATFORMS)
         self.grf = find(self.platform).grf_size
         self.numbers = itertools.count()
         self.width, self.is_inside = 32, False
         """Lanes of the branch around what is made at present, and whether there is one: all within it are as wide."""
+        self.subroutines: list[Call] = []
 
     # -- operands ----------------------------------------------------------------------------------------------
 
@@ -384,11 +397,11 @@ class Vector:
 
     # -- statements ------------------------------------------------------------------------------------------------
 
-    def straight(self) -> list[Act]:
-        """A statement without jumps."""
+    def straight(self) -> list[Statement]:
+        """A statement, behind its preparations."""
         kind = self.random.random()
         if kind < 0.15:
-            return self.addressing()
+            return [*self.addressing()]
         return [
             self.computing()
             if kind < 0.75
@@ -443,6 +456,9 @@ class Vector:
             if isinstance(s, Act):
                 yield s.line
                 continue
+            if isinstance(s, Call):
+                yield Line(f"call (M1, {s.width}) {s.name}")
+                continue
             n = next(self.numbers)
             if isinstance(s, Branch):
                 yield Line(f"({'!' if s.inverse else ''}{s.predicate}) goto (M1, {s.width}) else_{n}")
@@ -466,6 +482,18 @@ class Vector:
                 yield Line(f"add (M1_NM, 1) AT(0,0)<1> {'IN' if load else 'OUT'}(0,0)<0;1,0> {number * BYTES + at}:ud")
                 yield Line(f"svm_block_{'ld' if load else 'st'} (8) AT(0,0)<0;1,0> {root}.{at}")
 
+    def declarations(self) -> list[str]:
+        """Further declarations and inputs."""
+        return []
+
+    def before(self) -> Iterator[Line]:
+        """Lines before the statements."""
+        yield from ()
+
+    def behind(self) -> Iterator[Line]:
+        """Lines behind them."""
+        yield from ()
+
     def frame(self, statements: list[Statement]) -> list[Line]:
         """The whole text."""
         types = (*SIGNED, *UNSIGNED)
@@ -488,6 +516,7 @@ class Vector:
         found += [*(f".decl {n} v_type=A num_elts=16" for n in ("A0", "A1")), ".decl P5 v_type=P num_elts=32"]
         found += [f".decl {n} v_type=P num_elts={bits}" for n, bits in PREDICATES.items()]
         found += [".input IN offset=64 size=8", ".input OUT offset=72 size=8", '.kernel_attr Target="cm"']
+        found += self.declarations()
         head = [
             *(f"addr_add (M1_NM, 16) {n}(0)<1> &R0 0:uw" for n in ("A0", "A1")),
             *(f"setp (M1_NM, {bits}) {n} 0:ud" for n, bits in PREDICATES.items()),
@@ -505,10 +534,18 @@ class Vector:
             *map(Line, found),
             *self._move(True),
             *map(Line, head),
+            *self.before(),
             *self.lines(statements),
             *self._move(False),
+            *self.behind(),
             *map(Line, tail),
+            *(line for s in self.subroutines for line in self._subroutine(s)),
         ]
+
+    def _subroutine(self, s: Call) -> Iterator[Line]:
+        yield Line(f"{s.name}:")
+        yield from self.lines(s.body, 2)
+        yield Line(f"ret (M1, {s.width})")
 
 
 # -- the model -------------------------------------------------------------------------------------------------------
@@ -521,6 +558,9 @@ def run(statements: list[Statement], m: Machine, running: int) -> None:
             s.effect(m, running)
             continue
         own = running & (1 << s.width) - 1
+        if isinstance(s, Call):
+            run(s.body, m, own)
+            continue
         if isinstance(s, Branch):
             bits = m.predicates[s.predicate]
             away = own & (~bits if s.inverse else bits)
@@ -544,6 +584,8 @@ def without(statements: list[Statement], kept: set[int]) -> list[Statement]:
             found.append(Branch(s.predicate, s.inverse, s.width, without(s.first, kept), without(s.second, kept)))
         elif isinstance(s, Loop):
             found.append(Loop(s.limit, s.width, without(s.body, kept)))
+        elif isinstance(s, Call):
+            found.append(Call(s.name, s.width, without(s.body, kept)))
         elif id(s.line) in kept:
             found.append(s)
     return found
@@ -571,7 +613,11 @@ def contents(r: random.Random) -> bytes:
 
 def make(seed: int) -> bytes:
     """The input of a seed."""
-    program = Vector(seed)
+    return made(Vector(seed))
+
+
+def made(program: Vector, memory: Sequence[str] = ()) -> bytes:
+    """The input of a program; ``memory`` names parts of a third buffer that it changes."""
     statements = program.body(2, program.random.randrange(3, 14))
     lines = accepted(program.frame(statements), program.platform)
     statements = without(statements, {id(line) for line in lines})
@@ -579,6 +625,8 @@ def make(seed: int) -> bytes:
     for _ in range(LAUNCHES):
         raw = contents(program.random)
         machine = Machine({root: bytearray(raw[n * BYTES : (n + 1) * BYTES]) for n, root in enumerate(ROOTS)})
+        shared = program.random.randbytes(MEMORY * len(memory))
+        machine.memory = {name: bytearray(shared[n * MEMORY :][:MEMORY]) for n, name in enumerate(memory)}
         run(statements, machine, 0xFFFFFFFF)
         after = b"".join(
             [
@@ -591,9 +639,13 @@ def make(seed: int) -> bytes:
             {"bytes": packed(np.frombuffer(raw, np.uint8))},
             {"bytes": packed(np.zeros(RECORD, np.uint8))},
         ]
-        launches.append({"arguments": inputs, "expected": {"1": packed(np.frombuffer(after, np.uint8))}})
+        results = {"1": after, "2": b"".join(machine.memory.values())} if memory else {"1": after}
+        inputs += [{"bytes": packed(np.frombuffer(shared, np.uint8))}] if memory else []
+        expected = {n: packed(np.frombuffer(data, np.uint8)) for n, data in results.items()}
+        launches.append({"arguments": inputs, "expected": expected})
     first, *more = launches
-    fixed: Json = {"kernel": "k", "local_size": [1], "compare": {"1": [RECORD, [["<u1", 0, RECORD]]]}}
+    compare = {n: [len(data), [["<u1", 0, len(data)]]] for n, data in results.items()}
+    fixed: Json = {"kernel": "k", "local_size": [1], "compare": compare}
     return Execution(text_of(lines), program.platform, more=more, **fixed, **first).to_bytes()  # type: ignore[arg-type]
 
 

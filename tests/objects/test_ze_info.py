@@ -57,6 +57,8 @@ def test_names_that_were_truth_values_once_are_names():
         ("{" * 300_000, "nested deeper|a list or a mapping"),
         ("kernels: [" + "a, " * (yaml_reader.MAXIMUM_VALUES // 100) + "]", "more than"),
         ("kernels: " + "x" * yaml_tree.MAXIMUM_SIZE, "more than"),
+        ('{"kernels": [],\n"kernels": []}', "'kernels' of line 1 occurs again"),
+        ("kernels:\n  - name: k\n    simd_size: 8\n    name: l", "'name' of line 2 occurs again"),
         ("kernels: [&a x, *a]", "alias"),
         ("kernels: !x []", "tag"),
         ("kernels: !!int 5", "tag"),

@@ -19,7 +19,7 @@ from support.programs import DATA, eventually
 
 from visakit.cli import APPS, choose
 from visakit.commands.command import exit_code
-from visakit.diagnostics import FileError
+from visakit.diagnostics import FileError, UsageError
 from visakit.levelzero import ze
 from visakit.objects.elf import read_elf
 from visakit.opencl import interface
@@ -665,7 +665,9 @@ def test_a_thread_that_is_stopped_leaves_the_queue_as_it_is(session, monkeypatch
 
 
 def test_words_of_the_command():
-    assert "visakit COMMAND --help" in choose([]) and "0." in choose(["--version"])
+    assert "visakit COMMAND --help" in choose(["--help"]) and "0." in choose(["--version"])
+    with pytest.raises(UsageError, match=r"COMMAND is missing\n\nUsage: visakit COMMAND"):
+        choose([])
     _, name, words = choose(["exec", "--platform", "bmg", "./a.out", "--platform", "x"])
     assert (name, words) == ("visakit exec", ["--platform", "bmg", "--", "./a.out", "--platform", "x"])
     with pytest.raises(Exception, match="did you mean 'exec'"):

@@ -11,6 +11,8 @@ from test_opencl_programs import needs_all
 
 RELEASED = "released 0, other -5\n"
 """What an end says after Python, or its part in the process, has ended."""
+ASKED = "asked 0: 1 devices, 1 and 1\n"
+"""What it says about facts, which C knows once the program has asked for them."""
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +58,7 @@ PYTHON = {
     "make keep": f"waited 0\ndestructor: {RELEASED}",
     "make keep-blocked": f"waited -5\ndestructor: {RELEASED}",
     "make run close": "0 wrong\ndestructor: released 0, other 0\n",
+    "make ask": f"{ASKED}{ASKED}destructor: {RELEASED}",
 }
 """What a program in Python does, and what it says until it has ended; half of them if not in ``make fuzz``."""
 
@@ -80,6 +83,7 @@ CPP = {
     "make run blocked fork-finish": f"0 wrong\nfinish -5\ndestructor: {RELEASED}child 5\ndestructor: {RELEASED}",
     "make run endless wait fork-run": f"0 wrong\n0 wrong\ndestructor: {RELEASED}child 5\ndestructor: {RELEASED}",
     "make run _exit": "0 wrong\n",
+    "make ask run": f"{ASKED}0 wrong\n{ASKED}destructor: {RELEASED}",
     "make atexit run keep": f"0 wrong\nwaited 0\natexit: {RELEASED}",
 }
 """The same of a program in C++, in which the driver has begun Python: later ends are those of static variables."""

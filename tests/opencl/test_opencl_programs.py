@@ -382,8 +382,9 @@ def test_sycl_programs_have_opencl_alone_where_the_loader_of_level_zero_is_too_o
     assert settings.sycl_settings(str(program)).get("ONEAPI_DEVICE_SELECTOR") == (
         "opencl:*" if functions == ["zeInit"] else None
     )
-    monkeypatch.setenv("ONEAPI_DEVICE_SELECTOR", "level_zero:*")
-    assert "ONEAPI_DEVICE_SELECTOR" not in settings.sycl_settings(str(program))
+    for chosen in ("level_zero:*", ""):
+        monkeypatch.setenv("ONEAPI_DEVICE_SELECTOR", chosen)
+        assert "ONEAPI_DEVICE_SELECTOR" not in settings.sycl_settings(str(program))
 
 
 def test_the_library_is_another_one_for_another_table(monkeypatch, tmp_path):

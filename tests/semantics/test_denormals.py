@@ -61,6 +61,34 @@ def test_denormals_where_cr0_is_never_written(platform, t, engine):
         assert tripled(t, target, platform, engine, keep) == (True, False, True, "")
 
 
+WIDENED = """.version 4.1
+.kernel "k"
+.decl OUT v_type=G type=uq num_elts=1 align=qword
+.decl X v_type=G type=bf num_elts=16 align=GRF
+.decl Y v_type=G type=f num_elts=32 align=GRF
+.input OUT offset=64 size=8
+.kernel_attr Target="cm"
+svm_block_ld (4) OUT(0,0)<0;1,0> X.0
+mov (M1_NM, 8) Y(0,0)<1> X(0,0)<1;1,0>
+mov (M1_NM, 8) Y(0,8)<1> (-)X(0,0)<1;1,0>
+mov.sat (M1_NM, 8) Y(1,0)<1> X(0,0)<1;1,0>
+svm_block_st (8) OUT(0,0)<0;1,0> Y.0
+ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_plain_move_from_bf_to_f_keeps_denormals(engine):
+    """Intel's finalizer makes a shift of it; a modifier or ``.sat`` computes."""
+    data = np.zeros(64, "u2")
+    data[:3] = 1, 0x8040, 0x3F80
+    vsim.load(build_text(WIDENED, "pvc")).launch("k", 1, 1, [data], engine=engine)
+    bits = data.view("u4")
+    assert [hex(x) for x in bits[[0, 1, 2]]] == ["0x10000", "0x80400000", "0x3f800000"]
+    assert [hex(x) for x in bits[[8, 9, 10]]] == ["0x80000000", "0x0", "0xbf800000"]
+    assert [hex(x) for x in bits[[16, 17, 18]]] == ["0x0", "0x0", "0x3f800000"]
+
+
 CONSTANTS = """.version 4.1
 .kernel "k"
 .decl OUT v_type=G type=uq num_elts=1 align=qword

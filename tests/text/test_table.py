@@ -73,6 +73,7 @@ def test_mnemonics_and_subops_are_unique():
 @pytest.mark.parametrize("desc", FORMS, ids=lambda f: f"{f.opcode:#x}-{f.mnemonic}")
 def test_a_form_is_usable(desc):
     assert desc.summary.endswith(".") and len(desc.summary) < 110
+    assert not re.search(r"\b(\w+) \1\b", desc.summary)
     assert desc.platforms
     assert len(operands_of(desc)) == len(desc.text) and ".[" not in desc.syntax
 

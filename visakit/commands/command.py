@@ -13,6 +13,7 @@ import functools
 import inspect
 import itertools
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Literal, NoReturn
@@ -214,11 +215,15 @@ def _metavar(option: TyperOption) -> str:
 
 
 _OPTIONS_ELSEWHERE = {
-    "--out": "-o", "--output": "-o", "--debug": "-g", "--target": "--platform", "--device": "--platform",
-    "--arch": "--platform", "-march": "--platform", "-mcpu": "--platform", "--args": "--arg", "--size": "--global-size",
-    "--library": "-l", "--wg-size": "--local-size", "--output-dir": "--out-dir", "--options": "--build-options",
+    "out": "-o", "output": "-o", "debug": "-g", "target": "--platform", "device": "--platform", "p": "--platform",
+    "arch": "--platform", "march": "--platform", "mcpu": "--platform", "args": "--arg", "size": "--global-size",
+    "library": "-l", "wg-size": "--local-size", "output-dir": "--out-dir", "out_dir": "--out-dir",
+    "options": "--build-options", "e": "--entry", "M": "--map", "Map": "--map", "a": "--listing", "j": "--threads",
+    "v": "--version", "V": "--version", "f": "--error-format", "k": "--kernel",
 }  # fmt: skip
-"""Options of other tools, by the names that a command here may have."""
+"""Options of other tools, without their dashes, by the names that a command here may have."""
+_OF_COMPILERS = re.compile(r"-(g|w|[DIO].*|cl-.*)")
+"""Options of compilers of OpenCL C, which --build-options takes."""
 
 
 def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str], names: Sequence[str]) -> str:
@@ -240,7 +245,9 @@ def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str],
         # Typer reads -platform as -p and more; show the word as written.
         written = next((w for w in words if w.startswith(unknown)), unknown)
         name = written.split("=")[0]
-        meant = _OPTIONS_ELSEWHERE.get(name)
+        if "--build-options" in names and _OF_COMPILERS.fullmatch(written):
+            return f"there is no option '{written}'; a compiler gets it by '--build-options={written}'"
+        meant = _OPTIONS_ELSEWHERE.get(name.lstrip("-"))
         same = [n for n in names if n.lstrip("-") == name.lstrip("-") or n == meant]
         near = did_you_mean(name, same or [n for n in names if n.startswith(name)] or names)
         hint = f"did you mean '{meant}'?" if same == [meant] else near

@@ -33,7 +33,7 @@ _TYPED_HEAD = f"B:subop ec pr B:l1 B:l3 {_MODEL} B:addr_size.4+moved.1+msaa.1 B:
 _PLACE = "r:u I?moved&1:u_offset r:v I?moved&1:v_offset"
 
 _ATOMICS = (
-    ("iinc", 8, "Add one"), ("idec", 9, "Subtract one"), ("load", 10, "Read atomically"), ("store", 11, "Write atomically"),
+    ("iinc", 8, "Add one"), ("idec", 9, "Subtract one"), ("load", 10, "Read"), ("store", 11, "Write"),
     ("iadd", 12, "Add"), ("isub", 13, "Subtract"), ("smin", 14, "Signed minimum"), ("smax", 15, "Signed maximum"),
     ("umin", 16, "Unsigned minimum"), ("umax", 17, "Unsigned maximum"), ("icas", 18, "Compare and swap"), ("fadd", 19, "Float add"),
     ("fsub", 20, "Float subtract"), ("fmin", 21, "Float minimum"), ("fmax", 22, "Float maximum"),

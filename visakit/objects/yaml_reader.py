@@ -92,8 +92,10 @@ class _Reader:
         if event.tag is not None and event.tag != "!":
             raise self.fail(f"it has a tag, {event.tag:.40}; compilers write none", event)
         if self.open and isinstance(self.open[-1], dict) and self.keys[-1] is None:
-            self.keys[-1] = event.value
-            self.lines.mappings[id(self.open[-1])][1][event.value] = _line(event)
+            lines = self.lines.mappings[id(self.open[-1])][1]
+            if event.value in lines:
+                raise self.fail(f"the key '{event.value:.40}' of line {lines[event.value]} occurs again", event)
+            self.keys[-1], lines[event.value] = event.value, _line(event)
             return
         self._add(_plain(event.value) if event.implicit[0] else event.value, event)
 

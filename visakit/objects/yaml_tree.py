@@ -45,6 +45,13 @@ class JsonLines(Lines):
                 pairs += zip(value, twin, strict=False)
 
 
+def _mapping(entries: list[tuple[str, object]]) -> Tree:
+    made = dict(entries)
+    if len(made) < len(entries):
+        raise ValueError
+    return made
+
+
 def parse(text: str, name: str) -> tuple[object, Lines]:
     """A text of YAML or JSON as values, and the lines of the keys.
 
@@ -55,10 +62,10 @@ def parse(text: str, name: str) -> tuple[object, Lines]:
         raise not_yaml(f"it has {len(text)} characters, more than {MAXIMUM_SIZE}", name)
     if text.startswith("{"):
         try:
-            root = json.loads(text)
+            root = json.loads(text, object_pairs_hook=_mapping)
             return root, JsonLines(text, name, root)
         except (ValueError, RecursionError):
-            pass  # A YAML mapping may begin in that way, too.
+            pass  # A YAML mapping may begin in that way, too, and its reader says which key occurs twice.
     from visakit.objects.yaml_reader import read
 
     lines = Lines()

@@ -95,6 +95,9 @@ _OPENCL = Closed(0, "-5", re.compile(r"clRelease\w+|clMem(Blocking)?FreeINTEL"))
 """``CL_OUT_OF_RESOURCES``."""
 _LEVEL_ZERO = Closed(1, "0x78000001", re.compile(r"ze\w+Destroy\w*|ze(Virtual)?MemFree(Ext)?"))
 """``ZE_RESULT_ERROR_UNINITIALIZED``."""
+_FACT = "visakit_tell_fact"
+_KNOWN_IN_C = {"clWaitForEvents": "visakit_all_done", "clGetDeviceInfo": _FACT, "clGetContextInfo": _FACT}
+"""Functions that objects of pyopencl and SYCL call after Python has ended, and who answers in C."""
 
 
 def c_source() -> str:
@@ -135,7 +138,6 @@ def _entry(point: EntryPoint, closed: Closed) -> list[str]:
     """A function that calls Python, as long as Python runs. A pending exception of the caller is pending again when the
     function returns.
     """
-    call = f"{point.in_python.name}({', '.join(name for _, name in point.parameters)})"
     gives = point.result != "none"
     fails = point.refusal is None and not closed.releases.fullmatch(point.name)
     result = f"{C_TYPES[point.result]} result = {closed.status if fails else point.refusal or 0};"
@@ -148,7 +150,7 @@ def _entry(point: EntryPoint, closed: Closed) -> list[str]:
         "    pthread_cleanup_push(visakit_park, &call);",
         *_waiting(point),
         f"    if (visakit_enter(&call, {closed.number})) {{",
-        f"        result = {call};" if gives else f"        {call};",
+        *_python_answers(point),
         "        visakit_leave(&call);",
         f"    }} else if ({ERROR_PARAMETER}) {{" if point.has_error_parameter else "    }",
         *_after_the_end(point),
@@ -158,11 +160,27 @@ def _entry(point: EntryPoint, closed: Closed) -> list[str]:
     return [*lines, "    return result;\n}" if gives else "}"]
 
 
+def _python_answers(point: EntryPoint) -> list[str]:
+    """Lines that call Python. C keeps facts, whose sizes it takes from Python."""
+    names = [name for _, name in point.parameters]
+    if _KNOWN_IN_C.get(point.name) != _FACT:
+        result = "" if point.result == "none" else "result = "
+        return [f"        {result}{point.in_python.name}({', '.join(names)});"]
+    item, name, room, value, size_ret = names
+    return [
+        "        size_t size = 0;",
+        f"        result = {point.in_python.name}({item}, {name}, {room}, {value}, (uintptr_t)&size);",
+        "        if (result == 0)",
+        f"            visakit_keep_fact({item}, {name}, size, {value}, {size_ret});",
+    ]
+
+
 def _after_the_end(point: EntryPoint) -> list[str]:
-    """Lines for a refused call that waits for events: pyopencl's objects do, after Python has ended."""
-    if point.name != "clWaitForEvents":
+    """Lines for a refused call that C may know the answer of."""
+    known = _KNOWN_IN_C.get(point.name)
+    if known is None:
         return []
-    return [f"    else if (visakit_all_done({', '.join(name for _, name in point.parameters)}))", "        result = 0;"]
+    return [f"    else if ({known}({', '.join(name for _, name in point.parameters)}))", "        result = 0;"]
 
 
 def _waiting(point: EntryPoint) -> list[str]:

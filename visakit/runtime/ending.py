@@ -24,10 +24,12 @@ stopped: a thread that waits for a command may run it itself, and the program ma
 Python, a function of Python's ``atexit`` does the same for LLVM.
 
 Refused calls: releases succeed, as the memory goes with the process, and so do waits for events whose commands are
-complete; all others return CL_OUT_OF_RESOURCES. A fork that
-is not Python's does the work of Python's fork, so that the child can take Python's lock, and ends as its parent does.
-Commands that are not over at a fork belong to the parent, whose threads run them. In the child they end with
-CL_OUT_OF_RESOURCES, so that no thread waits for them there.
+complete, and questions about devices of a context and the platform of a device that the program has asked before. All
+others return CL_OUT_OF_RESOURCES.
+
+A fork that is not Python's does the work of Python's fork, so that the child can take Python's lock, and ends as its
+parent does. Commands that are not over at a fork belong to the parent, whose threads run them. In the child they end
+with CL_OUT_OF_RESOURCES, so that no thread waits for them there.
 """
 
 from __future__ import annotations

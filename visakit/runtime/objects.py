@@ -1,9 +1,9 @@
 """Objects of the program: handles, and counts of their references.
 
 A handle is the address of a few bytes that begin with the address of the dispatch table, where the ICD loader looks. A
-word for the state follows, which C waits on, and the number of threads that do. Python looks no object up in the memory
-of a handle: it knows all live ones. The loader reads it, also after the program has released the object: the bytes keep
-their contents, and another object gets them some thousands of objects later.
+word for the state follows, which C waits on, the number of threads that do, and whether C keeps facts about the object.
+Python looks no object up in the memory of a handle: it knows all live ones. The loader reads it, also after the program
+has released the object: the bytes keep their contents, and another object gets them some thousands of objects later.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _take_cell() -> int:
             if not _free:
                 raise MemoryError
         cell = _free.popleft()
-    host.write(cell, _dispatch_table.to_bytes(8, "little") + bytes(8))
+    host.write(cell, _dispatch_table.to_bytes(8, "little") + bytes(_CELL - 8))
     return cell
 
 

@@ -43,7 +43,7 @@ from visakit.text import syntax
 from visakit.text.expressions import ExpressionError, evaluate
 from visakit.text.immediates import bits_as_float, float_bits, integer_bits
 from visakit.text.names import KIND_NAMES, Names, Symbol
-from visakit.text.problem import FollowUp, Problem
+from visakit.text.problem import IN_EXPRESSIONS, FollowUp, Problem
 from visakit.text.syntax import Placed
 
 MODIFIERS = {text: modifier for modifier, text in MODIFIER_TEXT.items() if modifier != SAT}
@@ -151,13 +151,13 @@ class Binder:
 
     def _evaluate(self, node: syntax.Node) -> int:
         if isinstance(node, syntax.NameNode):
-            raise Problem("V020", f"'{node.name}' is not an integer expression")
+            raise Problem("V020", f"'{node.name}' is not an integer expression", IN_EXPRESSIONS)
         if not isinstance(node, syntax.EXPRESSIONS):
-            raise Problem("V020", "this is not an integer expression")
+            raise Problem("V020", "this is not an integer expression", IN_EXPRESSIONS)
         try:
             return evaluate(node, self.size_of, lambda: self.function.integer_attribute("SimdSize", 0))
         except ExpressionError as error:
-            raise Problem("V020", str(error)) from None
+            raise Problem("V020", str(error), error.hint) from None
 
     def data_type(self, name: str, text: str) -> types.DataType:
         """A type by its name, in any case, at the end of an operand that is written so."""
@@ -370,7 +370,8 @@ class Binder:
         written = text.rpartition(":")[0] or str(value)
         if isinstance(value, float):
             if not data_type.is_float:
-                raise Problem("V020", f"'{written}' is not an integer expression")
+                hint = f"write {written}:f, or a whole number"
+                raise Problem("V020", f"'{written}' is not an integer expression", hint)
             return Immediate(data_type, float_bits(value, data_type, written))
         number = self._evaluate(value)
         bits = bits_as_float if data_type.is_float else integer_bits

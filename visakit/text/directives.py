@@ -27,7 +27,7 @@ from visakit.text import syntax
 from visakit.text.binder import text_of, unescape
 from visakit.text.function_parser import FunctionParser
 from visakit.text.names import Symbol
-from visakit.text.problem import Problem
+from visakit.text.problem import IN_EXPRESSIONS, Problem
 from visakit.text.source import Source
 from visakit.text.syntax import DirectiveStatement, NameNode, Placed, SettingNode
 
@@ -76,7 +76,7 @@ def _integer(parser: FunctionParser, statement: DirectiveStatement, name: str, l
 def _integer_value(parser: FunctionParser, at: Placed, low: int, high: int, what: str = "value") -> int:
     value = _value(at)
     if not isinstance(value, (int, syntax.Operation, syntax.SizeOf, syntax.DispatchSimd)):
-        raise Problem("V020", f"'{_word(at)}' is not an integer expression", at=at)
+        raise Problem("V020", f"'{_word(at)}' is not an integer expression", IN_EXPRESSIONS, at)
     try:
         return parser.binder.integer(value, low, high, what)
     except Problem as problem:
@@ -101,7 +101,8 @@ def declare(parser: FunctionParser, source: Source, statement: DirectiveStatemen
     unknown = next((s for word, s in settings.items() if word not in _SETTINGS), None)
     if unknown is not None:
         word = unknown.text.partition("=")[0].strip()
-        raise Problem("V009", f"'{word}' is not a setting of .decl", did_you_mean(word, _SETTINGS), unknown)
+        hint = did_you_mean(word, _SETTINGS) or f"settings are {', '.join(_SETTINGS)}"
+        raise Problem("V009", f"'{word}' is not a setting of .decl", hint, unknown)
     kind = _word(settings["v_type"]) if "v_type" in settings else ""
     if kind not in ("G", "A", "P", "S", "T"):
         message = f"'{kind}' is not a kind of variable" if kind else ".decl needs v_type="
@@ -266,7 +267,7 @@ def _attribute_value(parser: FunctionParser, value: syntax.SettingValue, at: Pla
             raise Problem("V029", f"the value has {len(data)} bytes, an attribute holds {MAXIMUM_VALUE}", at=at)
         return data
     if isinstance(value, (syntax.AliasNode, syntax.AttributesNode)):
-        raise Problem("V020", f"'{_word(at)}' is not an integer expression", at=at)
+        raise Problem("V020", f"'{_word(at)}' is not an integer expression", IN_EXPRESSIONS, at)
     number = parser.binder.integer(value, -(1 << 31), (1 << 32) - 1)
     return (number & 0xFFFFFFFF).to_bytes(4, "little")
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
+from visakit.text.problem import IN_EXPRESSIONS
 from visakit.text.syntax import DispatchSimd, Operation, SizeOf, Value
 
 
 class ExpressionError(ValueError):
-    """An expression that has no value; the message says why."""
+    """An expression that has no value; the message says why, the hint what could be."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        self.hint = hint
+        super().__init__(message)
 
 
 MAXIMUM_BITS = 128
@@ -19,7 +24,7 @@ MAXIMUM_BITS = 128
 def _divide(a: int, b: int) -> int:
     """The quotient, rounded towards zero."""
     if b == 0:
-        raise ExpressionError("division by zero")
+        raise ExpressionError("division by zero", "a divisor is any number but 0")
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
@@ -56,11 +61,12 @@ def evaluate(value: Value, size_of: Callable[[str], int | None], dispatch_simd: 
     if isinstance(value, int):
         return value
     if isinstance(value, float):
-        raise ExpressionError(f"{value} is not an integer")
+        raise ExpressionError(f"{value} is not an integer", IN_EXPRESSIONS)
     if isinstance(value, SizeOf):
         size = size_of(value.name)
         if size is None:
-            raise ExpressionError(f"%sizeof of '{value.name}', which is not declared")
+            hint = "%sizeof takes a general variable that is declared, or GRF"
+            raise ExpressionError(f"%sizeof of '{value.name}', which is not declared", hint)
         return size
     if isinstance(value, DispatchSimd):
         return dispatch_simd()
@@ -70,5 +76,6 @@ def evaluate(value: Value, size_of: Callable[[str], int | None], dispatch_simd: 
         return evaluate(chosen, size_of, dispatch_simd)
     found = _OPERATORS[value.operator](*(evaluate(part, size_of, dispatch_simd) for part in value.operands))
     if found.bit_length() > MAXIMUM_BITS:
-        raise ExpressionError("the value of this expression is far too large")
+        hint = f"values have {MAXIMUM_BITS} bits at most"
+        raise ExpressionError("the value of this expression is far too large", hint)
     return found

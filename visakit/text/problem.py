@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from visakit.text.syntax import Placed
 
+IN_EXPRESSIONS = "expressions are made of numbers, %sizeof(V) and %DispatchSimd"
+"""Hint for a part that an expression does not have."""
+
 
 class Problem(Exception):
     """What is wrong with a part of a statement, and where that stands; without a place it is the statement's head."""

@@ -9,7 +9,7 @@ from visakit.isa import FORMS
 from visakit.isa.elsewhere import DIRECTIVES_ELSEWHERE
 from visakit.isa.record import Flow
 from visakit.text.grammar import Unexpected
-from visakit.text.problem import Problem
+from visakit.text.problem import IN_EXPRESSIONS, Problem
 from visakit.text.syntax import Placed
 
 _DIRECTIVES = (".version", ".kernel", ".global_function", ".funcdecl", ".decl", ".kernel_attr", ".input", ".parameter")
@@ -64,7 +64,7 @@ def problem_of(error: Unexpected, line: str) -> Problem:
     if region is not None and ">" in line[error.column :] and not error.text.startswith(">"):
         return _bad_region(line, region, error.column)
     if (name := _name_in_expression(error, line)) is not None:
-        hint = "expressions are made of numbers, %sizeof(V) and %DispatchSimd"
+        hint = "write .version 4.1" if line.lstrip().startswith(".version") else IN_EXPRESSIONS
         if line[: name.column].endswith(("-", "~")) and line[name.column :].startswith(f"{name.text}("):
             sign = line[name.column - 1]
             hint = f"a modifier is in parentheses: ({sign}){name.text}(0,0)<1;1,0>"
@@ -79,7 +79,7 @@ def _in_directive(error: Unexpected, line: str, has_settings: bool, at: Placed) 
         hint = DIRECTIVES_ELSEWHERE.get(word.lower()) or did_you_mean(word, _directives())
         return Problem("V003", f"'{word}' is not a directive", hint, Placed(0, word, error.column))
     if error.expected <= {"$END", "RBRACE"} and line.lstrip().startswith(".") and error.before[-1][0] != "RBRACE":
-        return Problem("V049", f"'{error.text}' is one argument too many", at=at)
+        return Problem("V049", f"'{error.text}' is one argument too many", "remove it, or give it its own line", at)
     if error.expected == {"EQUAL"} and has_settings:
         return _no_value(error, line)
     return None

@@ -79,7 +79,10 @@ KINDS: dict[str, Kind] = {
     "K011": Kind(UNDEFINED, "an undefined value is an address"),
     "K012": Kind(UNDEFINED, "an undefined value is an operand of an atomic operation, or its old value in memory"),
     "K013": Kind(
-        UNDEFINED, "an undefined value is left in memory", "initialise the registers that it was computed from", FLAT
+        UNDEFINED,
+        "an undefined value is left in memory",
+        "initialise the registers or the memory that it was computed from",
+        FLAT,
     ),
     "K014": Kind(UNDEFINED, "an undefined predicate decides which lanes access memory"),
     # -- divergence: K020 to K029

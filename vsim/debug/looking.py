@@ -28,7 +28,7 @@ from vsim.memory.memory import Buffer
 DATA, PLACES, THREADS = "Data", "Source and instructions", "Threads and frames"
 _UNITS = {"b": types.UB, "h": types.UW, "w": types.UD, "g": types.UQ}
 _FLOATS = {2: types.HF, 4: types.F, 8: types.DF}
-_SOURCE_WIDTH, LISTED = 52, 10
+LISTED = 10
 
 
 def variable_names(console: Console, rest: str) -> Iterable[str]:
@@ -459,9 +459,7 @@ def _list_line(console: Console, spot: Spot, source: str, numbers: list[int]) ->
     if numbers and session.places.is_text(Spot(function, numbers[0])):
         console.write(f"{'=>' if any(is_here) else '  '} {source}")
         return
-    console.write(
-        f"   {source[:_SOURCE_WIDTH]:{_SOURCE_WIDTH}}".rstrip() if not numbers else f"   {source[:_SOURCE_WIDTH]}"
-    )
+    console.write(f"   {source}".rstrip())
     for number, here in zip(numbers, is_here, strict=True):
         console.write(f"{'=>' if here else '  '} {'':8}{number:4} {session.places.instruction_text(function, number)}")
 

@@ -17,6 +17,14 @@ def problem(code: str, message: str, hint: str = "", at: Span | None = None) -> 
     return DebugError(Diagnostic(code, message, at, hint))
 
 
+def without_place(text: str, use: str) -> DebugError:
+    """The error of a value that is nowhere, and so cannot be ``use``, such as ``watched``."""
+    if text.isidentifier():
+        hint = "'print' shows it; elsewhere it may be in a register"
+        return problem(COMMAND, f"'{text}' is a constant of the compiler here, and cannot be {use}", hint)
+    return problem(COMMAND, f"'{text}' is a result, and cannot be {use}", "name a variable or memory")
+
+
 def part_of(text: str, start: int, end: int, file: str = "", line: int = 1) -> Span:
     """A part of a command as the place of an error."""
     return Span(file or "<command>", line, start + 1, max(1, end - start), text)

@@ -18,7 +18,7 @@ from vsim.debug.edits import ValueEdit
 from vsim.debug.execution import INTERVAL, SEARCH_INTERVAL, SteppedLaunch
 from vsim.debug.expressions import Expression, parse
 from vsim.debug.origin import OriginSearch, ValueOrigin
-from vsim.debug.problems import COMMAND, problem
+from vsim.debug.problems import COMMAND, problem, without_place
 from vsim.debug.steps import Choose, StepBack, last_where, step_ends
 from vsim.debug.stop_table import StopTable
 from vsim.debug.stops import CATCH, TITLES, Hit, Stop
@@ -158,9 +158,18 @@ class Session(StopTable):
                 if arrives is not None:
                     return Stop("step", [f"the thread {self.focus.group}.{self.focus.thread} has ended"])
         except KeyboardInterrupt:
-            return Stop("interrupt", ["interrupted"])
+            return self._interrupted()
         finally:
             watching.arrives = None
+
+    def _interrupted(self) -> Stop:
+        """The fast engine has no state to show: its work is undone, and the next group begins on the other engine."""
+        execution, lines = self.execution, ["interrupted"]
+        if execution.batch is None and not execution.has_ended:
+            execution.go_to(execution.position)
+            self.keep_focus()
+            lines.append(f"the fast engine's work is undone; group {self.focus.group} begins on the reference engine")
+        return Stop("interrupt", lines)
 
     def _at_fault(self, error: SimulationError) -> Stop:
         stop = Stop("fault", [str(error)])
@@ -305,7 +314,7 @@ class Session(StopTable):
                 end = begin
             return self._at_beginning(origin, choose is not None)
         except KeyboardInterrupt:
-            return self._stopped(Stop("interrupt", ["interrupted"]))
+            return self._stopped(self._interrupted())
         finally:
             watching.collects, execution.interval = False, INTERVAL
             watching.lane = None
@@ -364,7 +373,7 @@ class Session(StopTable):
         try:
             execution.go_to(LanePosition(part, time))
         except KeyboardInterrupt:
-            return self._stopped(Stop("interrupt", ["interrupted"]))
+            return self._stopped(self._interrupted())
         finally:
             self.watching.reset()
         if execution.part > part:
@@ -390,7 +399,7 @@ class Session(StopTable):
         if batch is None:
             raise problem(COMMAND, f"no group runs in which '{target}' could change", "'start' begins the launch")
         if location is None:
-            raise problem(COMMAND, f"'{target}' is a result, and cannot be changed", "name a variable or memory")
+            raise without_place(target, "changed")
         if given.count not in (1, found.count):
             raise problem(COMMAND, f"'{target}' has {found.count} elements, the value {given.count}")
         data, lane = converted(given.data, location.dtype), self.lane()
@@ -410,7 +419,7 @@ class Session(StopTable):
         value = self.evaluate(text)
         location, lane = value.location, self.lane()
         if location is None:
-            raise problem(COMMAND, f"'{text}' is a result: nothing wrote it", "name a variable or memory")
+            raise without_place(text, "traced back")
         lane = lane or (0, 0)
         name, number = value.name or text, slice(None)
         if value.by_lane:

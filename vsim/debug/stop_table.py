@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vsim.command.numbers import Numbers
 from vsim.debug.expressions import parse
-from vsim.debug.problems import COMMAND, problem
+from vsim.debug.problems import COMMAND, problem, without_place
 from vsim.debug.stage import Stage
 from vsim.debug.stops import BREAK, CATCH, EVENTS, Breakpoint
 from vsim.debug.threads import Threads
@@ -55,7 +55,7 @@ class StopTable(Stage):
         value = watched.value(self.scope())
         location = value.location
         if location is None:
-            raise problem(COMMAND, f"'{expression}' is a result, and cannot be watched", "name a variable or memory")
+            raise without_place(expression, "watched")
         own = (
             {} if location.is_memory else {"function": "" if location.holder.owner is None else self.here.function.name}
         )

@@ -22,6 +22,23 @@ static cl_program program;
 static cl_kernel number, endless;
 static cl_event user, kept;
 static pthread_t waiting;
+static int asks;
+
+/* What a runtime asks for on its way to a function of the driver. */
+static void ask(void)
+{
+    cl_uint count = 0;
+    cl_device_id found = NULL;
+    cl_platform_id platform = NULL;
+    size_t sizes[3] = {0};
+    cl_int wrong = clGetContextInfo(context, CL_CONTEXT_NUM_DEVICES, sizeof count, &count, &sizes[0]);
+    wrong |= clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof found, &found, &sizes[1]);
+    wrong |= clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, &sizes[2]);
+    wrong |= clGetContextInfo(context, CL_CONTEXT_NUM_DEVICES, 1, &count, NULL) != (asks ? CL_OUT_OF_RESOURCES : CL_INVALID_VALUE);
+    wrong |= sizes[0] != sizeof count || sizes[1] != sizeof found || sizes[2] != sizeof platform;
+    printf("asked %d: %u devices, %d and %d\n", wrong, count, found == device, platform != NULL);
+    asks = 1;
+}
 
 void release_all(const char *who)
 {
@@ -29,6 +46,8 @@ void release_all(const char *who)
         return;
     if (kept != NULL)
         printf("waited %d\n", clWaitForEvents(1, &kept));
+    if (asks)
+        ask();
     cl_int found = clReleaseKernel(number) | clReleaseKernel(endless) | clReleaseProgram(program);
     found |= clReleaseMemObject(buffer) | clReleaseEvent(user) | clReleaseCommandQueue(queue) | clReleaseContext(context);
     cl_int other = clGetDeviceInfo(device, CL_DEVICE_NAME, 0, NULL, NULL);
@@ -98,6 +117,8 @@ void act(const char *word)
         make();
     else if (strcmp(word, "run") == 0)
         run();
+    else if (strcmp(word, "ask") == 0)
+        ask();
     else if (strcmp(word, "enqueue") == 0)
         clEnqueueNDRangeKernel(queue, number, 1, NULL, &items, NULL, 0, NULL, NULL);
     else if (strcmp(word, "blocked") == 0)
