@@ -7,12 +7,13 @@ is for others to say: an emission knows it (``memory/pattern.py``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from visakit.isa.record import Access, Pipe
-from visakit.language.operands import General, Immediate, Raw
+from visakit.language.operands import Immediate
 from visakit.language.program import Instruction
 from vsim.analysis.control_flow import ControlFlow
+from vsim.analysis.named_registers import variables
 from vsim.analysis.read_only_loops import is_increment
 from vsim.semantics.registers import Layout
 
@@ -59,12 +60,12 @@ class _Loop:
         self.layout = layout
         self.writers: dict[int, list[Instruction]] = {}
         for i in body:
-            for root in self._roots(i.args.get("dst")):
+            for root in variables(layout, i.args.get("dst")):
                 self.writers.setdefault(root, []).append(i)
 
     def walks(self, store: Instruction) -> bool:
         """Whether the addresses of a store are sums of loop invariants and counters of the loop."""
-        todo = [root for name in _ADDRESSES for root in self._roots(store.args.get(name))]
+        todo = list(variables(self.layout, *(store.args.get(name) for name in _ADDRESSES)))
         known, counts = set(todo), False
         while todo:
             for i in self.writers.get(todo.pop(), ()):
@@ -73,14 +74,10 @@ class _Loop:
                 elif not _adds(i):
                     return False
                 else:
-                    new = {root for name in ("src0", "src1") for root in self._roots(i.args.get(name))} - known
+                    new = variables(self.layout, i.args.get("src0"), i.args.get("src1")) - known
                     known |= new
                     todo += new
         return counts
-
-    def _roots(self, operand: object) -> Iterator[int]:
-        if isinstance(operand, General | Raw):
-            yield self.layout.root(operand.var)[0]
 
 
 def _adds(i: Instruction) -> bool:

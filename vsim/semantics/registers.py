@@ -63,6 +63,12 @@ class Layout:
             return var, 0
         return self.roots[var]
 
+    def place(self, op: General) -> tuple[int, int, int]:
+        """The root variable of a register operand, the byte at which the operand begins in it, bytes of an element."""
+        root, start = self.root(op.var)
+        size = self.function.variable_type(op.var).size
+        return root, start + op.row * self.grf_size + op.col * size, size
+
     def room(self, root: int) -> int:
         """Bytes of a root variable that operands may touch: of its registers, of a predefined one just its own."""
         return self.rooms[root] if root >= FIRST_VARIABLE else predefined_size(root, self.grf_size)
@@ -90,16 +96,13 @@ class Layout:
         """Predefined variables in the file: number, offset and bytes."""
         return [(root, at, self.sizes[root]) for root, at in self.file_offsets.items() if root < FIRST_VARIABLE]
 
-    def address_of(self, op: General, grf_size: int) -> int | None:
+    def address_of(self, op: General) -> int | None:
         """Where a register operand begins in the register file, as address variables hold it.
 
         None if nothing takes the address of its variable, or its address cannot be taken.
         """
-        root, start = self.root(op.var)
-        if root not in self.file_offsets:
-            return None
-        begin = op.row * grf_size + op.col * self.function.variable_type(op.var).size
-        return self.file_offsets[root] + start + begin
+        root, begin, _ = self.place(op)
+        return self.file_offsets[root] + begin if root in self.file_offsets else None
 
 
 def operand_type(function: Function, op: object) -> DataType:

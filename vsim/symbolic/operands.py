@@ -157,7 +157,7 @@ class SymbolicOperands:
 
     def address_of(self, op: General) -> Read:
         """The address of a register operand, as address variables hold it."""
-        address = self.layout.address_of(op, self.grf_size)
+        address = self.layout.address_of(op)
         if address is None:
             raise self.cannot(f"the address of '{self.function.variable_name(op.var)}' cannot be taken")
         value = self.algebra.const(address, types.UD)
