@@ -21,7 +21,7 @@ from vsim.checks.undefined_memory import PRIVATE_MEMORY
 from vsim.debug.checkpoints import Checkpoint, Checkpoints, LanePosition
 from vsim.debug.footprints import EDIT, Executed, Recorder, Use
 from vsim.debug.memory_log import host_address
-from vsim.debug.watcher import Halt, Nobody, Watcher
+from vsim.debug.watcher import Halt, Watcher
 from vsim.engines.numpy.engine import GroupBatch, GroupPayloads
 from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.memory import MessageAccess
@@ -441,7 +441,7 @@ class SteppedLaunch:
         Args:
             anew: also where the launch seems to be there.
         """
-        watcher, self.watcher = self.watcher, Nobody()
+        watcher, self.watcher = self.watcher, Watcher()
         try:
             if anew or position < self.position or self.checkpoints.before(position).position > self.position:
                 self.restore(self.checkpoints.before(position))

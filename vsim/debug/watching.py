@@ -19,7 +19,7 @@ from vsim.debug.scope import Scope
 from vsim.debug.source.variables import SourceVariables
 from vsim.debug.stops import ACCESS_WATCH, CATCH, READ_WATCH, WATCH, Breakpoint, Hit
 from vsim.debug.values import DebugValue, shown_compact
-from vsim.debug.watcher import Halt
+from vsim.debug.watcher import Halt, Watcher
 from vsim.engines.numpy.activation import Activation
 from vsim.engines.numpy.algebra import any_lane
 from vsim.engines.numpy.memory import MessageAccess
@@ -63,7 +63,7 @@ def call_of(activation: Activation) -> CaughtCall:
     return CaughtCall(depth, activation.registers.birth, id(activation.function))
 
 
-class Watching:
+class Watching(Watcher):
     """The watcher of an execution: it finds hits, and halts for them or collects them.
 
     Attributes:
