@@ -99,11 +99,6 @@ def nothing() -> None:
     """The work of a command that only takes its turn."""
 
 
-def address_of(data: Bytes) -> int:
-    """The address of bytes."""
-    return int(data.__array_interface__["data"][0])
-
-
 def fill(data: Bytes, pattern: bytes) -> None:
     """Fill memory with a repeated pattern, in blocks of many patterns; the last one may be cut."""
     size = max(FILL_BLOCK // len(pattern), 1) * len(pattern)

@@ -17,12 +17,11 @@ from visakit.language.program import FIRST_PREDICATE, FIRST_VARIABLE, Function
 from vsim.debug.checkpoints import LanePosition
 from vsim.debug.execution import SteppedLaunch
 from vsim.debug.footprints import ADDRESS, EDIT, FILE, MEMORY, PREDICATE, Executed, Holder, Use
-from vsim.debug.memory_log import host_address
 from vsim.debug.places import Places, Spot
 from vsim.debug.values import lane_list, shown_element
 from vsim.engines.numpy.registers import RegisterFile
 from vsim.launch import threads
-from vsim.launch.arrays import Array
+from vsim.launch.arrays import Array, address_of
 from vsim.memory.memory import Buffer
 from vsim.semantics.registers import Layout
 
@@ -303,7 +302,7 @@ class _Namer:
         batch = self.execution.batch
         spaces = (("slm", batch.threads.slm), ("scratch", batch.threads.scratch)) if batch is not None else ()
         for name, space in spaces:
-            offset = address - host_address(space.data)
+            offset = address - address_of(space.data)
             if 0 <= offset < space.data.size:
                 return name, offset - int(space.base[space.base <= offset].max())
         return "memory", address

@@ -13,7 +13,8 @@ from visakit.runtime.images import AXES, Format, Image, ImageShape, Sampler, cre
 from visakit.runtime.memory import Mapping, Memory
 from visakit.runtime.queue import Queue
 from visakit.runtime.rectangles import Rectangle, copy_rectangle, overlap
-from visakit.runtime.transfers import CommandAccesses, address_of, nothing
+from visakit.runtime.transfers import CommandAccesses, nothing
+from vsim.launch.arrays import address_of
 
 
 @entry
