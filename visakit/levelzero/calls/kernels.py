@@ -10,7 +10,7 @@ from visakit.levelzero.calls import entry
 from visakit.levelzero.device_properties import HINTS
 from visakit.levelzero.kernels import ZeKernel
 from visakit.levelzero.modules import ApiModule
-from visakit.levelzero.parameters import extensions, fill, flags, give_bytes, need, structure
+from visakit.levelzero.parameters import described, extensions, fill, flags, give_bytes, need, structure
 from visakit.levelzero.structures import (
     ze_kernel_desc_t,
     ze_kernel_max_group_size_properties_ext_t,
@@ -32,10 +32,9 @@ _CACHES = ze.ZE_CACHE_CONFIG_FLAG_LARGE_SLM | ze.ZE_CACHE_CONFIG_FLAG_LARGE_DATA
 @entry
 def zeKernelCreate(module: ApiModule, desc: int, target: int) -> None:
     """A kernel of a module by its name."""
-    given = structure(ze_kernel_desc_t, desc)
-    extensions(desc)
+    known = ze.ZE_KERNEL_FLAG_FORCE_RESIDENCY | ze.ZE_KERNEL_FLAG_EXPLICIT_RESIDENCY
+    given = described(ze_kernel_desc_t, desc, known)
     need(given.pKernelName, target)
-    flags(given.flags, ze.ZE_KERNEL_FLAG_FORCE_RESIDENCY | ze.ZE_KERNEL_FLAG_EXPLICIT_RESIDENCY)
     host.write_size(target, ZeKernel(module, host.text_at(given.pKernelName)).handle)
 
 
