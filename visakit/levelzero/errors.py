@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NoReturn
 
 from visakit.levelzero import ze
@@ -38,15 +36,6 @@ _RESULTS = {
 def result_of(status: int) -> int:
     """The result of Level Zero for a status of either interface."""
     return status if status > 0 else _RESULTS.get(status, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT)
-
-
-@contextmanager
-def refused_as(result: int) -> Iterator[None]:
-    """Let refusals within have another result, for the same reason."""
-    try:
-        yield
-    except CallError as problem:
-        raise CallError(result, problem.reason) from None
 
 
 def refuse(result: int, reason: str = "") -> NoReturn:

@@ -264,7 +264,7 @@ def create_buffer(context: Context, flags: int, size: int, host_ptr: int, given:
         CallError: flags, size or pointer are invalid.
     """
     flags = check_flags(flags, host_ptr)
-    largest = max(device.maximum_allocation for device in context.devices)
+    largest = context.maximum_allocation
     require(0 < size <= largest, cl.CL_INVALID_BUFFER_SIZE, f"a buffer has 1 to {largest} bytes, found {size}")
     if flags & cl.CL_MEM_USE_HOST_PTR:
         shared = svm.find(context, host_ptr)

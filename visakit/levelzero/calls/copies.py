@@ -8,7 +8,6 @@ from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.appending import appends
 from visakit.levelzero.device_properties import queue_groups
-from visakit.levelzero.errors import refused_as
 from visakit.levelzero.lists import CommandList, ListOperation, nothing
 from visakit.levelzero.memory import Range
 from visakit.levelzero.parameters import find, need
@@ -16,7 +15,7 @@ from visakit.levelzero.structures import ze_copy_region_t
 from visakit.runtime import cl, host
 from visakit.runtime.context import Context
 from visakit.runtime.device import Device
-from visakit.runtime.errors import require
+from visakit.runtime.errors import refused_as, require
 from visakit.runtime.rectangles import Rectangle, copy_rectangle
 from visakit.runtime.transfers import CommandAccesses, fill, shared_part
 

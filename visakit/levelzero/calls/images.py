@@ -6,7 +6,6 @@ from visakit.levelzero import ze
 from visakit.levelzero.calls import also, entry
 from visakit.levelzero.calls.appending import appends
 from visakit.levelzero.calls.contexts import context_device
-from visakit.levelzero.errors import refused_as
 from visakit.levelzero.image_formats import image_format, image_shape
 from visakit.levelzero.layout import Structure
 from visakit.levelzero.lists import CommandList, ListOperation
@@ -23,7 +22,7 @@ from visakit.levelzero.structures import (
 from visakit.runtime import cl, host
 from visakit.runtime.context import Context
 from visakit.runtime.device import Device
-from visakit.runtime.errors import require
+from visakit.runtime.errors import refused_as, require
 from visakit.runtime.images import AXES, Image, Sampler, create_image, create_view
 from visakit.runtime.rectangles import Rectangle, copy_rectangle
 from visakit.runtime.transfers import CommandAccesses

@@ -20,7 +20,7 @@ from visakit.levelzero.structures import (
 )
 from visakit.runtime import host
 from visakit.runtime.errors import require
-from visakit.runtime.kernels import attribute_text, group_limit, private_bytes, required_sub_group, spilled_bytes
+from visakit.runtime.kernels import attribute_text, private_bytes, required_sub_group, spilled_bytes
 
 _INDIRECT = (
     ze.ZE_KERNEL_INDIRECT_ACCESS_FLAG_HOST | ze.ZE_KERNEL_INDIRECT_ACCESS_FLAG_DEVICE
@@ -96,7 +96,7 @@ def zeKernelGetProperties(kernel: ZeKernel, properties: int) -> None:
     """Arguments, required sizes, memory and identifier of a kernel."""
     target = structure(ze_kernel_properties_t, properties)
     chain = extensions(properties)
-    signature, limit = kernel.signature, group_limit(kernel, kernel.device)
+    signature, limit = kernel.signature, kernel.device.model.group
     binary = kernel.program.builds[kernel.device].binary
     identity = blake2b(binary, digest_size=16).digest() + blake2b(kernel.name.encode(), digest_size=16).digest()
     required = kernel.required or (0, 0, 0)

@@ -37,7 +37,7 @@ _KINDS = {
 
 def _allocate(context: Context, device: Device | None, size: int, alignment: int, kind: int, target: int) -> None:
     need(target)
-    largest = max(d.maximum_allocation for d in context.devices)
+    largest = context.maximum_allocation
     require(0 < size <= largest, ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, f"{size} bytes; there are 1 to {largest}")
     known = alignment <= svm.LARGEST_ALIGNMENT
     require(known, ze.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, f"an alignment of {alignment}")

@@ -39,7 +39,7 @@ def _checked(access: int) -> int:
 def zeVirtualMemReserve(context: Context, start: int, size: int, target: int) -> None:
     """Addresses without memory, in whole pages."""
     need(target)
-    largest = max(d.maximum_allocation for d in context.devices)
+    largest = context.maximum_allocation
     require(whole_pages(size) <= largest, ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, f"there are up to {largest} bytes")
     host.write_size(target, reserve(context, size))
 
