@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from visakit.diagnostics import Diagnostic, SimulationError, Span
 from visakit.isa.record import Flow, Rule
 from visakit.language import types
-from visakit.language.operands import SCALAR, Address, General, Immediate, Indirect, Raw
+from visakit.language.operands import SCALAR, SURFACE, Address, General, Immediate, Indirect, Raw
 from visakit.language.platforms import MAXIMUM_GRF_SIZE
 from visakit.language.program import FIRST_VARIABLE, AliasCircle, Function, Instruction, predefined_size
 from visakit.language.types import DataType
@@ -80,6 +80,29 @@ class Layout:
     def has_elements(self, address: int, first: int, end: int) -> bool:
         """Whether an address variable has the elements from ``first`` to before ``end``."""
         return first >= 0 and end <= self.function.addresses[address].elements
+
+    def overrun(self, variable: int, begin: int, end: int, what: str) -> str:
+        """What errors say of bytes of a variable that reach beyond its registers; empty if they do not."""
+        root, start = self.root(variable)
+        if not variable or self.holds(root, start + begin, start + end):
+            return ""
+        room = max(self.room(root) - start, 0)
+        return f"{what} reaches byte {end} of '{self.function.variable_name(variable)}', whose registers have {room},"
+
+    def missing_elements(self, address: int, first: int, end: int) -> str:
+        """What errors say of elements that an address variable lacks; empty if it has them."""
+        if self.has_elements(address, first, end):
+            return ""
+        declared = self.function.addresses[address]
+        return f"an operand reaches element {end - 1} of '{declared.name}', which has {declared.elements},"
+
+    def missing_state(self, kind: int, index: int, element: int) -> str:
+        """What errors say of an element that a surface or sampler variable lacks; empty if it has it."""
+        function = self.function
+        if element < (elements := function.state_elements(kind, index)):
+            return ""
+        name = function.surface_name(index) if kind == SURFACE else function.sampler_name(index)
+        return f"an operand reaches element {element} of '{name}', which has {elements},"
 
     def outside(self, address: int) -> str:
         """What faults say of an address at which no variable lies: how far behind the nearest one it is."""
