@@ -75,7 +75,7 @@ class CommandAccesses:
                     turn, whose = turn.mapped, MAPPED + name
                 elif not context.order.compares(turn):
                     return
-                said = context.order.transferred(turn, whose, self._accesses(), self)
+                said = context.order.accessed(turn, whose, self._accesses(), self)
             if said:
                 context.report_all(said)
 
