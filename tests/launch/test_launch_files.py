@@ -15,7 +15,7 @@ from visakit.ctm.launch import GridLaunchFile
 from visakit.diagnostics import LaunchError
 from visakit.json_text import JsonPlaces
 from vsim.launch.launch import compare
-from vsim.launch.launch_file import CALLED, image_launch, parse_launch
+from vsim.launch.launch_file import CALLED, LaunchFile, parse_launch
 from vsim.launch.paths import LaunchPaths
 from vsim.launch.schema import ARGUMENTS as ARGUMENTS_OF_LAUNCHES
 from vsim.launch.schema import check_keys, json_schema
@@ -259,7 +259,8 @@ def test_structures_are_compared_byte_by_byte_with_others():
 
 def embedded(entry, folder, way="", **more):
     tree = {"launches": [{"global_size": 1, **entry}], "directory": way}
-    return image_launch(json.dumps(tree), str(folder / "images" / "t.bin"), **more).launch(0)
+    options = {"out_dir": None, "allow_paths": False, **more}
+    return LaunchFile.parse_embedded(json.dumps(tree), str(folder / "images" / "t.bin"), **options).launch(0)
 
 
 def test_the_launch_in_an_image_stays_in_its_directories(folder, tmp_path_factory):

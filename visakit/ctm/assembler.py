@@ -89,8 +89,10 @@ class TextAssembler:
                 self.flow.begin_function(statement)
             case ExternDirective():
                 self.flow.declare(statement)
-            case TargetDirective() | ModeDirective():
-                self._setting(statement)
+            case ModeDirective():
+                self.builder.module.full = statement.full
+            case TargetDirective():
+                pass
             case FloatConstantDirective() | IntConstantDirective() | BoolConstantDirective():
                 self._constant(statement)
             case _:
@@ -100,10 +102,6 @@ class TextAssembler:
         if any(word >> 32 for word in statement.words):
             raise StatementError("T002", "a word has 32 bits")
         self.builder.append(statement.words)
-
-    def _setting(self, directive: TargetDirective | ModeDirective) -> None:
-        if isinstance(directive, ModeDirective):
-            self.builder.module.full = directive.full
 
     def _constant(self, directive: FloatConstantDirective | IntConstantDirective | BoolConstantDirective) -> None:
         number, module = register_number(directive.register), self.builder.module

@@ -10,12 +10,8 @@ import numpy as np
 
 from vsim.launch.arrays import Array, Bools, Offsets
 
-State = tuple[tuple[tuple[int, int], ...], tuple[tuple[int, ...], ...], tuple[int, ...], bool]
-"""Where groups stand: the way there in the order of the program, frames, return addresses, whether there is an ALU
-result. Groups of one state take the same next step."""
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, order=True, slots=True)
 class LoopFrame:
     """A frame of the loop stack: who began it in which slot, its integer constant, the turns left, aL."""
 
@@ -24,6 +20,11 @@ class LoopFrame:
     integer: int
     count: int
     al: int
+
+
+State = tuple[tuple[tuple[int, int], ...], tuple[LoopFrame, ...], tuple[int, ...], bool]
+"""Where groups stand: the way there in the order of the program, frames, return addresses, whether there is an ALU
+result. Groups of one state take the same next step."""
 
 
 @dataclass
@@ -52,8 +53,7 @@ class Cohort:
         """Where the groups stand."""
         turns = [(f.entry, -f.count) for f in self.frames]
         way = (*turns, *((a - 1, 0) for a in self.addresses), (self.pc, 0))
-        frames = tuple((f.op, f.entry, f.integer, f.count, f.al) for f in self.frames)
-        return way, frames, self.addresses, self.result_valid
+        return way, self.frames, self.addresses, self.result_valid
 
 
 class Waiting:

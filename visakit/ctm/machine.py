@@ -18,7 +18,7 @@ import numpy as np
 import visakit.ctm.table as table
 from visakit.ctm.cohort import Cohort, LoopFrame, Waiting
 from visakit.ctm.processors import GroupFault, Options, Processors
-from visakit.ctm.program import ShaderModule
+from visakit.ctm.program import IntConstant, ShaderModule
 from vsim.launch.arrays import Array, Bools
 
 
@@ -222,7 +222,7 @@ class ProcessorGroups(Processors):
         wishers = active & wish
         groups = (-1, self.options.group)
         jumps: Bools
-        if op in (table.LOOP, table.REP) and self._turns(f)[0] == 0:
+        if op in (table.LOOP, table.REP) and self._constant(f.get("int", 0))[0] == 0:
             jumps = np.ones(len(cohort.groups), bool)
         elif frame and op in (table.ENDLOOP, table.ENDREP) and frame.count == 1:
             jumps = np.zeros(len(cohort.groups), bool)
@@ -308,9 +308,9 @@ class ProcessorGroups(Processors):
         index = result.astype(int) << 2 | predicate.astype(int) << 1 | boolean
         return (func >> index & 1).astype(bool)
 
-    def _turns(self, f: table.Values) -> tuple[int, int, int]:
-        """The integer constant of an FC instruction: turns, first aL, step."""
-        return self.module.integers.get(f.get("int", 0), (0, 0, 0))
+    def _constant(self, number: int) -> IntConstant:
+        """The integer constant of a loop."""
+        return self.module.integers.get(number, (0, 0, 0))
 
     def _disabled_by(self, cohort: Cohort, depth: int) -> Bools:
         """Processors of a cohort that the outermost ``depth`` loops have switched off."""
@@ -335,7 +335,7 @@ class ProcessorGroups(Processors):
             if jump:
                 al = frame.al
                 if op == table.ENDLOOP:
-                    al += self.module.integers.get(frame.integer, (0, 0, 0))[2]
+                    al += self._constant(frame.integer)[2]
                     al = al & 255 if self.options.wrap_al else al
                 cohort.frames = (*cohort.frames[:-1], replace(frame, count=frame.count - 1, al=al))
             else:
@@ -358,7 +358,7 @@ class ProcessorGroups(Processors):
             entered, broken, continued = np.zeros((3, self.counts.size), bool)
             self.masks.append(LoopMasks(entered, broken, continued))
         self.masks[depth].entered[cohort.here] = active
-        count, start, _ = self._turns(f)
+        count, start, _ = self._constant(f.get("int", 0))
         outer = cohort.frames[-1].al if depth else 0
         op = f.get("op", 0)
         frame = LoopFrame(op, cohort.pc, f.get("int", 0), count, start if op == table.LOOP else outer)

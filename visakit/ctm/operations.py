@@ -45,23 +45,6 @@ class UnitSource:
     absolute: bool = False
 
 
-class ReadFields(NamedTuple):
-    """The fields of an operand of a unit."""
-
-    select: str
-    modifier: str
-    swizzle: tuple[str, ...]
-
-
-_READ_FIELDS = {
-    (unit, letter): ReadFields(
-        f"{unit}_sel_{letter}",
-        f"{unit}_mod_{letter}",
-        tuple(f"rgb_swiz_{letter}_{c}" for c in "rgb") if unit == "rgb" else (f"alpha_swiz_{letter}",),
-    )
-    for unit in table.UNITS
-    for letter in "abc"
-}
 _NOTHING = SourceAddress("n", 0)
 _NUMBERS = {n: UnitSource(_NOTHING, n * 4) for n in "01"}
 """The numbers that swizzles have."""
@@ -172,7 +155,7 @@ class ArithmeticEncoder:
                 if relative:
                     values[f"{unit}_rel{k}"] = 1
         for unit, letter, s in self.reads:
-            fields = _READ_FIELDS[unit, letter]
+            fields = table.OPERANDS[unit, letter]
             values[fields.select] = chosen.get(s.address, 0)
             values[fields.modifier] = int(s.negative) | int(s.absolute) << 1
             for name, channel in zip(fields.swizzle, _channels(unit, s), strict=True):

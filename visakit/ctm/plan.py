@@ -105,6 +105,6 @@ def _source(f: table.Values, unit: str, slot: int) -> PlannedSource:
 
 
 def _operand(f: table.Values, unit: str, letter: str) -> PlannedOperand:
-    names = [f"rgb_swiz_{letter}_{c}" for c in "rgb"] if unit == "rgb" else [f"alpha_swiz_{letter}"]
-    swizzle = tuple(f.get(name, 0) for name in names)
-    return PlannedOperand(f.get(f"{unit}_sel_{letter}", 0), swizzle, f.get(f"{unit}_mod_{letter}", 0))
+    fields = table.OPERANDS[unit, letter]
+    swizzle = tuple(f.get(name, 0) for name in fields.swizzle)
+    return PlannedOperand(f.get(fields.select, 0), swizzle, f.get(fields.modifier, 0))

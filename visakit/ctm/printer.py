@@ -93,9 +93,9 @@ def _place(f: table.Values, unit: str, slot: int) -> str:
 
 def _operand(f: table.Values, unit: str, letter: str) -> str:
     """One operand of a unit as text; empty if the text has no words for it."""
-    slot, modifier = f.get(f"{unit}_sel_{letter}", 0), f.get(f"{unit}_mod_{letter}", 0)
-    names = [f"rgb_swiz_{letter}_{c}" for c in "rgb"] if unit == "rgb" else [f"alpha_swiz_{letter}"]
-    codes = [f.get(n, 0) for n in names]
+    fields = table.OPERANDS[unit, letter]
+    slot, modifier = f.get(fields.select, 0), f.get(fields.modifier, 0)
+    codes = [f.get(name, 0) for name in fields.swizzle]
     if slot > 2 or max(codes) >= len(table.SWIZZLES):
         return ""
     swizzle = "".join(table.SWIZZLES[c] for c in codes)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 WORDS = 6
 SLOTS = 512
@@ -120,6 +121,25 @@ UNITS = ("rgb", "alpha")
 """The colour unit and the alpha unit, as their fields are called."""
 CHANNELS = {"rgb": "rgb", "alpha": "a"}
 """What the units write."""
+
+
+class OperandFields(NamedTuple):
+    """The fields of an operand of a unit."""
+
+    select: str
+    modifier: str
+    swizzle: tuple[str, ...]
+
+
+OPERANDS = {
+    (unit, letter): OperandFields(
+        f"{unit}_sel_{letter}",
+        f"{unit}_mod_{letter}",
+        tuple(f"rgb_swiz_{letter}_{c}" for c in "rgb") if unit == "rgb" else (f"alpha_swiz_{letter}",),
+    )
+    for unit in UNITS
+    for letter in "abc"
+}
 
 
 @dataclass(frozen=True, slots=True)

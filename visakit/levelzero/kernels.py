@@ -10,7 +10,7 @@ from visakit.levelzero.memory import buffer_at
 from visakit.levelzero.modules import ApiModule
 from visakit.runtime import host
 from visakit.runtime.errors import require
-from visakit.runtime.kernels import HeldArgument, Kernel, Setting, group_limit, local_bytes
+from visakit.runtime.kernels import HeldArgument, Kernel, Setting, local_bytes
 from visakit.runtime.queue import Queue
 from vsim.launch.launch import MAXIMUM_SIZE, ScalarArgument
 
@@ -69,7 +69,7 @@ class ZeKernel(Kernel):
             CallError: it has no such groups.
         """
         wrong = ze.ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION
-        require(all(size) and math.prod(size) <= group_limit(self, self.device), wrong, f"groups of {size}")
+        require(all(size) and math.prod(size) <= self.device.model.group, wrong, f"groups of {size}")
         require(self.required in (None, size), wrong, f"groups are {self.required}")
         self.group = size
 
@@ -77,7 +77,7 @@ class ZeKernel(Kernel):
         """A size of groups for a global size: divisors, the first axis first, whole threads if it can be."""
         if self.required is not None:
             return self.required
-        left, found = min(group_limit(self, self.device), 256), []
+        left, found = min(self.device.model.group, 256), []
         for size in whole:
             best = next(d for d in range(min(size, left), 0, -1) if not size % d)
             found.append(best)

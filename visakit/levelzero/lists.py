@@ -21,6 +21,10 @@ Work = Callable[[Queue], None]
 """Is done in a queue."""
 
 
+def nothing(queue: Queue) -> None:
+    """The work of a command that only takes its turn."""
+
+
 class ListOperation(NamedTuple):
     """A command of a list.
 

@@ -58,6 +58,22 @@ def structure(kind: type[Shape], address: int, *others: int) -> Shape:
     return found
 
 
+def described(kind: type[Shape], address: int, known: int | None = None) -> Shape:
+    """The structure at an address, in place, whose chain changes nothing.
+
+    Args:
+        known: flags that the program may give.
+
+    Raises:
+        CallError: the address is null, the structure has another type or unknown flags, or its chain has no end.
+    """
+    found = structure(kind, address)
+    extensions(address)
+    if known is not None:
+        flags(found.flags, known)
+    return found
+
+
 def extensions(address: int) -> dict[int, int]:
     """The structures that a structure leads to: addresses by type.
 

@@ -35,7 +35,7 @@ def read_properties(address: int) -> bytes:
         else:
             raise CallError(cl.CL_INVALID_PROPERTY, f"{name:#x} is no property of contexts here")
         require(names.count(name) == 1, cl.CL_INVALID_PROPERTY, "a property is given twice")
-    return host.pack_sizes([n for pair in pairs for n in pair] + [0])
+    return host.pack_properties(pairs)
 
 
 def find_platform(handle: int) -> Platform:

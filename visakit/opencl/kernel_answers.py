@@ -14,7 +14,6 @@ from visakit.runtime.kernels import (
     Kernel,
     KernelParameter,
     attribute_text,
-    group_limit,
     local_bytes,
     private_bytes,
     required_sub_group,
@@ -33,7 +32,7 @@ def sub_group_answer(kernel: Kernel, device: Device, name: int, given: Sequence[
         CallError: it is no question that has an answer.
     """
     simd = kernel.signatures[device].simd
-    most = group_limit(kernel, device) // simd
+    most = device.model.group // simd
     items = math.prod(given)
     ranges = (cl.CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, cl.CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE)
     if name in ranges:
@@ -75,7 +74,7 @@ Asked = tuple[Kernel, Device]
 
 
 WORK_GROUP_ANSWERS: Answers[Asked] = {
-    cl.CL_KERNEL_WORK_GROUP_SIZE: lambda a: info.u64(group_limit(*a)),
+    cl.CL_KERNEL_WORK_GROUP_SIZE: lambda a: info.u64(a[1].model.group),
     cl.CL_KERNEL_COMPILE_WORK_GROUP_SIZE: lambda a: info.sizes(_three(a[0].signatures[a[1]].required_size)),
     cl.CL_KERNEL_LOCAL_MEM_SIZE: lambda a: info.u64(local_bytes(*a)),
     cl.CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE: lambda a: info.u64(a[0].signatures[a[1]].simd),

@@ -8,7 +8,7 @@ import re
 from visakit.runtime import cl, host
 from visakit.runtime.device import Device
 from visakit.runtime.errors import require
-from visakit.runtime.kernels import Kernel, group_limit
+from visakit.runtime.kernels import Kernel
 from vsim.launch.launch import MAXIMUM_SIZE
 
 Sizes = tuple[int, ...]
@@ -46,8 +46,7 @@ def _check_group(kernel: Kernel, device: Device, size: Sizes, group: Sizes | Non
     limit = device.model.group
     require(all(group), cl.CL_INVALID_WORK_GROUP_SIZE, "a group has work-items")
     require(max(group) <= limit, cl.CL_INVALID_WORK_ITEM_SIZE, f"groups have {limit} work-items at most")
-    fits = math.prod(group) <= group_limit(kernel, device)
-    require(fits, cl.CL_INVALID_WORK_GROUP_SIZE, f"groups have {limit} work-items at most")
+    require(math.prod(group) <= limit, cl.CL_INVALID_WORK_GROUP_SIZE, f"groups have {limit} work-items at most")
     if not may_be_uneven(kernel, device):
         even = not any(a % b for a, b in zip(size, group, strict=True))
         require(

@@ -55,6 +55,16 @@ class Context(ApiObject):
             shared = self.shared
             self.at_end(lambda: free_all(shared))
 
+    @property
+    def maximum_allocation(self) -> int:
+        """Bytes that memory of it may have."""
+        return max(device.maximum_allocation for device in self.devices)
+
+    @property
+    def has_images(self) -> bool:
+        """Whether one of its devices has images."""
+        return any(device.model.has_images for device in self.devices)
+
     def device(self, handle: int) -> Device:
         """A device of the context."""
         device = Device.find(handle)

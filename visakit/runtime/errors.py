@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import _thread
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from visakit.diagnostics import VisaError
 
@@ -36,6 +38,17 @@ def require(condition: object, status: int, reason: str = "") -> None:
     """Refuse a call unless a condition holds."""
     if not condition:
         raise CallError(status, reason)
+
+
+@contextmanager
+def refused_as(status: int, instead_of: int | None = None) -> Iterator[None]:
+    """Let refusals within have another status, for the same reason: all of them, or those of one status."""
+    try:
+        yield
+    except CallError as problem:
+        if instead_of not in (None, problem.status):
+            raise
+        raise CallError(status, problem.reason) from None
 
 
 def interrupted(interrupt: BaseException) -> None:

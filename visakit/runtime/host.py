@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -142,6 +142,11 @@ def flush() -> None:
     """Write what C's standard output still holds."""
     library = ctypes.CDLL(None)
     library.fflush(ctypes.c_void_p.in_dll(library, "stdout"))
+
+
+def pack_properties(pairs: Iterable[tuple[int, int]]) -> bytes:
+    """Names and values as a list, which ends with a zero."""
+    return pack_sizes([n for pair in pairs for n in pair] + [0])
 
 
 def pack_sizes(values: Sequence[int]) -> bytes:

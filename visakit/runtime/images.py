@@ -12,7 +12,7 @@ import numpy as np
 from visakit.runtime import cl, host
 from visakit.runtime.context import Context
 from visakit.runtime.device import IMAGE_BUFFER, IMAGE_LAYERS, IMAGE_SIDE, VOLUME_SIDE
-from visakit.runtime.errors import CallError, require
+from visakit.runtime.errors import refused_as, require
 from visakit.runtime.memory import Buffer, Memory, check_flags, host_bytes
 from visakit.runtime.objects import ApiObject
 from visakit.runtime.rectangles import Rectangle, copy_rectangle
@@ -250,7 +250,7 @@ def create_image(
     Raises:
         CallError: flags, format, sizes or pointer are invalid, or no device has images.
     """
-    require(any(d.model.has_images for d in context.devices), cl.CL_INVALID_OPERATION, "no device has images")
+    require(context.has_images, cl.CL_INVALID_OPERATION, "no device has images")
     whole = shape.checked()
     if whole.memory:
         return _over_buffer(context, flags, format, whole, host_ptr, given)
@@ -261,13 +261,10 @@ def create_image(
     texel = format.simulated.size
     require(not whole.row_pitch % texel, cl.CL_INVALID_IMAGE_DESCRIPTOR, "the pitch is no multiple of a texel")
     size = math.prod(whole.region) * texel
-    largest = max(d.maximum_allocation for d in context.devices)
-    require(size <= largest, cl.CL_INVALID_IMAGE_SIZE, f"it would have {size} bytes")
-    try:
+    require(size <= context.maximum_allocation, cl.CL_INVALID_IMAGE_SIZE, f"it would have {size} bytes")
+    with refused_as(cl.CL_INVALID_IMAGE_DESCRIPTOR):
         image = Image(context, flags, format, whole, host_bytes(size), host_ptr, given)
         outside = image.box((0, 0, 0), whole.region, whole.row_pitch, whole.slice_pitch)
-    except CallError as problem:
-        raise CallError(cl.CL_INVALID_IMAGE_DESCRIPTOR, problem.reason) from None
     if host_ptr and image.host_ptr and image.shown is None:
         image.data = host.view(host_ptr, size)
     elif host_ptr:
@@ -278,10 +275,8 @@ def create_image(
 
 def _over_buffer(context: Context, flags: int, format: Format, shape: ImageShape, host_ptr: int, given: bytes) -> Image:
     """An image over the memory of a buffer."""
-    try:
+    with refused_as(cl.CL_INVALID_IMAGE_DESCRIPTOR):
         buffer = Buffer.find(shape.memory)
-    except CallError as problem:
-        raise CallError(cl.CL_INVALID_IMAGE_DESCRIPTOR, problem.reason) from None
     require(not host_ptr, cl.CL_INVALID_HOST_PTR, "the memory is that of a buffer")
     size = shape.width * format.simulated.size
     require(size <= buffer.size, cl.CL_INVALID_IMAGE_SIZE, f"the buffer has {buffer.size} bytes, the image {size}")
@@ -319,8 +314,7 @@ class Sampler(ApiObject):
     title = "sampler"
 
     def __init__(self, context: Context, normalized: int, addressing: int, filter: int, given: bytes = b"") -> None:
-        images = any(device.model.has_images for device in context.devices)
-        require(images, cl.CL_INVALID_OPERATION, "no device has images")
+        require(context.has_images, cl.CL_INVALID_OPERATION, "no device has images")
         known = normalized in (0, 1) and addressing in _ADDRESSING and filter in _FILTERS
         require(known, cl.CL_INVALID_VALUE, "a property has no such value")
         super().__init__()

@@ -396,11 +396,6 @@ def attributes(kernel: Kernel, device: Device) -> Tree:
     return attributes if isinstance(attributes, dict) else {}
 
 
-def group_limit(kernel: Kernel, device: Device) -> int:
-    """Work-items that a group of the kernel may have."""
-    return device.model.group
-
-
 def local_bytes(kernel: Kernel, device: Device) -> int:
     """Bytes of local memory of a group, with the arguments that were set."""
     given = sum(g.argument.size for g in kernel.arguments if g and isinstance(g.argument, LocalArgument))

@@ -18,7 +18,7 @@ from visakit.runtime.objects import ApiObject, current_call
 from visakit.runtime.order import Turn
 from visakit.runtime.rectangles import Rectangle
 from visakit.runtime.settings import has_whole_pages, watches_undefined
-from vsim.launch.arrays import Bytes
+from vsim.launch.arrays import Bytes, address_of
 from vsim.memory.memory import UNDEFINED_BYTE
 
 ALIGNMENT = 128
@@ -93,7 +93,7 @@ class Memory(ApiObject):
     @property
     def host(self) -> int:
         """The address of the bytes in this process."""
-        return int(self.data.__array_interface__["data"][0])
+        return address_of(self.data)
 
     @property
     def parent(self) -> Memory | None:
@@ -254,7 +254,7 @@ def host_bytes(size: int, room: int = 0) -> Bytes:
         raw = np.zeros(max(size, room) + ALIGNMENT, np.uint8)
     except MemoryError:
         raise CallError(cl.CL_MEM_OBJECT_ALLOCATION_FAILURE, f"the system has no {size} bytes left") from None
-    start = -int(raw.__array_interface__["data"][0]) % ALIGNMENT
+    start = -address_of(raw) % ALIGNMENT
     return raw[start : start + size]
 
 
@@ -265,7 +265,7 @@ def create_buffer(context: Context, flags: int, size: int, host_ptr: int, given:
         CallError: flags, size or pointer are invalid.
     """
     flags = check_flags(flags, host_ptr)
-    largest = max(device.maximum_allocation for device in context.devices)
+    largest = context.maximum_allocation
     require(0 < size <= largest, cl.CL_INVALID_BUFFER_SIZE, f"a buffer has 1 to {largest} bytes, found {size}")
     if flags & cl.CL_MEM_USE_HOST_PTR:
         shared = svm.find(context, host_ptr)
@@ -276,7 +276,7 @@ def create_buffer(context: Context, flags: int, size: int, host_ptr: int, given:
         return Buffer(context, flags, host.view(host_ptr, size), host_ptr, given)
     data = host_bytes(size, readable(size))
     if flags & cl.CL_MEM_COPY_HOST_PTR:
-        host.move(int(data.__array_interface__["data"][0]), host_ptr, size)
+        host.move(address_of(data), host_ptr, size)
     return Buffer(context, flags, data, 0, given)
 
 

@@ -130,17 +130,14 @@ class Order:
     def ended(self, turn: Turn, dispatch: Dispatch, held: object) -> None:
         """A launch has ended: its accesses are compared with those of unordered commands."""
         if dispatch.findings is not None and dispatch.findings.accesses is not None:
-            self._compare(turn, dispatch, dispatch.findings.accesses, held)
+            self.accessed(turn, dispatch, dispatch.findings.accesses, held)
 
-    def transferred(self, turn: Turn, name: str, accesses: LaunchAccesses, held: object) -> list[Diagnostic]:
-        """A command that is no launch has read and changed memory; the races of it.
+    def accessed(self, turn: Turn, of: Dispatch | str, accesses: LaunchAccesses, held: object) -> list[Diagnostic]:
+        """A command has read and changed memory; the races of it.
 
         Args:
-            name: of the function that the program has called.
+            of: the launch, or the name of the function that the program has called.
         """
-        return self._compare(turn, name, accesses, held)
-
-    def _compare(self, turn: Turn, of: Dispatch | str, accesses: LaunchAccesses, held: object) -> list[Diagnostic]:
         from vsim.checks.queued import QueuedLaunch, QueuedLaunches
 
         if self.launches is None:

@@ -29,7 +29,7 @@ def allocate(
     device: Device | None = None,
 ) -> Shared | None:  # fmt: skip
     """New memory, zero; None if the system has none left, or the alignment is invalid."""
-    largest = max(d.maximum_allocation for d in context.devices)
+    largest = context.maximum_allocation
     if not 0 < size <= largest or alignment & (alignment - 1) or alignment > LARGEST_ALIGNMENT:
         return None
     room, skipped = readable(size), max(alignment - SLOT_OFFSET, 0)

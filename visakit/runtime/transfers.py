@@ -75,7 +75,7 @@ class CommandAccesses:
                     turn, whose = turn.mapped, MAPPED + name
                 elif not context.order.compares(turn):
                     return
-                said = context.order.transferred(turn, whose, self._accesses(), self)
+                said = context.order.accessed(turn, whose, self._accesses(), self)
             if said:
                 context.report_all(said)
 
@@ -97,11 +97,6 @@ def shared_part(context: Context, pointer: int, size: int) -> Part | None:
 
 def nothing() -> None:
     """The work of a command that only takes its turn."""
-
-
-def address_of(data: Bytes) -> int:
-    """The address of bytes."""
-    return int(data.__array_interface__["data"][0])
 
 
 def fill(data: Bytes, pattern: bytes) -> None:

@@ -23,15 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from visakit.isa.record import Access
-from visakit.language.operands import Address, Execution, General, Indirect, Predicate, Raw, region_elements
+from visakit.language.operands import Execution, General, Indirect, Predicate, Raw, region_elements
 from visakit.language.program import Function, Instruction
 from visakit.rules.message_sizes import element_size, message_sizes
+from vsim.analysis.named_registers import computed_from, registers
+from vsim.analysis.register_accesses import Bank, Register
 from vsim.checks.accesses import fence_of
 from vsim.semantics.messages import meaning
 from vsim.semantics.registers import NULL, layout_of, takes_address
 
-Place = tuple[str, int]
-"""A register: its kind and number."""
 Places = npt.NDArray[np.int64]
 """Bytes of a variable, lanes x bytes of an element."""
 _LANES = 32
@@ -68,18 +68,13 @@ class _Exchanges:
         self.instructions = [meaning(i, grf_size) for i in function.instructions]
         self.owners: dict[int, npt.NDArray[np.uint32]] = {}
         """By general variable for each byte the lanes that write it."""
-        self.made: set[Place] = set()
-        """Registers with values that were made of what lanes found in memory."""
-        self.addressed = {
-            self.layout.root(r.var)[0] for i in function.instructions if (r := takes_address(function, i))
-        }
+        self.loaded: set[Register] = set()
         for i in self.instructions:
             self._own(i)
-        before = -1
-        while len(self.made) != before:
-            before = len(self.made)
-            for i in self.instructions:
-                self._flow(i)
+        # An address does not mark the loaded value.
+        steps = [i for i in self.instructions if i.desc.access is Access.NONE]
+        self.made = computed_from(self.loaded, [self._read(i) for i in steps], [self._written(i) for i in steps])
+        """Registers with values that were made of what lanes found in memory."""
 
     def has(self, i: Instruction) -> bool:
         """Whether lanes of an instruction read values of other lanes."""
@@ -87,7 +82,7 @@ class _Exchanges:
         if i.desc.is_directive or not self.made:
             return False
         count = execution.size if execution is not None else 1
-        if predicate is not None and ("P", predicate.var) in self.made and (predicate.mode or count == 1):
+        if predicate is not None and self._is_made(predicate) and (predicate.mode or count == 1):
             return True
         if takes_address(self.function, i) is not None:
             return False
@@ -96,18 +91,17 @@ class _Exchanges:
     def _is_others(self, op: object, i: Instruction, execution: Execution | None, count: int) -> bool:
         """Whether a source is read by lanes to which it does not belong."""
         if isinstance(op, Predicate):
-            return count == 1 and ("P", op.var) in self.made
+            return count == 1 and self._is_made(op)
         if isinstance(op, Indirect):
             return any(
-                ("V", root) in self.made and self.layout.file_sizes[root] <= _LANES * op.type.size
-                for root in self.addressed
-                if root in self.layout.file_sizes
+                Register(Bank.GENERAL, root) in self.made and size <= _LANES * op.type.size
+                for root, size in self.layout.file_sizes.items()
             )
         if isinstance(op, Raw):
             root, _ = self.layout.root(op.var)
             is_collective = i.desc.access is Access.NONE or not is_for_lanes(execution)
-            return is_collective and ("V", root) in self.made and bool(self._owners(root).any())
-        if not isinstance(op, General) or ("V", self.layout.root(op.var)[0]) not in self.made:
+            return is_collective and self._is_made(op) and bool(self._owners(root).any())
+        if not isinstance(op, General) or not self._is_made(op):
             return False
         root, places = self._elements(op, count)
         owners = np.bitwise_or.reduce(self._owners(root)[places], axis=1)
@@ -136,7 +130,7 @@ class _Exchanges:
             root, start = self.layout.root(dst.var)
             for places in self._payload(i, start + dst.offset, count, self._owners(root).size - 1):
                 np.bitwise_or.at(self._owners(root), places, _bits(execution)[:, None])
-            self.made.add(("V", root))
+            self.loaded.add(Register(Bank.GENERAL, root))
 
     def _payload(self, i: Instruction, begin: int, count: int, limit: int) -> Iterator[Places]:
         """The bytes of each lane in the message's result, from a byte of a variable on, part after part."""
@@ -151,9 +145,7 @@ class _Exchanges:
 
     def _elements(self, op: General, count: int) -> tuple[int, Places]:
         """The root variable of an operand, and the bytes of each lane's element in it."""
-        root, start = self.layout.root(op.var)
-        size = self.function.variable_type(op.var).size
-        begin = start + op.row * self.grf_size + op.col * size
+        root, begin, size = self.layout.place(op)
         elements = np.array(region_elements(op.region, count))
         return root, np.minimum(begin + elements[:, None] * size + np.arange(size), self._owners(root).size - 1)
 
@@ -165,25 +157,12 @@ class _Exchanges:
             if f.kind in "sr" and value is not None and not (isinstance(value, (General, Raw)) and value.var == NULL):
                 yield value
 
-    def _place(self, op: object) -> Place | None:
-        if isinstance(op, (General, Raw)):
-            return "V", self.layout.root(op.var)[0]
-        if isinstance(op, Predicate):
-            return "P", op.var
-        return ("A", op.var) if isinstance(op, (Address, Indirect)) else None
+    def _is_made(self, op: object) -> bool:
+        return not self.made.isdisjoint(registers(self.layout, op))
 
-    def _flow(self, i: Instruction) -> None:
-        """Mark the results of an instruction whose sources are marked."""
-        if i.desc.access is not Access.NONE:
-            return  # Loads are marked elsewhere; an address does not mark the loaded value.
-        predicate = i.args.get("pred")
-        found = [self._place(op) for op in self._sources(i)]
-        if predicate is not None:
-            found.append(("P", predicate.var))
-        if self.made.isdisjoint(p for p in found if p is not None):
-            return
-        for f in i.desc.fields:
-            if f.kind in "dw" and f.name and (place := self._place(i.args.get(f.name))) is not None:
-                self.made.add(place)
-        if predicate is not None and i.desc.writes_predicate:
-            self.made.add(("P", predicate.var))
+    def _read(self, i: Instruction) -> frozenset[Register]:
+        return registers(self.layout, *self._sources(i), i.args.get("pred"))
+
+    def _written(self, i: Instruction) -> frozenset[Register]:
+        results = (i.args.get(f.name) for f in i.desc.fields if f.kind in "dw" and f.name)
+        return registers(self.layout, *results, i.args.get("pred") if i.desc.writes_predicate else None)

@@ -28,21 +28,17 @@ class InductionVariable:
     loop: range
 
 
-def induction_variables(
-    flow: ControlFlow, layout: Layout, loops: Mapping[int, range], grf_size: int
-) -> list[InductionVariable]:
+def induction_variables(flow: ControlFlow, layout: Layout, loops: Mapping[int, range]) -> list[InductionVariable]:
     """The induction variables of loops that no instruction writes by address; other instructions may write them."""
     found = []
     for pc, loop in loops.items():
-        variable = _induction_variable(flow, layout, pc, loop, grf_size)
+        variable = _induction_variable(flow, layout, pc, loop)
         if variable and variable.root >= FIRST_VARIABLE and variable.root not in layout.file_offsets:
             found.append(variable)
     return found
 
 
-def _induction_variable(
-    flow: ControlFlow, layout: Layout, pc: int, loop: range, grf_size: int
-) -> InductionVariable | None:
+def _induction_variable(flow: ControlFlow, layout: Layout, pc: int, loop: range) -> InductionVariable | None:
     """The induction variable that an instruction increments; None if it is no increment."""
     instruction = flow.function.instructions[pc]
     pair = _increment(instruction)
@@ -53,8 +49,7 @@ def _induction_variable(
     plain = all(x.modifier == NO_MODIFIER for x in (operand, step, instruction.args["dst"]))
     if not plain or not data_type.is_integer or data_type.size not in _SIZES or not 0 < step.bits <= LARGEST_STEP:
         return None
-    root, start = layout.root(operand.var)
-    low = start + operand.row * grf_size + operand.col * data_type.size
+    root, low, _ = layout.place(operand)
     return InductionVariable(root, low, count, data_type, step.bits, pc, loop)
 
 

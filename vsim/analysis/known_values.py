@@ -54,9 +54,7 @@ class KnownValues:
                 yield self._place(op, i.args["exec"].size if "exec" in i.args else 1)
 
     def _place(self, op: General, count: int) -> _Place:
-        root, start = self.layout.root(op.var)
-        size = self.function.variable_type(op.var).size
-        low = start + op.row * self.layout.grf_size + op.col * size
+        root, low, size = self.layout.place(op)
         step = op.region[2] if count > 1 and op.region[2] is not None else 1
         return _Place(root, low, low + ((count - 1) * step + 1) * size)
 

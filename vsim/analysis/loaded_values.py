@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from visakit.language.program import Function
 from vsim.analysis.active_lanes import lane_rules
+from vsim.analysis.named_registers import computed_from
 from vsim.analysis.register_accesses import Accesses, Bank, Register
 from vsim.analysis.waiting import touches_memory
 from vsim.semantics.registers import layout_of
@@ -23,12 +24,8 @@ def memory_decides_lanes(function: Function, grf_size: int, lanes: int) -> bool:
         reads.append({a.register for a in found if not a.writes})
         writes.append({a.register for a in found if a.writes})
     messages = [touches_memory(i) for i in function.instructions]
-    loaded, before = set[Register](), -1
-    while before != len(loaded):
-        before = len(loaded)
-        for message, sources, results in zip(messages, reads, writes, strict=True):
-            if message or sources & loaded:
-                loaded |= results
+    results_of_messages = (r for message, results in zip(messages, writes, strict=True) if message for r in results)
+    loaded = computed_from(results_of_messages, reads, writes)
     for message, rule, sources, results in zip(messages, rules, reads, writes, strict=True):
         if rule.predicate is not None and Register(Bank.PREDICATE, rule.predicate.var) in loaded:
             return True

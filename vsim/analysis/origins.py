@@ -11,15 +11,16 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from visakit.isa.enums import LSC_SFIDS
 from visakit.isa.record import Access
 from visakit.language.operands import General, Predicate, Raw, region_elements
-from visakit.language.program import FIRST_VARIABLE, SLM, Function, Instruction
+from visakit.language.program import FIRST_VARIABLE, Function, Instruction
 from visakit.rules.message_sizes import message_sizes
+from vsim.analysis.atomics import is_local
 from vsim.analysis.control_flow import control_flow
+from vsim.analysis.register_accesses import bytes_from
 from vsim.semantics.memory import data_of
 from vsim.semantics.messages import meaning
-from vsim.semantics.registers import layout_of, takes_address
+from vsim.semantics.registers import layout_of
 
 MOST_ORIGINS = 3
 LOCAL, MEMORY = -1, -2
@@ -98,14 +99,11 @@ class _Steps:
         for number, step in enumerate(self.of):
             for part in step.writes:
                 self.writers.setdefault(part.root, []).append(number)
-        addressed = (takes_address(function, i) for i in function.instructions)
-        self.hidden = {self.layout.root(op.var)[0] for op in addressed if op is not None}
-        """Variables that may be written by address."""
         self.inputs: dict[int, int] = {}
         for own in function.inputs:
             if own.variable_class == 0 and own.index >= FIRST_VARIABLE:
                 root, start = self.layout.root(own.index)
-                self.inputs[root] = self.inputs.get(root, 0) | _bits(start, own.size)
+                self.inputs[root] = self.inputs.get(root, 0) | bytes_from(start, start + own.size)
         flow = control_flow(function)
         self.before: dict[int, list[int]] = {}
         for number in range(len(self.of)):
@@ -131,7 +129,7 @@ class _Steps:
         """What is undefined of a part that an instruction reads; None for nothing."""
         if part.root in (LOCAL, MEMORY) and not part.mask:
             return Origin(part.root, reader, is_written=True)
-        if part.root < FIRST_VARIABLE or part.root in self.hidden:
+        if part.root < FIRST_VARIABLE or part.root in self.layout.file_offsets:  # as it may be written by address
             return None
         written = 0
         for writer in self.writers.get(part.root, ()):
@@ -180,8 +178,7 @@ class _Steps:
             (writes if i.desc.writes_predicate else reads).append(part)
         memory = 0
         if i.desc.access in (Access.LOAD, Access.ATOMIC):
-            is_local = args.get("surface") == SLM or args.get("sfid") == LSC_SFIDS["slm"]
-            memory = LOCAL if is_local else MEMORY
+            memory = LOCAL if is_local(i) else MEMORY
         return _Step(tuple(reads), tuple(writes), predicate is None, memory)
 
     def _parts(self, op: object, i: Instruction, name: str) -> list[_Part]:
@@ -190,22 +187,17 @@ class _Steps:
             return [_predicate(op.var)]
         if not isinstance(op, (General, Raw)) or not op.var:
             return []
-        root, start = self.layout.root(op.var)
         if isinstance(op, Raw):
+            root, start = self.layout.root(op.var)
             size = message_sizes(i, self.layout.grf_size).get(name, self.layout.room(root) - start - op.offset)
-            return [_Part(root, _bits(start + op.offset, size))]
-        size = self.function.variable_type(op.var).size
+            return [_Part(root, bytes_from(start + op.offset, start + op.offset + size))]
+        root, begin, size = self.layout.place(op)
         execution, mask = i.args.get("exec"), 0
-        begin = start + op.row * self.layout.grf_size + op.col * size
         for element in region_elements(op.region, execution.size if execution is not None else 1):
-            mask |= _bits(begin + element * size, size)
+            mask |= bytes_from(begin + element * size, begin + (element + 1) * size)
         return [_Part(root, mask)]
 
 
 def _predicate(number: int) -> _Part:
     """A predicate as a part of a separate kind; the numbers are negative, below the numbers of memory."""
     return _Part(MEMORY - 1 - number, 1)
-
-
-def _bits(first: int, count: int) -> int:
-    return ((1 << max(count, 0)) - 1) << first

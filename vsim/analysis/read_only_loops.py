@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from visakit.isa.record import Access, Flow, MemoryKind
-from visakit.language.operands import General, Immediate, Raw
+from visakit.language.operands import General, Immediate
 from visakit.language.program import Instruction
 from vsim.analysis.control_flow import ControlFlow
+from vsim.analysis.named_registers import computed_from, variables
 from vsim.semantics.refused import RAW_MESSAGES
 from vsim.semantics.registers import Layout
 
@@ -58,23 +59,8 @@ def _led_by_data(places: range, body: Sequence[Instruction], layout: Layout) -> 
     """The loads of a loop whose addresses depend on values that the loop loads; the order of instructions is
     ignored.
     """
-    reads = [_read(i, layout) for i in body]
-    data = {_written(i, layout) for i in body if i.desc.access is Access.LOAD} - {None}
-    before = 0
-    while before != len(data):
-        before = len(data)
-        data |= {_written(i, layout) for i, sources in zip(body, reads, strict=True) if sources & data} - {None}
-    loads = zip(places, body, reads, strict=True)
-    return {pc for pc, i, sources in loads if i.desc.access is Access.LOAD and sources & data}
-
-
-def _written(instruction: Instruction, layout: Layout) -> int | None:
-    """The variable that an instruction writes, by its root."""
-    dst = instruction.args.get("dst")
-    return layout.root(dst.var)[0] if isinstance(dst, General | Raw) else None
-
-
-def _read(instruction: Instruction, layout: Layout) -> set[int | None]:
-    """The variables that an instruction reads, by their roots."""
-    operands = [o for name, o in instruction.args.items() if name != "dst"]
-    return {layout.root(o.var)[0] for o in operands if isinstance(o, General | Raw)}
+    reads = [variables(layout, *(op for name, op in i.args.items() if name != "dst")) for i in body]
+    writes = [variables(layout, i.args.get("dst")) for i in body]
+    loads = [n for n, i in enumerate(body) if i.desc.access is Access.LOAD]
+    data = computed_from((root for n in loads for root in writes[n]), reads, writes)
+    return {places[n] for n in loads if reads[n] & data}

@@ -28,7 +28,7 @@ from visakit.language.operands import (
 )
 from visakit.language.program import ARG, FIRST_VARIABLE, RETVAL, Function, Instruction
 from visakit.rules.message_sizes import message_sizes
-from vsim.semantics.registers import Layout, takes_address
+from vsim.semantics.registers import Layout
 
 
 class Bank(enum.IntEnum):
@@ -83,7 +83,7 @@ class Accesses:
 
     def __init__(self, function: Function, layout: Layout) -> None:
         self.function, self.layout = function, layout
-        self.pointed_to = _pointed_to(function, layout)
+        self.pointed_to = _pointed_to(layout)
         self._masks: dict[tuple[object, ...], int] = {}
 
     def of(self, i: Instruction) -> Iterator[RegisterAccess]:
@@ -106,8 +106,8 @@ class Accesses:
         whole = i.args.get("pred") is None or Rule.SELECTS in i.desc.rules
         crosses = not writes and (execution.no_mask and execution.size > 1)
         if isinstance(op, General) and name in (systolic := _systolic_sizes(i, self.function)):
-            begin = op.row * self.layout.grf_size + op.col * self.function.variable_type(op.var).size
-            yield from self._bytes(op.var, begin, systolic[name], writes, whole, True)
+            root, begin, _ = self.layout.place(op)
+            yield from self._bytes(root, begin, systolic[name], writes, whole, True)
         elif isinstance(op, General):
             broadcasts = not writes and op.region == SCALAR and execution.size > 1
             yield from self._general(op, execution.size, writes, whole, crosses or broadcasts)
@@ -124,14 +124,12 @@ class Accesses:
             yield RegisterAccess(Register(Bank.PREDICATE, op.var), places, writes, whole)
 
     def _general(self, op: General, count: int, writes: bool, whole: bool, crosses: bool) -> Iterator[RegisterAccess]:
-        root, start = self.layout.root(op.var)
+        root, begin, size = self.layout.place(op)
         if root in _IN_R0:
             yield RegisterAccess(self._general_register(R0), bytes_from(0, self.layout.grf_size), writes, False)
             return
         if root < FIRST_VARIABLE and root not in PAYLOAD_REGISTERS:
             return
-        size = self.function.variable_type(op.var).size
-        begin = start + op.row * self.layout.grf_size + op.col * size
         key = op.region, count, size
         mask = self._masks.get(key)
         if mask is None:
@@ -225,18 +223,13 @@ def _systolic_sizes(i: Instruction, function: Function) -> dict[str, int]:
     return found | {"src2": rows * row_bytes(weights, activations, depth)}
 
 
-def _pointed_to(function: Function, layout: Layout) -> dict[int, frozenset[int]]:
+def _pointed_to(layout: Layout) -> dict[int, frozenset[int]]:
     """The root variables whose addresses each address variable may hold."""
-    found: dict[int, set[int]] = {n: set() for n in range(len(function.addresses))}
+    found = {n: set(layout.targets.get(n, ())) for n in range(len(layout.function.addresses))}
     copies: list[tuple[int, int]] = []
-    for i in function.instructions:
-        dst = i.args.get("dst")
-        if not isinstance(dst, Address):
-            continue
-        register = takes_address(function, i)
-        if register is not None:
-            found[dst.var].add(layout.root(register.var)[0])
-        copies += [(op.var, dst.var) for _, kind, op in _operands(i) if kind == "s" and isinstance(op, Address)]
+    for i in layout.function.instructions if found else ():
+        if isinstance(dst := i.args.get("dst"), Address):
+            copies += [(op.var, dst.var) for _, kind, op in _operands(i) if kind == "s" and isinstance(op, Address)]
     while any(not found[source] <= found[target] for source, target in copies):
         for source, target in copies:
             found[target] |= found[source]

@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from visakit.isa.record import Access, Flow, MemoryKind
-from visakit.language.operands import Address, General, Indirect, Predicate, PredicateControl, Raw
+from visakit.language.operands import Indirect
 from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import ControlFlow, control_flow
+from vsim.analysis.named_registers import computed_from, registers
+from vsim.analysis.register_accesses import Register
 from vsim.semantics.refused import RAW_MESSAGES
 from vsim.semantics.registers import Layout, layout_of
 
-Place = tuple[str, int]
-"""A register: its kind and number."""
 _READING = (Access.LOAD, Access.ATOMIC)
 _WITHIN = (Flow.NEXT, Flow.LABEL, Flow.GOTO, Flow.JUMP)
 _CALLS = (Flow.CALL_FUNCTION, Flow.CALL_ADDRESS)
@@ -71,8 +71,8 @@ class _Loop:
         evolving = self._following(self._evolving())
         if any(self.sources[n] & evolving for n in reads):
             return False
-        data = self._following(frozenset[Place]().union(*(self.written[n] for n in reads)))
-        if any(self._registers(self.body[n].args.get(name) for name in _VALUES) & data for n in reads):
+        data = self._following(register for n in reads for register in self.written[n])
+        if any(registers(self.layout, *map(self.body[n].args.get, _VALUES)) & data for n in reads):
             return False  # An atomic writes a value computed from the value that it read.
         return any(i.desc.flow.is_branch and sources & data for i, sources in zip(self.body, self.sources, strict=True))
 
@@ -84,51 +84,32 @@ class _Loop:
         within = _WITHIN + _CALLS if any(i.desc.access is Access.ATOMIC for i in self.body) else _WITHIN
         return all(i.desc.flow in within and _only_reads(i) for i in self.body)
 
-    def _evolving(self) -> frozenset[Place]:
+    def _evolving(self) -> frozenset[Register]:
         """Registers that a round computes from their values of the round before, such as induction variables."""
-        written = frozenset[Place]().union(*self.written)
-        seen: set[Place] = set()
-        carried: set[Place] = set()
+        written = frozenset[Register]().union(*self.written)
+        seen: set[Register] = set()
+        carried: set[Register] = set()
         for sources, results in zip(self.sources, self.written, strict=True):
             carried |= sources & written - seen
             seen |= results
         return frozenset(place for place in carried if place in self._made_of(place))
 
-    def _made_of(self, place: Place) -> frozenset[Place]:
+    def _made_of(self, place: Register) -> frozenset[Register]:
         """The registers that are computed from one in the loop."""
         readers = [n for n, sources in enumerate(self.sources) if place in sources]
-        return self._following(frozenset[Place]().union(*(self.written[n] for n in readers)))
+        return self._following(register for n in readers for register in self.written[n])
 
-    def _following(self, places: frozenset[Place]) -> frozenset[Place]:
+    def _following(self, places: Iterable[Register]) -> frozenset[Register]:
         """These registers and all that are computed from them in the loop."""
-        found, before = set(places), -1
-        while before != len(found):
-            before = len(found)
-            for sources, results in zip(self.sources, self.written, strict=True):
-                if sources & found:
-                    found |= results
-        return frozenset(found)
+        return computed_from(places, self.sources, self.written)
 
-    def _places(self, instruction: Instruction, written: bool) -> frozenset[Place]:
+    def _places(self, instruction: Instruction, written: bool) -> frozenset[Register]:
         """The registers that an instruction writes (``written``) or reads."""
         desc, args = instruction.desc, instruction.args
         operands = [args.get(f.name) for f in desc.fields if (f.kind in "dw") is written]
         if desc.writes_predicate or not written:
             operands.append(args.get("pred"))
-        return self._registers(operands)
-
-    def _registers(self, operands: Iterable[object]) -> frozenset[Place]:
-        """The registers that operands name."""
-        found: set[Place] = set()
-        for operand in operands:
-            match operand:
-                case General() | Raw() if operand.var:
-                    found.add(("V", self.layout.root(operand.var)[0]))
-                case Predicate() | PredicateControl():
-                    found.add(("P", operand.var))
-                case Address():
-                    found.add(("A", operand.var))
-        return frozenset(found)
+        return registers(self.layout, *operands)
 
 
 def _only_reads(instruction: Instruction) -> bool:

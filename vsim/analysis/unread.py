@@ -17,7 +17,7 @@ from visakit.language.program import FIRST_VARIABLE, Function, Instruction
 from visakit.rules.message_sizes import element_size, message_sizes
 from vsim.launch.arrays import Bools
 from vsim.semantics.messages import meaning
-from vsim.semantics.registers import Layout, layout_of, takes_address
+from vsim.semantics.registers import Layout, layout_of
 
 _VECTORS = (Payload.CHANNELS, Payload.QWORDS, Payload.ELEMENTS)
 """Messages that load elements which follow each other, if no channel is left out between others."""
@@ -47,7 +47,7 @@ def read_elements(function: Function, grf_size: int) -> dict[int, ReadElements]:
     if not loads:
         return {}
     layout = layout_of(function, grf_size)
-    read = _read_bytes(function, layout, messages.values())
+    read = _read_bytes(layout, messages.values())
     found = {}
     for number, i in loads.items():
         size, raw = element_size(i), i.args["dst"]
@@ -81,30 +81,26 @@ def _runs(used: list[bool]) -> Iterator[tuple[int, int]]:
         yield first, end - first
 
 
-def _read_bytes(function: Function, layout: Layout, instructions: Iterable[Instruction]) -> dict[int, Bools]:
+def _read_bytes(layout: Layout, instructions: Iterable[Instruction]) -> dict[int, Bools]:
     """By variable which of its bytes some instruction may read; those whose address is taken are left out."""
-    read = {root: np.zeros(layout.room(root), bool) for root, _ in layout.roots.values() if root >= FIRST_VARIABLE}
+    roots = {root for root, _ in layout.roots.values() if root >= FIRST_VARIABLE} - layout.file_offsets.keys()
+    read = {root: np.zeros(layout.room(root), bool) for root in roots}
     for i in instructions:
         for f in i.desc.fields:
             op = i.args.get(f.name) if f.name and f.kind in "sr" else None
             if isinstance(op, (General, Raw)) and (root := layout.root(op.var)[0]) in read:
-                low, end = _span(function, layout, op, i, f.name)
+                low, end = _span(layout, op, i, f.name)
                 read[root][low:end] = True
-    for i in function.instructions:
-        register = takes_address(function, i)
-        if register is not None:
-            read.pop(layout.root(register.var)[0], None)
     return read
 
 
-def _span(function: Function, layout: Layout, op: General | Raw, i: Instruction, name: str) -> tuple[int, int]:
+def _span(layout: Layout, op: General | Raw, i: Instruction, name: str) -> tuple[int, int]:
     """The bytes from the first to behind the last that an operand may read of its variable's root."""
-    root, start = layout.root(op.var)
-    execution = i.args.get("exec")
     if isinstance(op, Raw):
+        root, start = layout.root(op.var)
         size = message_sizes(i, layout.grf_size).get(name, layout.room(root))
         return start + op.offset, start + op.offset + size
-    size = function.variable_type(op.var).size
-    begin = start + op.row * layout.grf_size + op.col * size
+    _, begin, size = layout.place(op)
+    execution = i.args.get("exec")
     count = execution.size if execution is not None else 1
     return begin, begin + (max(region_elements(op.region, count)) + 1) * size

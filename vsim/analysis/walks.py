@@ -16,9 +16,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from visakit.isa.record import Access, Pipe
-from visakit.language.operands import General, Immediate, Raw
+from visakit.language.operands import Immediate
 from visakit.language.program import Instruction
 from vsim.analysis.control_flow import ControlFlow
+from vsim.analysis.named_registers import variables
 from vsim.analysis.read_only_loops import is_increment
 from vsim.semantics.registers import Layout
 
@@ -124,13 +125,12 @@ class _Definitions:
 
     def __post_init__(self) -> None:
         for i in self.body:
-            for name in ("dst", "carry"):
-                for root in self._roots(i.args.get(name)):
-                    self.writers.setdefault(root, []).append(i)
+            for root in variables(self.layout, i.args.get("dst"), i.args.get("carry")):
+                self.writers.setdefault(root, []).append(i)
 
     def walks(self, store: Instruction) -> bool:
         """Whether the addresses of a store are sums of loop invariants and counters of the loop."""
-        todo = [root for name in _ADDRESSES for root in self._roots(store.args.get(name))]
+        todo = list(variables(self.layout, *(store.args.get(name) for name in _ADDRESSES)))
         known, counts = set(todo), False
         while todo:
             for i in self.writers.get(todo.pop(), ()):
@@ -139,14 +139,14 @@ class _Definitions:
                 elif not _adds(i):
                     return False
                 else:
-                    new = {root for name in ("src0", "src1") for root in self._roots(i.args.get(name))} - known
+                    new = variables(self.layout, i.args.get("src0"), i.args.get("src1")) - known
                     known |= new
                     todo += new
         return counts
 
     def follows(self, access: Instruction, ids: AbstractSet[int]) -> bool:
         """Whether the addresses of an access are sums with a part of the lane's number."""
-        todo = [(root, 0) for name in _ADDRESSES for root in self._roots(access.args.get(name))]
+        todo = [(root, 0) for root in variables(self.layout, *(access.args.get(name) for name in _ADDRESSES))]
         known = set(todo)
         while todo:
             root, shift = todo.pop()
@@ -156,15 +156,12 @@ class _Definitions:
                 if i.desc.semantics not in _SUMMING:
                     continue
                 more = shift + (_shift_of(i) if i.desc.semantics == "shl" else 0)
-                new = {(r, more) for name in ("src0", "src1") for r in self._roots(i.args.get(name))} - known
+                operands = variables(self.layout, i.args.get("src0"), i.args.get("src1"))
+                new = {(operand, more) for operand in operands} - known
                 if more <= _LARGEST_SHIFT:
                     known |= new
                     todo += new
         return False
-
-    def _roots(self, operand: object) -> Iterator[int]:
-        if isinstance(operand, General | Raw):
-            yield self.layout.root(operand.var)[0]
 
 
 def _shift_of(i: Instruction) -> int:

@@ -300,9 +300,9 @@ def memory_name(dispatch: Dispatch, space: int, address: int) -> str:
     """The memory at an address of the host, or at an offset in local memory, with the offset."""
     if space == LOCAL:
         return f"local memory at offset {address}"
-    for buffer in dispatch.memory.buffers():
-        if buffer.host <= address < buffer.host + buffer.size:
-            return f"'{dispatch.name_of(buffer)}' at offset {address - buffer.host}"
+    buffer = dispatch.memory.at_host(address)
+    if buffer is not None:
+        return f"'{dispatch.name_of(buffer)}' at offset {address - buffer.host}"
     for surface in dispatch.all_surfaces:
         if isinstance(surface, SurfaceImage) and surface.host <= address < surface.host + surface.array.nbytes:
             return f"'{surface.name}' at texel {surface.texel_at(address - surface.host)}"

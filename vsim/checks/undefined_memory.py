@@ -10,7 +10,7 @@ import numpy as np
 from vsim.checks.findings import Finding, Site, Who
 from vsim.checks.kinds import KINDS
 from vsim.checks.shadow_machine import STORED
-from vsim.launch.arrays import Array, Bytes
+from vsim.launch.arrays import Array, Bytes, address_of
 from vsim.launch.dispatch import Dispatch
 from vsim.memory.images import SurfaceImage
 from vsim.memory.memory import UNDEFINED_BYTE, AddressSpace, Buffer
@@ -49,7 +49,7 @@ class MemoryBeside:
             if slot is not None:
                 return slot.part(buffer.name, buffer.address, buffer.room)
         data = buffer.data if isinstance(buffer, Buffer) else buffer.bytes
-        place = int(data.__array_interface__["data"][0])
+        place = address_of(data)
         found = self.others.get(place)
         if found is None:
             found = self.others[place] = Buffer(buffer.name, 0, np.zeros(_rounded(data.size), np.uint8))

@@ -168,10 +168,10 @@ def given_launch(
     return GivenLaunch(
         signature,
         args,
-        {i: texts[i] for i, a in args.items() if isinstance(a, Checked) and not is_generated(texts[i])},
-        {number(name): file for name, file in save.items()},
         sizes(global_size, "--global-size") if global_size else None,
         sizes(local_size, "--local-size") if local_size else None,
+        {i: texts[i] for i, a in args.items() if isinstance(a, Checked) and not is_generated(texts[i])},
+        {number(name): file for name, file in save.items()},
     )
 
 

@@ -15,7 +15,7 @@ from vsim.command.progress import watch_on_terminal
 from vsim.command.report import LaunchRow, check_array, has_failed, report_json, report_text, save_array
 from vsim.launch.arrays import Array
 from vsim.launch.launch import BufferArgument, ImageArgument, Launch, ScalarArgument
-from vsim.launch.launch_file import LaunchFile, Override, image_launch, parse_launch
+from vsim.launch.launch_file import LaunchFile, Override, parse_launch
 from vsim.launch.options import LaunchOptions
 from vsim.launch.paths import check_overwriting
 from vsim.program import Program
@@ -112,7 +112,7 @@ class LaunchSession:
             if override is not None:
                 file.override = override(file)
         elif self.program.image.launch:
-            file = image_launch(self.program.image.launch, image, self.out_dir, self.allow_paths)
+            file = LaunchFile.parse_embedded(self.program.image.launch, image, self.out_dir, self.allow_paths)
         elif len(self.program.kernels) == 1 or kernel:
             self.run_one(Launch(kernel, (1,)), "the only kernel")
             return

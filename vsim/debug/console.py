@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
-from visakit.diagnostics import DebugError, Diagnostic, Span, VisaError, did_you_mean
+from visakit.diagnostics import DebugError, Diagnostic, VisaError, did_you_mean
 from visakit.files import read_text
 from vsim.debug.problems import COMMAND, part_of, problem
 from vsim.debug.session import Session
@@ -179,8 +180,7 @@ class Console:
         span = diagnostic.span
         if span is not None and span.file == "<command>":
             file, number = self._place
-            shown = Span(file, number, span.column, span.length, span.text)
-            diagnostic = Diagnostic(diagnostic.code, diagnostic.message, shown, diagnostic.hint, diagnostic.labels)
+            diagnostic = replace(diagnostic, span=replace(span, file=file, line=number))
         return render_human(diagnostic)
 
     def do(self, line: str) -> None:
@@ -331,8 +331,7 @@ def _placed(error: DebugError, words: CommandWords) -> DebugError:
     diagnostic = error.diagnostics[0]
     if diagnostic.span is not None or not words.text:
         return error
-    at = part_of(words.line, words.at, words.at + len(words.text))
-    return DebugError(Diagnostic(diagnostic.code, diagnostic.message, at, diagnostic.hint, diagnostic.labels))
+    return DebugError(replace(diagnostic, span=part_of(words.line, words.at, words.at + len(words.text))))
 
 
 def _first_word(text: str) -> tuple[str, int]:

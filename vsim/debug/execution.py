@@ -20,14 +20,13 @@ from vsim.checks.selection import Wanted
 from vsim.checks.undefined_memory import PRIVATE_MEMORY
 from vsim.debug.checkpoints import Checkpoint, Checkpoints, LanePosition
 from vsim.debug.footprints import EDIT, Executed, Recorder, Use
-from vsim.debug.memory_log import host_address
-from vsim.debug.watcher import Halt, Nobody, Watcher
+from vsim.debug.watcher import Halt, Watcher
 from vsim.engines.numpy.engine import GroupBatch, GroupPayloads
 from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.memory import MessageAccess
 from vsim.engines.numpy.observers import observers_of
 from vsim.engines.numpy.observers.saving import Rewinds, together
-from vsim.launch.arrays import Array, Bytes
+from vsim.launch.arrays import Array, Bytes, address_of
 from vsim.launch.launch import Launch
 from vsim.launch.ndrange import Group
 from vsim.launch.schedule import PRIVATE_TURN_THREADS, TURN_THREADS, Schedule
@@ -298,8 +297,8 @@ class SteppedLaunch:
 
     def shares(self, data: Bytes) -> bool:
         """Whether an array is memory that groups share, and no memory of a batch."""
-        start = host_address(data)
-        return any(host_address(own) <= start < host_address(own) + own.size for own in self._memory() if own.size)
+        start = address_of(data)
+        return any(address_of(own) <= start < address_of(own) + own.size for own in self._memory() if own.size)
 
     def _memory(self) -> list[Bytes]:
         """All memory that groups share."""
@@ -441,7 +440,7 @@ class SteppedLaunch:
         Args:
             anew: also where the launch seems to be there.
         """
-        watcher, self.watcher = self.watcher, Nobody()
+        watcher, self.watcher = self.watcher, Watcher()
         try:
             if anew or position < self.position or self.checkpoints.before(position).position > self.position:
                 self.restore(self.checkpoints.before(position))

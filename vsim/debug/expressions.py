@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from visakit.diagnostics import DebugError, Diagnostic, Span, did_you_mean
+from visakit.diagnostics import DebugError, did_you_mean
 from visakit.language.operands import region_elements
 from visakit.language.types import DataType
 from visakit.usage import whole_number
@@ -353,8 +353,8 @@ class _at:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, DebugError) and error.diagnostics[0].span is None:
             own, parser = error.diagnostics[0], self.parser
-            span: Span = part_of(parser.command, parser.offset + self.token.start, parser.offset + self.token.end)
-            error.diagnostics[0] = Diagnostic(own.code, own.message, span, own.hint)
+            span = part_of(parser.command, parser.offset + self.token.start, parser.offset + self.token.end)
+            error.diagnostics[0] = replace(own, span=span)
 
 
 def _variable(scope: Scope, name: str) -> int:

@@ -25,12 +25,11 @@ from visakit.language.operands import (
 )
 from visakit.language.program import FIRST_VARIABLE, Function
 from visakit.language.types import DataType
-from vsim.debug.memory_log import host_address
 from vsim.engines.numpy.activation import Activation, Running
 from vsim.engines.numpy.algebra import Mask
 from vsim.engines.numpy.memory import MessageAccess
 from vsim.engines.numpy.registers import RegisterFile, RegisterKind
-from vsim.launch.arrays import Array
+from vsim.launch.arrays import Array, address_of
 from vsim.observe.observer import Event
 from vsim.semantics.algebra import Lanes, Machine, Read, ReadMask, Write
 from vsim.semantics.operands import indirect_elements
@@ -127,7 +126,7 @@ class Recorder:
             return
         places = np.zeros(access.address.size, np.int64)
         for data, offsets, lanes in parts:
-            places[slice(None) if lanes is None else lanes] = offsets + host_address(data)
+            places[slice(None) if lanes is None else lanes] = offsets + address_of(data)
         columns = access.spread(places)[..., None] + np.arange(access.size)
         if access.kind != "write":
             self.use(Use(Holder(None, MEMORY), False, columns, access.mask))

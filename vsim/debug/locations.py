@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vsim.debug.footprints import ADDRESS, FILE, MEMORY, PREDICATE, Holder, Use
-from vsim.debug.memory_log import host_address
 from vsim.engines.numpy.registers import RegisterFile, RegisterKind
 from vsim.engines.numpy.threads import HardwareThreads
-from vsim.launch.arrays import Array, Bytes, DType
+from vsim.launch.arrays import Array, Bytes, DType, address_of
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Location:
         if self.data is None:
             return self.columns.reshape(-1)
         n = int(np.flatnonzero(self.rows == row)[0]) if len(self.columns) > 1 else 0
-        found: Array = self.columns[n].reshape(-1) + host_address(self.data)
+        found: Array = self.columns[n].reshape(-1) + address_of(self.data)
         return found
 
     def use(self, row: int, threads: int) -> Use:

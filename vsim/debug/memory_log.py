@@ -9,17 +9,11 @@ import numpy as np
 
 from visakit.diagnostics import SimulationError
 from vsim.engines.numpy.memory import MessageAccess
-from vsim.launch.arrays import Array, Bytes
+from vsim.launch.arrays import Array, Bytes, address_of
 
 PAGE_BITS = 12
 Page = tuple[int, int, int]
 """Number of a page of this process, and the place and size of the array that shows it: some arrays share memory."""
-
-
-def host_address(data: Bytes) -> int:
-    """Where the bytes of an array are in this process."""
-    found: int = data.__array_interface__["data"][0]
-    return found
 
 
 @dataclass
@@ -40,7 +34,7 @@ class OldPages:
                 self._keep(data, offsets, access.size)
 
     def _keep(self, data: Bytes, offsets: Array, size: int) -> None:
-        start = host_address(data)
+        start = address_of(data)
         first = (offsets + start) >> PAGE_BITS
         last = (offsets + (start + size - 1)) >> PAGE_BITS
         for page in np.union1d(first, last).tolist():
@@ -54,11 +48,11 @@ class OldPages:
         """Keep whole arrays, unless a part of them is kept."""
         for data in arrays:
             if data.flags.writeable:
-                self.kept.setdefault((-1, host_address(data), data.size), (data, data.copy()))
+                self.kept.setdefault((-1, address_of(data), data.size), (data, data.copy()))
 
     def may_have(self, data: Bytes, columns: Array) -> bool:
         """Whether some bytes of an array may be among the contents; those of a batch's own memory never are."""
-        places = columns + host_address(data)
+        places = columns + address_of(data)
         first, last = int(places.min()), int(places.max())
         return any(
             start <= last and first < start + size and (page < 0 or first >> PAGE_BITS <= page <= last >> PAGE_BITS)

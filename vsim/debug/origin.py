@@ -17,13 +17,11 @@ from visakit.language.program import FIRST_PREDICATE, FIRST_VARIABLE, Function
 from vsim.debug.checkpoints import LanePosition
 from vsim.debug.execution import SteppedLaunch
 from vsim.debug.footprints import ADDRESS, EDIT, FILE, MEMORY, PREDICATE, Executed, Holder, Use
-from vsim.debug.memory_log import host_address
 from vsim.debug.places import Places, Spot
 from vsim.debug.values import lane_list, shown_element
 from vsim.engines.numpy.registers import RegisterFile
 from vsim.launch import threads
-from vsim.launch.arrays import Array
-from vsim.memory.memory import Buffer
+from vsim.launch.arrays import Array, address_of
 from vsim.semantics.registers import Layout
 
 MOST_NODES, MOST_GROUPS = 24, 256
@@ -280,19 +278,13 @@ class _Namer:
         at, root = max((at, root) for root, at in layout.file_offsets.items() if at <= first)
         return root, at
 
-    def _buffer(self, address: int) -> Buffer | None:
-        for buffer in self.dispatch.memory.buffers():
-            if buffer.host <= address < buffer.host + buffer.size:
-                return buffer
-        return None
-
     def is_buffer(self, columns: Array) -> bool:
         """Whether bytes are of a buffer, which all groups share."""
-        return self._buffer(int(columns.min())) is not None
+        return self.dispatch.memory.at_host(int(columns.min())) is not None
 
     def _memory_name(self, columns: Array) -> str:
         first, last = int(columns.min()), int(columns.max())
-        buffer = self._buffer(first)
+        buffer = self.dispatch.memory.at_host(first)
         if buffer is None:
             return "+".join(map(str, self._own_memory(first)))
         offset = first - buffer.host
@@ -303,14 +295,14 @@ class _Namer:
         batch = self.execution.batch
         spaces = (("slm", batch.threads.slm), ("scratch", batch.threads.scratch)) if batch is not None else ()
         for name, space in spaces:
-            offset = address - host_address(space.data)
+            offset = address - address_of(space.data)
             if 0 <= offset < space.data.size:
                 return name, offset - int(space.base[space.base <= offset].max())
         return "memory", address
 
     def memory_end(self, columns: Array) -> str:
         """Where memory has its contents from that no thread of the group has written."""
-        buffer = self._buffer(int(columns.min()))
+        buffer = self.dispatch.memory.at_host(int(columns.min()))
         if buffer is None:
             return "memory that the group has not written: undefined"
         return f"'{self.dispatch.name_of(buffer)}', as the launch gave it"

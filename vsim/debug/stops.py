@@ -39,7 +39,6 @@ class Breakpoint:
         watched: of a watchpoint the expression.
         location: of a watchpoint on memory where it is.
         function: of one on a register the function that has it.
-        threads_of_group: whether it concerns the thread of its setting alone.
     """
 
     number: int

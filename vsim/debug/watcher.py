@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from vsim.engines.numpy.memory import MessageAccess
 from vsim.launch.ndrange import Group
@@ -14,11 +13,12 @@ class Halt(Exception):
     """Raised by a watcher in :meth:`Watcher.before`: the batch stops there, and continues later."""
 
 
-class Watcher(Protocol):
-    """Decides where a launch halts. Each method may be called again for the same position."""
+class Watcher:
+    """Decides where a launch halts; this one halts nowhere. Each method may be called again for the same position."""
 
     def wants(self, groups: Sequence[Group]) -> bool:
         """Whether anything in these groups is watched."""
+        return False
 
     def before(self, event: Event) -> None:
         """Threads execute an instruction next."""
@@ -34,20 +34,3 @@ class Watcher(Protocol):
 
     def called(self, event: Event, frame: Frame) -> None:
         """Lanes call a function."""
-
-
-class Nobody:
-    """The watcher while the launch goes to a position."""
-
-    def wants(self, groups: Sequence[Group]) -> bool:
-        return False
-
-    def before(self, event: Event) -> None: ...
-
-    def goes_on(self, event: Event) -> None: ...
-
-    def after(self, event: Event) -> None: ...
-
-    def access(self, event: Event, access: MessageAccess) -> None: ...
-
-    def called(self, event: Event, frame: Frame) -> None: ...

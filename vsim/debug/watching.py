@@ -19,11 +19,11 @@ from vsim.debug.scope import Scope
 from vsim.debug.source.variables import SourceVariables
 from vsim.debug.stops import ACCESS_WATCH, CATCH, READ_WATCH, WATCH, Breakpoint, Hit
 from vsim.debug.values import DebugValue, shown_compact
-from vsim.debug.watcher import Halt
+from vsim.debug.watcher import Halt, Watcher
 from vsim.engines.numpy.activation import Activation
 from vsim.engines.numpy.algebra import any_lane
 from vsim.engines.numpy.memory import MessageAccess
-from vsim.launch.arrays import Array
+from vsim.launch.arrays import Array, address_of
 from vsim.launch.ndrange import Group
 from vsim.observe.observer import Event, Frame
 from vsim.observe.trace import group_number
@@ -63,7 +63,7 @@ def call_of(activation: Activation) -> CaughtCall:
     return CaughtCall(depth, activation.registers.birth, id(activation.function))
 
 
-class Watching:
+class Watching(Watcher):
     """The watcher of an execution: it finds hits, and halts for them or collects them.
 
     Attributes:
@@ -368,18 +368,16 @@ class Watching:
 
     def _touching(self, b: Breakpoint, access: MessageAccess) -> Array | None:
         """The lanes of an access that touch watched memory, threads x 32; None for none."""
-        from vsim.debug.memory_log import host_address
-
         location, found = b.location, np.zeros(access.address.size, bool)
         assert location is not None and location.data is not None
-        watched = location.columns.reshape(-1) + host_address(location.data)
+        watched = location.columns.reshape(-1) + address_of(location.data)
         low, high = int(watched.min()), int(watched.max()) + 1
         try:
             parts = access.parts()
         except SimulationError:
             return None
         for data, offsets, lanes in parts:
-            at = offsets + host_address(data)
+            at = offsets + address_of(data)
             found[slice(None) if lanes is None else lanes] = (at < high) & (at + access.size > low)
         if not found.any():
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vsim.launch.arrays import Bytes
+from vsim.launch.arrays import Bytes, address_of
 from vsim.launch.dispatch import Dispatch
 from vsim.memory.memory import Buffer
 
@@ -30,7 +30,7 @@ def _writable(dispatch: Dispatch) -> list[Bytes]:
     images = [s for s in surfaces if not isinstance(s, Buffer)]
     buffers = {*dispatch.memory.slots.values(), *(s for s in surfaces if isinstance(s, Buffer))}
     places = [b.data for b in buffers if b.writable] + [i.bytes for i in images]
-    found = {(int(p.__array_interface__["data"][0]), p.nbytes): p for p in places if p.flags.writeable}
+    found = {(address_of(p), p.nbytes): p for p in places if p.flags.writeable}
     return list(found.values())
 
 

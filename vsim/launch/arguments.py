@@ -12,7 +12,7 @@ import numpy as np
 from visakit.diagnostics import Diagnostic, Span, did_you_mean
 from visakit.objects.image import SLOT
 from visakit.usage import warn
-from vsim.launch.arrays import Array
+from vsim.launch.arrays import Array, address_of
 from vsim.launch.element_types import check_elements
 from vsim.launch.launch import (
     Argument,
@@ -169,7 +169,7 @@ class ArgumentReader:
     def _in_order(self) -> None:
         """Give parts of one memory addresses in the order of their places, which kernels may compare."""
         arrays = [
-            (int(a.array.__array_interface__["data"][0]), n, a.array)
+            (address_of(a.array), n, a.array)
             for n, a in enumerate(self.launch.args)
             if isinstance(a, BufferArgument) and not array_problem(a.array)[0]
         ]
@@ -179,7 +179,7 @@ class ArgumentReader:
     def _guarded(self, array: Array, name: str) -> Buffer:
         """The buffer of an array; of one that is a part of another, a part of the memory of that."""
         whole = self.memory.map(allocation(array), name)
-        start = int(array.__array_interface__["data"][0]) - whole.host
+        start = address_of(array) - whole.host
         return self.memory.guard(whole.part(name, whole.address + start, array.nbytes))
 
     def _null(self, index: int) -> Buffer:

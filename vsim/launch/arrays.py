@@ -1,4 +1,4 @@
-"""The array types of the simulator."""
+"""The array types of the simulator, and where arrays are."""
 
 from __future__ import annotations
 
@@ -16,3 +16,8 @@ Bools = np.ndarray[_Shape, np.dtype[np.bool_]]
 Offsets = np.ndarray[_Shape, np.dtype[np.int64]]
 DType = np.dtype[np.generic]
 """The type of an array's elements."""
+
+
+def address_of(array: Array) -> int:
+    """Where an array begins in the memory of this process."""
+    return int(array.__array_interface__["data"][0])

@@ -113,7 +113,7 @@ class BoundLaunch:
 
     def threads_of(self, group: Group) -> int:
         """Hardware threads of a group."""
-        return -(-(group.size[0] * group.size[1] * group.size[2]) // self.simd)
+        return -(-group.items // self.simd)
 
     # -- memory and payload --------------------------------------------------------------------------------
 

@@ -130,38 +130,30 @@ class Dispatch(BoundLaunch):
     @property
     def tells_runs(self) -> bool:
         """Whether observers want to know which instructions ran, and how often."""
-        if not self.observers:
-            return False
-        from vsim.observe.observer import Observer, listeners
-
-        return bool(listeners(self.observers, Observer.ran))
+        return self._tells("ran")
 
     @property
     def tells_lanes(self) -> bool:
         """Whether observers want to know in how many lanes instructions took effect, and which way branches went."""
-        if not self.observers:
-            return False
-        from vsim.observe.observer import Observer, listeners
-
-        return bool(listeners(self.observers, Observer.took_effect) or listeners(self.observers, Observer.branched))
+        return self._tells("took_effect", "branched")
 
     @property
     def tells_messages(self) -> bool:
         """Whether observers want counts of messages to memory."""
-        if not self.observers:
-            return False
-        from vsim.observe.observer import Observer, listeners
-
-        return bool(listeners(self.observers, Observer.sent) or listeners(self.observers, Observer.served))
+        return self._tells("sent", "served")
 
     @property
     def tells_clocks(self) -> bool:
         """Whether observers want a timeline of threads."""
+        return self._tells("timed")
+
+    def _tells(self, *events: str) -> bool:
+        """Whether observers want one of these events, by their names in :class:`Observer`."""
         if not self.observers:
             return False
         from vsim.observe.observer import Observer, listeners
 
-        return bool(listeners(self.observers, Observer.timed))
+        return any(listeners(self.observers, getattr(Observer, event)) for event in events)
 
     @property
     def observed(self) -> tuple[frozenset[str], bool, bool, bool, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from vsim.launch.launch import Argument
@@ -21,7 +22,7 @@ class GivenLaunch(NamedTuple):
 
     signature: KernelSignature
     args: Mapping[int, Argument]
-    files: Mapping[int, str]
-    outs: Mapping[int, str]
     global_size: tuple[int, ...] | None
     local_size: tuple[int, ...] | None
+    files: Mapping[int, str] = MappingProxyType({})
+    outs: Mapping[int, str] = MappingProxyType({})

@@ -354,8 +354,3 @@ def parse_launch(text: str, directory: str, name: str, out_dir: str = "", source
         LaunchError: it is not JSON or has another shape.
     """
     return LaunchFile.parse(text, LaunchPaths(directory, out_dir, (), tuple(sources)), name)
-
-
-def image_launch(text: str, image: str, out_dir: str | None = None, allow_paths: bool = False) -> LaunchFile:
-    """The launch file in a vISA image; see :meth:`LaunchEntries.parse_embedded`."""
-    return LaunchFile.parse_embedded(text, image, out_dir, allow_paths)

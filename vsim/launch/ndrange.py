@@ -32,6 +32,12 @@ class Group(NamedTuple):
     id: Size
     size: Size
 
+    @property
+    def items(self) -> int:
+        """Its work-items."""
+        x, y, z = self.size
+        return x * y * z
+
 
 @dataclass(frozen=True, eq=False)
 class NdRange:

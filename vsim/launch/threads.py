@@ -74,7 +74,7 @@ def local_ids(launch: BoundLaunch, group: Group, thread: int, transposed: bool =
         transposed: y counts up from lane to lane, instead of x.
     """
     linear = thread * launch.simd + np.arange(launch.signature.simd)
-    last = group.size[0] * group.size[1] * group.size[2] - 1
+    last = group.items - 1
     ids = _ids(np.minimum(linear, last), group, transposed)
     ids[transposed] += np.maximum(linear - last, 0)
     return [words.astype(np.uint16) for words in ids]
@@ -172,12 +172,12 @@ def lane_count(launch: BoundLaunch, group: Group, thread: int) -> int:
     """Active lanes of a thread when it begins: its work-items, all of them for ``Target="cm"``."""
     if launch.kernel.is_cm:
         return launch.lanes
-    return min(launch.simd, group.size[0] * group.size[1] * group.size[2] - thread * launch.simd)
+    return min(launch.simd, group.items - thread * launch.simd)
 
 
 def work_item(launch: BoundLaunch, group: Group, thread: int, lane: int) -> tuple[int, int, int]:
     """Global id of a lane; of one that is no work-item, that of the last one before it."""
-    last = group.size[0] * group.size[1] * group.size[2] - 1
+    last = group.items - 1
     local = _ids(min(thread * launch.simd + min(lane, launch.simd - 1), last), group, transposed=False)
     ids = [o + g * n + i for o, g, n, i in zip(launch.offset, group.id, launch.local_size, local, strict=True)]
     return ids[0], ids[1], ids[2]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vsim.launch.arrays import Array, Bytes, DType
+from vsim.launch.arrays import Array, Bytes, DType, address_of
 from vsim.launch.launch import ImageArgument
 
 ORDERS = {
@@ -116,7 +116,7 @@ class SurfaceImage:
     @property
     def host(self) -> int:
         """The address of the image in the host's memory."""
-        return int(self.array.__array_interface__["data"][0])
+        return address_of(self.array)
 
     def texel_at(self, offset: int) -> str:
         """The coordinates of the texel that has a byte: ``(3, 5)`` is the fourth of the sixth row."""

@@ -380,6 +380,10 @@ class AddressSpace:
         """All buffers, each once even if it has several addresses."""
         return list(dict.fromkeys(b for slot, b in self.slots.items() if slot not in self.guarded))
 
+    def at_host(self, address: int) -> Buffer | None:
+        """The buffer with a byte of this process."""
+        return next((b for b in self.buffers() if b.host <= address < b.host + b.size), None)
+
     def unguarded(self, address: int) -> int:
         """The address that a byte of a buffer has by itself."""
         guarded = self.guarded.get(address // SLOT)

@@ -127,8 +127,8 @@ class Assumptions:
         bits, _ = self._element_type(index, name, token)
         if not self._has_integers(index):
             raise _Problem(f"the elements of '{name}' are floats", "assumptions are about whole numbers", token)
-        size = next((b.size for b in launch.buffers if b.argument == index), None)
-        if size is None:
+        buffer = launch.buffer_of(index)
+        if buffer is None:
             raise _Problem(f"'{name}' is no array of global memory", "local memory begins undefined", token)
         symbol = launch.symbols.number(f"each({name})", bits, scope=Uniformity.LAUNCH, is_input=True)
         known = launch.known_elements.setdefault(index, KnownElements(symbol))
@@ -136,7 +136,7 @@ class Assumptions:
         condition = self._condition(tree.children[0])  # type: ignore[arg-type]
         self._element = None
         known.condition = terms.conjunction(known.condition, condition)
-        launch.symbols.state(z3.UGE(size, bits // 8), condition)
+        launch.symbols.state(z3.UGE(buffer.size, bits // 8), condition)
 
     # -- formulas ------------------------------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class Assumptions:
         if word == "each":
             assert self._element is not None
             return self._element
-        buffer = next((b for b in self.launch.buffers if b.argument == index), None)
+        buffer = self.launch.buffer_of(index)
         size = self.launch.local_sizes.get(index) if buffer is None else buffer.size
         if size is None:
             raise _Problem(f"'{token}' is no memory", "a number has no size", token)

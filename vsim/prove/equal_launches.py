@@ -19,7 +19,7 @@ import z3
 from visakit.diagnostics import Diagnostic, LaunchError, SimulationError, VisaError
 from vsim.launch.arrays import Array, DType
 from vsim.launch.given_launch import GivenLaunch
-from vsim.launch.launch import SCALAR_TYPES, BufferArgument, Launch, ScalarArgument
+from vsim.launch.launch import SCALAR_TYPES, Argument, BufferArgument, Launch, ScalarArgument
 from vsim.launch.writer import skeleton
 from vsim.prove.lane_pair import LanePair
 from vsim.prove.refutation import (
@@ -31,6 +31,8 @@ from vsim.prove.refutation import (
     fresh_launch,
     fulfil_elements,
     launch_of,
+    models,
+    put,
     roomy,
     small,
     whole_groups,
@@ -40,7 +42,7 @@ from vsim.prove.subject import Subject
 from vsim.symbolic import terms
 from vsim.symbolic.contents import FIRST_EPOCH
 from vsim.symbolic.launch import SymbolicLaunch
-from vsim.symbolic.queries import Possible, Solver
+from vsim.symbolic.queries import Solver
 from vsim.symbolic.terms import Condition
 
 _SEED = 49
@@ -56,18 +58,15 @@ def launches(pair: LanePair, condition: Condition) -> Iterator[Launch]:
     whole_groups(side.launch)
     least = math.prod(n for n in side.launch.local_size if isinstance(n, int))
     levels = [level for level in (ALONE, *LEVELS[:2]) if level[0] >= least]
-    for (items, size), is_roomy in itertools.product(levels, (True, False)):
-        # The question is about one work-item: others stay inside of large arrays rather than of small ones.
-        wishes = [*small(side.launch, items, size), *(roomy(side.launch, items, size) if is_roomy else [])]
-        answer = pair.solver.possible(pair.question(condition), *wishes, named=True)
-        if answer.possible is not Possible.YES or answer.model is None:
-            continue
-        launch = launch_of(side.subject, side.launch, answer.model, loads)
-        wanted = {n: _chosen(pair, n, argument.array.nbytes, answer.model) for n, argument in _arrays(launch)}
+    question = pair.question(condition)
+    # The question is about one work-item: others stay inside of large arrays rather than of small ones.
+    for model in itertools.chain.from_iterable(models(side.launch, pair.solver, question, level) for level in levels):
+        launch = launch_of(side.subject, side.launch, model, loads)
+        wanted = {n: _chosen(pair, n, model) for n, _ in _arrays(launch)}
         for attempt in range(4):
             found = _with_contents(launch, wanted, _floats(side.subject), attempt)
             for n, argument in _arrays(found):
-                fulfil_elements(side.launch, answer.model, n, argument.array)
+                fulfil_elements(side.launch, model, n, argument.array)
             yield found
 
 
@@ -85,9 +84,7 @@ def simple_launches(subject: Subject, launch: SymbolicLaunch, solver: Solver) ->
             data = contents(numbers, own.array)
             fulfil_elements(launch, model, n, data)
             args[n] = BufferArgument(data, "bytes")
-        for n, like in _floats(subject).items():
-            if isinstance(given := args[n], ScalarArgument):
-                args[n] = ScalarArgument(_numbers(numbers, np.zeros(len(given.data) // like.itemsize, like)).tobytes())
+        _choose_floats(args, _floats(subject), numbers)
         yield with_args(found, [*args.values()])
 
 
@@ -119,21 +116,24 @@ def _arrays(launch: Launch) -> list[tuple[int, BufferArgument]]:
     return [(n, own) for n, own in enumerate(launch.args) if isinstance(own, BufferArgument)]
 
 
-def _chosen(pair: LanePair, argument: int, size: int, model: z3.ModelRef) -> list[tuple[int, bytes]]:
-    """The bytes of an array that the solver's example says, and where they are."""
-    value = partial(terms.value_in, model)
+def _choose_floats(args: dict[int, Argument], floats: dict[int, DType], numbers: np.random.Generator) -> None:
+    """Let arguments by value of these types have other numbers."""
+    for n, like in floats.items():
+        if isinstance(given := args[n], ScalarArgument):
+            args[n] = ScalarArgument(_numbers(numbers, np.zeros(len(given.data) // like.itemsize, like)).tobytes())
 
-    found = []
+
+def _chosen(pair: LanePair, argument: int, model: z3.ModelRef) -> list[tuple[int, bytes]]:
+    """The bytes of an array that the solver's example says, and where they are."""
+    value, found = partial(terms.value_in, model), []
     for n, side in enumerate(pair.sides):
         for places in side.thread.contents.loads.values():
             place = places[0]
             is_first = place.epoch == FIRST_EPOCH or place.region not in pair.written
             if place.region != f"argument {argument}" or not is_first:
                 continue
-            at = value(pair.term(n, place.offset))
-            if at + place.size <= size:
-                number = value(pair.term(n, place.value))
-                found.append((at, number.to_bytes(place.size, "little")))
+            number = value(pair.term(n, place.value))
+            found.append((value(pair.term(n, place.offset)), number.to_bytes(place.size, "little")))
     return found
 
 
@@ -149,13 +149,11 @@ def _with_contents(
     args = dict(enumerate(launch.args))
     for n, own in _arrays(launch):
         data = _numbers(numbers, own.array) if attempt else np.zeros_like(own.array)
-        whole = data.view(np.uint8)
         for at, value in wanted.get(n, ()) if attempt < 2 else ():
-            whole[at : at + len(value)] = np.frombuffer(value, np.uint8)
+            put(data, at, value)
         args[n] = BufferArgument(data, "bytes")
-    for n, like in floats.items() if attempt >= 2 else ():
-        if isinstance(given := args[n], ScalarArgument):
-            args[n] = ScalarArgument(_numbers(numbers, np.zeros(len(given.data) // like.itemsize, like)).tobytes())
+    if attempt >= 2:
+        _choose_floats(args, floats, numbers)
     return with_args(launch, [*args.values()])
 
 
@@ -228,7 +226,7 @@ def _has_races(subject: Subject, launch: Launch) -> bool:
 def _run(subject: Subject, launch: Launch, engine: str, seconds: float) -> list[Array] | str | None:
     """The arrays that a kernel leaves, or its fault; None if it does not run."""
     args = dict(enumerate(fresh(own) for own in launch.args))
-    own = skeleton(GivenLaunch(subject.signature, args, {}, {}, tuple(launch.global_size), launch.local_size))
+    own = skeleton(GivenLaunch(subject.signature, args, tuple(launch.global_size), launch.local_size))
     try:
         subject.program.run(own, engine=engine, max_seconds=seconds)
     except SimulationError as error:

@@ -9,7 +9,7 @@ import numpy as np
 from visakit.text.printer import FunctionPrinter
 from vsim.launch.launch import SCALAR_TYPES, BufferArgument, Launch, LocalArgument, ScalarArgument
 from vsim.prove.cover import Cover
-from vsim.prove.report import SHOWN_PLACES, place_lines
+from vsim.prove.report import place_lines, places_lines
 from vsim.prove.subject import Subject
 from vsim.prove.witness import GoalFinding, GoalOutcome
 
@@ -29,10 +29,7 @@ def lines_of(subject: Subject, found: GoalFinding) -> Iterator[str]:
         if found.where:
             yield f"  written: {found.where}"
         return
-    for place in found.places[:SHOWN_PLACES]:
-        yield from place_lines([subject.program] * 2, place)
-    if len(found.places) > SHOWN_PLACES:
-        yield f"  and {len(found.places) - SHOWN_PLACES} more instructions"
+    yield from places_lines([subject.program] * 2, found.places)
     if found.outcome is GoalOutcome.UNREACHABLE:
         yield from (f"  for: {text}" for text in found.scope)
     yield from (f"  assuming: {text}" for text in found.assumptions)

@@ -15,6 +15,7 @@ import z3
 from visakit.diagnostics import Diagnostic, VisaError
 from visakit.files import make_directory
 from vsim.launch.arrays import Array
+from vsim.launch.dispatch import TIMEOUT
 from vsim.launch.element_types import pointed_type
 from vsim.launch.given_launch import GivenLaunch
 from vsim.launch.launch import Argument, BufferArgument, Launch, LocalArgument, ScalarArgument
@@ -61,12 +62,26 @@ def launches(
         own(c) for own, lane in zip(items_of, violation.any_lanes, strict=False) for c in lanes_in_order(launch, lane)
     ]
     for visible in [True] if violation.visible is True else [violation.visible, True]:
-        for items, size in LEVELS:
-            wishes = [*small(launch, items, size), *known, visible]
-            for more in (roomy(launch, items, size), []) if without_faults else ([],):
-                answer = solver.possible(violation.condition, *wishes, *more, named=True)
-                if answer.possible is Possible.YES and answer.model is not None:
-                    yield launch_of(subject, launch, answer.model, loads)
+        for level in LEVELS:
+            for model in models(launch, solver, violation.condition, level, [*known, visible], without_faults):
+                yield launch_of(subject, launch, model, loads)
+
+
+def models(
+    launch: SymbolicLaunch,
+    solver: Solver,
+    condition: Condition,
+    level: tuple[int, int],
+    wishes: Sequence[Condition] = (),
+    without_faults: bool = True,
+) -> Iterator[z3.ModelRef]:
+    """Models of a condition in launches of a level (:data:`LEVELS`); without faults first one of large arrays and small
+    numbers.
+    """
+    for more in (roomy(launch, *level), []) if without_faults else ([],):
+        answer = solver.possible(condition, *small(launch, *level), *wishes, *more, named=True)
+        if answer.possible is Possible.YES and answer.model is not None:
+            yield answer.model
 
 
 class Load(NamedTuple):
@@ -194,7 +209,7 @@ def launch_of(subject: Subject, launch: SymbolicLaunch, model: z3.ModelRef, load
         arguments[index] = LocalArgument(input_value(size))
     count = launch.geometry.dimensions
     sizes, local = (tuple(input_value(n) for n in own[:count]) for own in (launch.global_size, launch.local_size))
-    return skeleton(GivenLaunch(subject.signature, arguments, {}, {}, sizes, local))
+    return skeleton(GivenLaunch(subject.signature, arguments, sizes, local))
 
 
 def _fill(
@@ -204,13 +219,17 @@ def _fill(
     for load in loads:
         loaded = load.value
         own = [b for b in launch.candidates(loaded.space, loaded.address) if b.argument is not None]
-        base = own[0].address if own else None
-        real = next((b.address for b in launch.buffers if own and b.argument == own[0].argument), None)
-        if base is None or real != address:
-            continue
-        at = value(load.address) - base + loaded.offset
-        if at >= 0 and at + loaded.size <= data.size:
-            data[at : at + loaded.size] = np.frombuffer(value(load.symbol).to_bytes(loaded.size, "little"), np.uint8)
+        real = launch.buffer_of(own[0].argument) if own else None
+        if real is not None and real.address == address:
+            at = value(load.address) - own[0].address + loaded.offset
+            put(data, at, value(load.symbol).to_bytes(loaded.size, "little"))
+
+
+def put(data: Array, at: int, value: bytes) -> None:
+    """Write bytes into an array from a place on, if they are within it."""
+    whole = data.reshape(-1).view(np.uint8)
+    if 0 <= at <= whole.size - len(value):
+        whole[at : at + len(value)] = np.frombuffer(value, np.uint8)
 
 
 def fulfil_elements(launch: SymbolicLaunch, model: z3.ModelRef, argument: int, data: Array) -> None:
@@ -255,11 +274,30 @@ def run(subject: Subject, launch: Launch, evidence: Evidence, limits: Limits) ->
     """
     found: dict[str, str] = {}
     for engine in ENGINES:
-        limits.check()
-        found[engine] = _run(subject, launch, engine, evidence, min(RUN_SECONDS, max(limits.left, 0.5)))
+        found[engine] = _run(subject, launch, engine, evidence, seconds_of_run(limits))
         if not found[engine]:
             break
     return found
+
+
+def seconds_of_run(limits: Limits) -> float:
+    """How long a launch may run now.
+
+    Raises:
+        Undecided: a limit of the proof is reached.
+    """
+    limits.check()
+    return min(RUN_SECONDS, max(limits.left, 0.5))
+
+
+def check_time(error: VisaError) -> None:
+    """See that a launch has not ended because its time was up.
+
+    Raises:
+        Undecided: it has.
+    """
+    if error.diagnostics[0].code == TIMEOUT:
+        raise Undecided("the time is up", None, 0) from None
 
 
 def _run(subject: Subject, launch: Launch, engine: str, evidence: Evidence, seconds: float) -> str:
@@ -267,9 +305,8 @@ def _run(subject: Subject, launch: Launch, engine: str, evidence: Evidence, seco
         result = subject.program.run(fresh_launch(launch), engine=engine, check=evidence.check, max_seconds=seconds)
         said, printed = result.diagnostics, result.printf
     except VisaError as error:
+        check_time(error)
         said, printed = error.diagnostics, getattr(error, "printf", "")
-        if said[0].code == "S040":
-            raise Undecided("the time is up", None, 0) from None
     shown = next((d for d in said if evidence.found(d)), None)
     return f"{shown.message} [{shown.code}]" if shown is not None else evidence.printed(printed)
 
@@ -304,6 +341,6 @@ def write(subject: Subject, launch: Launch, folder: str, name: str, inputs: Sequ
     make_directory(folder)
     path = os.path.join(folder, f"{subject.kernel}.{name}.json")
     arguments = dict(enumerate(launch.args))
-    given = GivenLaunch(subject.signature, arguments, {}, {}, tuple(launch.global_size), launch.local_size)
+    given = GivenLaunch(subject.signature, arguments, tuple(launch.global_size), launch.local_size)
     make_launch(path, [given], inputs)
     return path

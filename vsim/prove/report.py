@@ -24,16 +24,21 @@ def lines_of(program: Program, verdict: Verdict, second: Program | None = None) 
         if refutation.where:
             yield f"  launch: {refutation.where}"
     elif verdict.outcome is Outcome.UNKNOWN:
-        for place in verdict.places[:SHOWN_PLACES]:
-            yield from place_lines(programs, place)
-        if len(verdict.places) > SHOWN_PLACES:
-            yield f"  and {len(verdict.places) - SHOWN_PLACES} more instructions"
+        yield from places_lines(programs, verdict.places)
     for text in verdict.scope:
         yield f"  for: {text}"
     for text in verdict.assumptions:
         yield f"  assuming: {text}"
     for text in verdict.notes:
         yield f"  note: {text}"
+
+
+def places_lines(programs: Sequence[Program], places: Sequence[Remark]) -> Iterator[str]:
+    """The first of some remarks, and how many follow."""
+    for place in places[:SHOWN_PLACES]:
+        yield from place_lines(programs, place)
+    if len(places) > SHOWN_PLACES:
+        yield f"  and {len(places) - SHOWN_PLACES} more instructions"
 
 
 def place_lines(programs: Sequence[Program], place: Remark) -> Iterator[str]:

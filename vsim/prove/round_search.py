@@ -10,19 +10,18 @@ import contextlib
 from collections.abc import Iterator
 from functools import partial
 
-import numpy as np
 import z3
 
 from visakit.diagnostics import SimulationError
 from vsim.launch.launch import BufferArgument, Launch
 from vsim.prove.goals import Goal, ReachConditions
-from vsim.prove.refutation import LEVELS, fulfil_elements, launch_of, roomy, small, whole_groups
+from vsim.prove.refutation import LEVELS, fulfil_elements, launch_of, models, put, whole_groups
 from vsim.prove.subject import Subject, symbolic_launch
 from vsim.symbolic import terms
 from vsim.symbolic.comparing import ComparedThread, element_sizes
 from vsim.symbolic.contents import FIRST_EPOCH
 from vsim.symbolic.limits import Limits, Undecided
-from vsim.symbolic.queries import Possible, Solver
+from vsim.symbolic.queries import Solver
 from vsim.symbolic.terms import Condition
 
 QUESTION_SECONDS = 5.0
@@ -46,13 +45,9 @@ class RoundSearch:
         Raises:
             Undecided: a limit is reached.
         """
-        items, size = LEVELS[0]
         for function, number, condition in self.conditions.of(goal):
             self.launch.limits.at(function, number)
-            for wishes in (roomy(self.launch, items, size), []):
-                answer = self.solver.possible(condition, *small(self.launch, items, size), *wishes, named=True)
-                if answer.possible is Possible.YES and answer.model is not None:
-                    yield self._launch(answer.model)
+            yield from map(self._launch, models(self.launch, self.solver, condition, LEVELS[0]))
 
     def _launch(self, model: z3.ModelRef) -> Launch:
         """The launch of a model, with the contents that it says where lanes load."""
@@ -73,10 +68,9 @@ class RoundSearch:
                     or not holds(place.guard)
                 ):
                     continue
-                argument, at = found.args[int(index)], value(place.offset)
-                if isinstance(argument, BufferArgument) and at + place.size <= argument.array.nbytes:
-                    data = np.frombuffer(value(place.value).to_bytes(place.size, "little"), np.uint8)
-                    argument.array.reshape(-1).view(np.uint8)[at : at + place.size] = data
+                argument = found.args[int(index)]
+                if isinstance(argument, BufferArgument):
+                    put(argument.array, value(place.offset), value(place.value).to_bytes(place.size, "little"))
                 break
         for number, own in enumerate(found.args):
             if isinstance(own, BufferArgument):

@@ -80,7 +80,7 @@ def any_launch(subject: Subject, dimensions: int) -> Launch:
     """A launch of the kernel with arrays of some size."""
     signature = subject.signature
     sizes = _group_of(subject) or (signature.simd,) + (1,) * (dimensions - 1)
-    return skeleton(GivenLaunch(signature, {}, {}, {}, tuple(sizes), tuple(sizes)))
+    return skeleton(GivenLaunch(signature, {}, tuple(sizes), tuple(sizes)))
 
 
 def scope_of(launch: SymbolicLaunch) -> list[str]:
@@ -108,7 +108,7 @@ def _dimensions_of(function: Function, signature: KernelSignature) -> int:
     """The last dimension whose ids an instruction of a function reads."""
     if not function.instructions:
         return 1
-    layout, grf = layout_of(function, signature.image.grf_size), signature.image.grf_size
+    layout = layout_of(function, signature.image.grf_size)
     ids = _id_bytes(signature) if function is signature.kernel else {}
     found = 1
     for instruction in function.instructions:
@@ -116,12 +116,10 @@ def _dimensions_of(function: Function, signature: KernelSignature) -> int:
         for name, op in instruction.args.items():
             if name == "dst" or not isinstance(op, General):
                 continue
-            root, start = layout.root(op.var)
+            root, begin, size = layout.place(op)
             axis = root - threads.GROUP_ID
             if root < FIRST_VARIABLE and 1 <= axis < len(AXES):
                 found = max(found, axis + 1)
-            size = function.variable_type(op.var).size
-            begin = start + op.row * grf + op.col * size
             elements = region_elements(op.region, execution.size if execution else 1)
             places = [begin + n * size for n in elements]
             found = max([found, *(axis + 1 for axis in _axes_at(root, places, ids))])

@@ -119,9 +119,8 @@ def executed_places(subject: Subject, launch: Launch, engine: str, seconds: floa
         own = refutation.fresh_launch(launch)
         subject.program.run(own, engine=engine, observers=[found], max_seconds=seconds)
     except VisaError as error:
+        refutation.check_time(error)
         said = error.diagnostics[0]
-        if said.code == "S040":
-            raise Undecided("the time is up", None, 0) from None
         found.ended_by = f"{said.message} [{said.code}]"
     return found
 
@@ -164,14 +163,11 @@ class WitnessSearch:
 
     def simple_launches(self) -> list[Launch]:
         """A launch with zeros in arrays if the assumptions leave that, and with large arrays likewise."""
-        items, size = refutation.LEVELS[0]
         self.launch.limits.begin()
         refutation.whole_groups(self.launch)
         with contextlib.suppress(Undecided), self.launch.limits.watched():
-            for more in (refutation.roomy(self.launch, items, size), []):
-                answer = self.solver.possible(True, *refutation.small(self.launch, items, size), *more, named=True)
-                if answer.possible is Possible.YES and answer.model is not None:
-                    return [refutation.launch_of(self.subject, self.launch, answer.model, [])]
+            for model in refutation.models(self.launch, self.solver, True, refutation.LEVELS[0]):
+                return [refutation.launch_of(self.subject, self.launch, model, [])]
         return []
 
     def _find(self, found: GoalFinding) -> None:
@@ -245,9 +241,7 @@ class WitnessSearch:
         """None if a launch does not reach a goal on both engines; else the fault in which it ends, or nothing."""
         fault = ""
         for engine in refutation.ENGINES:
-            limits = self.launch.limits
-            limits.check()
-            places = executed_places(self.subject, launch, engine, min(refutation.RUN_SECONDS, max(limits.left, 0.5)))
+            places = executed_places(self.subject, launch, engine, refutation.seconds_of_run(self.launch.limits))
             if not places.shows(goal):
                 return None
             fault = fault or places.ended_by

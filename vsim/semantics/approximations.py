@@ -8,9 +8,10 @@ less than three units in the last place are wrong. Both engines compute the same
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from visakit.language.types import UD, D, F
-from vsim.semantics.algebra import Algebra, Lanes
+from visakit.language.types import UD, D, DataType, F
+from vsim.semantics.algebra import Algebra, Fused, Lanes
 
 _HALF_PI = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
 """Pi/2 in three floats."""
@@ -28,11 +29,23 @@ _LOG2 = (2.885390043258667, 0.9617988467216492, 0.5767151713371277, 0.4317176938
 _LARGEST_ANGLE = 2.0**20
 
 
-def _polynomial(a: Algebra, coefficients: tuple[float, ...], x: Lanes) -> Lanes:
-    total = a.const(coefficients[-1], F)
+def polynomial(a: Algebra, fused: Fused, coefficients: Sequence[float], x: Lanes, t: DataType) -> Lanes:
+    """By Horner's rule; the constant term comes first."""
+    total = a.const(coefficients[-1], t)
     for c in reversed(coefficients[:-1]):
-        total = a.fma(total, x, a.const(c, F))
+        total = fused(total, x, a.const(c, t))
     return total
+
+
+def clamped(a: Algebra, x: Lanes, low: float, high: float, t: DataType) -> Lanes:
+    """x between two numbers, in the form that hosts have an instruction for; of NaN the higher one."""
+    least, most = a.const(low, t), a.const(high, t)
+    below = a.select(x < most, x, most)
+    return a.select(below > least, below, least)
+
+
+def _polynomial(a: Algebra, coefficients: Sequence[float], x: Lanes) -> Lanes:
+    return polynomial(a, a.fma, coefficients, x, F)
 
 
 def sine(a: Algebra, x: Lanes, quarters: int) -> Lanes:
@@ -67,9 +80,7 @@ def exp2_of_whole(a: Algebra, x: Lanes) -> Lanes:
 
 def _held(a: Algebra, x: Lanes) -> Lanes:
     """The exponent of a power that is 0 or infinity beyond."""
-    low, high = a.const(-160.0, F), a.const(129.0, F)
-    below = a.select(x < high, x, high)
-    return a.select(below > low, below, low)
+    return clamped(a, x, -160.0, 129.0, F)
 
 
 def _scaled(a: Algebra, x: Lanes, value: Lanes, whole: Lanes) -> Lanes:

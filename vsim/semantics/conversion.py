@@ -89,7 +89,7 @@ def _saturate_float(a: Algebra, x: Lanes, source: DataType) -> tuple[Lanes, Data
     """Clamp to [0, 1] in the type of the source, an integer as F; NaN becomes 0."""
     real = source if source.is_float else F
     zero, one = a.const(0.0, real), a.const(1.0, real)
-    x = x if source is real else a.cast(x, F)
+    x = a.cast(x, real)
     return a.select(x > zero, a.select(x < one, x, one), zero), real
 
 

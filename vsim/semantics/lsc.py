@@ -108,12 +108,12 @@ def _address(m: Machine, instruction: Instruction, count: int | None = None) -> 
 
     def address() -> Lanes:
         x = read()
-        x = a.bitcast(a.cast(x, Q), UQ) if t is D else a.cast(x, wide) if t is not wide else x
+        x = a.bitcast(a.cast(x, Q), UQ) if t is D else a.cast(x, wide)
         x = x * a.const(scale, wide) if scale > 1 else x
         x = x + a.const(offset & wide.maximum, wide) if offset else x
         if based is not None:
             x = x + based()
-        return x if wide is UQ else a.cast(x, UQ)
+        return a.cast(x, UQ)
 
     return address
 

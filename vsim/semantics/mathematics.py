@@ -29,6 +29,7 @@ from visakit.language.program import Instruction
 from visakit.language.types import DF, UD, UQ, D, DataType, F, Q
 from vsim.semantics import approximations
 from vsim.semantics.algebra import Algebra, Fused, Lanes, Machine, Step, product_and_sum
+from vsim.semantics.approximations import clamped, polynomial
 from vsim.semantics.core import (
     LaneFunction,
     alu,
@@ -70,11 +71,7 @@ _HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
 
 
 def _polynomial(a: Algebra, coefficients: list[float], x: Lanes) -> Lanes:
-    """By Horner's rule; the constant term comes first."""
-    total = a.const(coefficients[-1], DF)
-    for c in reversed(coefficients[:-1]):
-        total = total * x + a.const(c, DF)
-    return total
+    return polynomial(a, product_and_sum, coefficients, x, DF)
 
 
 def _power_of_two(a: Algebra, n: Lanes) -> Lanes:
@@ -84,7 +81,7 @@ def _power_of_two(a: Algebra, n: Lanes) -> Lanes:
 
 def exp2(a: Algebra, x: Lanes) -> Lanes:
     """2**x of df lanes."""
-    held = _clamped(a, x, -1100.0, 1100.0, DF)
+    held = clamped(a, x, -1100.0, 1100.0, DF)
     whole = a.rint(held)
     n = a.cast(whole, Q)
     half = n >> a.const(1, Q)
@@ -140,32 +137,17 @@ _WHOLE_FLOATS = 1.5 * 2**23
 """Floats around it are whole numbers, which are their lowest bits."""
 
 
-def _fused_polynomial(a: Algebra, fused: Fused, x: Lanes, coefficients: list[float]) -> Lanes:
-    """By Horner's rule; the constant term comes first."""
-    total = a.const(coefficients[-1], DF)
-    for c in reversed(coefficients[:-1]):
-        total = fused(total, x, a.const(c, DF))
-    return total
-
-
-def _clamped(a: Algebra, x: Lanes, low: float, high: float, t: DataType) -> Lanes:
-    """x between two numbers, in the form that hosts have an instruction for; of NaN the higher one."""
-    least, most = a.const(low, t), a.const(high, t)
-    below = a.select(x < most, x, most)
-    return a.select(below > least, below, least)
-
-
 def _exp2_for_float(a: Algebra, fused: Fused, x: Lanes, t: DataType = DF) -> Lanes:
     """2**x of df or f lanes as df, to be rounded to f or hf; beyond their ranges it is any number that rounds to 0 or
     infinity.
 
     Floats are reduced as such, which is exact, and takes half as many vectors.
     """
-    held = _clamped(a, x, -200.0, 200.0, t)
+    held = clamped(a, x, -200.0, 200.0, t)
     whole = a.rint(held)
-    power = a.bitcast((a.cast(a.cast(whole, D), Q) + a.const(1023, Q)) << a.const(52, Q), DF)
+    power = _power_of_two(a, a.cast(a.cast(whole, D), Q))
     rest = a.select(x == x, held - whole, x)  # NaN goes through the polynomial.
-    return _fused_polynomial(a, fused, _in_double(a, t, rest), _EXP2_OF_FLOAT) * power
+    return polynomial(a, fused, _EXP2_OF_FLOAT, a.cast(rest, DF), DF) * power
 
 
 def _log2_of_float(a: Algebra, fused: Fused, x: Lanes, coefficients: list[float]) -> Lanes:
@@ -175,7 +157,7 @@ def _log2_of_float(a: Algebra, fused: Fused, x: Lanes, coefficients: list[float]
     mantissa = a.cast(single, DF)
     one = a.const(1.0, DF)
     s = a.fdiv(mantissa - one, mantissa + one)
-    value = fused(s, _fused_polynomial(a, fused, s * s, coefficients), a.cast(exponent, DF))
+    value = fused(s, polynomial(a, fused, coefficients, s * s, DF), a.cast(exponent, DF))
     value = a.select(x == zero, a.const(-math.inf, DF), value)
     value = a.select(x < zero, a.const(math.nan, DF), value)
     return a.select((x == infinity) | (x != x), a.cast(x, DF), value)
@@ -197,13 +179,13 @@ def _rest(a: Algebra, fused: Fused, wide: Lanes, turns: Lanes) -> Lanes:
 def _sine_near_zero(a: Algebra, fused: Fused, wide: Lanes, turns: Lanes) -> Lanes:
     """The sine of x - turns * pi/2, which is less than 0.8, of df lanes."""
     rest = _rest(a, fused, wide, turns)
-    return rest * _fused_polynomial(a, fused, rest * rest, _SIN_OF_FLOAT)
+    return rest * polynomial(a, fused, _SIN_OF_FLOAT, rest * rest, DF)
 
 
 def _cosine_near_zero(a: Algebra, fused: Fused, wide: Lanes, turns: Lanes) -> Lanes:
     """The cosine of the same."""
     rest = _rest(a, fused, wide, turns)
-    return _fused_polynomial(a, fused, rest * rest, _COS_OF_FLOAT)
+    return polynomial(a, fused, _COS_OF_FLOAT, rest * rest, DF)
 
 
 def _sine_in_quadrant(a: Algebra, t: DataType, wide: Lanes, turns: Lanes, quadrant: Lanes) -> Lanes:
@@ -220,7 +202,7 @@ def _sine_in_quadrant(a: Algebra, t: DataType, wide: Lanes, turns: Lanes, quadra
 
 def _sine_of_float(a: Algebra, t: DataType, x: Lanes, quarters: int) -> Lanes:
     """The sine of x + quarters * pi/2 of f or hf lanes."""
-    single, whole = _in_float(a, t, x), a.const(_WHOLE_FLOATS, F)
+    single, whole = a.cast(x, F), a.const(_WHOLE_FLOATS, F)
     shifted = single * a.const(2 / math.pi, F) + whole
     quadrant = a.bitcast(shifted, UD) + a.const(quarters, UD)
     value = _sine_in_quadrant(a, t, a.cast(single, DF), a.cast(shifted - whole, DF), quadrant)
@@ -250,51 +232,35 @@ _ARC = (
 )
 
 
-def _in_float(a: Algebra, t: DataType, x: Lanes) -> Lanes:
-    return x if t is F else a.cast(x, F)
-
-
-def _in_double(a: Algebra, t: DataType, x: Lanes) -> Lanes:
-    return x if t is DF else a.cast(x, DF)
-
-
-def _from_float(a: Algebra, t: DataType, x: Lanes) -> Lanes:
-    return x if t is F else a.cast(x, t)
-
-
 def _arc(a: Algebra, t: DataType, x: Lanes, quarters: int) -> Lanes:
     """The sine of x + quarters * pi/2."""
     if t is DF:
         return _sine(a, x, quarters)
     if a.exact:
         return _sine_of_float(a, t, x, quarters)
-    return _from_float(a, t, approximations.sine(a, _in_float(a, t, x), quarters))
-
-
-def _back(a: Algebra, t: DataType, x: Lanes) -> Lanes:
-    return x if t is DF else a.cast(x, t)
+    return a.cast(approximations.sine(a, a.cast(x, F), quarters), t)
 
 
 @alu(real_type, "exp", rounded=True, deviation=_ONCE)
 def exp(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """2**x, rounded once; the manual allows some units in the last place."""
     if t is not DF and a.is_whole(x):  # e**x is a product of two powers for compilers, and one of them is whole
-        return _from_float(a, t, approximations.exp2_of_whole(a, _in_float(a, t, x)))
+        return a.cast(approximations.exp2_of_whole(a, a.cast(x, F)), t)
     if t is not DF and not a.exact:
-        return _from_float(a, t, approximations.exp2(a, _in_float(a, t, x)))
+        return a.cast(approximations.exp2(a, a.cast(x, F)), t)
     if t is DF:
         return exp2(a, x)
-    return a.rounded_once(partial(_exp2_for_float, t=F), t, _in_float(a, t, x))
+    return a.rounded_once(partial(_exp2_for_float, t=F), t, a.cast(x, F))
 
 
 @alu(real_type, "log", rounded=True, deviation=_ONCE)
 def log(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Logarithm to base 2, rounded once; the manual allows some units in the last place."""
     if t is not DF and not a.exact:
-        return _from_float(a, t, approximations.log2(a, _in_float(a, t, x)))
+        return a.cast(approximations.log2(a, a.cast(x, F)), t)
     if t is DF:
         return log2(a, x)
-    return a.rounded_once(partial(_log2_of_float, coefficients=_LOG2_OF_FLOAT), t, _in_float(a, t, x))
+    return a.rounded_once(partial(_log2_of_float, coefficients=_LOG2_OF_FLOAT), t, a.cast(x, F))
 
 
 @alu(real_type, "sin", rounded=True, deviation=_ARC)
@@ -317,19 +283,19 @@ _SMALL = 2.0**-10
 @alu(real_type, "tanh", rounded=True, deviation=_UNPUBLISHED)
 def tanh(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """Hyperbolic tangent, 1 - 2 / (e**2x + 1), rounded once; zeros keep their sign."""
-    wide, one = _in_double(a, t, x), a.const(1.0, DF)
+    wide, one = a.cast(x, DF), a.const(1.0, DF)
     far = one - a.fdiv(a.const(2.0, DF), exp2(a, wide * a.const(2 / math.log(2), DF)) + one)
     near = wide - wide * wide * wide * a.const(1 / 3, DF)
     value = a.select(a.absolute(wide) < a.const(_SMALL, DF), near, far)
-    return a.select(x == a.const(0.0, t), x, _back(a, t, value))
+    return a.select(x == a.const(0.0, t), x, a.cast(value, t))
 
 
 @alu(real_type, "sigm", rounded=True, deviation=_UNPUBLISHED)
 def sigm(a: Algebra, t: DataType, x: Lanes) -> Lanes:
     """The logistic function 1 / (1 + e**-x), rounded once."""
     one = a.const(1.0, DF)
-    power = exp2(a, _in_double(a, t, x) * a.const(-1 / math.log(2), DF))
-    return _back(a, t, a.fdiv(one, one + power))
+    power = exp2(a, a.cast(x, DF) * a.const(-1 / math.log(2), DF))
+    return a.cast(a.fdiv(one, one + power), t)
 
 
 @alu(
@@ -344,7 +310,7 @@ def pow_(a: Algebra, t: DataType, x: Lanes, y: Lanes) -> Lanes:
     if t is DF:
         value = exp2(a, y * log2(a, x))
     else:
-        logarithm = _log2_of_float(a, product_and_sum, _in_float(a, t, x), _LOG2)  # Else the power would change more.
+        logarithm = _log2_of_float(a, product_and_sum, a.cast(x, F), _LOG2)  # Else the power would change more.
         value = a.rounded_once(_exp2_for_float, t, a.cast(y, DF) * logarithm)
     return a.select((y == a.const(0.0, t)) | (x == a.const(1.0, t)), a.const(1.0, t), value)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from visakit.diagnostics import Diagnostic, SimulationError, Span
 from visakit.isa.record import Flow, Rule
 from visakit.language import types
-from visakit.language.operands import SCALAR, Address, General, Immediate, Indirect, Raw
+from visakit.language.operands import SCALAR, SURFACE, Address, General, Immediate, Indirect, Raw
 from visakit.language.platforms import MAXIMUM_GRF_SIZE
 from visakit.language.program import FIRST_VARIABLE, AliasCircle, Function, Instruction, predefined_size
 from visakit.language.types import DataType
@@ -63,6 +63,12 @@ class Layout:
             return var, 0
         return self.roots[var]
 
+    def place(self, op: General) -> tuple[int, int, int]:
+        """The root variable of a register operand, the byte at which the operand begins in it, bytes of an element."""
+        root, start = self.root(op.var)
+        size = self.function.variable_type(op.var).size
+        return root, start + op.row * self.grf_size + op.col * size, size
+
     def room(self, root: int) -> int:
         """Bytes of a root variable that operands may touch: of its registers, of a predefined one just its own."""
         return self.rooms[root] if root >= FIRST_VARIABLE else predefined_size(root, self.grf_size)
@@ -74,6 +80,29 @@ class Layout:
     def has_elements(self, address: int, first: int, end: int) -> bool:
         """Whether an address variable has the elements from ``first`` to before ``end``."""
         return first >= 0 and end <= self.function.addresses[address].elements
+
+    def overrun(self, variable: int, begin: int, end: int, what: str) -> str:
+        """What errors say of bytes of a variable that reach beyond its registers; empty if they do not."""
+        root, start = self.root(variable)
+        if not variable or self.holds(root, start + begin, start + end):
+            return ""
+        room = max(self.room(root) - start, 0)
+        return f"{what} reaches byte {end} of '{self.function.variable_name(variable)}', whose registers have {room},"
+
+    def missing_elements(self, address: int, first: int, end: int) -> str:
+        """What errors say of elements that an address variable lacks; empty if it has them."""
+        if self.has_elements(address, first, end):
+            return ""
+        declared = self.function.addresses[address]
+        return f"an operand reaches element {end - 1} of '{declared.name}', which has {declared.elements},"
+
+    def missing_state(self, kind: int, index: int, element: int) -> str:
+        """What errors say of an element that a surface or sampler variable lacks; empty if it has it."""
+        function = self.function
+        if element < (elements := function.state_elements(kind, index)):
+            return ""
+        name = function.surface_name(index) if kind == SURFACE else function.sampler_name(index)
+        return f"an operand reaches element {element} of '{name}', which has {elements},"
 
     def outside(self, address: int) -> str:
         """What faults say of an address at which no variable lies: how far behind the nearest one it is."""
@@ -90,16 +119,13 @@ class Layout:
         """Predefined variables in the file: number, offset and bytes."""
         return [(root, at, self.sizes[root]) for root, at in self.file_offsets.items() if root < FIRST_VARIABLE]
 
-    def address_of(self, op: General, grf_size: int) -> int | None:
+    def address_of(self, op: General) -> int | None:
         """Where a register operand begins in the register file, as address variables hold it.
 
         None if nothing takes the address of its variable, or its address cannot be taken.
         """
-        root, start = self.root(op.var)
-        if root not in self.file_offsets:
-            return None
-        begin = op.row * grf_size + op.col * self.function.variable_type(op.var).size
-        return self.file_offsets[root] + start + begin
+        root, begin, _ = self.place(op)
+        return self.file_offsets[root] + begin if root in self.file_offsets else None
 
 
 def operand_type(function: Function, op: object) -> DataType:

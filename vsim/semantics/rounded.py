@@ -80,7 +80,7 @@ def compute(
     if target is t and rounding is not None and is_direct(a, t, rounding):
         whole = [a.const(1.0, t), *operands] if op.of_one else operands
         return a.in_mode(op.primitive, rounding, t, *whole)
-    wide = [x if t is DF else a.cast(x, DF) for x in operands]
+    wide = [a.cast(x, DF) for x in operands]
     near, error = (op.of_doubles if t is DF else op.of_floats)(a, *wide)
     if op.signs and rounding is not None:
         near = _zeros_rounded_down(a, near, error, op.signs(*[a.bitcast(x, UQ) for x in wide]), rounding)

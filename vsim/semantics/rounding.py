@@ -58,13 +58,13 @@ def _double(a: Algebra, x: Lanes, source: DataType) -> WithError | tuple[Lanes, 
     """A number as a double, with its error where it may have one."""
     if source.is_integer and source.size == 8:
         return two_sum(a, *_halves(a, x, source))
-    return (x if source is DF else a.cast(x, DF)), None
+    return a.cast(x, DF), None
 
 
 def float_rounded_to_odd(a: Algebra, x: Lanes, source: DataType) -> Lanes:
     """A number as a float, rounded to odd, so that rounding it to a narrower format rounds once."""
     if source in (F, HF):
-        return x if source is F else a.cast(x, F)
+        return a.cast(x, F)
     exact, error = _double(a, x, source)
     if error is not None:
         exact = to_odd(a, exact, error)

@@ -236,6 +236,10 @@ class SymbolicLaunch:
         names = self.bound.signature.names_in_order
         return names[index] if index < len(names) else f"#{index}"
 
+    def buffer_of(self, argument: int | None) -> SymbolicBuffer | None:
+        """The memory of an argument."""
+        return next((b for b in self.buffers if b.argument == argument), None)
+
     def buffer_at(self, address: int) -> SymbolicBuffer | None:
         """The memory whose slot holds an address."""
         return next((b for b in self.buffers if b.address // SLOT == address // SLOT), None)

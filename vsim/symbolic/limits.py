@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
@@ -95,21 +95,17 @@ class Limits:
         """Begin a part of the proof, which has so many seconds."""
         self.deadline = time.monotonic() + (self.seconds if seconds is None else seconds)
 
-    @contextmanager
-    def shortened(self, seconds: float) -> Iterator[None]:
+    def shortened(self, seconds: float) -> AbstractContextManager[None]:
         """An attempt, which has so many seconds if they are left."""
-        whole = self.deadline
-        self.deadline = min(whole, time.monotonic() + seconds)
-        try:
-            yield
-        finally:
-            self.deadline = whole
+        return self._until(min(self.deadline, time.monotonic() + seconds))
+
+    def extended(self, seconds: float) -> AbstractContextManager[None]:
+        """An attempt, which has so many seconds even if fewer are left."""
+        return self._until(max(self.deadline, time.monotonic() + seconds))
 
     @contextmanager
-    def extended(self, seconds: float) -> Iterator[None]:
-        """An attempt, which has so many seconds even if fewer are left."""
-        whole = self.deadline
-        self.deadline = max(whole, time.monotonic() + seconds)
+    def _until(self, deadline: float) -> Iterator[None]:
+        whole, self.deadline = self.deadline, deadline
         try:
             yield
         finally:

@@ -118,12 +118,9 @@ class SymbolicOperands:
         return self._places(op.var, op.offset + offset, region_elements(CONSECUTIVE, count), size, "a message")
 
     def _places(self, var: int, begin: int, numbers: tuple[int, ...], size: int, what: str) -> tuple[int, list[int]]:
+        if text := self.layout.overrun(var, begin, begin + (max(numbers) + 1) * size, what):
+            raise self.cannot(text)
         root, start = self.layout.root(var)
-        end = begin + (max(numbers) + 1) * size
-        if var and not self.layout.holds(root, start + begin, start + end):
-            room = max(self.layout.room(root) - start, 0)
-            name = self.function.variable_name(var)
-            raise self.cannot(f"{what} reaches byte {end} of '{name}', whose registers have {room},")
         return root, [start + begin + n * size for n in numbers]
 
     def _read(self, root: int, offsets: list[int], t: DataType) -> Read:
@@ -157,16 +154,14 @@ class SymbolicOperands:
 
     def address_of(self, op: General) -> Read:
         """The address of a register operand, as address variables hold it."""
-        address = self.layout.address_of(op, self.grf_size)
+        address = self.layout.address_of(op)
         if address is None:
             raise self.cannot(f"the address of '{self.function.variable_name(op.var)}' cannot be taken")
         value = self.algebra.const(address, types.UD)
         return lambda: value
 
     def _check_elements(self, variable: int, first: int, end: int) -> None:
-        if not self.layout.has_elements(variable, first, end):
-            declared = self.function.addresses[variable]
-            text = f"an operand reaches element {end - 1} of '{declared.name}', which has {declared.elements},"
+        if text := self.layout.missing_elements(variable, first, end):
             raise self.cannot(text)
 
     def _address_writer(self, op: Address, count: int) -> Write:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 from visakit.language import types
-from visakit.language.operands import SURFACE
 from visakit.language.program import Function
 from visakit.language.types import DataType
 from vsim.semantics.registers import CR0, FloatModes
@@ -69,6 +68,5 @@ class SymbolicThreadState(SymbolicOperands):
         return write
 
     def _check_state(self, kind: int, index: int, element: int) -> None:
-        if element >= (elements := self.function.state_elements(kind, index)):
-            name = self.function.surface_name(index) if kind == SURFACE else self.function.sampler_name(index)
-            raise self.cannot(f"an operand reaches element {element} of '{name}', which has {elements},")
+        if text := self.layout.missing_state(kind, index, element):
+            raise self.cannot(text)

@@ -6,7 +6,7 @@ from functools import cache
 
 from visakit.levelzero import ze
 from visakit.levelzero.calls import also, entry
-from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure, tell_handle
+from visakit.levelzero.parameters import described, find, find_all, need, tell_handle
 from visakit.levelzero.structures import ze_context_desc_t
 from visakit.runtime.context import Context
 from visakit.runtime.device import Device, Platform, platform
@@ -28,9 +28,7 @@ def default_context() -> Context:
 
 
 def _create(driver: int, desc: int, devices: list[Device], target: int) -> None:
-    given = structure(ze_context_desc_t, desc)
-    extensions(desc)
-    flags(given.flags, ze.ZE_CONTEXT_FLAG_TBD)
+    described(ze_context_desc_t, desc, ze.ZE_CONTEXT_FLAG_TBD)
     tell_handle(target, Context(devices, like=default_context()))
 
 

@@ -8,14 +8,14 @@ from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.appending import appends
 from visakit.levelzero.device_properties import queue_groups
-from visakit.levelzero.lists import CommandList, ListOperation
+from visakit.levelzero.lists import CommandList, ListOperation, nothing
 from visakit.levelzero.memory import Range
 from visakit.levelzero.parameters import find, need
 from visakit.levelzero.structures import ze_copy_region_t
 from visakit.runtime import cl, host
 from visakit.runtime.context import Context
 from visakit.runtime.device import Device
-from visakit.runtime.errors import CallError, require
+from visakit.runtime.errors import refused_as, require
 from visakit.runtime.rectangles import Rectangle, copy_rectangle
 from visakit.runtime.transfers import CommandAccesses, fill, shared_part
 
@@ -80,14 +80,8 @@ def _box(address: int, pitch: int, slice_pitch: int) -> Rectangle:
     box = ze_copy_region_t.at(address)
     region = box.width, max(box.height, 1), max(box.depth, 1)
     require(box.width, ze.ZE_RESULT_ERROR_INVALID_SIZE, "the region is empty")
-    try:
+    with refused_as(ze.ZE_RESULT_ERROR_INVALID_SIZE):
         return Rectangle.of((box.originX, box.originY, box.originZ), region, pitch, slice_pitch)
-    except CallError as problem:
-        raise CallError(ze.ZE_RESULT_ERROR_INVALID_SIZE, problem.reason) from None
-
-
-def nothing(queue: object) -> None:
-    """The work of a command that only takes its turn."""
 
 
 @appends

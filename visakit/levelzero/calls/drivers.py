@@ -6,7 +6,7 @@ import visakit
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.contexts import default_context
-from visakit.levelzero.parameters import extensions, fill, flags, give_handles, give_structures, need, structure
+from visakit.levelzero.parameters import described, fill, flags, give_handles, give_structures, need, structure
 from visakit.levelzero.structures import (
     ze_driver_extension_properties_t,
     ze_driver_ipc_properties_t,
@@ -81,9 +81,7 @@ def zeDriverGetApiVersion(driver: Platform, version: int) -> None:
 @entry
 def zeDriverGetProperties(driver: Platform, properties: int) -> None:
     """The identifier and version of the driver."""
-    target = structure(ze_driver_properties_t, properties)
-    extensions(properties)
-    fill(target, {"uuid": _UUID, "driverVersion": version_number()})
+    fill(described(ze_driver_properties_t, properties), {"uuid": _UUID, "driverVersion": version_number()})
 
 
 @entry

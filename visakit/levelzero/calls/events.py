@@ -6,7 +6,7 @@ from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.events import EventPool, Fence, ZeEvent, wait_for
 from visakit.levelzero.lists import ListQueue
-from visakit.levelzero.parameters import extensions, fill, find, find_all, flags, need, structure
+from visakit.levelzero.parameters import described, extensions, fill, find, find_all, flags, need, structure
 from visakit.levelzero.structures import (
     ze_event_counter_based_desc_t,
     ze_event_desc_t,
@@ -50,8 +50,7 @@ def zeEventPoolCreate(context: Context, desc: int, count: int, devices: int, tar
 @entry
 def zeEventCreate(pool: EventPool, desc: int, target: int) -> None:
     """An event of a pool."""
-    given = structure(ze_event_desc_t, desc)
-    extensions(desc)
+    given = described(ze_event_desc_t, desc)
     need(target)
     scopes = flags(given.signal, _SCOPES), flags(given.wait, _SCOPES)
     require(given.index < pool.count, ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, f"the pool has {pool.count} events")
@@ -64,8 +63,7 @@ def zeEventCounterBasedCreate(context: Context, device: Device, desc: int, targe
     need(target)
     counts, scopes = _COUNTS, (0, 0)
     if desc:
-        given = structure(ze_event_counter_based_desc_t, desc)
-        extensions(desc)
+        given = described(ze_event_counter_based_desc_t, desc)
         counts |= given.flags
         scopes = flags(given.signal, _SCOPES), flags(given.wait, _SCOPES)
     host.write_size(target, ZeEvent(context, None, scopes, counts).handle)
@@ -173,11 +171,9 @@ def zeEventGetCounterBasedFlags(event: ZeEvent, target: int) -> None:
 @entry
 def zeFenceCreate(queue: ListQueue, desc: int, target: int) -> None:
     """A fence of a queue."""
-    given = structure(ze_fence_desc_t, desc)
-    extensions(desc)
+    given = described(ze_fence_desc_t, desc, ze.ZE_FENCE_FLAG_SIGNALED)
     need(target)
-    is_signalled = flags(given.flags, ze.ZE_FENCE_FLAG_SIGNALED)
-    host.write_size(target, Fence(queue.context, bool(is_signalled)).handle)
+    host.write_size(target, Fence(queue.context, bool(given.flags)).handle)
 
 
 @entry

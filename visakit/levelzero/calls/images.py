@@ -10,7 +10,7 @@ from visakit.levelzero.image_formats import image_format, image_shape
 from visakit.levelzero.layout import Structure
 from visakit.levelzero.lists import CommandList, ListOperation
 from visakit.levelzero.memory import Range
-from visakit.levelzero.parameters import extensions, fill, find, flags, need, structure
+from visakit.levelzero.parameters import described, fill, find, flags, need, structure
 from visakit.levelzero.structures import (
     ze_image_allocation_ext_properties_t,
     ze_image_desc_t,
@@ -22,7 +22,7 @@ from visakit.levelzero.structures import (
 from visakit.runtime import cl, host
 from visakit.runtime.context import Context
 from visakit.runtime.device import Device
-from visakit.runtime.errors import CallError, require
+from visakit.runtime.errors import refused_as, require
 from visakit.runtime.images import AXES, Image, Sampler, create_image, create_view
 from visakit.runtime.rectangles import Rectangle, copy_rectangle
 from visakit.runtime.transfers import CommandAccesses
@@ -41,8 +41,7 @@ Texels = tuple[tuple[int, int, int], tuple[int, int, int]]
 
 
 def _desc(device: Device, address: int) -> Structure:
-    given = structure(ze_image_desc_t, address)
-    extensions(address)
+    given = described(ze_image_desc_t, address)
     require(device.model.has_images, ze.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "the device has no images")
     flags(given.flags, ze.ZE_IMAGE_FLAG_KERNEL_WRITE | ze.ZE_IMAGE_FLAG_BIAS_UNCACHED)
     return given
@@ -96,8 +95,7 @@ def zeImageGetAllocPropertiesExt(context: Context, image: Image, properties: int
 def zeSamplerCreate(context: int, device: int, desc: int, target: int) -> None:
     """A sampler; refused where the device has no images."""
     own, chosen = context_device(context, device)
-    given = structure(ze_sampler_desc_t, desc)
-    extensions(desc)
+    given = described(ze_sampler_desc_t, desc)
     need(target)
     require(chosen.model.has_images, ze.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "the device has no images")
     known = given.addressMode in _ADDRESSING and given.filterMode in _FILTERS
@@ -118,10 +116,8 @@ def _texels(image: Image, region: int) -> Texels:
     has_rows, has_slices = AXES[image.kind] > 1, AXES[image.kind] > 2
     origin = box.originX, box.originY if has_rows else 0, box.originZ if has_slices else 0
     sizes = box.width, max(box.height, 1) if has_rows else 1, max(box.depth, 1) if has_slices else 1
-    try:
+    with refused_as(ze.ZE_RESULT_ERROR_INVALID_SIZE):
         image.check_box(origin, sizes)
-    except CallError as problem:
-        raise CallError(ze.ZE_RESULT_ERROR_INVALID_SIZE, problem.reason) from None
     return origin, sizes
 
 
@@ -159,10 +155,8 @@ def _transfer(
     need(pointer)
     texels = _texels(image, region)
     inside = image.box(*texels)
-    try:
+    with refused_as(ze.ZE_RESULT_ERROR_INVALID_SIZE):
         outside = image.outside(texels[1], *pitches)
-    except CallError as problem:
-        raise CallError(ze.ZE_RESULT_ERROR_INVALID_SIZE, problem.reason) from None
     memory = Range(own.context, pointer, outside.end)
 
     def work(queue: object) -> None:

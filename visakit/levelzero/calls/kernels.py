@@ -10,7 +10,7 @@ from visakit.levelzero.calls import entry
 from visakit.levelzero.device_properties import HINTS
 from visakit.levelzero.kernels import ZeKernel
 from visakit.levelzero.modules import ApiModule
-from visakit.levelzero.parameters import extensions, fill, flags, give_bytes, need, structure
+from visakit.levelzero.parameters import described, extensions, fill, flags, give_bytes, need, structure
 from visakit.levelzero.structures import (
     ze_kernel_desc_t,
     ze_kernel_max_group_size_properties_ext_t,
@@ -20,7 +20,7 @@ from visakit.levelzero.structures import (
 )
 from visakit.runtime import host
 from visakit.runtime.errors import require
-from visakit.runtime.kernels import attribute_text, group_limit, private_bytes, required_sub_group, spilled_bytes
+from visakit.runtime.kernels import attribute_text, private_bytes, required_sub_group, spilled_bytes
 
 _INDIRECT = (
     ze.ZE_KERNEL_INDIRECT_ACCESS_FLAG_HOST | ze.ZE_KERNEL_INDIRECT_ACCESS_FLAG_DEVICE
@@ -32,10 +32,9 @@ _CACHES = ze.ZE_CACHE_CONFIG_FLAG_LARGE_SLM | ze.ZE_CACHE_CONFIG_FLAG_LARGE_DATA
 @entry
 def zeKernelCreate(module: ApiModule, desc: int, target: int) -> None:
     """A kernel of a module by its name."""
-    given = structure(ze_kernel_desc_t, desc)
-    extensions(desc)
+    known = ze.ZE_KERNEL_FLAG_FORCE_RESIDENCY | ze.ZE_KERNEL_FLAG_EXPLICIT_RESIDENCY
+    given = described(ze_kernel_desc_t, desc, known)
     need(given.pKernelName, target)
-    flags(given.flags, ze.ZE_KERNEL_FLAG_FORCE_RESIDENCY | ze.ZE_KERNEL_FLAG_EXPLICIT_RESIDENCY)
     host.write_size(target, ZeKernel(module, host.text_at(given.pKernelName)).handle)
 
 
@@ -97,7 +96,7 @@ def zeKernelGetProperties(kernel: ZeKernel, properties: int) -> None:
     """Arguments, required sizes, memory and identifier of a kernel."""
     target = structure(ze_kernel_properties_t, properties)
     chain = extensions(properties)
-    signature, limit = kernel.signature, group_limit(kernel, kernel.device)
+    signature, limit = kernel.signature, kernel.device.model.group
     binary = kernel.program.builds[kernel.device].binary
     identity = blake2b(binary, digest_size=16).digest() + blake2b(kernel.name.encode(), digest_size=16).digest()
     required = kernel.required or (0, 0, 0)

@@ -8,9 +8,9 @@ from visakit.levelzero.calls.appending import append_to, appends, awaited
 from visakit.levelzero.calls.contexts import context_device
 from visakit.levelzero.device_properties import queue_groups
 from visakit.levelzero.events import Fence, ZeEvent, finish
-from visakit.levelzero.lists import CommandList, ListOperation, ListQueue, Work
+from visakit.levelzero.lists import CommandList, ListOperation, ListQueue, Work, nothing
 from visakit.levelzero.memory import Range
-from visakit.levelzero.parameters import extensions, find, find_all, flags, need, structure, tell_handle
+from visakit.levelzero.parameters import described, find, find_all, need, tell_handle
 from visakit.levelzero.structures import ze_command_list_desc_t, ze_command_queue_desc_t, ze_kernel_timestamp_result_t
 from visakit.runtime import cl, host
 from visakit.runtime.device import Device, host_nanoseconds
@@ -32,9 +32,7 @@ def _check_group(device: Device, ordinal: int) -> None:
 def _queue(context: int, device: int, desc: int) -> ListQueue:
     """A new queue."""
     own, chosen = context_device(context, device)
-    given = structure(ze_command_queue_desc_t, desc)
-    extensions(desc)
-    flags(given.flags, _QUEUE_FLAGS)
+    given = described(ze_command_queue_desc_t, desc, _QUEUE_FLAGS)
     known = given.mode <= ze.ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS
     known = known and given.priority <= ze.ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH
     require(known, ze.ZE_RESULT_ERROR_INVALID_ENUMERATION, f"mode {given.mode}, priority {given.priority}")
@@ -60,7 +58,7 @@ def zeCommandQueueExecuteCommandLists(queue: ListQueue, count: int, lists: int, 
     for one in given:
         one.submit(queue.core)
     if told is not None:
-        ListOperation(cl.CL_COMMAND_MARKER, _nothing, signal=told.state).submit(queue.core)
+        ListOperation(cl.CL_COMMAND_MARKER, nothing, signal=told.state).submit(queue.core)
     queue.finish_synchronous()
 
 
@@ -70,10 +68,6 @@ def _check_closed(lists: list[CommandList], ordinal: int) -> None:
     require(all(one.queue is None for one in lists), wrong, "the command list is an immediate one")
     require(all(one.ordinal == ordinal for one in lists), wrong, "the command list is of another group of queues")
     require(all(one.is_closed for one in lists), ze.ZE_RESULT_ERROR_INVALID_ARGUMENT, "a command list is not closed")
-
-
-def _nothing(queue: Queue) -> None:
-    """The work of a command that only takes its turn."""
 
 
 @entry
@@ -86,8 +80,7 @@ def zeCommandQueueSynchronize(queue: ListQueue, timeout: int) -> None:
 def zeCommandListCreate(context: int, device: int, desc: int, target: int) -> None:
     """A list that records commands."""
     own, chosen = context_device(context, device)
-    given = structure(ze_command_list_desc_t, desc)
-    extensions(desc)
+    given = described(ze_command_list_desc_t, desc)
     need(target)  # All flags are hints; as in Intel's driver, unknown ones are taken.
     _check_group(chosen, given.commandQueueGroupOrdinal)
     made = CommandList(own, chosen, given.flags, ordinal=given.commandQueueGroupOrdinal)
@@ -141,11 +134,11 @@ def zeCommandListImmediateAppendCommandListsExp(
     states, event = awaited(wait_count, waits), find(ZeEvent, signal) if signal else None
     _check_closed(given, queue.ordinal)
     if states:
-        append_to(own, ListOperation(cl.CL_COMMAND_MARKER, _nothing), states, None)
+        append_to(own, ListOperation(cl.CL_COMMAND_MARKER, nothing), states, None)
     for one in given:
         one.submit(queue.core)
     if event is not None:
-        append_to(own, ListOperation(cl.CL_COMMAND_MARKER, _nothing), (), event)
+        append_to(own, ListOperation(cl.CL_COMMAND_MARKER, nothing), (), event)
     queue.finish_synchronous()
 
 
@@ -159,7 +152,7 @@ def zeCommandListIsImmediate(command_list: CommandList, target: int) -> None:
 @appends
 def zeCommandListAppendBarrier(own: CommandList) -> ListOperation:
     """Later commands wait for all earlier ones."""
-    return ListOperation(cl.CL_COMMAND_BARRIER, _nothing)
+    return ListOperation(cl.CL_COMMAND_BARRIER, nothing)
 
 
 @appends
@@ -167,20 +160,20 @@ def zeCommandListAppendMemoryRangesBarrier(own: CommandList, count: int, sizes: 
     """The same: ranges of memory are not told apart."""
     need(sizes, ranges)
     host.read_sizes(ranges, count)
-    return ListOperation(cl.CL_COMMAND_BARRIER, _nothing)
+    return ListOperation(cl.CL_COMMAND_BARRIER, nothing)
 
 
 @entry
 def zeCommandListAppendSignalEvent(command_list: CommandList, event: ZeEvent) -> None:
     """Signal an event after all earlier commands."""
-    append_to(command_list, ListOperation(cl.CL_COMMAND_MARKER, _nothing), (), event)
+    append_to(command_list, ListOperation(cl.CL_COMMAND_MARKER, nothing), (), event)
 
 
 @entry
 def zeCommandListAppendWaitOnEvents(command_list: CommandList, count: int, events: int) -> None:
     """Later commands wait for events."""
     need(events)
-    append_to(command_list, ListOperation(cl.CL_COMMAND_MARKER, _nothing), awaited(count, events), None)
+    append_to(command_list, ListOperation(cl.CL_COMMAND_MARKER, nothing), awaited(count, events), None)
 
 
 @entry

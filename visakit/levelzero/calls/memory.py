@@ -5,7 +5,7 @@ from __future__ import annotations
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.contexts import context_device
-from visakit.levelzero.parameters import extensions, fill, find, flags, need, structure
+from visakit.levelzero.parameters import described, fill, find, flags, need, structure
 from visakit.levelzero.structures import (
     ze_device_mem_alloc_desc_t,
     ze_host_mem_alloc_desc_t,
@@ -35,21 +35,9 @@ _KINDS = {
 }  # fmt: skip
 
 
-def _device_desc(address: int) -> None:
-    given = structure(ze_device_mem_alloc_desc_t, address)
-    extensions(address)
-    flags(given.flags, _DEVICE_FLAGS)
-
-
-def _host_desc(address: int) -> None:
-    given = structure(ze_host_mem_alloc_desc_t, address)
-    extensions(address)
-    flags(given.flags, _HOST_FLAGS)
-
-
 def _allocate(context: Context, device: Device | None, size: int, alignment: int, kind: int, target: int) -> None:
     need(target)
-    largest = max(d.maximum_allocation for d in context.devices)
+    largest = context.maximum_allocation
     require(0 < size <= largest, ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, f"{size} bytes; there are 1 to {largest}")
     known = alignment <= svm.LARGEST_ALIGNMENT
     require(known, ze.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, f"an alignment of {alignment}")
@@ -66,8 +54,8 @@ def zeMemAllocShared(
 ) -> None:
     """The address of memory that host and devices share."""
     own = find(Context, context)
-    _device_desc(device_desc)
-    _host_desc(host_desc)
+    described(ze_device_mem_alloc_desc_t, device_desc, _DEVICE_FLAGS)
+    described(ze_host_mem_alloc_desc_t, host_desc, _HOST_FLAGS)
     chosen = context_device(context, device)[1] if device else None
     _allocate(own, chosen, size, alignment, cl.CL_MEM_TYPE_SHARED_INTEL, target)
 
@@ -76,14 +64,14 @@ def zeMemAllocShared(
 def zeMemAllocDevice(context: int, desc: int, size: int, alignment: int, device: int, target: int) -> None:
     """The address of memory of a device."""
     own, chosen = context_device(context, device)
-    _device_desc(desc)
+    described(ze_device_mem_alloc_desc_t, desc, _DEVICE_FLAGS)
     _allocate(own, chosen, size, alignment, cl.CL_MEM_TYPE_DEVICE_INTEL, target)
 
 
 @entry
 def zeMemAllocHost(context: Context, desc: int, size: int, alignment: int, target: int) -> None:
     """The address of memory of the host."""
-    _host_desc(desc)
+    described(ze_host_mem_alloc_desc_t, desc, _HOST_FLAGS)
     _allocate(context, None, size, alignment, cl.CL_MEM_TYPE_HOST_INTEL, target)
 
 
@@ -117,8 +105,7 @@ def zeMemFreeExt(context: Context, desc: int, pointer: int) -> None:
 def zeMemGetAllocProperties(context: Context, pointer: int, properties: int, device: int) -> None:
     """The kind and the device of the memory that has an address."""
     need(pointer)
-    target = structure(ze_memory_allocation_properties_t, properties)
-    extensions(properties)
+    target = described(ze_memory_allocation_properties_t, properties)
     allocation = svm.find(context, pointer)
     kind = ze.ZE_MEMORY_TYPE_UNKNOWN if allocation is None else _KINDS.get(allocation.kind, ze.ZE_MEMORY_TYPE_UNKNOWN)
     identifier = 0 if allocation is None else allocation.address >> 32

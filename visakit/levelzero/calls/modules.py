@@ -12,7 +12,7 @@ from visakit.levelzero.calls.contexts import context_device
 from visakit.levelzero.layout import Structure
 from visakit.levelzero.memory import buffer_at
 from visakit.levelzero.modules import ApiModule, BuildLog, ModuleLinkError, ModulePart, build_options
-from visakit.levelzero.parameters import extensions, fill, find_all, give, give_bytes, need, structure
+from visakit.levelzero.parameters import described, extensions, fill, find_all, give, give_bytes, need, structure
 from visakit.levelzero.structures import (
     ze_linkage_inspection_ext_desc_t,
     ze_module_constants_t,
@@ -158,8 +158,7 @@ def zeModuleGetKernelNames(module: ApiModule, count: int, names: int) -> None:
 @entry
 def zeModuleGetProperties(module: ApiModule, properties: int) -> None:
     """Whether a module has imports."""
-    target = structure(ze_module_properties_t, properties)
-    extensions(properties)
+    target = described(ze_module_properties_t, properties)
     fill(target, {"flags": ze.ZE_MODULE_PROPERTY_FLAG_IMPORTS if module.imports else 0})
 
 

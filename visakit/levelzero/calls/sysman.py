@@ -8,7 +8,7 @@ import visakit
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.device_properties import bus_address, device_properties, free_memory
-from visakit.levelzero.parameters import extensions, fill, give_handles, need, structure
+from visakit.levelzero.parameters import described, fill, give_handles, need, structure
 from visakit.levelzero.structures import (
     zes_device_properties_t,
     zes_device_state_t,
@@ -61,8 +61,7 @@ def zesDeviceGet(driver: Platform, count: int, devices: int) -> None:
 @entry
 def zesDeviceGetProperties(device: Device, properties: int) -> None:
     """Identifiers of a device, and its names; unknown ones are "unknown"."""
-    target = structure(zes_device_properties_t, properties)
-    extensions(properties)
+    target = described(zes_device_properties_t, properties)
     fill(target.core, device_properties(device, counts_cycles=False))
     names = {name: b"unknown\0" for name in ("serialNumber", "boardNumber", "brandName")}
     names |= {"modelName": bytes(target.core.name), "vendorName": b"visakit\0"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from visakit.levelzero import ze
 from visakit.levelzero.calls import entry
 from visakit.levelzero.calls.contexts import context_device
-from visakit.levelzero.parameters import extensions, fill, find, flags, need, structure
+from visakit.levelzero.parameters import described, fill, find, need, structure
 from visakit.levelzero.structures import ze_physical_mem_desc_t, ze_physical_mem_properties_t
 from visakit.levelzero.virtual_memory import (
     PhysicalMemory,
@@ -39,7 +39,7 @@ def _checked(access: int) -> int:
 def zeVirtualMemReserve(context: Context, start: int, size: int, target: int) -> None:
     """Addresses without memory, in whole pages."""
     need(target)
-    largest = max(d.maximum_allocation for d in context.devices)
+    largest = context.maximum_allocation
     require(whole_pages(size) <= largest, ze.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, f"there are up to {largest} bytes")
     host.write_size(target, reserve(context, size))
 
@@ -98,9 +98,8 @@ def zeVirtualMemGetAccessAttribute(context: Context, pointer: int, size: int, ac
 def zePhysicalMemCreate(context: int, device: int, desc: int, target: int) -> None:
     """Memory without addresses, in whole pages."""
     own = find(Context, context)
-    given = structure(ze_physical_mem_desc_t, desc)
-    extensions(desc)
-    on_host = flags(given.flags, _PLACES) & ze.ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST
+    given = described(ze_physical_mem_desc_t, desc, _PLACES)
+    on_host = given.flags & ze.ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST
     if device or not on_host:
         context_device(context, device)
     need(target)

@@ -14,9 +14,10 @@ from visakit.opencl.devices import devices_of_type
 from visakit.runtime import cl, host
 from visakit.runtime.context import Context
 from visakit.runtime.device import Device
-from visakit.runtime.errors import CallError, require
+from visakit.runtime.errors import CallError, refused_as, require
 from visakit.runtime.events import Event, find_events, wait_for
 from visakit.runtime.queue import Queue
+from visakit.runtime.transfers import nothing
 
 _QUEUE_PROPERTIES = cl.CL_QUEUE_PROFILING_ENABLE | cl.CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
 _ON_DEVICE = cl.CL_QUEUE_ON_DEVICE | cl.CL_QUEUE_ON_DEVICE_DEFAULT
@@ -73,7 +74,7 @@ def clCreateCommandQueueWithProperties(context: Context, device: int, properties
             raise CallError(cl.CL_INVALID_VALUE, f"{name:#x} is no property of queues here")
     require(not bits & _ON_DEVICE, cl.CL_INVALID_QUEUE_PROPERTIES, "the device has no on-device queues")
     require(cl.CL_QUEUE_SIZE not in dict(given), cl.CL_INVALID_VALUE, "only queues of devices have a size")
-    array = host.pack_sizes([n for pair in given for n in pair] + [0]) if properties else b""
+    array = host.pack_properties(given) if properties else b""
     return Queue(context, chosen, bits, array).handle
 
 
@@ -152,43 +153,36 @@ def clEnqueueMarkerWithWaitList(command_queue: Queue, num_events: int, event_lis
     """An event that is complete after other events; without any, after all earlier commands."""
     events = find_events(event_list, num_events, command_queue.context)
     waits = events or command_queue.unfinished()
-    give_event(command_queue.add(cl.CL_COMMAND_MARKER, _nothing, waits, is_last=not events), event)
+    give_event(command_queue.add(cl.CL_COMMAND_MARKER, nothing, waits, is_last=not events), event)
 
 
 @entry
 def clEnqueueBarrierWithWaitList(command_queue: Queue, num_events: int, event_list: int, event: int) -> None:
     """The same, and later commands wait for it."""
     waits = find_events(event_list, num_events, command_queue.context)
-    give_event(command_queue.add(cl.CL_COMMAND_BARRIER, _nothing, waits, is_barrier=True, is_last=not waits), event)
+    give_event(command_queue.add(cl.CL_COMMAND_BARRIER, nothing, waits, is_barrier=True, is_last=not waits), event)
 
 
 @entry
 def clEnqueueMarker(command_queue: Queue, event: int) -> None:
     """An event that is complete after all earlier commands."""
     require(event, cl.CL_INVALID_VALUE, "there is no place for the event")
-    give_event(command_queue.add(cl.CL_COMMAND_MARKER, _nothing, command_queue.unfinished(), is_last=True), event)
+    give_event(command_queue.add(cl.CL_COMMAND_MARKER, nothing, command_queue.unfinished(), is_last=True), event)
 
 
 @entry
 def clEnqueueBarrier(command_queue: Queue) -> None:
     """Later commands wait for all earlier ones."""
-    give_event(command_queue.add(cl.CL_COMMAND_BARRIER, _nothing, [], is_barrier=True, is_last=True), 0)
+    give_event(command_queue.add(cl.CL_COMMAND_BARRIER, nothing, [], is_barrier=True, is_last=True), 0)
 
 
 @entry
 def clEnqueueWaitForEvents(command_queue: Queue, num_events: int, event_list: int) -> None:
     """Later commands wait for events."""
     require(num_events and event_list, cl.CL_INVALID_VALUE, "there is nothing to wait for")
-    try:
+    with refused_as(cl.CL_INVALID_EVENT, instead_of=cl.CL_INVALID_EVENT_WAIT_LIST):
         events = find_events(event_list, num_events, command_queue.context)
-    except CallError as problem:
-        is_list = problem.status == cl.CL_INVALID_EVENT_WAIT_LIST
-        raise CallError(cl.CL_INVALID_EVENT if is_list else problem.status, problem.reason) from None
-    give_event(command_queue.add(cl.CL_COMMAND_BARRIER, _nothing, events, is_barrier=True), 0)
-
-
-def _nothing() -> None:
-    """The work of markers and barriers."""
+    give_event(command_queue.add(cl.CL_COMMAND_BARRIER, nothing, events, is_barrier=True), 0)
 
 
 def give_event(made: Event, place: int) -> None:

@@ -19,7 +19,8 @@ from visakit.runtime.memory import Buffer, Mapping, Memory
 from visakit.runtime.order import Turn
 from visakit.runtime.queue import Queue
 from visakit.runtime.rectangles import Rectangle, copy_rectangle, overlap
-from visakit.runtime.transfers import CommandAccesses, address_of, fill, nothing
+from visakit.runtime.transfers import CommandAccesses, fill, nothing
+from vsim.launch.arrays import address_of
 
 FILL_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 _MIGRATION = cl.CL_MIGRATE_MEM_OBJECT_HOST | cl.CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED

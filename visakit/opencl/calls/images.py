@@ -8,12 +8,13 @@ from visakit.opencl.calls import entry
 from visakit.opencl.calls.enqueue import Submission, check_map_flags, enqueues, own_buffer
 from visakit.runtime import cl, host
 from visakit.runtime.context import Context
-from visakit.runtime.errors import CallError, require
+from visakit.runtime.errors import refused_as, require
 from visakit.runtime.images import AXES, Format, Image, ImageShape, Sampler, create_image, formats
 from visakit.runtime.memory import Mapping, Memory
 from visakit.runtime.queue import Queue
 from visakit.runtime.rectangles import Rectangle, copy_rectangle, overlap
-from visakit.runtime.transfers import CommandAccesses, address_of, nothing
+from visakit.runtime.transfers import CommandAccesses, nothing
+from vsim.launch.arrays import address_of
 
 
 @entry
@@ -57,11 +58,8 @@ def clCreateImage3D(
 def _older(context: int, flags: int, image_format: int, shape: ImageShape, host_ptr: int) -> int:
     """An image as OpenCL 1.0 makes them: errors of its sizes have another status."""
     context_object = Context.find(context)
-    try:
+    with refused_as(cl.CL_INVALID_IMAGE_SIZE, instead_of=cl.CL_INVALID_IMAGE_DESCRIPTOR):
         return create_image(context_object, flags, Format.read(image_format), shape, host_ptr).handle
-    except CallError as problem:
-        is_shape = problem.status == cl.CL_INVALID_IMAGE_DESCRIPTOR
-        raise CallError(cl.CL_INVALID_IMAGE_SIZE if is_shape else problem.status, problem.reason) from None
 
 
 @entry
@@ -71,8 +69,7 @@ def clGetSupportedImageFormats(
     """The formats of a kind of image with such flags; none where the device has no images."""
     require(image_type in AXES, cl.CL_INVALID_VALUE, f"{image_type:#x} is no kind of image")
     require(num_entries or not image_formats, cl.CL_INVALID_VALUE, "the array has no elements")
-    has_images = any(device.model.has_images for device in context.devices)
-    known = formats(flags, image_type) if has_images else []
+    known = formats(flags, image_type) if context.has_images else []
     if image_formats:
         host.write(image_formats, b"".join(struct.pack("<II", *pair) for pair in known[:num_entries]))
     host.write_u32(num_image_formats, len(known))
@@ -104,7 +101,7 @@ def clCreateSamplerWithProperties(context: Context, properties: int, errcode_ret
     known = len(set(names)) == len(names) and set(names) <= set(values)
     require(known, cl.CL_INVALID_VALUE, "a property is not known, or given twice")
     normalized, addressing, filter = (values | dict(given)).values()
-    array = host.pack_sizes([n for pair in given for n in pair] + [0]) if properties else b""
+    array = host.pack_properties(given) if properties else b""
     return _sampler(context, normalized, addressing, filter, array)
 
 

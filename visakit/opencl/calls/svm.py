@@ -161,7 +161,7 @@ def _usm(context: int, device: int | None, properties: int, size: int, alignment
     require(known, cl.CL_INVALID_PROPERTY, "a property is not known")
     power = not alignment & (alignment - 1) and alignment <= 128
     require(power, cl.CL_INVALID_VALUE, f"the alignment is a power of two up to 128, found {alignment}")
-    largest = max(d.maximum_allocation for d in context_object.devices)
+    largest = context_object.maximum_allocation
     require(0 < size <= largest, cl.CL_INVALID_BUFFER_SIZE, f"an allocation has 1 to {largest} bytes, found {size}")
     made = svm.allocate(context_object, size, alignment, kind, dict(given).get(cl.CL_MEM_ALLOC_FLAGS_INTEL, 0), chosen)
     if made is None:

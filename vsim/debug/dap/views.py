@@ -15,14 +15,13 @@ from vsim.debug.console import Console
 from vsim.debug.dap import messages
 from vsim.debug.dap.messages import DapDisassembledInstruction, DapSource, DapStackFrame, DapVariable
 from vsim.debug.footprints import MEMORY, Holder, Use
-from vsim.debug.memory_log import host_address
 from vsim.debug.places import Spot
 from vsim.debug.problems import COMMAND, problem
 from vsim.debug.session import Session
 from vsim.debug.stops import Stop
 from vsim.debug.threads import Focus
 from vsim.debug.values import DebugValue, shown_compact, shown_element
-from vsim.launch.arrays import Array, Bytes
+from vsim.launch.arrays import Array, Bytes, address_of
 
 Arguments: TypeAlias = Mapping[str, object]
 Body: TypeAlias = Mapping[str, object] | None
@@ -263,7 +262,7 @@ class Views:
         if not 0 <= start <= start + len(new) <= data.size:
             raise problem(COMMAND, f"'{arguments['memoryReference']}' has no {len(new)} bytes there")
 
-        written = np.arange(start, start + len(new))[:, None] + host_address(data)
+        written = np.arange(start, start + len(new))[:, None] + address_of(data)
 
         def edit() -> list[Use]:
             self.session.execution.checkpoints[-1].pages.keep_all([data])

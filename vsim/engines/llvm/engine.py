@@ -15,7 +15,6 @@ from vsim.engines.llvm.host.surfaces import made_for
 from vsim.engines.llvm.host.tables import (
     SlotTable,
     WorkerMemory,
-    address,
     arena_bytes,
     fill_surfaces,
     local_id_table,
@@ -35,7 +34,7 @@ from vsim.engines.llvm.plan import (
     work,
 )
 from vsim.launch import threads
-from vsim.launch.arrays import Array, Bytes
+from vsim.launch.arrays import Array, Bytes, address_of
 from vsim.launch.dispatch import Dispatch, GroupProgress
 from vsim.launch.ndrange import Group
 
@@ -337,7 +336,7 @@ class Engine:
             arena = found[0].arena if found and together > 1 else None
             found.append(worker_memory(dispatch, per_group, len(found) * per_group, arena))
             if len(found) > 1 and together > 1:
-                found[-2].block[cx.WORKER_NEXT // 8] = address(found[-1].block)
+                found[-2].block[cx.WORKER_NEXT // 8] = address_of(found[-1].block)
         return found[: max(count, together)]
 
 
@@ -377,7 +376,7 @@ def _error(dispatch: Dispatch, plan: LaunchPlan, max_seconds: float | None) -> E
 def _run_here(plan: LaunchPlan, max_seconds: float | None) -> bool:
     """Run the groups of one worker in the caller's thread, which need not wake another; False if time was up."""
     context, run = plan.context, plan.kernel.native.run
-    places = address(context), address(plan.workers[0].block)
+    places = address_of(context), address_of(plan.workers[0].block)
     first, end = int(context[cx.NEXT_GROUP // 8]), int(context[cx.GROUP_COUNT // 8])
     started = perf_counter()
     for start in range(first, end, plan.slice):

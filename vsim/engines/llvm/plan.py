@@ -15,10 +15,10 @@ import numpy as np
 
 from visakit.language.program import LEAST_LANES
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.tables import WorkerMemory, address, aligned
+from vsim.engines.llvm.host.tables import WorkerMemory, aligned
 from vsim.engines.llvm.host.workers import CALLERS_FRAME, default_threads, frame_bytes
 from vsim.engines.llvm.kernels import CompiledKernel
-from vsim.launch.arrays import Array, Bytes, Words
+from vsim.launch.arrays import Array, Bytes, Words, address_of
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.ndrange import Group
 
@@ -49,7 +49,7 @@ def geometry(dispatch: Dispatch) -> Geometry:
     sizes = tuple(g - (count - 1) * n for g, count, n in axes)
     is_partial = tuple(size != n for size, n in zip(sizes, dispatch.local_size, strict=True))
     whole = dispatch.group(0)
-    full = dispatch.kernel.is_cm or (_items(whole) % dispatch.simd == 0 and not any(is_partial))
+    full = dispatch.kernel.is_cm or (whole.items % dispatch.simd == 0 and not any(is_partial))
     return Geometry(whole, sizes, is_partial, dispatch.threads_of(whole), full)
 
 
@@ -62,10 +62,6 @@ def of_small_groups(dispatch: Dispatch) -> Dispatch:
         return dispatch
     width = max(LEAST_LANES, 1 << (prod(dispatch.local_size) - 1).bit_length())
     return replace(dispatch, width=width) if width < dispatch.simd else dispatch
-
-
-def _items(group: Group) -> int:
-    return group.size[0] * group.size[1] * group.size[2]
 
 
 def row_of(dispatch: Dispatch) -> int:
@@ -181,17 +177,17 @@ def launch_plan(
     variants, payloads, keep = _variants(dispatch, shape, local_ids)
     fields = {
         cx.GROUP_COUNT: dispatch.group_count,
-        cx.SURFACES: address(surfaces),
-        cx.VARIANTS: address(variants),
+        cx.SURFACES: address_of(surfaces),
+        cx.VARIANTS: address_of(variants),
         cx.SLM_SIZE: dispatch.slm_size,
         cx.SCRATCH_SIZE: dispatch.scratch_size,
-        cx.LOCAL_ITEMS: _items(shape.whole),
+        cx.LOCAL_ITEMS: shape.whole.items,
         cx.CHUNK: _chunk(dispatch, wanted.workers),
     }
     if dispatch.schedule:
         order = dispatch.schedule.order(dispatch.group_count)
         keep.append(order)
-        fields[cx.GROUP_ORDER] = address(order)
+        fields[cx.GROUP_ORDER] = address_of(order)
     for d in range(3):
         fields[cx.COUNTS + 8 * d] = dispatch.group_counts[d]
         fields[cx.PARTIAL + 8 * d] = shape.is_partial[d] << d
@@ -199,7 +195,7 @@ def launch_plan(
         fields[cx.LOCAL_SIZE + 8 * d] = dispatch.local_size[d]
     for offset, value in fields.items():
         context[offset // 8] = value
-    words = [(kernel.native.address, address(context), address(w.block)) for w in workers[: wanted.workers]]
+    words = [(kernel.native.address, address_of(context), address_of(w.block)) for w in workers[: wanted.workers]]
     jobs: Words = np.array(words, np.uint64).ravel()
     slots = len(workers) * shape.threads_per_group
     keep.append(variants)
@@ -235,5 +231,5 @@ def _variants(
         payloads.append((group, payload))
         keep += [ids, order]
         first = index * cx.VARIANT_SIZE // 8
-        table[first : first + 5] = address(payload), address(ids), x * y * z, count, address(order)
+        table[first : first + 5] = address_of(payload), address_of(ids), x * y * z, count, address_of(order)
     return table, payloads, keep

@@ -45,9 +45,7 @@ class IndirectOperands:
         Raises:
             SimulationError: they do not.
         """
-        if not self.prepared.layout.has_elements(variable, first, end):
-            declared = self.prepared.function.addresses[variable]
-            text = f"an operand reaches element {end - 1} of '{declared.name}', which has {declared.elements},"
+        if text := self.prepared.layout.missing_elements(variable, first, end):
             raise self.faults.cannot(text, self.prepared.instruction)
 
     def _reading(self, count: int) -> Callable[[], Mask]:

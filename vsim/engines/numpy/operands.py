@@ -126,7 +126,7 @@ class BatchOperands:
 
     def address_of(self, op: General) -> Read:
         """The address of a register operand, as address variables hold it."""
-        address = self.layout.address_of(op, self.grf_size)
+        address = self.layout.address_of(op)
         if address is None:
             raise self._cannot(f"the address of '{self.function.variable_name(op.var)}' cannot be taken")
         value = NumpyAlgebra().const(address, types.UD)
@@ -150,12 +150,9 @@ class BatchOperands:
         return self._elements(op.var, op.offset + offset, region_elements(CONSECUTIVE, count), size, "a message")
 
     def _elements(self, var: int, begin: int, numbers: tuple[int, ...], size: int, what: str) -> RegisterElements:
+        if text := self.layout.overrun(var, begin, begin + (max(numbers) + 1) * size, what):
+            raise self._cannot(text)
         root, start = self.layout.root(var)
-        end = begin + (max(numbers) + 1) * size
-        if var and not self.layout.holds(root, start + begin, start + end):
-            room = max(self.layout.room(root) - start, 0)
-            text = f"{what} reaches byte {end} of '{self.function.variable_name(var)}', whose registers have {room},"
-            raise self.faults.cannot(text, self.prepared.instruction)
         return RegisterElements(root, start + begin, numbers)
 
     def _columns(self, elements: RegisterElements, dtype: DType) -> tuple[int, Columns] | None:

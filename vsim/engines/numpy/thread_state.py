@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from visakit.language.operands import SURFACE
 from visakit.language.program import Instruction
 from visakit.language.types import DataType
 from vsim.engines.numpy.activation import Running
@@ -37,10 +36,7 @@ class BatchThreadState:
         )
 
     def _check_element(self, kind: int, index: int, element: int) -> None:
-        function = self.prepared.function
-        if element >= (elements := function.state_elements(kind, index)):
-            name = function.surface_name(index) if kind == SURFACE else function.sampler_name(index)
-            text = f"an operand reaches element {element} of '{name}', which has {elements},"
+        if text := self.prepared.layout.missing_state(kind, index, element):
             raise self.faults.cannot(text, self.prepared.instruction)
 
     def symbol_address(self, instruction: Instruction) -> int | None:

@@ -43,8 +43,7 @@ from vsim.analysis.reachability import reachable
 from vsim.checks.accesses import RECORD, Records, fence_of
 from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.tables import address
-from vsim.launch.arrays import Array, Dwords, Words
+from vsim.launch.arrays import Array, Dwords, Words, address_of
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.signature import KernelSignature
 from vsim.semantics.messages import meaning
@@ -229,12 +228,12 @@ class RaceBlock:
             cx.RACE_FLAGS: known.flags,
             cx.RACE_HALF: known.epochs // 2 if known.split else 0,
             cx.RACE_ALL_ID: first + dispatch.group_count * span,
-            cx.RACE_LIST: address(self.list),
+            cx.RACE_LIST: address_of(self.list),
             cx.RACE_LIST_SIZE: self.list.size,
             cx.RACE_ATOMICS: known.fences,
             cx.RACE_WINDOW: window[0],
             cx.RACE_WINDOW_SIZE: window[1],
-            cx.RACE_STEPS: address(self.steps),
+            cx.RACE_STEPS: address_of(self.steps),
         }.items():
             self.words[field // 8] = value
 

@@ -10,7 +10,7 @@ from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.surfaces import table_entries
 from vsim.engines.llvm.host.workers import frame_bytes
 from vsim.launch import threads
-from vsim.launch.arrays import Array, Bytes, Words
+from vsim.launch.arrays import Bytes, Words, address_of
 from vsim.launch.dispatch import Dispatch
 from vsim.launch.ndrange import Group
 from vsim.memory.images import SurfaceImage
@@ -31,11 +31,6 @@ def aligned(size: int, align: int = 64) -> Bytes:
     raw = np.zeros(size + align, np.uint8)
     start = -raw.ctypes.data % align
     return raw[start : start + size]
-
-
-def address(array: Array) -> int:
-    """Where an array begins."""
-    return int(array.__array_interface__["data"][0])
 
 
 class SlotTable:
@@ -69,7 +64,7 @@ class SlotTable:
             if not buffer.read_only:
                 at = 3 * (count + slot)
                 self.words[at : at + 3] = (buffer.address, buffer.host, buffer.size)
-        self.address = address(self.words)
+        self.address = address_of(self.words)
         self.changes = changes
 
 
@@ -89,7 +84,7 @@ def fill_surfaces(table: Words, dispatch: Dispatch) -> None:
 
 def _fill_image(entry: Words, image: SurfaceImage) -> None:
     """Write an image into its entry of the table, and into that for writes."""
-    entry[:2] = address(image.array), image.array.nbytes
+    entry[:2] = address_of(image.array), image.array.nbytes
     entry[cx.SURFACE_SIZES // 8 :].view(np.uint32)[: len(image.sizes)] = image.sizes
     entry[cx.WRITTEN_SURFACES // 8 + 1] = image.array.nbytes
 
@@ -135,16 +130,16 @@ def worker_memory(
     copies = 2 if dispatch.watches_undefined else 1  # memory, and its shadow behind it
     slm, scratch = aligned(slm_size * copies), aligned(scratch_size * copies)
     block = aligned(cx.WORKER_SIZE).view(np.uint64)
-    block[cx.WORKER_SLM // 8], block[cx.WORKER_SCRATCH // 8] = address(slm), address(scratch)
-    block[cx.WORKER_SLM_UNDEFINED // 8] = address(slm) + slm_size
-    block[cx.WORKER_SCRATCH_UNDEFINED // 8] = address(scratch) + scratch_size
+    block[cx.WORKER_SLM // 8], block[cx.WORKER_SCRATCH // 8] = address_of(slm), address_of(scratch)
+    block[cx.WORKER_SLM_UNDEFINED // 8] = address_of(slm) + slm_size
+    block[cx.WORKER_SCRATCH_UNDEFINED // 8] = address_of(scratch) + scratch_size
     block[cx.WORKER_SLOT // 8] = first_slot
     if dispatch.takes_turns:
         return WorkerMemory(block, slm, scratch, *_for_turns(block, threads_per_group, arena))
     if not dispatch.has_barrier:
         return WorkerMemory(block, slm, scratch, None, None)
     arena, handles = aligned(arena_bytes(dispatch, threads_per_group), cx.ARENA_ALIGN), aligned(2 * cx.HANDLE_SITES)
-    block[cx.WORKER_ARENA // 8], block[cx.WORKER_HANDLES // 8] = address(arena), address(handles)
+    block[cx.WORKER_ARENA // 8], block[cx.WORKER_HANDLES // 8] = address_of(arena), address_of(handles)
     block[cx.WORKER_ARENA_SIZE // 8] = arena.nbytes
     return WorkerMemory(block, slm, scratch, arena, handles)
 
@@ -164,7 +159,7 @@ def _for_turns(block: Words, threads: int, arena: Bytes | None) -> tuple[Bytes, 
     if arena is None:
         arena = aligned(TURNS_ARENA_BYTES, cx.ARENA_ALIGN)
     records = aligned(cx.NAMED_SIZE + threads * cx.RECORD_SIZE)
-    block[cx.WORKER_ARENA // 8], block[cx.WORKER_ARENA_SIZE // 8] = address(arena), arena.nbytes
-    block[cx.WORKER_NAMED // 8] = address(records)
-    block[cx.WORKER_RECORDS // 8] = address(records) + cx.NAMED_SIZE
+    block[cx.WORKER_ARENA // 8], block[cx.WORKER_ARENA_SIZE // 8] = address_of(arena), arena.nbytes
+    block[cx.WORKER_NAMED // 8] = address_of(records)
+    block[cx.WORKER_RECORDS // 8] = address_of(records) + cx.NAMED_SIZE
     return arena, records

@@ -150,10 +150,8 @@ class Operands:
     def _region(self, op: General, count: int) -> tuple[Key, int, Elements, DataType]:
         """Register, byte of the first element and elements of a region."""
         state = self.state
-        data_type = state.function.variable_type(op.var)
-        index = elements(count, op.region)
-        root, start = state.layout.root(op.var)
-        low = start + op.row * state.dispatch.grf_size + op.col * data_type.size
+        data_type, index = state.function.variable_type(op.var), elements(count, op.region)
+        root, low, _ = state.layout.place(op)
         if op.var and not state.layout.holds(root, low, low + (index.last + 1) * data_type.size):
             raise CannotExecute("a region outside its variable")
         return (self.variables, root), low, index, data_type
@@ -259,7 +257,7 @@ class Operands:
         file.
         """
         state = self.state
-        address = state.layout.address_of(op, state.dispatch.grf_size)
+        address = state.layout.address_of(op)
         if address is None:
             raise CannotExecute(f"the address of '{state.function.variable_name(op.var)}'")
         return lambda: state.b.const(address, types.UD)

@@ -97,9 +97,7 @@ class FunctionState:
         self.at = Position(ENTRY, True, self.is_kernel)
         watched = module.takes_turns or bool(self.dispatch.checks)  # Checks see each access where it happens.
         loops = {} if watched else read_only_loops(self.flow, self.layout)
-        inductions = InductionVariables(
-            self.b, induction_variables(self.flow, self.layout, loops, self.dispatch.grf_size)
-        )
+        inductions = InductionVariables(self.b, induction_variables(self.flow, self.layout, loops))
         self.prefetcher = StreamPrefetcher(self.b, loops, lambda: self.at.pc, inductions)
         self.around: list[Position] = []
         """Blocks before this place that may enclose later ones; the nearest comes last."""

@@ -6,10 +6,10 @@ import numpy as np
 
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.surfaces import table_entries
-from vsim.engines.llvm.host.tables import Range, address
+from vsim.engines.llvm.host.tables import Range
 from vsim.engines.llvm.observers.launch import CompiledObserver
 from vsim.engines.llvm.plan import LaunchPlan
-from vsim.launch.arrays import Words
+from vsim.launch.arrays import Words, address_of
 from vsim.launch.dispatch import Dispatch
 from vsim.memory.memory import Buffer
 
@@ -33,8 +33,8 @@ class ArgumentRanges(CompiledObserver):
         for entry, surface in table_entries(self.dispatch):
             if isinstance(surface, Buffer):
                 engine.surfaces[(entry * cx.SURFACE_ENTRY + cx.SURFACE_ADDRESSES) // 8] = surface.address
-        engine.context[cx.ARGUMENTS // 8] = address(self.table)
+        engine.context[cx.ARGUMENTS // 8] = address_of(self.table)
         engine.context[cx.ARGUMENTS_COUNT // 8] = len(self.table)
 
     def ranges(self) -> list[Range]:
-        return [(address(self.table), self.table.nbytes, False)]
+        return [(address_of(self.table), self.table.nbytes, False)]

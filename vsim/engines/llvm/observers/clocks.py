@@ -9,11 +9,11 @@ import numpy as np
 
 from vsim.analysis.control_flow import control_flow
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.tables import Range, address
+from vsim.engines.llvm.host.tables import Range
 from vsim.engines.llvm.observers.launch import CompiledObserver
 from vsim.engines.llvm.observers.values import CountedValues
 from vsim.engines.llvm.plan import LaunchPlan
-from vsim.launch.arrays import Offsets, Words
+from vsim.launch.arrays import Offsets, Words, address_of
 from vsim.launch.dispatch import Dispatch
 from vsim.observe.observer import Observer, listeners
 from vsim.observe.timeline import Path, Slice, Timeline, Waits
@@ -56,14 +56,14 @@ class ThreadTimes(CompiledObserver):
             cx.CLOCKS_LIST: self.list,
         }
         for offset, array in arrays.items():
-            self.block[offset // 8] = address(array)
+            self.block[offset // 8] = address_of(array)
         for offset, function in {cx.CLOCKS_EMPTY: self.empties, cx.CLOCKS_MAKES: self.makes}.items():
             self.block[offset // 8] = ctypes.cast(function, ctypes.c_void_p).value or 0
-        engine.context[cx.CLOCKS // 8] = address(self.block)
+        engine.context[cx.CLOCKS // 8] = address_of(self.block)
 
     def ranges(self) -> list[Range]:
         arrays = (self.block, self.records, self.rings, self.waits, self.list, self.stacks, self.callers)
-        return [*((address(a), a.nbytes, True) for a in arrays), *self.blocks_ran.ranges()]
+        return [*((address_of(a), a.nbytes, True) for a in arrays), *self.blocks_ran.ranges()]
 
     # -- what compiled code calls --------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ class ThreadTimes(CompiledObserver):
         self.callers: Words = np.zeros(count, np.uint64)
         self.stacks: Words = np.zeros((2 * count, 2), np.uint64)
         self.block[cx.CLOCKS_CALLERS // 8], self.block[cx.CLOCKS_STACKS // 8] = map(
-            address, (self.callers, self.stacks)
+            address_of, (self.callers, self.stacks)
         )
         self.block[cx.CLOCKS_STACKS_MASK // 8] = 2 * count - 1
         for number in range(1, len(self.keys)):

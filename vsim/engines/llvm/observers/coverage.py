@@ -11,10 +11,10 @@ from visakit.language.program import Function
 from vsim.analysis.control_flow import control_flow
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.coverage import ACTIVE, BOTH, COUNTER_SIZE, LANES, TAKEN, THREADS
-from vsim.engines.llvm.host.tables import Range, address
+from vsim.engines.llvm.host.tables import Range
 from vsim.engines.llvm.observers.launch import CompiledObserver
 from vsim.engines.llvm.plan import LaunchPlan
-from vsim.launch.arrays import Words
+from vsim.launch.arrays import Words, address_of
 from vsim.launch.dispatch import Dispatch
 from vsim.observe.observer import Observer, listeners
 
@@ -42,10 +42,10 @@ class RunCounts(CompiledObserver):
         count = sum(len(f.instructions) for f in self.functions)
         self.tables = np.zeros((at_once, count, COUNTER_SIZE // 8), np.uint64)
         for number, worker in enumerate(engine.workers):
-            worker.block[cx.WORKER_COUNTERS // 8] = address(self.tables[number % at_once])
+            worker.block[cx.WORKER_COUNTERS // 8] = address_of(self.tables[number % at_once])
 
     def ranges(self) -> list[Range]:
-        return [(address(self.tables), self.tables.nbytes, True)]
+        return [(address_of(self.tables), self.tables.nbytes, True)]
 
     def launch_end(self, error: Exception | None) -> None:
         totals, first = self.tables.sum(axis=0), 0

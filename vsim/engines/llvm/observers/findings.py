@@ -13,11 +13,11 @@ from vsim.checks.kinds import KINDS, Instance, code_of, finding_of
 from vsim.checks.shadow_machine import STORED
 from vsim.checks.undefined_memory import UndefinedCheck
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.tables import Range, address
+from vsim.engines.llvm.host.tables import Range
 from vsim.engines.llvm.observers.launch import CompiledObserver
 from vsim.engines.llvm.plan import LaunchPlan
 from vsim.engines.llvm.support.findings import KEYED
-from vsim.launch.arrays import Words
+from vsim.launch.arrays import Words, address_of
 from vsim.launch.dispatch import Dispatch
 
 LEAST_RECORDS, RECORDS_PER_INSTRUCTION = 256, 4
@@ -60,10 +60,10 @@ class FoundRecords(CompiledObserver):
 
     def prepare(self, engine: LaunchPlan) -> None:
         self.compiled = engine.kernel.functions
-        engine.context[cx.FINDINGS // 8] = address(self.words)
+        engine.context[cx.FINDINGS // 8] = address_of(self.words)
 
     def ranges(self) -> list[Range]:
-        return [(address(self.words), self.words.nbytes, True)]
+        return [(address_of(self.words), self.words.nbytes, True)]
 
     def records(self) -> Iterator[Record]:
         """What was found, in no order that means anything."""

@@ -8,11 +8,11 @@ import numpy as np
 
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.surfaces import table_entries
-from vsim.engines.llvm.host.tables import Range, address, aligned
+from vsim.engines.llvm.host.tables import Range, aligned
 from vsim.engines.llvm.observers.launch import CompiledObserver
 from vsim.engines.llvm.observers.values import CountedValues
 from vsim.engines.llvm.plan import LaunchPlan
-from vsim.launch.arrays import Offsets, Words
+from vsim.launch.arrays import Offsets, Words, address_of
 from vsim.launch.dispatch import Dispatch
 from vsim.memory.memory import Buffer
 from vsim.observe.messages import (
@@ -61,7 +61,7 @@ class _Memories:
         self.counts[:2, cx.MEMORY_KIND // 8] = cx.MEMORY_BANKED, cx.MEMORY_OTHER
         for number, last in enumerate(self.last):
             own = self.counts[number]
-            own[cx.MEMORY_BASE // 8], own[cx.MEMORY_LAST // 8] = number << cx.MESSAGE_OFFSET_BITS, address(last)
+            own[cx.MEMORY_BASE // 8], own[cx.MEMORY_LAST // 8] = number << cx.MESSAGE_OFFSET_BITS, address_of(last)
         numbers = {host: n for n, host in enumerate(rooms, cx.SCRATCH_MEMORY + 1)}
         self.slots: Words = np.zeros((max(slots, default=0) + 1, cx.MESSAGES_SLOT // 8), np.uint64)
         for slot, buffer in slots.items():
@@ -69,7 +69,7 @@ class _Memories:
         self.surfaces = [(entry, self._counts_of(numbers[surface.host])) for entry, surface in entries]
 
     def _counts_of(self, number: int) -> int:
-        return address(self.counts) + number * cx.MEMORY_SIZE
+        return address_of(self.counts) + number * cx.MEMORY_SIZE
 
     def totals(self) -> MemoryTotals:
         """The counts of memories that were accessed."""
@@ -104,19 +104,19 @@ class CountedMessages(CompiledObserver):
         for entry, at in self.memories.surfaces:
             engine.surfaces[(entry * cx.SURFACE_ENTRY + cx.SURFACE_COUNTS) // 8] = at
         fields = {
-            cx.MESSAGES_SITES: address(self.sites),
-            cx.MESSAGES_MEMORIES: address(self.memories.counts),
-            cx.MESSAGES_SLOTS: address(self.memories.slots),
-            cx.MESSAGES_INTERVALS: address(self.intervals),
+            cx.MESSAGES_SITES: address_of(self.sites),
+            cx.MESSAGES_MEMORIES: address_of(self.memories.counts),
+            cx.MESSAGES_SLOTS: address_of(self.memories.slots),
+            cx.MESSAGES_INTERVALS: address_of(self.intervals),
         }
         for offset, value in fields.items():
             self.block[offset // 8] = value
-        engine.context[cx.MESSAGES // 8] = address(self.block)
+        engine.context[cx.MESSAGES // 8] = address_of(self.block)
 
     def ranges(self) -> list[Range]:
         memories = self.memories
         arrays = [self.sites, self.intervals, self.block, memories.counts, memories.slots, *memories.last]
-        return [*((address(a), a.nbytes, True) for a in arrays), *self.values.ranges()]
+        return [*((address_of(a), a.nbytes, True) for a in arrays), *self.values.ranges()]
 
     def launch_end(self, error: Exception | None) -> None:
         of_values, first = self.values.found(), 0
@@ -134,7 +134,7 @@ class CountedMessages(CompiledObserver):
                 tell_memory(counts_of_memory)
 
     def _counts(self, site: int, of_values: dict[int, Offsets]) -> MessageCounts:
-        own, key = self.sites[site], address(self.sites) + site * cx.SITE_SIZE
+        own, key = self.sites[site], address_of(self.sites) + site * cx.SITE_SIZE
         counts = MessageCounts()
         for name, at in _DIRECT.items():
             setattr(counts, name, int(own[at // 8]))

@@ -33,10 +33,10 @@ from vsim.engines.llvm.host.race import (
     Window,
     shadow,
 )
-from vsim.engines.llvm.host.tables import Range, WorkerMemory, address
+from vsim.engines.llvm.host.tables import Range, WorkerMemory
 from vsim.engines.llvm.observers.launch import CompiledObserver
 from vsim.engines.llvm.plan import LaunchPlan
-from vsim.launch.arrays import Array, Bytes, Words
+from vsim.launch.arrays import Array, Bytes, Words, address_of
 from vsim.launch.bound_launch import PRIVATE_MEMORY
 from vsim.launch.dispatch import TIMEOUT, Dispatch
 from vsim.memory.images import SurfaceImage
@@ -51,7 +51,6 @@ DWORD_BITS = LARGEST_UNIT.bit_length() - 1
 Flags = npt.NDArray[np.bool_]
 Units = tuple[Words, Words]
 """Dwords of global memory, and offsets in local memory in dwords."""
-_NONE: Words = np.zeros(0, np.uint64)
 RunOnce = Callable[[Dispatch, CompiledObserver], None]
 """Runs a launch with one more observer."""
 
@@ -74,13 +73,13 @@ class RaceRun(CompiledObserver):
 
     def prepare(self, engine: LaunchPlan) -> None:
         self.workers, self.compiled = engine.workers, engine.kernel.functions
-        engine.context[cx.RACE // 8] = address(self.block.words)
+        engine.context[cx.RACE // 8] = address_of(self.block.words)
         private = self.dispatch.memory.blocks.get(PRIVATE_MEMORY)
         if self.units is not None:
             inside, offsets = self.units
             self._mark(inside)
             for worker in engine.workers:
-                self._mark(offsets + np.uint64((address(worker.slm) & _PLACES) >> DWORD_BITS))
+                self._mark(offsets + np.uint64((address_of(worker.slm) & _PLACES) >> DWORD_BITS))
         elif private is not None:  # Nobody else's, and not worth a place in the list.
             for bits in range(DWORD_BITS + 1) if FINE in self.dispatch.checks else (DWORD_BITS,):
                 first = (private.host & _PLACES) >> bits
@@ -91,7 +90,9 @@ class RaceRun(CompiledObserver):
         self.marked.append(units)
 
     def ranges(self) -> list[Range]:
-        own = [(address(array), array.nbytes, True) for array in (self.block.words, self.block.list, self.block.steps)]
+        own = [
+            (address_of(array), array.nbytes, True) for array in (self.block.words, self.block.list, self.block.steps)
+        ]
         return [*own, (shadow().start, shadow().size, True)]
 
     def end(self) -> None:
@@ -140,7 +141,7 @@ class RaceRun(CompiledObserver):
         found, bits = self.block.listed, self.block.unit_bits
         local, offsets = np.zeros(found.size, bool), [np.zeros(0, np.uint64)]
         for worker in self.workers:
-            first = np.uint64((address(worker.slm) & _PLACES) >> bits)
+            first = np.uint64((address_of(worker.slm) & _PLACES) >> bits)
             own = (found >= first) & (found < first + np.uint64(-(-worker.slm.size >> bits)))
             local |= own
             offsets.append(found[own] - first)
@@ -229,7 +230,7 @@ class ChangedMemory:
                 self.whole.append((array, old.view(array.dtype).reshape(array.shape)))
 
     def _add(self, run: RaceRun, memory: Bytes, old: Bytes) -> None:
-        first, start = address(memory) & _PLACES, 0
+        first, start = address_of(memory) & _PLACES, 0
         while start < memory.size:
             end = min(start + _PIECE - ((first + start) & (LARGEST_UNIT - 1)), memory.size)
             units = (first + start) >> DWORD_BITS, (first + end + LARGEST_UNIT - 1) >> DWORD_BITS

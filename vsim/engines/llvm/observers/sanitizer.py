@@ -9,11 +9,11 @@ import numpy as np
 from visakit.diagnostics import Diagnostic, SimulationError
 from visakit.language.program import Function
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.tables import Range, address
+from vsim.engines.llvm.host.tables import Range
 from vsim.engines.llvm.observers.launch import CompiledObserver
 from vsim.engines.llvm.passes.sanitize import SITE_BITS
 from vsim.engines.llvm.plan import LaunchPlan
-from vsim.launch.arrays import Array, Words
+from vsim.launch.arrays import Array, Words, address_of
 from vsim.launch.dispatch import Dispatch
 from vsim.memory.images import SurfaceImage
 
@@ -36,12 +36,12 @@ class Sanitizer(CompiledObserver):
         self.sink = np.zeros(SINK_BYTES, np.uint8)
         self.state: Words = np.zeros(cx.GUARD_WORDS, np.uint64)
         self.state[cx.GUARD_COUNT // 8] = len(self.allowed)
-        self.state[cx.GUARD_RANGES // 8] = address(self.allowed)
-        self.state[cx.GUARD_CONTEXT // 8] = address(plan.context)
-        self.state[cx.GUARD_SINK // 8] = -(-address(self.sink) // cx.ARENA_ALIGN) * cx.ARENA_ALIGN
+        self.state[cx.GUARD_RANGES // 8] = address_of(self.allowed)
+        self.state[cx.GUARD_CONTEXT // 8] = address_of(plan.context)
+        self.state[cx.GUARD_SINK // 8] = -(-address_of(self.sink) // cx.ARENA_ALIGN) * cx.ARENA_ALIGN
         guard = plan.kernel.native.guard
         assert guard is not None
-        guard(address(self.state))
+        guard(address_of(self.state))
 
     def launch_end(self, error: Exception | None) -> None:
         """Look what code did.
@@ -54,7 +54,7 @@ class Sanitizer(CompiledObserver):
 
 
 def _range(array: Array, writable: bool) -> Range:
-    return address(array), array.nbytes, writable
+    return address_of(array), array.nbytes, writable
 
 
 def _of_plan(dispatch: Dispatch, plan: LaunchPlan) -> Iterator[Range]:
@@ -65,7 +65,7 @@ def _of_plan(dispatch: Dispatch, plan: LaunchPlan) -> Iterator[Range]:
     yield from (_range(payload, False) for _, payload in plan.payloads)
     for worker in plan.workers:
         yield _range(worker.block, True)
-        yield address(worker.slm), dispatch.slm_room, True
+        yield address_of(worker.slm), dispatch.slm_room, True
         if dispatch.watches_undefined:
             yield int(worker.block[cx.WORKER_SLM_UNDEFINED // 8]), dispatch.slm_size, True
         yield _range(worker.scratch, True)

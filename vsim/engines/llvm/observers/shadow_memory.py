@@ -8,10 +8,10 @@ from vsim.checks.undefined_memory import UndefinedCheck
 from vsim.engines.llvm import Unsupported
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.surfaces import table_entries
-from vsim.engines.llvm.host.tables import Range, address
+from vsim.engines.llvm.host.tables import Range
 from vsim.engines.llvm.observers.launch import CompiledObserver
 from vsim.engines.llvm.plan import LaunchPlan
-from vsim.launch.arrays import Words
+from vsim.launch.arrays import Words, address_of
 from vsim.launch.dispatch import Dispatch
 
 
@@ -47,12 +47,12 @@ class UndefinedMemory(CompiledObserver):
 
     def ranges(self) -> list[Range]:
         beside = [b for m in (self.check.validity, self.check.origins) for b in (*m.slots.values(), *m.others.values())]
-        return [(address(self.slots), self.slots.nbytes, False), *((b.host, b.size, True) for b in beside)]
+        return [(address_of(self.slots), self.slots.nbytes, False), *((b.host, b.size, True) for b in beside)]
 
     def prepare(self, engine: LaunchPlan) -> None:
         """Enter the tables into the launch's context and its table of surfaces."""
         context, place = engine.context, cx.UNDEFINED_SURFACES // 8
-        context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address(self.slots), self.slots.size // 6 - 1
+        context[cx.SLOT_TABLE // 8], context[cx.SLOT_COUNT // 8] = address_of(self.slots), self.slots.size // 6 - 1
         for number, surface in table_entries(self.dispatch):
             at = number * cx.SURFACE_ENTRY // 8 + place
             engine.surfaces[at : at + 2] = self.check.validity.of(surface).host, self.check.origins.of(surface).host

@@ -7,8 +7,8 @@ import ctypes
 import numpy as np
 
 from vsim.engines.llvm import abi as cx
-from vsim.engines.llvm.host.tables import Range, address
-from vsim.launch.arrays import Offsets, Words
+from vsim.engines.llvm.host.tables import Range
+from vsim.launch.arrays import Offsets, Words, address_of
 
 _EMPTY = ctypes.CFUNCTYPE(None)
 
@@ -25,12 +25,12 @@ class CountedValues:
         self.table: Words = np.zeros((1 << cx.VALUES_TABLE_BITS, cx.VALUES_RECORD // 8), np.uint64)
         self._emptied: list[Offsets] = []
         self._empties = _EMPTY(self._empty)
-        words[cx.VALUES_TABLE // 8] = address(self.table)
+        words[cx.VALUES_TABLE // 8] = address_of(self.table)
         words[cx.VALUES_EMPTY // 8] = ctypes.cast(self._empties, ctypes.c_void_p).value or 0
 
     def ranges(self) -> list[Range]:
         """The memory of the table."""
-        return [(address(self.table), self.table.nbytes, True)]
+        return [(address_of(self.table), self.table.nbytes, True)]
 
     def _empty(self) -> None:
         """Empty the table, of which compiled code has filled half."""

@@ -1,14 +1,12 @@
-; The check of accesses outside arguments: what compiled code calls behind each access by address (see arguments.py).
+; The check of accesses outside arguments: what compiled code calls behind each access by address (see within_arguments.py).
 
 ;; outside
 ; Goes through the active lanes of an access, and reports those outside the argument whose addresses they have: the first one, and how many there are.
 ; ``lane0`` is the lane of the thread that lane 0 of the access is; -1 where lanes are not those of the thread.
 define void @within_arguments(ptr %ctx, ptr %worker, ptr %addresses, $arguments) #2 {
 entry:
-  %table.p = getelementptr i8, ptr %ctx, i64 $ARGUMENTS
-  %table = load ptr, ptr %table.p, align 8
-  %count.p = getelementptr i8, ptr %ctx, i64 $ARGUMENTS_COUNT
-  %count = load i64, ptr %count.p, align 8
+  %table = get ptr, %ctx, $ARGUMENTS
+  %count = get i64, %ctx, $ARGUMENTS_COUNT
   br label %lanes
 lanes:
   %left = phi i64 [ %active, %entry ], [ %rest, %next ]
@@ -29,8 +27,7 @@ lane:
 look:
   %range = getelementptr [2 x i64], ptr %table, i64 %slot
   %start = load i64, ptr %range, align 8
-  %room.p = getelementptr i8, ptr %range, i64 8
-  %room = load i64, ptr %room.p, align 8
+  %room = get i64, %range, 8
   %offset = sub i64 %address, %start
   %over = add i64 %offset, %size
   %before = icmp ugt i64 %offset, %room

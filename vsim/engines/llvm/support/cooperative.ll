@@ -1,4 +1,4 @@
-; The driver where threads take turns: each waits wherever it likes, at any barrier, in any function (see turns.py).
+; The driver where threads take turns: each waits wherever it likes, at any barrier, in any function (see cooperative.py).
 ;
 ; A thread has a record. Functions in which it can wait are coroutines with frames of their own; the record names the one that is to run on. A call makes a frame
 ; for the callee, names it, and suspends the caller; an end names the caller again. So the stack of the worker is as deep for all of them, and what a thread is at
@@ -9,12 +9,9 @@
 ; turn: they wait for others (round-robin: as many at once as there are structures for them).
 define void @run(ptr noalias %ctx, ptr %worker) #0 {
 entry:
-  %count.p = getelementptr i8, ptr %ctx, i64 $GROUP_COUNT
-  %count = load i64, ptr %count.p, align 8
-  %arena.p = getelementptr i8, ptr %worker, i64 $WORKER_ARENA
-  %arena = load ptr, ptr %arena.p, align 8
-  %arena_size.p = getelementptr i8, ptr %worker, i64 $WORKER_ARENA_SIZE
-  %arena_size = load i64, ptr %arena_size.p, align 8
+  %count = get i64, %ctx, $GROUP_COUNT
+  %arena = get ptr, %worker, $WORKER_ARENA
+  %arena_size = get i64, %worker, $WORKER_ARENA_SIZE
   %arena_first = getelementptr i8, ptr %arena, i64 $ARENA_FIRST
   %arena_end.p = getelementptr i8, ptr %arena, i64 $ARENA_END
   %arena_end = getelementptr i8, ptr %arena, i64 %arena_size
@@ -30,10 +27,8 @@ batch:
   br label %clear
 clear:
   %c = phi ptr [ %worker, %batch ], [ %c.next, %clear ]
-  %c.live = getelementptr i8, ptr %c, i64 $WORKER_LIVE
-  store i64 0, ptr %c.live, align 8
-  %c.next.p = getelementptr i8, ptr %c, i64 $WORKER_NEXT
-  %c.next = load ptr, ptr %c.next.p, align 8
+  set %c, $WORKER_LIVE, 0
+  %c.next = get ptr, %c, $WORKER_NEXT
   %c.last = icmp eq ptr %c.next, null
   br i1 %c.last, label %admit, label %clear
 admit:
@@ -53,8 +48,7 @@ begin:
   br i1 %good, label %admitted, label %done
 admitted:
   store i1 true, ptr %begun.p, align 1
-  %w.next.p = getelementptr i8, ptr %w, i64 $WORKER_NEXT
-  %w.next = load ptr, ptr %w.next.p, align 8
+  %w.next = get ptr, %w, $WORKER_NEXT
   store ptr %w.next, ptr %free.p, align 8
   %full = icmp eq ptr %w.next, null
   %enough = or i1 %full, $one_by_one
@@ -65,8 +59,7 @@ group:
   %s = phi ptr [ %worker, %round ], [ %s.next, %swept ]
   %ran = phi i64 [ 0, %round ], [ %ran1, %swept ]
   %live = phi i64 [ 0, %round ], [ %live1, %swept ]
-  %s.live.p = getelementptr i8, ptr %s, i64 $WORKER_LIVE
-  %s.live = load i64, ptr %s.live.p, align 8
+  %s.live = get i64, %s, $WORKER_LIVE
   %s.empty = icmp eq i64 %s.live, 0
   br i1 %s.empty, label %swept, label %sweep
 sweep:
@@ -81,8 +74,7 @@ swept:
   %more_live = phi i64 [ 0, %group ], [ %s.left, %left ]
   %ran1 = add i64 %ran, %more_ran
   %live1 = add i64 %live, %more_live
-  %s.next.p = getelementptr i8, ptr %s, i64 $WORKER_NEXT
-  %s.next = load ptr, ptr %s.next.p, align 8
+  %s.next = get ptr, %s, $WORKER_NEXT
   %s.last = icmp eq ptr %s.next, null
   br i1 %s.last, label %rounded, label %group
 rounded:
@@ -117,20 +109,13 @@ $halt
 ; Puts a group in a structure, with all its threads at their beginning; false if their frames have no room.
 define internal i1 @begin_group(ptr %ctx, ptr %worker, i64 %g0) #1 {
 entry:
-  %nx.p = getelementptr i8, ptr %ctx, i64 $COUNTS
-  %nx = load i64, ptr %nx.p, align 8
-  %ny.p = getelementptr i8, ptr %ctx, i64 $COUNTS_Y
-  %ny = load i64, ptr %ny.p, align 8
-  %nz.p = getelementptr i8, ptr %ctx, i64 $COUNTS_Z
-  %nz = load i64, ptr %nz.p, align 8
-  %px.p = getelementptr i8, ptr %ctx, i64 $PARTIAL
-  %px = load i64, ptr %px.p, align 8
-  %py.p = getelementptr i8, ptr %ctx, i64 $PARTIAL_Y
-  %py = load i64, ptr %py.p, align 8
-  %pz.p = getelementptr i8, ptr %ctx, i64 $PARTIAL_Z
-  %pz = load i64, ptr %pz.p, align 8
-  %variants.p = getelementptr i8, ptr %ctx, i64 $VARIANTS
-  %variants = load ptr, ptr %variants.p, align 8
+  %nx = get i64, %ctx, $COUNTS
+  %ny = get i64, %ctx, $COUNTS_Y
+  %nz = get i64, %ctx, $COUNTS_Z
+  %px = get i64, %ctx, $PARTIAL
+  %py = get i64, %ctx, $PARTIAL_Y
+  %pz = get i64, %ctx, $PARTIAL_Z
+  %variants = get ptr, %ctx, $VARIANTS
 $order
   %gx = urem i64 $first, %nx
   %gr = udiv i64 $first, %nx
@@ -148,30 +133,21 @@ $order
   %v1 = or i64 %vx, %vy
   %v = or i64 %v1, %vz
   %variant = getelementptr [$VARIANT_SIZE x i8], ptr %variants, i64 %v
-  %worker_x = getelementptr i8, ptr %worker, i64 $WORKER_GROUP
-  store i64 %gx, ptr %worker_x, align 8
-  %worker_y = getelementptr i8, ptr %worker, i64 $WORKER_GROUP_Y
-  store i64 %gy, ptr %worker_y, align 8
-  %worker_z = getelementptr i8, ptr %worker, i64 $WORKER_GROUP_Z
-  store i64 %gz, ptr %worker_z, align 8
-  %slm.p = getelementptr i8, ptr %worker, i64 $WORKER_SLM
-  %slm = load ptr, ptr %slm.p, align 8
-  %slm_size.p = getelementptr i8, ptr %ctx, i64 $SLM_SIZE
-  %slm_size = load i64, ptr %slm_size.p, align 8
+  set %worker, $WORKER_GROUP, %gx
+  set %worker, $WORKER_GROUP_Y, %gy
+  set %worker, $WORKER_GROUP_Z, %gz
+  %slm = get ptr, %worker, $WORKER_SLM
+  %slm_size = get i64, %ctx, $SLM_SIZE
   call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, i64 %slm_size, i1 false)
 $undefined
-  %named.p = getelementptr i8, ptr %worker, i64 $WORKER_NAMED
-  %named = load ptr, ptr %named.p, align 8
+  %named = get ptr, %worker, $WORKER_NAMED
   call void @llvm.memset.p0.i64(ptr align 64 %named, i8 0, i64 $NAMED_SIZE, i1 false)
-  %threads.p = getelementptr i8, ptr %variant, i64 $VARIANT_THREADS
-  %threads = load i64, ptr %threads.p, align 8
+  %threads = get i64, %variant, $VARIANT_THREADS
   %live.p = getelementptr i8, ptr %worker, i64 $WORKER_LIVE
   store i64 %threads, ptr %live.p, align 8
-  %all.p = getelementptr i8, ptr %worker, i64 $WORKER_COUNT
-  store i64 %threads, ptr %all.p, align 8
+  set %worker, $WORKER_COUNT, %threads
 $no_meeting
-  %records.p = getelementptr i8, ptr %worker, i64 $WORKER_RECORDS
-  %records = load ptr, ptr %records.p, align 8
+  %records = get ptr, %worker, $WORKER_RECORDS
   %mine.p = getelementptr i8, ptr %worker, i64 $WORKER_THREAD
   br label %thread
 thread:
@@ -179,8 +155,7 @@ thread:
 $thread_order
   %record = getelementptr [$RECORD_SIZE x i8], ptr %records, i64 %t
   call void @llvm.memset.p0.i64(ptr align 64 %record, i8 0, i64 $RECORD_SIZE, i1 false)
-  %number.p = getelementptr i8, ptr %record, i64 $RECORD_NUMBER
-  store i64 $thread, ptr %number.p, align 8
+  set %record, $RECORD_NUMBER, $thread
   store ptr %record, ptr %mine.p, align 8
   %handle = call ptr @kernel(ptr %ctx, ptr %worker, ptr %variant, i64 $thread, i64 %gx)
   %none = icmp eq ptr %handle, null
@@ -200,21 +175,17 @@ full:
 ; Lets each thread of a group that need not wait run until it waits; how many ran, and, from bit 32 on, how many of them did more than take their turn.
 define internal i64 @sweep(ptr %ctx, ptr %worker) #1 {
 entry:
-  %threads.p = getelementptr i8, ptr %worker, i64 $WORKER_COUNT
-  %threads = load i64, ptr %threads.p, align 8
+  %threads = get i64, %worker, $WORKER_COUNT
   %live.p = getelementptr i8, ptr %worker, i64 $WORKER_LIVE
-  %records.p = getelementptr i8, ptr %worker, i64 $WORKER_RECORDS
-  %records = load ptr, ptr %records.p, align 8
+  %records = get ptr, %worker, $WORKER_RECORDS
   %mine.p = getelementptr i8, ptr %worker, i64 $WORKER_THREAD
-  %named.p = getelementptr i8, ptr %worker, i64 $WORKER_NAMED
-  %named = load ptr, ptr %named.p, align 8
+  %named = get ptr, %worker, $WORKER_NAMED
   br label %count
 count:
   %c = phi i64 [ 0, %entry ], [ %c1, %count ]
   %least = phi i64 [ -1, %entry ], [ %least1, %count ]
   %counted = getelementptr [$RECORD_SIZE x i8], ptr %records, i64 %c
-  %arrivals.p = getelementptr i8, ptr %counted, i64 $RECORD_ARRIVALS
-  %arrivals = load i64, ptr %arrivals.p, align 8
+  %arrivals = get i64, %counted, $RECORD_ARRIVALS
   %least1 = call i64 @llvm.umin.i64(i64 %least, i64 %arrivals)
   %c1 = add i64 %c, 1
   %cmore = icmp ult i64 %c1, %threads
@@ -225,17 +196,14 @@ turn:
   %t = phi i64 [ 0, %turns ], [ %t1, %next ]
   %ran = phi i64 [ 0, %turns ], [ %ran1, %next ]
   %record = getelementptr [$RECORD_SIZE x i8], ptr %records, i64 %t
-  %current.p = getelementptr i8, ptr %record, i64 $RECORD_CURRENT
-  %current = load ptr, ptr %current.p, align 8
+  %current = get ptr, %record, $RECORD_CURRENT
   %over = icmp eq ptr %current, null
   br i1 %over, label %next, label %look
 look:
-  %state.p = getelementptr i8, ptr %record, i64 $RECORD_STATE
-  %state = load i64, ptr %state.p, align 8
+  %state = get i64, %record, $RECORD_STATE
   switch i64 %state, label %named_one [ i64 $GO_ON, label %go i64 $TURN, label %go i64 $GROUP_BARRIER, label %whole ]
 whole:
-  %departures.p = getelementptr i8, ptr %record, i64 $RECORD_DEPARTURES
-  %departures = load i64, ptr %departures.p, align 8
+  %departures = get i64, %record, $RECORD_DEPARTURES
   %whole_open = icmp ult i64 %departures, %least1
   br i1 %whole_open, label %depart, label %next
 depart:
@@ -262,13 +230,11 @@ go:
 resume:
   %handle = load ptr, ptr %current.p, align 8
   call void @llvm.coro.resume(ptr %handle)
-  %ended.p = getelementptr i8, ptr %record, i64 $RECORD_ENDED
-  %ended = load ptr, ptr %ended.p, align 8
+  %ended = get ptr, %record, $RECORD_ENDED
   %stays = icmp eq ptr %ended, null
   br i1 %stays, label %check, label %free
 free:
-  %ended_size.p = getelementptr i8, ptr %record, i64 $RECORD_ENDED_SIZE
-  %ended_size = load i64, ptr %ended_size.p, align 8
+  %ended_size = get i64, %record, $RECORD_ENDED_SIZE
   call void @frame_free(ptr %worker, ptr %ended, i64 %ended_size)
   store ptr null, ptr %ended.p, align 8
   br label %check
@@ -308,33 +274,27 @@ entry:
   br label %group
 group:
   %w = phi ptr [ %worker, %entry ], [ %w.next, %skip ]
-  %live.p = getelementptr i8, ptr %w, i64 $WORKER_LIVE
-  %live = load i64, ptr %live.p, align 8
+  %live = get i64, %w, $WORKER_LIVE
   %empty = icmp eq i64 %live, 0
   br i1 %empty, label %skip, label %search
 skip:
-  %w.next.p = getelementptr i8, ptr %w, i64 $WORKER_NEXT
-  %w.next = load ptr, ptr %w.next.p, align 8
+  %w.next = get ptr, %w, $WORKER_NEXT
   br label %group
 search:
-  %records.p = getelementptr i8, ptr %w, i64 $WORKER_RECORDS
-  %records = load ptr, ptr %records.p, align 8
+  %records = get ptr, %w, $WORKER_RECORDS
   br label %look
 look:
   %t = phi i64 [ 0, %search ], [ %t1, %look ]
   %record = getelementptr [$RECORD_SIZE x i8], ptr %records, i64 %t
-  %current.p = getelementptr i8, ptr %record, i64 $RECORD_CURRENT
-  %current = load ptr, ptr %current.p, align 8
+  %current = get ptr, %record, $RECORD_CURRENT
   %t1 = add i64 %t, 1
   %over = icmp eq ptr %current, null
   br i1 %over, label %look, label %found
 found:
-  %site.p = getelementptr i8, ptr %record, i64 $RECORD_SITE
-  %site = load i64, ptr %site.p, align 8
+  %site = get i64, %record, $RECORD_SITE
   %function = lshr i64 %site, 32
   %instruction = and i64 %site, 4294967295
-  %number.p = getelementptr i8, ptr %record, i64 $RECORD_NUMBER
-  %number = load i64, ptr %number.p, align 8
+  %number = get i64, %record, $RECORD_NUMBER
 $ended
   call void @record_fault(ptr %ctx, ptr %w, i64 $BARRIER, i64 %function, i64 %instruction, $zeros, i64 %number)
   ret void
@@ -345,8 +305,7 @@ $ended
 ; 8 bits; two bits behind them say what this thread is. Arrivals are two numbers of 32 bits in one.
 define void @arrive(ptr %worker, ptr %record, i64 %n, i64 %wanted) #1 {
 entry:
-  %named.p = getelementptr i8, ptr %worker, i64 $WORKER_NAMED
-  %named = load ptr, ptr %named.p, align 8
+  %named = get ptr, %worker, $WORKER_NAMED
   %arrivals.p = getelementptr i64, ptr %named, i64 %n
   %arrivals = load i64, ptr %arrivals.p, align 8
   %as_producer = lshr i64 %wanted, 16
@@ -385,8 +344,7 @@ entry:
 ; Memory for a frame, of the next power of two: one that is free again, or a new one; null if there is no room.
 define ptr @frame_allocate(ptr %worker, i64 %size) #1 {
 entry:
-  %arena.p = getelementptr i8, ptr %worker, i64 $WORKER_ARENA
-  %arena = load ptr, ptr %arena.p, align 8
+  %arena = get ptr, %worker, $WORKER_ARENA
   %class = call i64 @frame_class(i64 %size)
   %lists = getelementptr i8, ptr %arena, i64 $ARENA_FREE
   %list = getelementptr i64, ptr %lists, i64 %class
@@ -400,8 +358,7 @@ again:
 fresh:
   %bytes = shl i64 1, %class
   %place = load ptr, ptr %arena, align 8
-  %end.p = getelementptr i8, ptr %arena, i64 $ARENA_END
-  %end = load ptr, ptr %end.p, align 8
+  %end = get ptr, %arena, $ARENA_END
   %place.i = ptrtoint ptr %place to i64
   %end.i = ptrtoint ptr %end to i64
   %left = sub i64 %end.i, %place.i
@@ -416,8 +373,7 @@ full:
 }
 define internal void @frame_free(ptr %worker, ptr %frame, i64 %size) #1 {
 entry:
-  %arena.p = getelementptr i8, ptr %worker, i64 $WORKER_ARENA
-  %arena = load ptr, ptr %arena.p, align 8
+  %arena = get ptr, %worker, $WORKER_ARENA
   %class = call i64 @frame_class(i64 %size)
   %lists = getelementptr i8, ptr %arena, i64 $ARENA_FREE
   %list = getelementptr i64, ptr %lists, i64 %class
@@ -437,8 +393,7 @@ entry:
 
 ;; function_begin
 ; The beginning of a function in which a thread can wait: its frame is the one that runs next. Without room for it nothing begins.
-  %record.p = getelementptr i8, ptr %worker, i64 $WORKER_THREAD
-  %record = load ptr, ptr %record.p, align 8
+  %record = get ptr, %worker, $WORKER_THREAD
   %coro = call token @llvm.coro.id(i32 $ARENA_ALIGN, ptr null, ptr null, ptr null)
   %frame_size = call i64 @llvm.coro.size.i64()
   %frame = call ptr @frame_allocate(ptr %worker, i64 %frame_size)
@@ -462,7 +417,6 @@ started:
   %ended.p = getelementptr i8, ptr %record, i64 $RECORD_ENDED
   store ptr %handle, ptr %ended.p, align 8
   %ended_size = call i64 @llvm.coro.size.i64()
-  %ended_size.p = getelementptr i8, ptr %record, i64 $RECORD_ENDED_SIZE
-  store i64 %ended_size, ptr %ended_size.p, align 8
+  set %record, $RECORD_ENDED_SIZE, %ended_size
   %state.p = getelementptr i8, ptr %record, i64 $RECORD_STATE
   store i64 $GO_ON, ptr %state.p, align 8

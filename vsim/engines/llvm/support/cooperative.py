@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.intrinsics import coroutine_end
 from vsim.engines.llvm.ir.module import module
 from vsim.engines.llvm.support.driver import (
     COMMON_TYPES,
     RECORDED,
-    axes,
     fault_recorder,
     stuck_record,
     thread_number,
@@ -61,9 +59,6 @@ def driver(ordered: bool, at_once: bool = False, checked: bool = False, undefine
         undefined=undefined_slm(undefined),
         zeros=_zeros(len(RECORDED) - 2),
         no_meeting=fill("findings", "no_meeting") if checked else "",
-        **axes("COUNTS", cx.COUNTS),
-        **axes("PARTIAL", cx.PARTIAL),
-        **axes("WORKER_GROUP", cx.WORKER_GROUP),
     )
     parts = [
         fill("cooperative", "run", one_by_one=str(not at_once).lower(), MOVED=MOVED),

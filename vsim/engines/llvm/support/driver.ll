@@ -5,28 +5,17 @@
 ; follow each other along x run in one call, where there is no local memory to clear.
 define void @run(ptr noalias %ctx, ptr %worker) #0 {
 entry:
-  %count.p = getelementptr i8, ptr %ctx, i64 $GROUP_COUNT
-  %count = load i64, ptr %count.p, align 8
-  %nx.p = getelementptr i8, ptr %ctx, i64 $COUNTS
-  %nx = load i64, ptr %nx.p, align 8
-  %ny.p = getelementptr i8, ptr %ctx, i64 $COUNTS_Y
-  %ny = load i64, ptr %ny.p, align 8
-  %nz.p = getelementptr i8, ptr %ctx, i64 $COUNTS_Z
-  %nz = load i64, ptr %nz.p, align 8
-  %px.p = getelementptr i8, ptr %ctx, i64 $PARTIAL
-  %px = load i64, ptr %px.p, align 8
-  %py.p = getelementptr i8, ptr %ctx, i64 $PARTIAL_Y
-  %py = load i64, ptr %py.p, align 8
-  %pz.p = getelementptr i8, ptr %ctx, i64 $PARTIAL_Z
-  %pz = load i64, ptr %pz.p, align 8
-  %slm_size.p = getelementptr i8, ptr %ctx, i64 $SLM_SIZE
-  %slm_size = load i64, ptr %slm_size.p, align 8
-  %variants.p = getelementptr i8, ptr %ctx, i64 $VARIANTS
-  %variants = load ptr, ptr %variants.p, align 8
-  %chunk.p = getelementptr i8, ptr %ctx, i64 $CHUNK
-  %chunk = load i64, ptr %chunk.p, align 8
-  %slm.p = getelementptr i8, ptr %worker, i64 $WORKER_SLM
-  %slm = load ptr, ptr %slm.p, align 8
+  %count = get i64, %ctx, $GROUP_COUNT
+  %nx = get i64, %ctx, $COUNTS
+  %ny = get i64, %ctx, $COUNTS_Y
+  %nz = get i64, %ctx, $COUNTS_Z
+  %px = get i64, %ctx, $PARTIAL
+  %py = get i64, %ctx, $PARTIAL_Y
+  %pz = get i64, %ctx, $PARTIAL_Z
+  %slm_size = get i64, %ctx, $SLM_SIZE
+  %variants = get ptr, %ctx, $VARIANTS
+  %chunk = get i64, %ctx, $CHUNK
+  %slm = get ptr, %worker, $WORKER_SLM
   %worker_x = getelementptr i8, ptr %worker, i64 $WORKER_GROUP
   %worker_y = getelementptr i8, ptr %worker, i64 $WORKER_GROUP_Y
   %worker_z = getelementptr i8, ptr %worker, i64 $WORKER_GROUP_Z
@@ -116,8 +105,7 @@ define void @$name(ptr %ctx, ptr %worker) #0 {
 
 ;; undefined_slm
 ; Nothing in the group's local memory is defined.
-  %undefined.p = getelementptr i8, ptr %worker, i64 $WORKER_SLM_UNDEFINED
-  %undefined = load ptr, ptr %undefined.p, align 8
+  %undefined = get ptr, %worker, $WORKER_SLM_UNDEFINED
   call void @llvm.memset.p0.i64(ptr align 64 %undefined, i8 -1, i64 %slm_size, i1 false)
 
 ;; halt
@@ -131,14 +119,12 @@ define void @$name(ptr %ctx, ptr %worker) #0 {
 
 ;; group_order
 ; A schedule's order has the numbers of the groups.
-  %group_order.p = getelementptr i8, ptr %ctx, i64 $GROUP_ORDER
-  %group_order = load ptr, ptr %group_order.p, align 8
+  %group_order = get ptr, %ctx, $GROUP_ORDER
   %gn.p = getelementptr i64, ptr %group_order, i64 %g0
   %gn = load i64, ptr %gn.p, align 8
 
 ;; thread_order
-  %thread_order.p = getelementptr i8, ptr %variant, i64 $VARIANT_ORDER
-  %thread_order = load ptr, ptr %thread_order.p, align 8
+  %thread_order = get ptr, %variant, $VARIANT_ORDER
   %tn.p = getelementptr i64, ptr %thread_order, i64 %t
   %tn = load i64, ptr %tn.p, align 8
 
@@ -149,17 +135,14 @@ define void @record_fault(ptr %ctx, ptr %worker, $arguments) #1 {
   %stopped = icmp eq i64 %kind, $STOPPED
   br i1 %stopped, label %stop, label %fault
 stop:
-  %place.p = getelementptr i8, ptr %worker, i64 $WORKER_STOPPED
-  %place = load i64, ptr %place.p, align 8
+  %place = get i64, %worker, $WORKER_STOPPED
   %known = icmp ne i64 %place, 0
   br i1 %known, label %end, label %note
 note:
   %here = add i64 %instruction, 1
   store i64 %here, ptr %place.p, align 8
-  %function.p = getelementptr i8, ptr %worker, i64 $WORKER_STOPPED_FUNCTION
-  store i64 %function, ptr %function.p, align 8
-  %thread.p = getelementptr i8, ptr %worker, i64 $WORKER_STOPPED_THREAD
-  store i64 %thread, ptr %thread.p, align 8
+  set %worker, $WORKER_STOPPED_FUNCTION, %function
+  set %worker, $WORKER_STOPPED_THREAD, %thread
   br label %end
 fault:
   %f = getelementptr i8, ptr %ctx, i64 $FAULT
@@ -174,19 +157,13 @@ end:
   ret void
 }
 
-;; worker_group
-  %$name.p = getelementptr i8, ptr %worker, i64 $offset
-  %$name = load i64, ptr %$name.p, align 8
-
 ;; stuck_order
-  %stuck_order.p = getelementptr i8, ptr %variant, i64 $VARIANT_ORDER
-  %stuck_order = load ptr, ptr %stuck_order.p, align 8
+  %stuck_order = get ptr, %variant, $VARIANT_ORDER
   %un.p = getelementptr i64, ptr %stuck_order, i64 %u
   %un = load i64, ptr %un.p, align 8
 
 ;; loop_over_groups
-  %threads.p = getelementptr i8, ptr %variant, i64 $VARIANT_THREADS
-  %threads = load i64, ptr %threads.p, align 8
+  %threads = get i64, %variant, $VARIANT_THREADS
   %worker_x = getelementptr i8, ptr %worker, i64 $WORKER_GROUP
   %end = add i64 %first, %groups
   br label %group
@@ -228,11 +205,9 @@ $end
 ; All threads begin by waiting: so the code in front of the first barrier is in the resumed part alone, not in two functions.
   %coro = call token @llvm.coro.id(i32 $ARENA_ALIGN, ptr null, ptr null, ptr null)
   %frame_size = call i64 @llvm.coro.size.i64()
-  %frame_size_at = getelementptr i8, ptr %worker, i64 $WORKER_FRAME_SIZE
-  store i64 %frame_size, ptr %frame_size_at, align 8
+  set %worker, $WORKER_FRAME_SIZE, %frame_size
   %frame_align = call i64 @llvm.coro.align.i64()
-  %frame_align_at = getelementptr i8, ptr %worker, i64 $WORKER_FRAME_ALIGN
-  store i64 %frame_align, ptr %frame_align_at, align 8
+  set %worker, $WORKER_FRAME_ALIGN, %frame_align
   %handle = call ptr @llvm.coro.begin(token %coro, ptr %frame)
 
 ;; coroutine_first_suspend
@@ -258,14 +233,10 @@ suspend:
 ; number).
 define void @group($arguments) #0 {
 entry:
-  %arena.p = getelementptr i8, ptr %worker, i64 $WORKER_ARENA
-  %arena = load ptr, ptr %arena.p, align 8
-  %arena_size.p = getelementptr i8, ptr %worker, i64 $WORKER_ARENA_SIZE
-  %arena_size = load i64, ptr %arena_size.p, align 8
-  %handles.p = getelementptr i8, ptr %worker, i64 $WORKER_HANDLES
-  %handles = load ptr, ptr %handles.p, align 8
-  %threads.p = getelementptr i8, ptr %variant, i64 $VARIANT_THREADS
-  %threads = load i64, ptr %threads.p, align 8
+  %arena = get ptr, %worker, $WORKER_ARENA
+  %arena_size = get i64, %worker, $WORKER_ARENA_SIZE
+  %handles = get ptr, %worker, $WORKER_HANDLES
+  %threads = get i64, %variant, $VARIANT_THREADS
 $no_epoch
   br label %thread
 thread:
@@ -279,10 +250,8 @@ $order
   %handle = call ptr @kernel(ptr %ctx, ptr %worker, ptr %variant, i64 $thread, i64 %first, ptr %frame)
   %slot = getelementptr ptr, ptr %handles, i64 %n
   store ptr %handle, ptr %slot, align 8
-  %frame_size.p = getelementptr i8, ptr %worker, i64 $WORKER_FRAME_SIZE
-  %frame_size = load i64, ptr %frame_size.p, align 8
-  %frame_align.p = getelementptr i8, ptr %worker, i64 $WORKER_FRAME_ALIGN
-  %frame_align = load i64, ptr %frame_align.p, align 8
+  %frame_size = get i64, %worker, $WORKER_FRAME_SIZE
+  %frame_align = get i64, %worker, $WORKER_FRAME_ALIGN
   %frame_more = add i64 %frame_size, 63
   %frame_mask = sub i64 0, %frame_align
   %frame_up = add i64 %frame_more, %frame_align

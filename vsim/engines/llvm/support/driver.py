@@ -13,8 +13,7 @@ from typing import NamedTuple
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.intrinsics import coroutine_end
 from vsim.engines.llvm.ir.module import module
-from vsim.engines.llvm.support.fields import store
-from vsim.engines.llvm.support.templates import fill
+from vsim.engines.llvm.support.templates import accesses, fill
 
 RECORDED = cx.FAULT_FIELDS[:-3]
 """What ``record_fault`` is told; the rest of a fault's fields, the work-group, the worker knows."""
@@ -78,9 +77,6 @@ def _run(ordered: bool, rows: bool, undefined: bool) -> str:
         several="%several" if rows else "1",
         undefined=undefined_slm(undefined),
         halt=fill("driver", "halt"),
-        **axes("COUNTS", cx.COUNTS),
-        **axes("PARTIAL", cx.PARTIAL),
-        **axes("WORKER_GROUP", cx.WORKER_GROUP),
     )
 
 
@@ -89,20 +85,13 @@ def undefined_slm(watched: bool) -> str:
     return fill("driver", "undefined_slm") if watched else ""
 
 
-def axes(name: str, offset: int) -> dict[str, int]:
-    """Offsets of a field's second and third number."""
-    return {f"{name}_Y": offset + 8, f"{name}_Z": offset + 16}
-
-
 def fault_recorder() -> str:
     """The text of ``record_fault``."""
-    group = [
-        fill("driver", "worker_group", name=name, offset=cx.WORKER_GROUP + 8 * axis)
-        for axis, name in enumerate(cx.FAULT_FIELDS[-3:])
-    ]
-    stores = [store("ctx", f"p{n}", cx.FAULT_INFO + 8 * n, f"%{name}") for n, name in enumerate(cx.FAULT_FIELDS)]
+    group = [f"  %{name} = get i64, %worker, {cx.WORKER_GROUP + 8 * n}" for n, name in enumerate(cx.FAULT_FIELDS[-3:])]
+    stores = [f"  set %ctx, {cx.FAULT_INFO + 8 * n}, %{name}" for n, name in enumerate(cx.FAULT_FIELDS)]
     arguments = ", ".join(f"i64 %{n}" for n in RECORDED)
-    return fill("driver", "record_fault", arguments=arguments, group="\n".join(group), stores="\n".join(stores))
+    texts = {"group": accesses("\n".join(group)), "stores": accesses("\n".join(stores))}
+    return fill("driver", "record_fault", arguments=arguments, **texts)
 
 
 class Loops(NamedTuple):

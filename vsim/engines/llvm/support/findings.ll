@@ -6,21 +6,14 @@
 ; other number is a finding of its own.
 define void @record_finding(ptr %ctx, ptr %worker, $arguments) #2 {
 entry:
-  %block.p = getelementptr i8, ptr %ctx, i64 $FINDINGS
-  %block = load ptr, ptr %block.p, align 8
-  %mask.p = getelementptr i8, ptr %block, i64 $FINDINGS_MASK
-  %mask = load i64, ptr %mask.p, align 8
+  %block = get ptr, %ctx, $FINDINGS
+  %mask = get i64, %block, $FINDINGS_MASK
   %records = getelementptr i8, ptr %block, i64 $FINDINGS_RECORDS
-  %nx.p = getelementptr i8, ptr %ctx, i64 $COUNTS
-  %nx = load i64, ptr %nx.p, align 8
-  %ny.p = getelementptr i8, ptr %ctx, i64 $COUNTS_Y
-  %ny = load i64, ptr %ny.p, align 8
-  %gx.p = getelementptr i8, ptr %worker, i64 $WORKER_GROUP
-  %gx = load i64, ptr %gx.p, align 8
-  %gy.p = getelementptr i8, ptr %worker, i64 $WORKER_GROUP_Y
-  %gy = load i64, ptr %gy.p, align 8
-  %gz.p = getelementptr i8, ptr %worker, i64 $WORKER_GROUP_Z
-  %gz = load i64, ptr %gz.p, align 8
+  %nx = get i64, %ctx, $COUNTS
+  %ny = get i64, %ctx, $COUNTS_Y
+  %gx = get i64, %worker, $WORKER_GROUP
+  %gy = get i64, %worker, $WORKER_GROUP_Y
+  %gz = get i64, %worker, $WORKER_GROUP_Z
   %planes = mul i64 %gz, %ny
   %rows = add i64 %planes, %gy
   %columns = mul i64 %rows, %nx
@@ -44,8 +37,7 @@ probe:
   %at = phi i64 [ %start, %entry ], [ %at1, %next ]
   %place = and i64 %at, %mask
   %record = getelementptr [$FINDING_SIZE x i8], ptr %records, i64 %place
-  %own.p = getelementptr i8, ptr %record, i64 $FINDING_CODE
-  %own = load i64, ptr %own.p, align 8
+  %own = get i64, %record, $FINDING_CODE
   %site.p = getelementptr i8, ptr %record, i64 $FINDING_SITE
   %own.site = load i64, ptr %site.p, align 8
   %same.code = icmp eq i64 %own, %code
@@ -64,15 +56,12 @@ next:
   %at1 = add i64 %at, 1
   br label %probe
 insert:
-  %used.p = getelementptr i8, ptr %block, i64 $FINDINGS_COUNT
-  %used = load i64, ptr %used.p, align 8
-  %limit.p = getelementptr i8, ptr %block, i64 $FINDINGS_LIMIT
-  %limit = load i64, ptr %limit.p, align 8
+  %used = get i64, %block, $FINDINGS_COUNT
+  %limit = get i64, %block, $FINDINGS_LIMIT
   %room = icmp ult i64 %used, %limit
   br i1 %room, label %fresh, label %full
 full:
-  %left.p = getelementptr i8, ptr %block, i64 $FINDINGS_LEFT_OUT
-  %left = load i64, ptr %left.p, align 8
+  %left = get i64, %block, $FINDINGS_LEFT_OUT
   %left1 = add i64 %left, %times
   store i64 %left1, ptr %left.p, align 8
   ret void
@@ -94,11 +83,16 @@ known:
   %earlier = or i1 %group.less, %within
   br i1 %earlier, label %first, label %sum
 first:
-$stores
+  set %record, $FINDING_GROUP, %group
+  set %record, $FINDING_ORDER, %order
+  set %record, $FINDING_THREAD, %thread
+  set %record, $FINDING_LANE, %lane
+  set %record, $FINDING_EPOCH, %epoch
+  set %record, $FINDING_ADDRESS, %address
+  set %record, $FINDING_OTHER, %other
   br label %sum
 sum:
-  %count.p = getelementptr i8, ptr %record, i64 $FINDING_COUNT
-  %count = load i64, ptr %count.p, align 8
+  %count = get i64, %record, $FINDING_COUNT
   %count1 = add i64 %count, %times
   store i64 %count1, ptr %count.p, align 8
   ret void
@@ -118,20 +112,17 @@ $no_meeting
   store i64 %epoch1, ptr %epoch.p, align 8
 
 ;; no_meeting
-  %meeting.p = getelementptr i8, ptr %worker, i64 $WORKER_MEETING
-  store i64 0, ptr %meeting.p, align 8
+  set %worker, $WORKER_MEETING, 0
 
 ;; meet
 ; A thread comes to the barrier of its group. When all have come, those are reported that came to another instruction than thread 0.
 define void @meet(ptr %ctx, ptr %worker, i64 %site, i64 %thread) #2 {
 entry:
-  %count.p = getelementptr i8, ptr %worker, i64 $WORKER_COUNT
-  %count = load i64, ptr %count.p, align 8
+  %count = get i64, %worker, $WORKER_COUNT
   %sites = getelementptr i8, ptr %worker, i64 $WORKER_SITES
   %mine = getelementptr i64, ptr %sites, i64 %thread
   store i64 %site, ptr %mine, align 8
-  %met.p = getelementptr i8, ptr %worker, i64 $WORKER_MEETING
-  %met = load i64, ptr %met.p, align 8
+  %met = get i64, %worker, $WORKER_MEETING
   %met1 = add i64 %met, 1
   store i64 %met1, ptr %met.p, align 8
   %rest = urem i64 %met1, %count
@@ -159,6 +150,5 @@ done:
 }
 
 ;; ended_threads
-  %count.p = getelementptr i8, ptr %w, i64 $WORKER_COUNT
-  %count = load i64, ptr %count.p, align 8
+  %count = get i64, %w, $WORKER_COUNT
   %ended = sub i64 %count, %live

@@ -5,10 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from vsim.checks.kinds import KINDS, number_of
-from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.module import module
-from vsim.engines.llvm.support.driver import axes
-from vsim.engines.llvm.support.fields import store
 from vsim.engines.llvm.support.templates import fill
 
 ARGUMENTS = ("code", "site", "thread", "lane", "epoch", "address", "other", "times")
@@ -18,15 +15,6 @@ MEET = "declare void @meet(ptr, ptr, i64, i64)"
 """What tells which instruction a thread comes to the group's barrier with: its number, and the thread's."""
 KEYED = 1 << 32
 """Added to a code whose findings differ by another number."""
-_STORED = {
-    "group": cx.FINDING_GROUP,
-    "order": cx.FINDING_ORDER,
-    "thread": cx.FINDING_THREAD,
-    "lane": cx.FINDING_LANE,
-    "epoch": cx.FINDING_EPOCH,
-    "address": cx.FINDING_ADDRESS,
-    "other": cx.FINDING_OTHER,
-}
 
 
 def keyed_number_of(code: str) -> int:
@@ -37,8 +25,6 @@ def keyed_number_of(code: str) -> int:
 @cache
 def recorder() -> str:
     """The module of ``record_finding``."""
-    stores = [store("record", f"p{n}", at, f"%{name}") for n, (name, at) in enumerate(_STORED.items())]
     arguments = ", ".join(f"i64 %{name}" for name in ARGUMENTS)
-    places = {**axes("COUNTS", cx.COUNTS), **axes("WORKER_GROUP", cx.WORKER_GROUP)}
-    record = fill("findings", "record_finding", arguments=arguments, stores="\n".join(stores), **places)
+    record = fill("findings", "record_finding", arguments=arguments)
     return module([record, fill("findings", "meet", code=keyed_number_of("K022"))], {})

@@ -15,27 +15,29 @@ entry:
   %writes = select i1 %is_read, i64 0, i64 %moved
   %is_atomic = icmp eq i64 %kind, 2
   %acts = select i1 %is_atomic, i64 %lanes, i64 0
-$adds
+  increase %memory, $MEMORY_READ, %reads
+  increase %memory, $MEMORY_WRITTEN, %writes
+  increase %memory, $MEMORY_ATOMICS, %acts
   ret void
 }
 
 ;; touch
 ; Notes the use of a line: how many other uses of lines were between it and the one before.
-  %$p.last.p = getelementptr i64, ptr %$last, i64 %$line
-  %$p.before = load i64, ptr %$p.last.p, align 8
-  store i64 %$time, ptr %$p.last.p, align 8
-  %$p.again = icmp ne i64 %$p.before, 0
-  br i1 %$p.again, label %$p.counts, label %$next
-$p.counts:
-  %$p.distance = sub i64 %$time, %$p.before
-  %$p.less = sub i64 %$p.distance, 1
-  %$p.zeros = call i64 @llvm.ctlz.i64(i64 %$p.less, i1 false)
-  %$p.power = sub i64 64, %$p.zeros
-  %$p.reuse = getelementptr i8, ptr %$memory, i64 $MEMORY_REUSE
-  %$p.reuse.p = getelementptr i64, ptr %$p.reuse, i64 %$p.power
-  %$p.reuse.o = load i64, ptr %$p.reuse.p, align 8
-  %$p.reuse.n = add i64 %$p.reuse.o, 1
-  store i64 %$p.reuse.n, ptr %$p.reuse.p, align 8
+  %t.last.p = getelementptr i64, ptr %$last, i64 %$line
+  %t.before = load i64, ptr %t.last.p, align 8
+  store i64 %time.n, ptr %t.last.p, align 8
+  %t.again = icmp ne i64 %t.before, 0
+  br i1 %t.again, label %t.counts, label %$next
+t.counts:
+  %t.distance = sub i64 %time.n, %t.before
+  %t.less = sub i64 %t.distance, 1
+  %t.zeros = call i64 @llvm.ctlz.i64(i64 %t.less, i1 false)
+  %t.power = sub i64 64, %t.zeros
+  %t.reuse = getelementptr i8, ptr %$memory, i64 $MEMORY_REUSE
+  %t.reuse.p = getelementptr i64, ptr %t.reuse, i64 %t.power
+  %t.reuse.o = load i64, ptr %t.reuse.p, align 8
+  %t.reuse.n = add i64 %t.reuse.o, 1
+  store i64 %t.reuse.n, ptr %t.reuse.p, align 8
   br label %$next
 
 ;; row
@@ -70,7 +72,7 @@ some:
   %width = lshr i64 -1, %width.n
   br i1 %quick, label %row, label %expand
 expand:
-$buffer
+  %buffer = getelementptr i8, ptr %block, i64 $MESSAGES_ADDRESSES
   %lanes.s = lshr i64 %how, $MESSAGE_LANES
   %lanes = and i64 %lanes.s, 255
   br label %fill
@@ -94,12 +96,11 @@ row:
   %is_flat = icmp eq ptr %memory, null
   br i1 %is_flat, label %flat, label %known
 flat:
-$slots
+  %slots = get ptr, %block, $MESSAGES_SLOTS
   %slot = lshr i64 %first, 32
   %own.p = getelementptr [$MESSAGES_SLOT x i8], ptr %slots, i64 %slot
   %own.f = load ptr, ptr %own.p, align 8
-  %begins.p = getelementptr i8, ptr %own.p, i64 8
-  %begins = load i64, ptr %begins.p, align 8
+  %begins = get i64, %own.p, 8
   %offset.f = sub i64 %first, %begins
   br label %known
 known:
@@ -113,23 +114,17 @@ known:
   %kind = and i64 %kind.s, 3
   %is_read = icmp eq i64 %kind, 0
   %read_or_written = select i1 %is_read, i64 $MEMORY_READ, i64 $MEMORY_WRITTEN
-  %moved.p = getelementptr i8, ptr %own, i64 %read_or_written
-  %moved.o = load i64, ptr %moved.p, align 8
-  %moved.n = add i64 %moved.o, %moved
-  store i64 %moved.n, ptr %moved.p, align 8
+  increase %own, %read_or_written, %moved
   %of_site = select i1 %is_read, i64 $SITE_READ, i64 $SITE_WRITTEN
-  %moves.p = getelementptr i8, ptr %site, i64 %of_site
-  %moves.o = load i64, ptr %moves.p, align 8
-  %moves.n = add i64 %moves.o, %moved
-  store i64 %moves.n, ptr %moves.p, align 8
-$seen
+  increase %site, %of_site, %moved
+  %seen = get i64, %block, $MESSAGES_SEEN
   %collects = and i64 %how, $MESSAGE_COLLECTS
   %is_part = icmp ne i64 %collects, 0
   %is_first = icmp eq i64 %seen, 0
   br i1 %is_first, label %message, label %counted
 message:
   store i64 %collects, ptr %seen.p, align 8
-$messages
+  increase %site, $SITE_MESSAGES, 1
   %varies.b = and i64 %how, $MESSAGE_VARIES
   %varies = icmp ne i64 %varies.b, 0
   %differs.1 = xor i1 %alone, true
@@ -146,11 +141,10 @@ constant:
   %stride.o = load i64, ptr %stride.p, align 8
   %stride.n = add i64 %stride.o, 1
   store i64 %stride.n, ptr %stride.p, align 8
-  %row.p = getelementptr i8, ptr %site, i64 $SITE_ROW
-  store i64 %stride, ptr %row.p, align 8
+  set %site, $SITE_ROW, %stride
   br label %counted
 counted:
-$kinds
+  %what = get i64, %own, $MEMORY_KIND
   %last_byte.1 = add i64 %offset, %total
   %last_byte = sub i64 %last_byte.1, 1
   switch i64 %what, label %leave [ i64 $MEMORY_LINED, label %lined i64 $MEMORY_BANKED, label %banked ]
@@ -160,20 +154,20 @@ banked:
   %words = sub i64 %word9, %word0
   %words16 = add i64 %words, 16
   %turns = lshr i64 %words16, 4
-$turns_taken
+  increase %site, $SITE_PASSES, %turns
+  increase %site, $SITE_FEWEST, %turns
   ret void
 lined:
   br i1 %is_part, label %later, label %now
 later:
-$collected
+  %intervals = get ptr, %block, $MESSAGES_INTERVALS
+  %collected = get i64, %block, $MESSAGES_COLLECTED
   %interval = getelementptr [16 x i8], ptr %intervals, i64 %collected
-  %base.p = getelementptr i8, ptr %own, i64 $MEMORY_BASE
-  %base = load i64, ptr %base.p, align 8
+  %base = get i64, %own, $MEMORY_BASE
   %begin = add i64 %base, %offset
   store i64 %begin, ptr %interval, align 8
   %end = add i64 %begin, %total
-  %end.p = getelementptr i8, ptr %interval, i64 8
-  store i64 %end, ptr %end.p, align 8
+  set %interval, 8, %end
   %collected.n = add i64 %collected, 1
   store i64 %collected.n, ptr %collected.p, align 8
   ret void
@@ -186,9 +180,12 @@ now:
   %needed = lshr i64 %total63, 6
   %is_more = icmp ugt i64 %lines, %needed
   %is_unaligned = zext i1 %is_more to i64
-$adds
-$time
-$last
+  increase %site, $SITE_LINES, %lines
+  increase %own, $MEMORY_LINES, %lines
+  increase %site, $SITE_USED, %total
+  increase %site, $SITE_UNALIGNED, %is_unaligned
+  %time = get i64, %block, $MESSAGES_TIME
+  %last = get ptr, %own, $MEMORY_LAST
   br label %line
 line:
   %line.n = phi i64 [ %line0, %now ], [ %line.m, %next ]
@@ -260,7 +257,11 @@ some:
   %kind = and i64 %kind.s, 3
   %is_flat = icmp eq ptr %memory, null
   %values = getelementptr i8, ptr %block, i64 $MESSAGES_VALUES
-$fields
+  %slots = get ptr, %block, $MESSAGES_SLOTS
+  %intervals = get ptr, %block, $MESSAGES_INTERVALS
+  %collected = get i64, %block, $MESSAGES_COLLECTED
+  %seen = get i64, %block, $MESSAGES_SEEN
+  %who = get i64, %block, $MESSAGES_WHO
   %begin = getelementptr [16 x i8], ptr %intervals, i64 %collected
   br label %lane
 lane:
@@ -283,8 +284,7 @@ flat:
   %slot = lshr i64 %address, 32
   %own.p = getelementptr [$MESSAGES_SLOT x i8], ptr %slots, i64 %slot
   %own.f = load ptr, ptr %own.p, align 8
-  %begins.p = getelementptr i8, ptr %own.p, i64 8
-  %begins = load i64, ptr %begins.p, align 8
+  %begins = get i64, %own.p, 8
   %offset.f = sub i64 %address, %begins
   br label %known
 known:
@@ -301,14 +301,12 @@ flush:
   br label %next
 next:
   %since.n = phi i64 [ %since, %known ], [ 0, %another ], [ %n, %flush ]
-  %base.p = getelementptr i8, ptr %own, i64 $MEMORY_BASE
-  %base = load i64, ptr %base.p, align 8
+  %base = get i64, %own, $MEMORY_BASE
   %place = add i64 %base, %offset
   %ends = add i64 %place, %size
   %interval = getelementptr [16 x i8], ptr %begin, i64 %n
   store i64 %place, ptr %interval, align 8
-  %ends.p = getelementptr i8, ptr %interval, i64 8
-  store i64 %ends, ptr %ends.p, align 8
+  set %interval, 8, %ends
   %step = sub i64 %address, %address.o
   %is_start = icmp ult i64 %n, 2
   %step.n = select i1 %is_start, i64 %step, i64 %step.o
@@ -328,11 +326,12 @@ known_all:
   %is_atomic = icmp eq i64 %kind, 2
   %reads = select i1 %is_write, i64 0, i64 %moved
   %writes = select i1 %is_read, i64 0, i64 %moved
-$adds
+  increase %site, $SITE_READ, %reads
+  increase %site, $SITE_WRITTEN, %writes
   %is_first = icmp eq i64 %seen, 0
   br i1 %is_first, label %message, label %order
 message:
-$messages
+  increase %site, $SITE_MESSAGES, 1
   %collects.b = and i64 %how, $MESSAGE_COLLECTS
   store i64 %collects.b, ptr %seen.p, align 8
   %alone = icmp eq i64 %n1, 1
@@ -356,10 +355,10 @@ sort:
   call void @message_sort(ptr %begin, i64 %n1)
   br label %ordered
 ordered:
-$kinds
+  %what = get i64, %own, $MEMORY_KIND
   br i1 %is_atomic, label %atomics, label %places
 atomics:
-$atomics_done
+  increase %site, $SITE_ATOMICS, %n1
   br label %turn
 turn:
   %a.n = phi i64 [ 0, %atomics ], [ %a.n1, %turned ]
@@ -386,7 +385,7 @@ turned:
   %a.more = icmp ult i64 %a.n1, %n1
   br i1 %a.more, label %turn, label %serial
 serial:
-$serial
+  increase %site, $SITE_SERIAL, %a.most
   br label %places
 places:
   switch i64 %what, label %leave [ i64 $MEMORY_LINED, label %lined i64 $MEMORY_BANKED, label %banked ]
@@ -418,8 +417,7 @@ outer:
 take:
   %from = getelementptr [16 x i8], ptr %begin, i64 %i
   %start = load i64, ptr %from, align 8
-  %end.p = getelementptr i8, ptr %from, i64 8
-  %end = load i64, ptr %end.p, align 8
+  %end = get i64, %from, 8
   br label %inner
 inner:
   %j = phi i64 [ %i, %take ], [ %j1, %shift ]
@@ -432,18 +430,15 @@ compare:
   %larger = icmp ugt i64 %start.o, %start
   br i1 %larger, label %shift, label %placed
 shift:
-  %end.o.p = getelementptr i8, ptr %other, i64 8
-  %end.o = load i64, ptr %end.o.p, align 8
+  %end.o = get i64, %other, 8
   %to = getelementptr [16 x i8], ptr %begin, i64 %j
   store i64 %start.o, ptr %to, align 8
-  %to.e = getelementptr i8, ptr %to, i64 8
-  store i64 %end.o, ptr %to.e, align 8
+  set %to, 8, %end.o
   br label %inner
 placed:
   %at = getelementptr [16 x i8], ptr %begin, i64 %j
   store i64 %start, ptr %at, align 8
-  %at.e = getelementptr i8, ptr %at, i64 8
-  store i64 %end, ptr %at.e, align 8
+  set %at, 8, %end
   %i1 = add i64 %i, 1
   br label %outer
 done:
@@ -454,7 +449,8 @@ done:
 ; The lines that sorted intervals touch, each once, and the bytes of them that are used.
 define internal void @message_lines(ptr %block, ptr %site, ptr %begin, i64 %count) #1 {
 entry:
-$fields
+  %memories = get ptr, %block, $MESSAGES_MEMORIES
+  %time = get i64, %block, $MESSAGES_TIME
   %origin = load i64, ptr %begin, align 8
   br label %interval
 interval:
@@ -466,8 +462,7 @@ interval:
   %time.i = phi i64 [ %time, %entry ], [ %time.e, %next ]
   %start.p = getelementptr [16 x i8], ptr %begin, i64 %n
   %start = load i64, ptr %start.p, align 8
-  %end.p = getelementptr i8, ptr %start.p, i64 8
-  %end = load i64, ptr %end.p, align 8
+  %end = get i64, %start.p, 8
   %is_later = icmp ugt i64 %start, %reached.o
   %from = select i1 %is_later, i64 %start, i64 %reached.o
   %is_new = icmp ugt i64 %end, %from
@@ -493,7 +488,7 @@ touched:
   %fresh_lines = add i64 %fresh_lines.1, 1
   %lines.n = add i64 %lines.o, %fresh_lines
   %line.1 = add i64 %line9, 1
-$lines_of_memory
+  increase %memory, $MEMORY_LINES, %fresh_lines
   br label %line
 line:
   %line.n = phi i64 [ %line0, %touched ], [ %line.m, %after ]
@@ -521,7 +516,9 @@ done:
   %is_more = icmp ugt i64 %lines, %needed
   %is_unaligned.1 = and i1 %is_row, %is_more
   %is_unaligned = zext i1 %is_unaligned.1 to i64
-$adds
+  increase %site, $SITE_LINES, %lines
+  increase %site, $SITE_USED, %used
+  increase %site, $SITE_UNALIGNED, %is_unaligned
   ret void
 }
 
@@ -539,8 +536,7 @@ interval:
   %most.o = phi i64 [ 0, %entry ], [ %most, %next ]
   %start.p = getelementptr [16 x i8], ptr %begin, i64 %n
   %start = load i64, ptr %start.p, align 8
-  %end.p = getelementptr i8, ptr %start.p, i64 8
-  %end = load i64, ptr %end.p, align 8
+  %end = get i64, %start.p, 8
   %word.s = lshr i64 %start, 2
   %last = sub i64 %end, 1
   %word9 = lshr i64 %last, 2
@@ -573,7 +569,8 @@ next:
 done:
   %words15 = add i64 %words, 15
   %fewest = lshr i64 %words15, 4
-$turns_taken
+  increase %site, $SITE_PASSES, %most
+  increase %site, $SITE_FEWEST, %fewest
   ret void
 }
 
@@ -581,7 +578,9 @@ $turns_taken
 ; The end of a message with several accesses.
 define void @message_end(ptr %block, ptr %site) #1 {
 entry:
-$fields
+  %intervals = get ptr, %block, $MESSAGES_INTERVALS
+  %collected = get i64, %block, $MESSAGES_COLLECTED
+  %seen = get i64, %block, $MESSAGES_SEEN
   store i64 0, ptr %seen.p, align 8
   store i64 0, ptr %collected.p, align 8
   %none = icmp eq i64 %collected, 0

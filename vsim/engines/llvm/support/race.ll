@@ -5,8 +5,7 @@
 ; null for addresses of the flat space.
 define void @$name(ptr %ctx, ptr %base, ptr %offsets, i64 %bits, i64 %size, $arguments) #2 {
 entry:
-  %race.p = getelementptr i8, ptr %ctx, i64 $RACE
-  %race = load ptr, ptr %race.p, align 8
+  %race = get ptr, %ctx, $RACE
 $fields
   %is_flat = icmp eq ptr %base, null
 $begin
@@ -24,12 +23,10 @@ lane:
   br i1 %is_flat, label %flat, label %based
 flat:
   %slot = lshr i64 %offset, 32
-  %table.p = getelementptr i8, ptr %ctx, i64 $SLOT_TABLE
-  %table = load ptr, ptr %table.p, align 8
+  %table = get ptr, %ctx, $SLOT_TABLE
   %entry.p = getelementptr [$SLOT_ENTRY x i8], ptr %table, i64 %slot
   %start = load i64, ptr %entry.p, align 8
-  %host.p = getelementptr i8, ptr %entry.p, i64 8
-  %host = load ptr, ptr %host.p, align 8
+  %host = get ptr, %entry.p, 8
   %inside = sub i64 %offset, %start
   %place.f = getelementptr i8, ptr %host, i64 %inside
   br label %found
@@ -63,9 +60,24 @@ done:
   ret void
 }
 
-;; field
-  %$name.p = getelementptr i8, ptr %race, i64 $offset
-  %$name = load i64, ptr %$name.p, align 8
+;; fields
+  %words = get i64, %race, $RACE_WORDS
+  %marks = get i64, %race, $RACE_MARKS
+  %mask = get i64, %race, $RACE_MASK
+  %first_id = get i64, %race, $RACE_FIRST_ID
+  %span = get i64, %race, $RACE_SPAN
+  %shift = get i64, %race, $RACE_SHIFT
+  %epochs = get i64, %race, $RACE_EPOCHS
+  %flags = get i64, %race, $RACE_FLAGS
+  %half = get i64, %race, $RACE_HALF
+  %all_id = get i64, %race, $RACE_ALL_ID
+  %list = get i64, %race, $RACE_LIST
+  %list_size = get i64, %race, $RACE_LIST_SIZE
+  %sequence = get i64, %race, $RACE_SEQUENCE
+  %atomics = get i64, %race, $RACE_ATOMICS
+  %window = get i64, %race, $RACE_WINDOW
+  %window_size = get i64, %race, $RACE_WINDOW_SIZE
+  %steps = get i64, %race, $RACE_STEPS
 
 ;; who
   %me.l = mul i64 %number, %id_step
@@ -222,16 +234,13 @@ fresh_mark:
   %part.m = shl i64 -1, %unit_bits
   %part.n = xor i64 %part.m, -1
   %part = and i64 %part.a, %part.n
-  %narrow.p = getelementptr i8, ptr %race, i64 $RACE_NARROW
-  %narrow = load i64, ptr %narrow.p, align 8
+  %narrow = get i64, %race, $RACE_NARROW
   %narrow1 = or i64 %narrow, %part
   store i64 %narrow1, ptr %narrow.p, align 8
-  %count.p = getelementptr i8, ptr %race, i64 $RACE_COUNT
-  %count = load i64, ptr %count.p, align 8
+  %count = get i64, %race, $RACE_COUNT
   %count1 = add i64 %count, 1
   store i64 %count1, ptr %count.p, align 8
-  %bits.p = getelementptr i8, ptr %race, i64 $RACE_UNIT_BITS
-  store i64 %unit_bits, ptr %bits.p, align 8
+  set %race, $RACE_UNIT_BITS, %unit_bits
   %room = icmp ult i64 %count, %list_size
   br i1 %room, label %list_it, label %after
 list_it:
@@ -260,8 +269,7 @@ list_it:
 ;; ends_of_log
   br label %next
 write:
-  %count.p = getelementptr i8, ptr %race, i64 $RACE_COUNT
-  %count = load i64, ptr %count.p, align 8
+  %count = get i64, %race, $RACE_COUNT
   %count1 = add i64 %count, 1
   store i64 %count1, ptr %count.p, align 8
   %room = icmp ult i64 %count, %list_size
@@ -316,14 +324,12 @@ $stores
 ; Records a fence, or a thread at a named barrier.
 define void @race_event(ptr %ctx, $arguments) #2 {
 entry:
-  %race.p = getelementptr i8, ptr %ctx, i64 $RACE
-  %race = load ptr, ptr %race.p, align 8
+  %race = get ptr, %ctx, $RACE
 $fields
   %sequence1 = add i64 %sequence, 1
   store i64 %sequence1, ptr %sequence.p, align 8
 $who
-  %count.p = getelementptr i8, ptr %race, i64 $RACE_COUNT
-  %count = load i64, ptr %count.p, align 8
+  %count = get i64, %race, $RACE_COUNT
   %count1 = add i64 %count, 1
   store i64 %count1, ptr %count.p, align 8
   %room = icmp ult i64 %count, %list_size
@@ -341,8 +347,7 @@ done:
 ; Counts that a thread has ordered its work-items, so many times.
 define void @race_ordered(ptr %ctx, i64 %me.w, i64 %times) #2 {
 entry:
-  %race.p = getelementptr i8, ptr %ctx, i64 $RACE
-  %race = load ptr, ptr %race.p, align 8
+  %race = get ptr, %ctx, $RACE
 $fields
   %rank = sub i64 %me.w, %first_id
   %slot = lshr i64 %rank, %shift

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 
 from vsim.checks.accesses import RECORD
-from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.module import module
 from vsim.engines.llvm.support.templates import fill
 
@@ -13,13 +12,6 @@ _CTTZ = {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)"}
 CHECK_ARGUMENTS = ("unit_bits", "kind", "me.w", "waits", "local", "id_step")
 LOG_ARGUMENTS = ("unit_bits", "kind", "me.w", "signals", "waits", "local", "site", "lane0", "lost", "items")
 EVENT_ARGUMENTS = ("kind", "me.w", "signals", "waits", "site", "named", "opening")
-_FIELDS = {
-    "words": cx.RACE_WORDS, "marks": cx.RACE_MARKS, "mask": cx.RACE_MASK,
-    "first_id": cx.RACE_FIRST_ID, "span": cx.RACE_SPAN, "shift": cx.RACE_SHIFT, "epochs": cx.RACE_EPOCHS,
-    "flags": cx.RACE_FLAGS, "half": cx.RACE_HALF, "all_id": cx.RACE_ALL_ID, "list": cx.RACE_LIST,
-    "list_size": cx.RACE_LIST_SIZE, "sequence": cx.RACE_SEQUENCE, "atomics": cx.RACE_ATOMICS, "window": cx.RACE_WINDOW,
-    "window_size": cx.RACE_WINDOW_SIZE, "steps": cx.RACE_STEPS,
-}  # fmt: skip
 
 
 @cache
@@ -30,36 +22,29 @@ def helpers(recording: bool) -> str:
         return module([_helper("race_check", CHECK_ARGUMENTS, "", check)], _CTTZ)
     begin = fill("race", "begin_log") + "\n" + fill("race", "who_of_record")
     accessed = {
-        "address": "shown",
-        "size": "size",
-        "lane": "lane.k",
-        "kind": "kind.k",
-        "space": "space",
-        "lost": "lost.b",
+        "address": "shown", "size": "size", "lane": "lane.k", "kind": "kind.k", "space": "space", "lost": "lost.b",
         "items": "items.k",
-    }
+    }  # fmt: skip
     ends = fill("race", "ends_of_log", stores=_stores(accessed))
     log = _helper("race_log", LOG_ARGUMENTS, begin, fill("race", "log"), ends)
     events = {"kind": "kind", "lane": "no_lane", "number": "named", "opening": "opening"}
     who = fill("race", "who_of_record") + "\n  %no_lane = add i64 255, 0"
-    event = fill("race", "event", arguments=_typed(EVENT_ARGUMENTS), fields=_fields(), who=who, stores=_stores(events))
-    ordered = fill("race", "ordered", fields=_fields())
+    fields = fill("race", "fields")
+    event = fill("race", "event", arguments=_typed(EVENT_ARGUMENTS), fields=fields, who=who, stores=_stores(events))
+    ordered = fill("race", "ordered", fields=fields)
     return module([log, event, ordered], _CTTZ)
 
 
 def _helper(name: str, arguments: tuple[str, ...], begin: str, act: str, ends: str = "") -> str:
     ends = ends or fill("race", "no_ends")
+    fields = fill("race", "fields")
     return fill(
-        "race", "helper", name=name, arguments=_typed(arguments), fields=_fields(), begin=begin, act=act, ends=ends
+        "race", "helper", name=name, arguments=_typed(arguments), fields=fields, begin=begin, act=act, ends=ends
     )
 
 
 def _typed(arguments: tuple[str, ...]) -> str:
     return ", ".join(f"i64 %{a}" for a in arguments)
-
-
-def _fields() -> str:
-    return "\n".join(fill("race", "field", name=name, offset=offset) for name, offset in _FIELDS.items())
 
 
 def _stores(values: dict[str, str]) -> str:

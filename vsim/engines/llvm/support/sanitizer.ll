@@ -1,4 +1,4 @@
-; What VISAKIT_GUARD puts in front of every access of compiled code (see passes/sanitize.py and sanitizer.py).
+; What VISAKIT_GUARD puts in front of every access of compiled code (see passes/sanitize.py and observers/sanitizer.py).
 
 ;; guard
 ; The state of the launch: a pointer to the words that watch.py describes.
@@ -28,10 +28,8 @@ object:
   %object_inside = and i1 %object_large, %object_near
   br i1 %object_inside, label %good, label %bad
 list:
-  %count.p = getelementptr i8, ptr %state, i64 $GUARD_COUNT
-  %count = load i64, ptr %count.p, align 8
-  %ranges.p = getelementptr i8, ptr %state, i64 $GUARD_RANGES
-  %ranges = load ptr, ptr %ranges.p, align 8
+  %count = get i64, %state, $GUARD_COUNT
+  %ranges = get ptr, %state, $GUARD_RANGES
   br label %next
 next:
   %n = phi i64 [ 0, %list ], [ %n1, %try ]
@@ -40,10 +38,8 @@ next:
 try:
   %start.p = getelementptr [$GUARD_RANGE x i8], ptr %ranges, i64 %n
   %start = load i64, ptr %start.p, align 8
-  %length.p = getelementptr i8, ptr %start.p, i64 8
-  %length = load i64, ptr %length.p, align 8
-  %writable.p = getelementptr i8, ptr %start.p, i64 16
-  %writable = load i64, ptr %writable.p, align 8
+  %length = get i64, %start.p, 8
+  %writable = get i64, %start.p, 16
   %offset = sub i64 %at, %start
   %left = sub i64 %length, %size
   %large = icmp ule i64 %size, %length
@@ -61,22 +57,16 @@ bad:
   %first = icmp eq i64 %earlier, 0
   br i1 %first, label %record, label %leave
 record:
-  %address.p = getelementptr i8, ptr %state, i64 $GUARD_ADDRESS
-  store i64 %at, ptr %address.p, align 8
-  %size.p = getelementptr i8, ptr %state, i64 $GUARD_SIZE
-  store i64 %size, ptr %size.p, align 8
-  %write.p = getelementptr i8, ptr %state, i64 $GUARD_WRITE
-  store i64 %write, ptr %write.p, align 8
-  %site.p = getelementptr i8, ptr %state, i64 $GUARD_SITE
-  store i64 %site, ptr %site.p, align 8
+  set %state, $GUARD_ADDRESS, %at
+  set %state, $GUARD_SIZE, %size
+  set %state, $GUARD_WRITE, %write
+  set %state, $GUARD_SITE, %site
   br label %leave
 leave:
-  %context.p = getelementptr i8, ptr %state, i64 $GUARD_CONTEXT
-  %context = load ptr, ptr %context.p, align 8
+  %context = get ptr, %state, $GUARD_CONTEXT
   %stop.p = getelementptr i8, ptr %context, i64 $STOP
   store volatile i64 1, ptr %stop.p, align 8
-  %sink.p = getelementptr i8, ptr %state, i64 $GUARD_SINK
-  %sink = load ptr, ptr %sink.p, align 8
+  %sink = get ptr, %state, $GUARD_SINK
   ret ptr %sink
 }
 

@@ -16,8 +16,7 @@ look:
   %key.o = load i64, ptr %record, align 8
   %value.p = getelementptr i8, ptr %record, i64 8
   %value.o = load i64, ptr %value.p, align 8
-  %count.p = getelementptr i8, ptr %record, i64 16
-  %count = load i64, ptr %count.p, align 8
+  %count = get i64, %record, 16
   %count1 = add i64 %count, 1
   %same.k = icmp eq i64 %key.o, %key
   %same.v = icmp eq i64 %value.o, %value
@@ -44,8 +43,7 @@ new:
   %full = icmp eq i64 %used.n, $VALUES_TABLE_LIMIT
   br i1 %full, label %empty, label %done
 empty:
-  %empties.p = getelementptr i8, ptr %values, i64 $VALUES_EMPTY
-  %empties = load ptr, ptr %empties.p, align 8
+  %empties = get ptr, %values, $VALUES_EMPTY
   call void %empties()
   br label %done
 done:

@@ -14,7 +14,7 @@ import numpy as np
 from visakit.isa.record import MemoryKind
 from visakit.language.program import Function
 from vsim.engines.numpy.memory import BufferPart, MessageAccess, PartitionedSpace
-from vsim.launch.arrays import Array, Offsets
+from vsim.launch.arrays import Array, Offsets, address_of
 from vsim.launch.bound_launch import BoundLaunch
 from vsim.observe.messages import (
     BANK_BYTES,
@@ -174,7 +174,7 @@ class MessageObserver(Observer):
 
     def _number(self, access: MessageAccess, part: BufferPart) -> int:
         """The number of the memory that lanes access."""
-        host: int = part.data.__array_interface__["data"][0]
+        host = address_of(part.data)
         number = self._numbers.get(host)
         if number is None:
             number = self._numbers[host] = len(self._memories)

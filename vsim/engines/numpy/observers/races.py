@@ -29,7 +29,7 @@ from vsim.checks.queued import of_records
 from vsim.engines.numpy.machine import BatchExecution
 from vsim.engines.numpy.memory import BufferPart, FlatSpace, ImageSpace, MessageAccess, Space, SurfaceSpace
 from vsim.engines.numpy.observers.saving import SavedObserver, contents, together
-from vsim.launch.arrays import Array, Bools
+from vsim.launch.arrays import Array, Bools, address_of
 from vsim.launch.bound_launch import PRIVATE_MEMORY
 from vsim.launch.dispatch import TIMEOUT, Dispatch
 from vsim.observe.observer import Event, Observer
@@ -119,14 +119,14 @@ class RaceObserver(Observer):
     def _is_shared(self, part: BufferPart) -> bool:
         """Whether other threads can reach the memory: private memory belongs to one at a time."""
         private = self.dispatch.memory.blocks.get(PRIVATE_MEMORY)
-        return private is None or private.host != part.data.__array_interface__["data"][0]
+        return private is None or private.host != address_of(part.data)
 
     def _addresses(self, space: Space, part: BufferPart, rows: Array) -> Array:
         local = self.engine.running.threads.slm
         if space is local:
             start = -local.base[rows, 0]
         else:
-            start = np.array(part.data.__array_interface__["data"][0])
+            start = np.array(address_of(part.data))
         found: Array = (part.offsets + start).astype(np.uint64)
         return found
 
