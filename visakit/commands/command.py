@@ -241,20 +241,23 @@ def _usage_message(error: typer.TyperException, tool: str, words: Sequence[str],
         hint = did_you_mean(message.split("'")[1], choices) if choices else ""
         return f"{name}: {message}" + (f"; {hint}" if hint else "")
     if hasattr(error, "possibilities"):
-        unknown: str = getattr(error, "option_name", "")
-        # Typer reads -platform as -p and more; show the word as written.
-        written = next((w for w in words if w.startswith(unknown)), unknown)
-        name = written.split("=")[0]
-        if "--build-options" in names and _OF_COMPILERS.fullmatch(written):
-            return f"there is no option '{written}'; a compiler gets it by '--build-options={written}'"
-        meant = _OPTIONS_ELSEWHERE.get(name.lstrip("-"))
-        same = [n for n in names if n.lstrip("-") == name.lstrip("-") or n == meant]
-        near = did_you_mean(name, same or [n for n in names if n.startswith(name)] or names)
-        hint = f"did you mean '{meant}'?" if same == [meant] else near
-        return f"there is no option '{written}'; {hint or f'see {tool} --help'}"
+        return _no_option(str(getattr(error, "option_name", "")), tool, words, names)
     if message.startswith("Got unexpected extra argument"):
         return f"there is no place for '{message.rpartition('(')[2].rstrip(')')}'; see {tool} --help"
     return f"{message[:1].lower()}{message[1:]}; see {tool} --help"
+
+
+def _no_option(unknown: str, tool: str, words: Sequence[str], names: Sequence[str]) -> str:
+    """What to say of an option that a command does not have, of which Typer names the beginning: -p of -platform."""
+    written = next((w for w in words if w.startswith(unknown)), unknown)
+    if "--build-options" in names and _OF_COMPILERS.fullmatch(written):
+        return f"there is no option '{written}'; a compiler gets it by '--build-options={written}'"
+    name = written.split("=")[0]
+    meant = _OPTIONS_ELSEWHERE.get(name.lstrip("-"))
+    same = [n for n in names if n.lstrip("-") == name.lstrip("-") or n == meant]
+    near = did_you_mean(name, same or [n for n in names if n.startswith(name)] or names)
+    hint = f"did you mean '{meant}'?" if same == [meant] else near
+    return f"there is no option '{written}'; {hint or f'see {tool} --help'}"
 
 
 def platform_name(value: str) -> str:

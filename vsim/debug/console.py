@@ -172,12 +172,14 @@ class Console:
             self.failed = True
             self.show_results()
             for diagnostic in error.diagnostics:
-                self.complain(self._shown(diagnostic))
+                self.complain(self._shown(diagnostic, line))
 
-    def _shown(self, diagnostic: Diagnostic) -> str:
+    def _shown(self, diagnostic: Diagnostic, line: str) -> str:
         from visakit.diagnostics import render_human
 
         span = diagnostic.span
+        if span is None and self._place[0] != "<command>":  # A script has further lines.
+            span = part_of(line, 0, len(line))
         if span is not None and span.file == "<command>":
             file, number = self._place
             diagnostic = replace(diagnostic, span=replace(span, file=file, line=number))
