@@ -160,6 +160,8 @@ class Dispatch(BoundLaunch):
         """What compiled code must have for observers: checks; counters of blocks, of lanes and branches, of messages;
         clocks of threads.
         """
+        if not self.observers:
+            return self.checks, False, False, False, False
         return self.checks, self.tells_runs, self.tells_lanes, self.tells_messages, self.tells_clocks
 
     @property
