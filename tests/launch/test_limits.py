@@ -256,7 +256,7 @@ class Work:
         self.native = JOB(self.job)
         code = ctypes.cast(self.native, ctypes.c_void_p).value
         jobs = np.array([(code, 1, 10), (code, 2, 20)], np.uint64)
-        self.run = workers.Run(jobs.ravel(), self.stopped.set, None)
+        self.run = workers.Run(workers.Jobs(jobs.ctypes.data, 2), self.stopped.set, jobs)
 
     def job(self, context: int, worker: int) -> None:
         assert worker == 10 * context
@@ -281,7 +281,7 @@ def test_an_interrupt_anywhere_leaves_the_pool_as_it_was(monkeypatch: pytest.Mon
         work = Work()
         assert pool.run(work.run, None) and work.run.over and not work.running
     assert step > 50
-    assert [hired.members.size for hired, _ in pool.pools] == [2]
+    assert [hired.size(2) for hired, _ in pool.pools] == [2]
 
 
 def test_runs_at_the_same_time_have_threads_of_their_own() -> None:

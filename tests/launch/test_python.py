@@ -1,5 +1,6 @@
 """The library interface: arguments from Python values, shared memory, images, ``expect``."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import visakit
 import vlink
 import vsim
 from visakit import LaunchError, SimulationError
+from vsim.engines.llvm.engine import Engine
 from vsim.launch.launch import Launch
 from vsim.program import Program
 
@@ -187,6 +189,80 @@ def test_the_same_launch_with_other_numbers(engine):
     x[:] = 1
     saxpy(7.0, 32)
     assert y.tolist() == [8] * 32 + [1] * 32
+
+
+def test_launches_like_the_last_one_only_run_their_kernel(monkeypatch):
+    """All others are prepared, and so is the launch that follows them."""
+    repeated, repeat = [], Engine.repeat
+    monkeypatch.setattr(Engine, "repeat", lambda *args: repeated.append(repeat(*args)) or repeated[-1])
+    program = Program(build(DATA.parent.parent / "samples" / "saxpy", "tgllp"))
+    x, y = np.arange(64, dtype="f4"), np.zeros(64, "f4")
+
+    def saxpy(a=2.0, **options):
+        y[:] = 1
+        options = {"engine": "llvm", "threads": 1, **options}
+        result = program.launch("saxpy", 64, 16, [y, x, a, 64], **options)
+        assert y.tolist() == (1 + a * x).tolist() and result.seconds > 0
+        assert result.engine == ("numpy" if options["engine"] == "numpy" else "llvm")
+        return bool(repeated and repeated.pop())
+
+    assert [saxpy(), saxpy(), saxpy(3.0), saxpy(engine="auto")] == [False, True, True, True]
+    others = [{"profile": True}, {"check": "race"}, {"max_seconds": 60}, {"threads": 2}, {"schedule": "reverse"}]
+    for options in (*others, {"observers": [vsim.Observer()]}, {"engine": "numpy"}):
+        if options != {"engine": "numpy"}:
+            assert not saxpy(**options), options
+        saxpy()
+        assert saxpy(), options
+    program.image.approximate = True
+    assert [saxpy(), saxpy()] == [False, True]
+    held = np.zeros(4, "f4")
+    program.usm(held)
+    assert [saxpy(), saxpy()] == [False, True]
+    del held
+    program.release(x)
+    assert [saxpy(), saxpy()] == [False, True]
+    program.memory.limit = 1 << 30
+    assert not saxpy()
+    program.memory.limit = None
+    saxpy()
+    for _ in range(2):
+        with pytest.raises(LaunchError, match="'threads' is a whole number from 1 on, found 0"):
+            saxpy(threads=0)
+
+
+def test_faults_of_launches_like_the_last_one():
+    program = Program(build(DATA.parent.parent / "samples" / "python", "tgllp"))
+    nodes, out = np.zeros(1, NODE), np.zeros(1, "i4")
+    program.usm(nodes)
+    for bad in (0, 0, 8, 8, 0, 8):
+        nodes["next"] = bad
+        if bad:
+            with pytest.raises(SimulationError, match="where there is no buffer") as caught:
+                program.launch("walk", 1, 1, [nodes, out], engine="llvm", threads=1)
+            assert caught.value.diagnostics[0].registers
+        else:
+            program.launch("walk", 1, 1, [nodes, out], engine="llvm", threads=1)
+
+
+@pytest.mark.parametrize(("sample", "platform", "most"), [("saxpy", "tgllp", 40), ("mandelbrot", "bmg", 55)])
+def test_a_launch_like_the_last_one_takes_few_calls(sample, platform, most):
+    """One without loops, and one with, which another thread runs: each call is code that caches have lost since."""
+    program = Program(build(DATA.parent.parent / "samples" / sample, platform))
+    x = np.zeros(64, "f4")
+    args = [x, x.copy(), 2.0, 64] if sample == "saxpy" else [x.view("i4"), 8, 8, 9]
+    calls = []
+
+    def launch():
+        program.launch("", (8, 8), (8, 1), args, engine="llvm", threads=1)
+
+    launch()
+    launch()
+    sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_name) if event.endswith("call") else None)
+    try:
+        launch()
+    finally:
+        sys.setprofile(None)
+    assert len(calls) <= most, (len(calls), calls)
 
 
 @ENGINES

@@ -8,6 +8,7 @@ from support.probe import LANES, Probe
 from support.strategies import ENGINES, effort
 
 from visakit import SimulationError
+from vsim.engines.llvm.ir.emitter import LAUNCH, Emitter
 from vsim.engines.llvm.memory.common_buffer import UnprovedAccess
 
 SIZE = 4096
@@ -91,3 +92,20 @@ def test_indices_are_looked_at_instead_of_addresses(access, monkeypatch):
     monkeypatch.setenv("VISAKIT_CACHE", "off")
     outcome(probe_of(access, list(range(0, 48, 3)), 2, 12, 0x7FFF), "llvm")
     assert ways[-1] == "_elements_in_buffer"
+
+
+def test_offsets_take_their_invariants_together():
+    """Where an address is an index plus a pointer, the pointer's place in its buffer is computed in front of all loops."""
+    e = Emitter({})
+    e.begin("entry", {"%p": LAUNCH, "%base": LAUNCH})
+    address = e.assign("add i64 %x, %p")
+    further = e.assign(f"add i64 {address}, %y")
+    offset = e.less(address, "%base")
+    e.less(further, "%base")
+    e.less(e.assign("add i64 %x, %y"), "%base")
+    (place,) = e.preheaders[LAUNCH]
+    name, text = place.split(" = ")
+    assert text == "sub i64 %p, %base"
+    texts = [line.split(" = ")[1] for line in e.lines[2:]]
+    assert texts[:2] == [f"add i64 %x, {name.strip()}", f"add i64 %y, {offset}"]
+    assert texts[2] == "add i64 %x, %y" and texts[3].startswith("sub i64 ") and texts[3].endswith(", %base")

@@ -91,11 +91,23 @@ class EngineSelector:
                 except Unsupported as problem:
                     why = _replacement(engine, dispatch, problem)
         if stopped is not None:  # Here, as errors go through pickle with the exceptions that they were raised in.
-            from vsim.engines.stopped import error_of
-
-            raise error_of(dispatch, stopped)
+            raise _error_of(dispatch, stopped)
         self._run_reference(dispatch, max_seconds)
         return "numpy", why
+
+    def repeat(self, engine: str, dispatch: Dispatch, threads: int | None, held: Sequence[Array]) -> bool:
+        """Run the fast engine's last launch again; False if that was another launch, or more than a kernel.
+
+        Raises:
+            SimulationError: the kernel did something without a defined result.
+        """
+        if self.native is None or (engine != "llvm" and engine != "auto"):
+            return False
+        try:
+            return self.native.repeat(dispatch, threads, held)
+        except (RecordedFault, RefusedInstruction) as stop:
+            stopped = stop
+        raise _error_of(dispatch, stopped)
 
     def _ends_soon(self, native: Engine, dispatch: Dispatch, max_seconds: float | None) -> bool:
         """Whether the reference engine has run a launch of a kernel that has no native code yet."""
@@ -148,6 +160,12 @@ class EngineSelector:
             return None
         self.native = Engine(self.image)
         return self.native
+
+
+def _error_of(dispatch: Dispatch, stopped: RecordedFault | RefusedInstruction) -> SimulationError:
+    from vsim.engines.stopped import error_of  # which most launches do without
+
+    return error_of(dispatch, stopped)
 
 
 def _replacement(engine: str, dispatch: Dispatch, problem: Unsupported) -> str:

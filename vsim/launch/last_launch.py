@@ -51,7 +51,8 @@ class LastLaunch(NamedTuple):
             or self.protections != self.dispatch.memory.protections
         ):
             return None
-        changed = [n for n, pair in enumerate(zip(arguments, self.arguments, strict=True)) if not _same(*pair)]
+        pairs = zip(arguments, self.arguments, strict=True)
+        changed = [n for n, (value, known) in enumerate(pairs) if value is not known and not _same(value, known)]
         if not changed:
             return self
         if not all(_is_number(arguments[n]) and type(arguments[n]) is type(self.arguments[n]) for n in changed):

@@ -21,7 +21,7 @@ from vsim.engines.llvm.host.tables import (
     worker_memory,
 )
 from vsim.engines.llvm.host.workers import POOL, Run
-from vsim.engines.llvm.kernels import KernelCache
+from vsim.engines.llvm.kernels import CompiledKernel, KernelCache
 from vsim.engines.llvm.plan import (
     Geometry,
     LaunchPlan,
@@ -59,6 +59,8 @@ class PreparedLaunch(NamedTuple):
     """Of the address space when it was prepared."""
     plan: LaunchPlan
     exact: bool
+    is_plain: bool = False
+    """Whether the launch ran, and nothing but the kernel happens when it runs again."""
 
 
 class Engine:
@@ -133,10 +135,8 @@ class Engine:
             observers = observe(dispatch, plan, self.slots.words, besides)
         if plan.kernel.only_counts:
             self._run_unobserved(dispatch, thread_count, max_seconds, held, observers)
-        if plan.slice:
-            in_time = _run_here(plan, max_seconds)
-        elif plan.kernel.improvement is None:
-            in_time = self._run_on_workers(Run(plan.jobs, plan.stop, (dispatch, plan, held)), max_seconds)
+        if plan.kernel.improvement is None or plan.slice:
+            in_time = self._run_groups(dispatch, plan, max_seconds, held)
         else:
             is_over, in_time = self._run_quick_code(dispatch, plan, plan.kernel.improvement, max_seconds, held)
             if not is_over:
@@ -148,7 +148,42 @@ class Engine:
         if error is not None:
             raise error
         if not dispatch.has_private_memory:  # which begins with zeros
-            self.prepared = prepared
+            self.prepared = prepared._replace(is_plain=_is_plain(dispatch, plan.kernel))
+
+    def repeat(self, dispatch: Dispatch, thread_count: int | None, held: Sequence[Array]) -> bool:
+        """Run the last launch again, perhaps with other numbers; False if it was another one, or more than a kernel.
+
+        The same as :meth:`run`, in as little code as possible: caches have lost this code since the last launch, so a
+        line takes ten times as long as in a loop, and short launches are little else (page 140).
+
+        Raises:
+            SimulationError: the program did something without a defined result.
+        """
+        prepared = self.prepared
+        if prepared is None or not prepared.is_plain or prepared.thread_count is not thread_count:
+            return False
+        if dispatch.memory.limit is not None or self.unfinished is not None:
+            return False
+        prepared = self._prepared_already(dispatch, thread_count)
+        if prepared is None:
+            return False
+        plan = prepared.plan
+        plan.words[cx.NEXT_GROUP // 8] = dispatch.part[0] if dispatch.part else 0
+        self._run_groups(dispatch, plan, None, held)
+        if plan.words[cx.FAULT // 8]:
+            error = _error(dispatch, plan, None)
+            assert error is not None
+            raise error
+        self.prepared = prepared
+        return True
+
+    def _run_groups(
+        self, dispatch: Dispatch, plan: LaunchPlan, max_seconds: float | None, held: Sequence[Array]
+    ) -> bool:
+        """Run the groups of a plan whose arguments are in place; False if time was up."""
+        if plan.slice:
+            return _run_here(plan, max_seconds)
+        return self._run_on_workers(Run(plan.jobs, plan.stop, (dispatch, plan, held)), max_seconds)
 
     def _run_unobserved(
         self,
@@ -227,7 +262,7 @@ class Engine:
         prepared, self.prepared = self.prepared, None
         if (
             prepared is None
-            or not dispatch.differs_in_numbers(prepared.dispatch)
+            or (prepared.dispatch is not dispatch and not dispatch.differs_in_numbers(prepared.dispatch))
             or prepared.thread_count != thread_count
             or prepared.changes != dispatch.memory.changes
             or prepared.exact != dispatch.exact
@@ -353,6 +388,14 @@ def forget_places(workers: Iterable[WorkerMemory]) -> None:
         worker.block[cx.WORKER_STOPPED // 8] = 0
 
 
+def _is_plain(dispatch: Dispatch, kernel: CompiledKernel) -> bool:
+    """Whether nothing but a kernel runs in its launch: no check, no observer, no buffer for messages."""
+    arguments = dispatch.arguments
+    besides = (arguments.printf, arguments.assertions, arguments.implicit, dispatch.findings, kernel.improvement)
+    is_watched = bool(dispatch.observers) or kernel.only_counts or kernel.native.guard is not None
+    return not is_watched and all(part is None for part in besides)
+
+
 def _error(dispatch: Dispatch, plan: LaunchPlan, max_seconds: float | None) -> Exception | None:
     """What has ended a run before its end.
 
@@ -375,15 +418,14 @@ def _error(dispatch: Dispatch, plan: LaunchPlan, max_seconds: float | None) -> E
 
 def _run_here(plan: LaunchPlan, max_seconds: float | None) -> bool:
     """Run the groups of one worker in the caller's thread, which need not wake another; False if time was up."""
-    context, run = plan.context, plan.kernel.native.run
-    places = address_of(context), address_of(plan.workers[0].block)
-    first, end = int(context[cx.NEXT_GROUP // 8]), int(context[cx.GROUP_COUNT // 8])
-    started = perf_counter()
+    words, run = plan.words, plan.kernel.native.run
+    first, end = words[cx.NEXT_GROUP // 8], words[cx.GROUP_COUNT // 8]
+    started = 0.0 if max_seconds is None else perf_counter()
     for start in range(first, end, plan.slice):
         if max_seconds is not None and perf_counter() - started > max_seconds:
             return False
-        context[cx.NEXT_GROUP // 8], context[cx.GROUP_COUNT // 8] = start, min(start + plan.slice, end)
-        run(*places)
-        if context[cx.FAULT // 8]:
+        words[cx.NEXT_GROUP // 8], words[cx.GROUP_COUNT // 8] = start, min(start + plan.slice, end)
+        run(*plan.places)
+        if words[cx.FAULT // 8]:
             break
     return True

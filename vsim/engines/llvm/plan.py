@@ -16,7 +16,7 @@ import numpy as np
 from visakit.language.program import LEAST_LANES
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.host.tables import WorkerMemory, aligned
-from vsim.engines.llvm.host.workers import CALLERS_FRAME, default_threads, frame_bytes
+from vsim.engines.llvm.host.workers import CALLERS_FRAME, Jobs, default_threads, frame_bytes
 from vsim.engines.llvm.kernels import CompiledKernel
 from vsim.launch.arrays import Array, Bytes, Words, address_of
 from vsim.launch.dispatch import Dispatch
@@ -137,11 +137,15 @@ class LaunchPlan(NamedTuple):
 
     kernel: CompiledKernel
     context: Words
+    words: memoryview[int]
+    """The context, for single words, which numpy reads more slowly."""
+    places: tuple[int, int]
+    """Addresses of the context and of the first worker's structure."""
     initial: Words
     """The context as every run begins with it."""
     surfaces: Words
     payloads: Sequence[tuple[Group, Bytes]]
-    jobs: Words
+    jobs: Jobs
     """What each worker is to do: function, context and its structure."""
     thread_slots: int
     """Threads that live at once, over all workers."""
@@ -198,9 +202,14 @@ def launch_plan(
     words = [(kernel.native.address, address_of(context), address_of(w.block)) for w in workers[: wanted.workers]]
     jobs: Words = np.array(words, np.uint64).ravel()
     slots = len(workers) * shape.threads_per_group
-    keep.append(variants)
+    keep += [variants, jobs]
     initial = context.copy()
-    return LaunchPlan(kernel, context, initial, surfaces, payloads, jobs, slots, wanted.slice, keep, workers)
+    places = address_of(context), address_of(workers[0].block)
+    shown: memoryview[int] = context.data.cast("B").cast("Q")
+    return LaunchPlan(
+        *(kernel, context, shown, places, initial, surfaces, payloads, Jobs(address_of(jobs), len(words)), slots),
+        *(wanted.slice, keep, workers),
+    )
 
 
 def _chunk(dispatch: Dispatch, workers: int) -> int:

@@ -72,6 +72,18 @@ def _semaphore(place: int) -> None:
     ctypes.CDLL(None).sem_init(ctypes.c_void_p(place), 0, 0)
 
 
+class Members(NamedTuple):
+    """Addresses of members' structures, and the address of these words."""
+
+    words: Words
+    address: int
+
+    @classmethod
+    def of(cls, addresses: Sequence[int]) -> Members:
+        words = np.array(addresses, np.uint64)
+        return cls(words, words.ctypes.data)
+
+
 class ThreadPool:
     """Threads that one run at a time has for itself: a member for runs of one job, and others for runs of several.
 
@@ -88,22 +100,18 @@ class ThreadPool:
         block = _block(cx.POOL_SIZE)
         self.address = block.ctypes.data
         _semaphore(self.address + cx.POOL_ENDED)
-        self.words: Words = block.view(np.uint64)
-        self.single: Words = np.zeros(0, np.uint64)
+        self.words: memoryview[int] = block.data.cast("Q")
+        """The pool's structure, for single words, which numpy reads more slowly."""
+        self.single = Members.of([])
         """Where the structure of the member for runs of one job is, if it has begun."""
-        self.members: Words = np.zeros(0, np.uint64)
+        self.members = Members.of([])
         """The same of the others."""
         self.until = np.zeros(2, np.int64)
         self.until_at = self.until.ctypes.data
 
-    @property
-    def left(self) -> int:
-        """How many jobs have not ended."""
-        return int(self.words[cx.POOL_LEFT // 8])
-
     def size(self, count: int) -> int:
         """How many members there are for runs of so many jobs."""
-        return self.single.size if count == 1 else self.members.size
+        return len((self.single if count == 1 else self.members).words)
 
     def grow(self, count: int) -> None:
         """Have at least so many members for runs of so many jobs.
@@ -113,20 +121,20 @@ class ThreadPool:
         """
         while self.size(count) < count:
             if count == 1:
-                self.single = self._begun(0, None)
+                self.single = Members.of([self._begun(0, None)])
             else:
-                number = self.members.size
+                number = len(self.members.words)
                 place = self._begun(number, self.cpus[number % len(self.cpus)])
-                self.members = np.append(self.members, place)
+                self.members = Members.of([*self.members.words, place])
 
-    def _begun(self, number: int, cpu: int | None) -> Words:
+    def _begun(self, number: int, cpu: int | None) -> int:
         """Begin a member that takes the job with a number, on a CPU or where there is room; where it is."""
         block = _block(cx.MEMBER_SIZE)
         block.view(np.uint64)[:2] = self.address, number * cx.JOB_SIZE
         place = block.ctypes.data
         _semaphore(place + cx.MEMBER_BEGIN)
         threading.Thread(target=self._live, args=(cpu, place), daemon=True).start()
-        return np.array([place], np.uint64)
+        return place
 
     def _live(self, cpu: int | None, place: int) -> None:
         if cpu is not None and hasattr(os, "sched_setaffinity") and len(self.cpus) > 1:
@@ -141,7 +149,7 @@ class ThreadPool:
             jobs: where they are.
         """
         members = self.single if count == 1 else self.members
-        self.functions.run(self.address, members.ctypes.data, count, jobs, self._limit(seconds))
+        self.functions.run(self.address, members.address, count, jobs, self._limit(seconds))
 
     def wait(self, seconds: float | None) -> None:
         """Wait until no job is left, a signal comes, or so many seconds are over, of which a few at a time count."""

@@ -10,13 +10,12 @@ import os
 import threading
 from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from visakit.diagnostics import Diagnostic, LaunchError, Span
 from visakit.language.program import Function
-from vsim.engines.llvm.abi import JOB_SIZE
+from vsim.engines.llvm.abi import POOL_LEFT
 from vsim.engines.llvm.host.shutdown import ProcessEndsError, may_begin
-from vsim.launch.arrays import Words
 
 if TYPE_CHECKING:
     from vsim.engines.llvm.host.thread_pool import ThreadPool
@@ -34,28 +33,34 @@ LOOK_SECONDS = 0.05
 """How long jobs run between two looks whether better code is ready."""
 SETTLE_SECONDS = 0.01
 """How long one who ends a run waits before it is told to stop once more."""
-
+_LEFT = POOL_LEFT // 8
 
 Kept = TypeVar("Kept", covariant=True)
+
+
+class Jobs(NamedTuple):
+    """Native functions and what each is called with (:data:`vsim.engines.llvm.abi.JOB_CODE`)."""
+
+    address: int
+    size: int
 
 
 class Run(Generic[Kept]):
     """Jobs that run side by side.
 
     Args:
-        jobs: native functions and what each is called with (:data:`vsim.engines.llvm.abi.JOB_CODE`).
+        jobs: the jobs.
         stop: tells running jobs to end soon.
         keep: what must live as long as one of them runs.
         look: asked from time to time whether they shall end.
     """
 
     def __init__(
-        self, jobs: Words, stop: Callable[[], None], keep: Kept, look: Callable[[], bool] | None = None
+        self, jobs: Jobs, stop: Callable[[], None], keep: Kept, look: Callable[[], bool] | None = None
     ) -> None:
         self.jobs, self.stop, self.keep, self.look = jobs, stop, keep, look
         self.was_overtaken = False
         """Whether they were told so."""
-        self.count = jobs.size * 8 // JOB_SIZE
         self.closed = False
         """No job begins any more."""
         self.pool: ThreadPool | None = None
@@ -67,7 +72,7 @@ class Run(Generic[Kept]):
     @property
     def left(self) -> int:
         """How many jobs are under way."""
-        return 0 if self.pool is None else self.pool.left
+        return 0 if self.pool is None else self.pool.words[_LEFT]
 
     @property
     def over(self) -> bool:
@@ -83,7 +88,7 @@ class Run(Generic[Kept]):
         assert self.pool is not None
         end = None if max_seconds is None else monotonic() + max_seconds
         in_time = True
-        self.pool.run(self.jobs.ctypes.data, self.count, max_seconds if self.look is None else LOOK_SECONDS)
+        self.pool.run(*self.jobs, max_seconds if self.look is None else LOOK_SECONDS)
         while self.left:
             left = None if end is None else end - monotonic()
             if left is not None and left <= 0:
@@ -162,8 +167,8 @@ class WorkerPools:
                 pool, works_at = ThreadPool(self.cpus), []
                 self.pools.append((pool, works_at))
             works_at[:] = [run]
-            if pool.size(run.count) < run.count:
-                _grow(pool, run.count)
+            if pool.size(run.jobs.size) < run.jobs.size:
+                _grow(pool, run.jobs.size)
             run.pool = pool
 
     def abandon(self) -> None:

@@ -30,6 +30,8 @@ _FLOATS = ("float", "half", "double")
 NAME = re.compile(r"%[\w.]+")
 """The name of a value or a label in IR."""
 INVARIANT_LOAD = "!invariant.load !0"
+DEEPEST_SUM = 3
+"""Depth up to which :meth:`Emitter.less` looks for an invariant in sums."""
 COUNTER = "!counter !0"
 """At the end of a load of something that each thread adds to."""
 FLUSHED = ", !flushed !0"
@@ -75,6 +77,8 @@ class Emitter:
         """Names of invariants, and of arguments, with the innermost loop in which they change."""
         self.ranges = Ranges()
         """What scalars are at most."""
+        self.sums: dict[str, tuple[str, str]] = {}
+        """Operands of sums of 64 bits in loops, by name."""
         self.hoisting = False
         """Whether the loops over groups and threads are part of the function."""
 
@@ -86,7 +90,7 @@ class Emitter:
         self.inline_lanes = self.checked_lanes = 0
         self.nonempty = set()
         self.numbers, self.scope, self.invariants, self.preheaders = {}, [], {}, ([], [], [])
-        self.ranges = Ranges()
+        self.ranges, self.sums = Ranges(), {}
         self.levels, self.hoisting = dict(levels or {}), levels is not None
 
     # -- instructions --------------------------------------------------------------------------------------
@@ -114,6 +118,9 @@ class Emitter:
         name = self.new_name()
         self.lines.append(f"  {name} = {text}")
         self.ranges.note(name, text)
+        if text.startswith("add i64 "):
+            x, y = text[8:].split(", ")
+            self.sums[name] = x, y
         return self.number(text, name) if pure else name
 
     def hoist(self, text: str) -> str:
@@ -121,6 +128,26 @@ class Emitter:
         that preheader; its name.
         """
         return self.invariants.get(text) or self._into_preheader(text, self._level(text))
+
+    def less(self, x: str, known: str) -> str:
+        """``x - known`` in 64 bits, where the latter is an invariant. A sum with another invariant becomes ``rest +
+        (invariant - known)``: loops need one value instead of two (page 141).
+        """
+        found = self._less(x, known, DEEPEST_SUM)
+        return self.assign(f"sub i64 {x}, {known}") if found is None else found
+
+    def _less(self, x: str, known: str, depth: int) -> str | None:
+        """:meth:`less` of a sum with an invariant; None of other numbers."""
+        if not depth or x not in self.sums:
+            return None
+        terms = self.sums[x]
+        for one, other in (terms, terms[::-1]):
+            if self.levels.get(other, THREAD) < THREAD:
+                return self.assign(f"add i64 {one}, {self.hoist(f'sub i64 {other}, {known}')}")
+        for one, other in (terms, terms[::-1]):
+            if (rest := self._less(other, known, depth - 1)) is not None:
+                return self.assign(f"add i64 {one}, {rest}")
+        return None
 
     def _level(self, text: str) -> int:
         """The innermost loop in which an operand of an instruction changes."""

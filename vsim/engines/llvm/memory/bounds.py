@@ -176,7 +176,7 @@ class CheckedBounds:
         far = b.hoist(f"add i64 {given}, {reach - count}")
         limit = b.hoist(f"call i64 @llvm.umin.i64(i64 {self.limit(size, count)}, i64 {far})")
         limit = b.hoist(f"select i1 {is_near}, i64 {limit}, i64 0")
-        start = b.assign(f"sub i64 {scalar_offset(part.space, low)}, {base}")
+        start = b.less(scalar_offset(part.space, low), base)
         return b.assign(f"icmp uge i64 {start}, {limit}"), b.assign(f"getelementptr i8, ptr {host}, i64 {start}")
 
     def buffer_at(self, part: LanePart, offset: Value, address: Callable[[], str]) -> tuple[str, str, str]:
@@ -210,7 +210,7 @@ class CheckedBounds:
         """:meth:`_locate` for an address that is most likely in the buffer of the pointer that it was computed from."""
         assert low.facts.base_pointer
         base, pointer, size = self._buffer_of_argument(low.facts.base_pointer, part.space.is_written)
-        return self._within(self.b.assign(f"sub i64 {address}, {base}"), pointer, size, count)
+        return self._within(self.b.less(address, base), pointer, size, count)
 
     def _buffer_of_argument(self, argument: BasePointer, written: bool) -> tuple[str, str, str]:
         """:meth:`_buffer_of` a pointer argument, found once for the launch."""

@@ -36,7 +36,7 @@ class RunCounts(CompiledObserver):
         self.branches = listeners(dispatch.observers, Observer.branched)
 
     def prepare(self, engine: LaunchPlan) -> None:
-        self.kernel, at_once = engine.kernel, engine.jobs.size * 8 // cx.JOB_SIZE
+        self.kernel, at_once = engine.kernel, engine.jobs.size
         if not self.kernel.blocks:
             self.kernel.blocks.extend(control_flow(function).blocks() for function in self.kernel.functions)
         count = sum(len(f.instructions) for f in self.functions)
