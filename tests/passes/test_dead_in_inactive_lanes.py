@@ -134,13 +134,13 @@ cmp.gt (M1, 16) P1 X(0,0)<1;1,0> 0x3c000000:f""")
 
 
 def test_values_that_are_read_by_halves_are_not_merged():
-    """Each half of the lanes reads what its half of the write gave it."""
+    """Each half of the lanes reads what its half of the write gave it; the two do not do the same."""
     selects = selects_of("""cmp.lt (M1, 16) P2 N(0,0)<1;1,0> 8:d
 (P2) goto (M1, 16) behind
 mov (M1, 16) X(0,0)<1> N(0,0)<1;1,0>
 mul (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 0x40400000:f
 mov (M1, 8) N(0,0)<1> X(0,0)<1;1,0>
-mov (M3, 8) N(1,0)<1> X(1,0)<1;1,0>
+mov (M3, 8) N(1,0)<1> (-)X(1,0)<1;1,0>
 behind:
 add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> 0x1:d
 cmp.lt (M1, 16) P1 N(0,0)<1;1,0> 1000:d""")

@@ -57,6 +57,14 @@ class Layout:
         """Let addresses lie anywhere in the file."""
         self.file_ranges = [(FILE_BEGIN, self.file_size)] if self.file_ranges else []
 
+    def put_behind(self, first: int, second: int) -> None:
+        """Let the bytes of a root variable lie behind those of another one, as part of it; nobody takes addresses."""
+        at = self.rooms[first]
+        self.rooms[first] = at + self.rooms.pop(second)
+        self.sizes[first] = round_up(self.rooms[first], 64)
+        del self.sizes[second]
+        self.roots |= {var: (first, at + start) for var, (root, start) in self.roots.items() if root == second}
+
     def root(self, var: int) -> tuple[int, int]:
         """The variable that holds the bytes of a variable, and the offset in it."""
         if var < FIRST_VARIABLE:

@@ -116,9 +116,7 @@ class Builder(Emitter):
 
     def lanes(self, x: Value, indices: list[int]) -> Value:
         """Lanes of a vector by number."""
-        if x.lanes == 1:
-            return x
-        if indices == list(range(x.lanes)):
+        if x.lanes == 1 or indices == list(range(x.lanes)):
             return x
         if x.facts.denormal is not None:
             return like(self, x, self.lanes(x.facts.denormal, indices))
@@ -226,6 +224,7 @@ class Builder(Emitter):
             found: Value = Rematerialized(self, data_type, x.lanes, lambda: f"{op} {x.typed} to {to}", x.depth + 1)
         else:
             found = self._conversion(op, x, data_type)
+            is_index = op == "zext" and source.size == 4 and data_type.size == 8 and self.ranges.is_index(x.text)
         found.facts = _facts_of_conversion(x, data_type, op != "trunc", is_index)
         return found
 
@@ -437,7 +436,7 @@ def _facts_of_conversion(x: Value, data_type: DataType, widens: bool, is_index: 
     affine, base_offset = x.facts.affine, x.facts.base_offset
     return Facts(
         affine_conversion(x, data_type) if affine else None,
-        wide_index=WideIndex(x) if is_index else None,
+        wide_index=WideIndex(x.builder.retype(x, types.D)) if is_index else None,
         base_offset=base_offset.widened(x) if base_offset and widens else None,
         extended=x if widens else None,
         narrow=x if data_type is types.UQ and x.type is types.UD else None,

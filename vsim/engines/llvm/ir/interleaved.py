@@ -30,6 +30,11 @@ class Interleaved(NamedTuple):
         rows[number] = row
         return cls(rows, 0)
 
+    @property
+    def lacks_row(self) -> bool:
+        """Whether one of the vectors is not known."""
+        return any(row is None for row in self.rows)
+
     def part(self, data_type: DataType, indices: list[int]) -> tuple[Value, list[int]] | None:
         """A row, and numbers of its elements, that are elements of the value, under a type, by number."""
         count, start = len(self.rows), self.first + indices[0]

@@ -98,6 +98,19 @@ def _not_truncating(b: Builder, value: Value, mask: Value) -> tuple[Value, Value
     return value, mask ^ b.broadcast(Value(b, mask.type, 1, _unknown_false(b)), mask.lanes)
 
 
+LARGEST_SPREAD = 32
+"""Bytes of a register up to which dwords are inserted into gaps directly. Beyond it LLVM's code generator, on
+processors with AVX-512, makes extensions to qwords of some vectors of floats, also where they count as dwords, of which
+it then takes the lower half where that is no longer allowed, and ends the process: "cannot select" (LLVM 22). Which
+ones depends on the shuffles around them. Where no floats are it never did, and products of 64 bits would take longer.
+"""
+
+
+def spreadable(b: Builder, row: Value, places: int) -> Value:
+    """Dwords that are inserted into gaps of so many dwords of a register."""
+    return opaque(b, row) if places * types.UD.size > LARGEST_SPREAD and b.has_floats else row
+
+
 def opaque(b: Builder, value: Value) -> Value:
     """The same integers, of which LLVM does not know how they came about."""
     zero = b.hoist(f"zext i1 {_unknown_false(b)} to {ir_type(value.type, 1)}")

@@ -1,19 +1,26 @@
-"""Pairs of vectors, one behind the other."""
+"""Pairs of vectors: one behind the other, or as the low and the high dwords of qwords."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from visakit.language import types
+from visakit.language.types import DataType
 from vsim.engines.llvm.ir.affine import AssumedMask
 from vsim.engines.llvm.ir.facts import Facts
 from vsim.engines.llvm.ir.interleaved import Interleaved
+from vsim.engines.llvm.ir.intrinsics import spreadable
 from vsim.engines.llvm.ir.types import ir_type
 from vsim.engines.llvm.ir.values import Rematerialized, Value
 
 if TYPE_CHECKING:
     from vsim.engines.llvm.ir.builder import Builder
+
+
+_PIECE = 16
+"""Dwords that are picked out of qwords at once: of the longest vector of a processor."""
 
 
 def lanes_of_one_half(b: Builder, x: Value, indices: list[int]) -> Value | None:
@@ -58,6 +65,37 @@ def _in_whole_mask(b: Builder, mask: AssumedMask, first: int) -> AssumedMask:
     if not mask.first and (part := b.mask_parts.get(mask.name)):
         mask = AssumedMask(*part)
     return mask.shifted(-first)
+
+
+def row_of(b: Builder, qwords: Value, number: int, data_type: DataType) -> Value:
+    """The low (0) or the high dwords (1) of qwords."""
+    numbers, rows = list(range(number, 2 * qwords.lanes, 2)), qwords.facts.interleaved
+    part = rows.part(data_type, numbers) if rows else None
+    if part:
+        return b.bitcast(b.lanes(*part), data_type)
+    dwords = b.regroup(qwords, data_type, 2 * qwords.lanes)
+    # LLVM permutes for each piece; of all at once it makes conversions, and inserts the results into one another.
+    return b.concat([b.lanes(dwords, numbers[n : n + _PIECE]) for n in range(0, len(numbers), _PIECE)])
+
+
+def with_row(b: Builder, qwords: Value, number: int, row: Value, note: Callable[[], None] | None) -> Value:
+    """Qwords with other low (0) or high dwords (1); ``note`` is told where the rest of them is needed."""
+    n, rows = row.lanes, Interleaved.of_pair(qwords.facts.interleaved, number, row)
+    low, high = rows.rows
+    if low and high:
+        one, other = (spreadable(b, b.bitcast(x, types.UD), 2 * n) for x in (low, high))
+        both = b.mixed(one, other, [i // 2 + i % 2 * n for i in range(2 * n)])
+        return b.regroup(both.with_facts(interleaved=rows), types.UQ, n)
+
+    def text() -> str:
+        if note:
+            note()
+        old = b.regroup(b.broadcast(qwords, n), types.UD, 2 * n)
+        spread = b.lanes(spreadable(b, b.bitcast(row, types.UD), 2 * n), [i // 2 for i in range(2 * n)])
+        whole = b.mixed(old, spread, [i + 2 * n * (i % 2 == number) for i in range(2 * n)])
+        return f"bitcast {whole.typed} to {ir_type(types.UQ, n)}"
+
+    return Rematerialized(b, types.UQ, n, text, max(qwords.depth, row.depth) + 1, Facts(interleaved=rows))
 
 
 def mixed_text(x: Value, y: Value, picks: Sequence[int]) -> str:

@@ -46,6 +46,11 @@ class Ranges:
             return ends and ends[1]
         return int(text) if text.isdecimal() else None
 
+    def is_index(self, text: str) -> bool:
+        """Whether a name has a number of 32 bits that is the same with a sign."""
+        most = self.of(text)
+        return most is not None and most < 1 << 31
+
     def note(self, name: str, text: str) -> None:
         """Remember what follows for the result of an instruction, whose operands are values and numbers."""
         if text.startswith(_OF_VECTORS):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,6 +18,21 @@ class Halves(NamedTuple):
 
     whole: Mask
     condition: Value
+
+
+def halves_of(b: Builder, known: Mapping[tuple[str, str], Halves], one: Value, other: Value) -> Halves | None:
+    """How two masks are halves of one, or the same lanes of such halves, which are known by their SSA names."""
+    found = known.get((one.text, other.text))
+    if found is not None:
+        return found
+    first, second = b.mask_parts.get(one.text), b.mask_parts.get(other.text)
+    if first is None or second is None or first[1] != second[1] or one.lanes != other.lanes:
+        return None
+    found = known.get((first[0], second[0]))
+    if found is None:
+        return None
+    own = list(range(first[1], first[1] + one.lanes))
+    return Halves(True if found.whole is True else b.lanes(found.whole, own), b.lanes(found.condition, own))
 
 
 @dataclass

@@ -109,6 +109,7 @@ class FunctionLowering:
         self.yields = module.dispatch.is_round_robin
         self.prepared: dict[int, Callable[[], object]] = {}
         """What emits an instruction, for the second emission; nothing does where only counters are wanted."""
+        self.prepared |= dict.fromkeys(self.state.left_out, _leave_out)
         if module.only_counts:
             self.prepared |= {n: _leave_out for n, i in enumerate(function.instructions) if touches_memory(i)}
         self.refused: set[int] = set()
@@ -253,7 +254,7 @@ class FunctionLowering:
             if pc in self.ends:
                 for tell in self.ran:
                     tell(state.function, pc, self.ends[pc], 1, at.running)
-            at.pc, at.execution, at.sources = pc, state.function.instructions[pc].args.get("exec"), {}
+            at.pc, at.execution, at.sources = pc, state.instructions[pc].args.get("exec"), {}
             self._instruction(pc, keep)
             if at.left:
                 return
@@ -280,7 +281,7 @@ class FunctionLowering:
         """Prepare an instruction, unless that was done, and emit it; one that cannot be prepared is a fault."""
         if self.sanitized:
             self.state.b.lines.append(sanitize.marker(pc))
-        instruction = self.state.function.instructions[pc]
+        instruction = self.state.instructions[pc]
         emit = self.prepared.get(pc)
         if emit is None:
             b = self.state.b

@@ -21,8 +21,8 @@ from visakit.language.operands import (
 from visakit.language.types import DataType
 from vsim.engines.llvm import CannotExecute
 from vsim.engines.llvm.ir.affine import AffineLanes
-from vsim.engines.llvm.ir.interleaved import Interleaved
-from vsim.engines.llvm.ir.intrinsics import opaque
+from vsim.engines.llvm.ir.intrinsics import spreadable
+from vsim.engines.llvm.ir.pairs import row_of
 from vsim.engines.llvm.ir.types import ir_type, literal
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.indirect import IndirectRegions
@@ -34,12 +34,6 @@ from vsim.semantics.core import unsigned_of
 from vsim.semantics.operands import indirect_elements, packed_elements
 from vsim.semantics.registers import operand_type
 
-LARGEST_SPREAD = 32
-"""Bytes of a register up to which dwords are inserted into gaps directly. Beyond it LLVM's code generator, on
-processors with AVX-512, makes extensions to qwords of some vectors of floats, also where they count as dwords, of which
-it then takes the lower half where that is no longer allowed, and ends the process: "cannot select" (LLVM 22). Which
-ones depends on the shuffles around them. Where no floats are it never did, and products of 64 bits would take longer.
-"""
 Read = Callable[[], Value]
 Write = Callable[[Value, Mask], None]
 
@@ -186,6 +180,11 @@ class Operands:
             return (
                 self.state.prefetcher.read(key[1], low, found) if b.tracks_base_offset and key[0] == VARIABLE else found
             )
+        number = self._row(key, low, index, data_type)
+        if number is not None:
+            running = self.masks.reading(count) if by_lane else None
+            qwords = registers.read(key, low - 4 * number, count, types.UQ, running, self.masks.first_lane())
+            return row_of(b, qwords, number, data_type)
         words = self._words(key, low, index, data_type)
         if words is not None:
             running = self.masks.reading(count) if by_lane else None
@@ -196,6 +195,13 @@ class Operands:
         low, wide, numbers = self._window(key, low, index, data_type)
         whole = b.broadcast(registers.read(key, low, wide, data_type), wide)
         return b.lanes(whole, numbers)
+
+    def _row(self, key: Key, low: int, index: Elements, data_type: DataType) -> int | None:
+        """Whether elements are the low (0) or the high dwords (1) of consecutive qwords; None for others."""
+        if index.step != 2 or data_type.size != types.UD.size or not data_type.is_integer or low % 4:
+            return None
+        end = low - low % 8 + types.UQ.size * len(index.numbers)
+        return low // 4 % 2 if end <= self.state.storage.size(key) else None
 
     def _words(self, key: Key, low: int, index: Elements, data_type: DataType) -> Words | None:
         """The words in which elements with gaps lie: shifts of such are cheaper than picks among all bytes."""
@@ -214,6 +220,11 @@ class Operands:
             value = b.lanes(value, list(range(count)))
         if mask is not True and mask.lanes > count:
             mask = b.lanes(mask, list(range(count)))
+        number = self._row(key, low, index, value.type)
+        if number is not None:
+            running, row = None if mask is True else self.masks.running_of(count), b.broadcast(value, count)
+            registers.write_row(key, low - 4 * number, number, row, mask, running, self.masks.first_lane())
+            return
         words = None if index.consecutive else self._words(key, low, index, value.type)
         if words is not None:
             low, value = words.low, self._in_words(key, words, count, value)
@@ -242,14 +253,11 @@ class Operands:
         value = b.broadcast(value, len(numbers))
         if mask is not True:
             value = b.select(mask, value, b.lanes(old, numbers))
-        row = value
-        if t.size == types.UD.size and wide * t.size > LARGEST_SPREAD and b.has_floats:
-            value = b.bitcast(opaque(b, b.bitcast(value, types.UD)), t)
+        if t.size == types.UD.size:
+            value = b.bitcast(spreadable(b, b.bitcast(value, types.UD), wide), t)
         spread = b.lanes(value, [numbers.index(i) if i in numbers else 0 for i in range(wide)])
         picks = [wide + i if i in numbers else i for i in range(wide)]
         whole = b.mixed(old, spread, picks) if wide > 1 else spread
-        if t.size == types.UD.size and numbers == list(range(numbers[0], wide, 2)):
-            whole = whole.with_facts(interleaved=Interleaved.of_pair(old.facts.interleaved, numbers[0], row))
         registers.write(key, low, wide, whole)
 
     def address_of(self, op: General) -> Read:

@@ -17,13 +17,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.builder import Builder
+from vsim.engines.llvm.ir.pairs import with_row
 from vsim.engines.llvm.ir.types import MASK
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.affine_registers import AffineRegisters
 from vsim.engines.llvm.lower.block_use import ENTRANCE, NOTHING_NEEDED, BlockNeeds, BlockUse, Keys
-from vsim.engines.llvm.lower.byte_ranges import ByteRange, Halves, PredicatedWrite, fresh_part, joined, part_of
+from vsim.engines.llvm.lower.byte_ranges import (
+    ByteRange,
+    Halves,
+    PredicatedWrite,
+    fresh_part,
+    halves_of,
+    joined,
+    part_of,
+)
 from vsim.engines.llvm.lower.denormal_registers import DenormalRegisters
 from vsim.engines.llvm.lower.storage import Key, Storage, is_predicate, is_variable
 
@@ -264,13 +274,15 @@ class Registers:
     def write(self, key: Key, low: int, count: int, value: Value) -> ByteRange:
         """Consecutive elements; a scalar value stands for all of them."""
         self._look_into(value)
-        return self._put(key, low, count, value)
+        written = self._put(key, low, count, value)
+        written.whole = not _lacks_row(value)
+        return written
 
     def _look_into(self, value: Value) -> None:
         """In the dry run, emit a written value: its sources may be in storage, and a later store would load
-        them there.
+        them there. Half of the dwords of qwords would need the other half, which may follow.
         """
-        if self.needs is NOTHING_NEEDED:
+        if self.needs is NOTHING_NEEDED and not _lacks_row(value):
             value.emitted()
 
     def _note_writer(self, key: Key) -> None:
@@ -318,7 +330,25 @@ class Registers:
         value = value if value.lanes in (1, count) else self.b.broadcast(value, count)
         self._look_into(value)
         written = self._put(key, low, count, self.b.merge(mask, value, old, note))
-        written.whole, written.predicated, written.by_all = whole, PredicatedWrite(mask, value, old), by_all
+        written.predicated, written.whole = PredicatedWrite(mask, value, old), whole and not _lacks_row(value)
+        written.by_all = by_all and not _lacks_row(value)
+
+    def write_row(
+        self, key: Key, low: int, number: int, row: Value, mask: Mask, running: Value | None = None, first: int = 0
+    ) -> None:
+        """The low (``number`` 0) or the high dwords (1) of consecutive qwords, the first of which begins at a byte; of
+        the lanes for which a mask holds, as :meth:`write_predicated`.
+        """
+        count = row.lanes
+        fresh = (fresh_part(self.b, e, low, count, types.UQ, mask) for e in self._known(key) if mask is not True)
+        found = next((part for part in fresh if part is not None), None)
+        before, _, note = (found, True, None) if found else self._before(key, low, count, types.UQ, mask, None)
+        self._look_into(row)
+        value = with_row(self.b, before, number, row, note)
+        if mask is True:
+            self.write(key, low, count, value)
+        else:
+            self.write_predicated(key, low, count, value, mask, running, first)
 
     def _with_other_half(
         self, key: Key, low: int, count: int, value: Value, mask: Value
@@ -331,25 +361,11 @@ class Registers:
         write = touching[0].predicated if len(touching) == 1 else None
         if write is None or (touching[0].low, touching[0].high) != (low, high):
             return value, mask, None
-        halves = self._halves(mask, write.mask)
+        halves = halves_of(b, self.halves, mask, write.mask)
         if halves is None or write.fresh.type.size != value.type.size:
             return value, mask, None
         both = b.merge(halves.condition, value, b.bitcast(write.fresh, value.type))
         return (both.with_facts(affine=None) if both.lanes == 1 else both), halves.whole, touching[0]
-
-    def _halves(self, one: Value, other: Value) -> Halves | None:
-        """How two masks are halves of one, or the same lanes of such halves."""
-        found, b = self.halves.get((one.text, other.text)), self.b
-        if found is not None:
-            return found
-        first, second = b.mask_parts.get(one.text), b.mask_parts.get(other.text)
-        if first is None or second is None or first[1] != second[1] or one.lanes != other.lanes:
-            return None
-        found = self.halves.get((first[0], second[0]))
-        if found is None:
-            return None
-        own = list(range(first[1], first[1] + one.lanes))
-        return Halves(True if found.whole is True else b.lanes(found.whole, own), b.lanes(found.condition, own))
 
     def copy_in(self, key: Key, low: int, size: int, pointer: str) -> None:
         """Bytes of memory, straight into storage."""
@@ -365,7 +381,7 @@ class Registers:
         self.b.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr align 1 {to}, ptr align 1 {pointer}, i64 {size}, i1 false)")
 
     def _before(
-        self, key: Key, low: int, count: int, data_type: DataType, mask: Value, first_half: ByteRange | None
+        self, key: Key, low: int, count: int, data_type: DataType, mask: Mask, first_half: ByteRange | None
     ) -> tuple[Value, bool, Callable[[], None] | None]:
         """Elements that are about to be overwritten under a mask, whether they are known without storage, and whom to
         tell when they are needed.
@@ -423,12 +439,16 @@ class Registers:
         return high
 
 
-def _overwritten(e: ByteRange, low: int, high: int, data_type: DataType, mask: Value) -> Value | None:
+def _lacks_row(value: Value) -> bool:
+    return value.facts.interleaved is not None and value.facts.interleaved.lacks_row
+
+
+def _overwritten(e: ByteRange, low: int, high: int, data_type: DataType, mask: Mask) -> Value | None:
     """What was there before a predicated write, if it wrote just these elements under that mask."""
     write = e.predicated
-    if write is None or (e.low, e.high, write.old.type) != (low, high, data_type) or write.mask.text != mask.text:
+    if write is None or mask is True or write.mask.text != mask.text:
         return None
-    return write.old
+    return write.old if (e.low, e.high, write.old.type) == (low, high, data_type) else None
 
 
 def _align(offset: int) -> int:

@@ -4,12 +4,12 @@ now.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from visakit.language import types
 from visakit.language.operands import Execution
-from visakit.language.program import Function
+from visakit.language.program import Function, Instruction
 from visakit.language.types import DataType
 from vsim.analysis.control_flow import ControlFlow, control_flow, has_many_barriers
 from vsim.analysis.if_conversion import masked_gotos
@@ -17,6 +17,7 @@ from vsim.analysis.induction import induction_variables
 from vsim.analysis.read_only_loops import read_only_loops
 from vsim.analysis.reconvergence import reconvergence
 from vsim.analysis.spin_loops import spin_branches
+from vsim.analysis.split_instructions import SplitInstructions
 from vsim.analysis.uniformity import uniform_predicates
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.builder import Builder
@@ -98,6 +99,7 @@ class FunctionState:
         watched = module.takes_turns or bool(self.dispatch.checks)  # Checks see each access where it happens.
         loops = {} if watched else read_only_loops(self.flow, self.layout)
         inductions = InductionVariables(self.b, induction_variables(self.flow, self.layout, loops))
+        self.instructions, self.left_out = self._put_together(frozenset(v.pc for v in inductions.variables))
         self.prefetcher = StreamPrefetcher(self.b, loops, lambda: self.at.pc, inductions)
         self.around: list[Position] = []
         """Blocks before this place that may enclose later ones; the nearest comes last."""
@@ -111,6 +113,14 @@ class FunctionState:
             return found
         masked = masked_gotos(found, self.jump_lanes, vector_bits() // 8)
         return control_flow(self.function, self.barriers_end_blocks, masked) if masked else found
+
+    def _put_together(self, inductions: frozenset[int]) -> tuple[Sequence[Instruction], Set[int]]:
+        """The instructions of the function, with those together that are halves of one, and which are left out then."""
+        if self.dispatch.checks or any(self.dispatch.observed):
+            return self.function.instructions, frozenset()
+        split = SplitInstructions(self.function, self.layout, self.lanes, inductions)
+        split.join(self.flow.blocks())
+        return split.instructions, split.left_out
 
     def _registers(self, shapes: Mapping[Key, Places] | None, results: Mapping[Key, DataType] | None) -> Registers:
         affine = AffineRegisters(self.b, self.storage, shapes)

@@ -22,6 +22,7 @@ from vsim.engines.llvm.memory.part import SHORTEST_AFFINE_ROW, LanePart, first_a
 from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
 from vsim.engines.llvm.memory.scatter import OutOfLineAccess, gathered, gathers
 from vsim.engines.llvm.memory.stream_prefetch import PREFETCH_BYTES, Stream, StreamPrefetcher
+from vsim.engines.llvm.memory.tables import Table, picked, table_of
 from vsim.engines.llvm.memory.vector import load_elements, load_row, store_row
 from vsim.engines.llvm.memory.watch import AccessWatch
 
@@ -84,6 +85,31 @@ class UnprovedAccess:
         offset = masked(part.space, part.offset)
         if not self.watch and self._is_inside(part, offset):
             return self._load_inside(part, offset, vector)
+        table = None if self.watch else table_of(self.b, part)
+        if table:
+            return self._load_from_table(part, offset, vector, table)
+        return self._load_unknown(part, offset, vector)
+
+    def _load_from_table(self, part: LanePart, offset: Value, vector: Value | None, table: Table) -> list[Value]:
+        """The elements of lanes that are inside of a table, if the whole table is inside of a buffer."""
+        b, index = self.b, table.places
+        assert index.base
+        start = b.retype(index.base, offset.type).with_facts(base_pointer=offset.facts.base_pointer)
+        outside, pointer = self.bounds.span(part, start, table.size)
+
+        def inside() -> list[Value]:
+            if table.is_permuted:
+                return [picked(b, part, table, pointer)]
+            places = b.retype(index.narrow, types.UD) << b.const(index.factor.bit_length() - 1, types.UD)
+            if gathers(part.element, part.lanes):
+                return [gathered(b, part.element, pointer, places)]
+            return self.scalarised.load(part, pointer, places, None)
+
+        unknown = partial(self._load_unknown, part, offset, vector)
+        return first_of(b, [(outside, UNLIKELY, unknown)], inside, b.new_label("done"))
+
+    def _load_unknown(self, part: LanePart, offset: Value, vector: Value | None) -> list[Value]:
+        """The elements of lanes that may be anywhere."""
         if not self.admits(part):
             return self.out_of_line.load(part, offset, vector, rare=False)
         stream = self.prefetcher.stream(part, offset, vector)

@@ -62,7 +62,8 @@ def loop_cost(lines: Iterable[Line], slots: Set[str], bits: int) -> LoopCost:
         before = dict(held)
         resources = _run_round(steps, written, ready, held)
     growth = max((held[slot] - before.get(slot, 0.0) for slot in held), default=0.0)
-    vectors = {step.slot: step.vectors for step in steps if step.slot and step.name}
+    used = {name for step in steps for name in step.operands}
+    vectors = {step.slot: step.vectors for step in steps if step.slot and step.name in used}
     return LoopCost(growth, resources, sum(vectors.values()))
 
 

@@ -29,7 +29,7 @@ LINES_OF_FOUR, LINES_PER_INSTRUCTION = 450, 14
 """Lines of what four threads are compiled to up to which they run at once, and so many more for each instruction of
 the kernel: a hundred take 5 to 6 ms to compile, and an instruction is to take less than one.
 """
-MOST_VECTORS = 8
+MOST_VECTORS = 10
 """What a thread may hold in a loop, in vectors of the processor, so that two are run at once."""
 MOST_REGISTERS = 0.75
 """Of the processor's registers what four threads may hold in a loop; the others are for what lives shortly."""

@@ -1,0 +1,132 @@
+"""Instructions that compilers have split run together; dwords of qwords are written one half after the other."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.probe import LANES, Probe
+from support.programs import build_text
+from support.strategies import CHECKED, ENGINES, RUNNING
+
+from vsim.analysis.control_flow import control_flow
+from vsim.analysis.split_instructions import SplitInstructions
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import Launch
+from vsim.program import Program
+from vsim.semantics.registers import layout_of
+
+CARRIES = [
+    "addc (M1, 8) A(0,0)<1> C0(0,0)<1> A(0,0)<1;1,0> B(0,0)<1;1,0>",
+    "add (M1, 8) B(0,0)<1> C0(0,0)<1;1,0> B(0,0)<1;1,0>",
+    "addc (M3, 8) A(1,0)<1> C1(0,0)<1> A(1,0)<1;1,0> B(1,0)<1;1,0>",
+    "add (M3, 8) B(1,0)<1> C1(0,0)<1;1,0> B(1,0)<1;1,0>",
+]
+DECLARATIONS = [
+    ".decl C0 v_type=G type=ud num_elts=8 align=GRF",
+    ".decl C1 v_type=G type=ud num_elts=8 align=GRF",
+    ".decl H v_type=G type=ud num_elts=32 alias=<Q, 0>",
+    ".decl AGAIN v_type=P num_elts=16",
+]
+
+
+def joined(*lines):
+    """The numbers of instructions that run with an earlier one."""
+    variables = [f".decl {n} v_type=G type=ud num_elts=16 align=GRF" for n in "AB"]
+    variables.append(".decl Q v_type=G type=uq num_elts=16 align=GRF")
+    head = [".version 4.1", '.kernel "k"', *variables, *DECLARATIONS, ".kernel_attr SimdSize=16"]
+    function = build_text("\n".join([*head, *lines, "ret (M1, 1)"]) + "\n", "xehp").module.kernels[0]
+    split = SplitInstructions(function, layout_of(function, 32), LANES)
+    split.join(control_flow(function).blocks())
+    return split.left_out
+
+
+def test_halves_with_carries_of_their_own_run_together():
+    assert joined(*CARRIES) == {2, 3}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [CARRIES[0], "mov (M1, 8) A(1,0)<1> B(0,0)<1;1,0>", *CARRIES[2:]],
+        [CARRIES[0], "mov (M1_NM, 1) B(0,0)<1> A(1,0)<0;1,0>", *CARRIES[2:]],
+        ["mov (M1, 8) A(0,0)<1> B(0,0)<1;1,0>", "mov (M3, 8) A(1,0)<1> A(0,0)<1;1,0>"],
+        ["mov (M1, 8) A(0,0)<1> B(0,0)<1;1,0>", "mov (M3_NM, 8) A(1,0)<1> B(1,0)<1;1,0>"],
+        ["mov (M1, 8) A(0,0)<1> B(0,0)<1;1,0>", "L:", "mov (M3, 8) A(1,0)<1> B(1,0)<1;1,0>"],
+        ["mov (M1, 8) A(0,0)<1> B(0,0)<1;1,0>", "mov (M3, 8) A(0,0)<1> B(1,0)<1;1,0>"],
+        ["mov (M3, 8) A(1,0)<1> B(1,0)<1;1,0>", "mov (M1, 8) A(0,0)<1> B(0,0)<1;1,0>"],
+    ],
+    ids=["overwritten", "read by another", "reads the first", "mask", "label", "same place", "order"],
+)
+def test_what_is_no_half_or_is_hindered_stays(lines):
+    assert not joined(*lines)
+
+
+LINES = [
+    *CARRIES,
+    *(f"mov (M{1 + lane // 4}, 8) H({lane // 4},{k})<2> {x}({lane // 8},0)<1;1,0>"
+      for lane in (0, 8) for k in (0, 1) for x in "AB"),
+    *(f"xor (M{1 + lane // 4}, 8) {x}({lane // 8},0)<1> H({lane // 4},{k})<2;1,0> 0x9E3779B9:ud"
+      for lane in (0, 8) for k in (0, 1) for x in "AB"),
+    *(f"mov (M1, 16) H(0,{k})<2> {x}(0,0)<1;1,0>" for k in (0, 1) for x in "AB"),
+    *(f"(P1) add (M1, 16) {x}(0,0)<1> H(0,{k})<2;1,0> {x}(0,0)<1;1,0>" for k in (0, 1) for x in "AB"),
+    "(P1) mov (M1, 16) H(0,1)<2> A(0,0)<1;1,0>",
+    "shr (M1, 16) Q(0,0)<1> Q(0,0)<1;1,0> 0x7:uq",
+    "(P1) add (M1, 8) Q(0,0)<1> Q(0,0)<1;1,0> Q(2,0)<1;1,0>",
+    "(!P1) mov (M1, 16) H(0,0)<2> 0x5:ud",
+    "mov (M1, 8) A(0,0)<1> C1(0,0)<1;1,0>",
+    "mov (M3, 8) B(1,0)<1> C0(0,0)<1;1,0>",
+    "mov (M1_NM, 16) B(0,0)<1> H(0,1)<2;1,0>",
+]  # fmt: skip
+
+
+@CHECKED
+@given(st.lists(st.sampled_from(LINES), min_size=3, max_size=14), st.integers(0, 14), RUNNING, st.integers(0, 0xFFFF))
+def test_parts_of_registers_in_a_loop_that_lanes_leave(lines, ends, running, predicate):
+    """Any parts in any order, some of them in a loop that the lanes leave one after the other."""
+    probe = Probe(running=running)
+    words = np.random.default_rng(5).integers(0, 1 << 32, 64, "u4")
+    probe.fill(A=("ud", words[:16]), B=("ud", words[16:32]), Q=("uq", words[:32].tobytes()))
+    probe.fill(N=("d", [1 + n * 7 % 5 for n in range(LANES)]))
+    probe.predicate("P1", predicate)
+    probe.declarations += DECLARATIONS
+    begin = [f"mov (M1_NM, 8) C{n}(0,0)<1> {n}:ud" for n in (0, 1)]
+    again = [
+        "add (M1, 16) N(0,0)<1> N(0,0)<1;1,0> -1:d",
+        "cmp.gt (M1, 16) AGAIN N(0,0)<1;1,0> 0:d",
+        "(AGAIN) goto (M1, 16) ROUND",
+    ]
+    probe.lines += [*begin, "ROUND:", *lines[:ends], *again, *lines[ends:]]
+    found = [probe.run(engine) for engine in ENGINES]
+    for name in "ABQN":
+        assert found[0][name].tolist() == found[1][name].tolist(), name
+
+
+def test_qwords_that_a_loop_writes_in_halves_are_nothing_that_it_keeps():
+    """Lanes that left the loop do not need the halves, so that no round reads those of the round before."""
+    text = f""".version 4.1
+.kernel "k"
+.decl OUT v_type=G type=uq num_elts=1
+{chr(10).join(f".decl {n} v_type=G type=ud num_elts=16 align=GRF" for n in "AB")}
+.decl Q v_type=G type=uq num_elts=16 align=GRF
+{chr(10).join(DECLARATIONS)}
+.input OUT offset=64 size=8
+.kernel_attr SimdSize=16
+mov (M1, 16) A(0,0)<1> 0x3:ud
+ROUND:
+mov (M1, 8) H(0,0)<2> A(0,0)<1;1,0>
+mov (M3, 8) H(2,0)<2> A(1,0)<1;1,0>
+mov (M1, 8) H(0,1)<2> 0x1:ud
+mov (M3, 8) H(2,1)<2> 0x1:ud
+shr (M1, 16) Q(0,0)<1> Q(0,0)<1;1,0> 0x1:uq
+mov (M1, 16) A(0,0)<1> H(0,0)<2;1,0>
+cmp.gt (M1, 16) AGAIN A(0,0)<1;1,0> 7:ud
+(AGAIN) goto (M1, 16) ROUND
+svm_block_st (4) OUT(0,0)<0;1,0> A.0
+ret (M1, 1)
+"""
+    dispatch = Program(build_text(text, "xehp")).bind(Launch("k", (16,), (16,), args=[np.zeros(64, "u1")]))
+    ir = translate(dispatch, full=True).text
+    assert "<16 x i64>" in ir
+    assert not re.search(r"(store <16 x i64>|select <16 x i1> [^,]*, <16 x i64>)", ir)
