@@ -8,12 +8,12 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).parent.parent)  # in place of this folder, whose modules have everyday names
 
-from fuzz import caches, captures, kernels, kills, loops, programs, reading, runner, sources, vectors, zebins  # noqa: E402
+from fuzz import caches, captures, kernels, kills, loops, programs, reading, runner, sources, unmasked, vectors, zebins  # noqa: E402
 from fuzz.target import Target  # noqa: E402
 
 TARGETS: dict[str, Target] = {
     t.name: t
-    for module in (reading, zebins, captures, caches, kernels, programs, loops, vectors, sources, kills)
+    for module in (reading, zebins, captures, caches, kernels, unmasked, programs, loops, vectors, sources, kills)
     for t in module.TARGETS
 }
 

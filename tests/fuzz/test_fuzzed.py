@@ -129,6 +129,7 @@ def cache_entry(data):
 
 TARGETS = {
     "kernel": executed,
+    "unmasked": executed,
     "program": executed,
     "loop": executed,
     "vector": executed,
@@ -192,6 +193,7 @@ def test_cut_and_changed(kind, data):
     "name",
     [
         "kernel",
+        "unmasked",
         "program",
         "loop",
         "vector",
@@ -212,9 +214,9 @@ def test_cut_and_changed(kind, data):
 )
 def test_the_first_inputs_of_the_fuzzer(name):
     """A seed gives the same input again, and the first ones are no findings."""
-    from fuzz import caches, captures, kernels, loops, programs, reading, sources, vectors, zebins
+    from fuzz import caches, captures, kernels, loops, programs, reading, sources, unmasked, vectors, zebins
 
-    modules = (caches, captures, kernels, loops, programs, reading, sources, vectors, zebins)
+    modules = (caches, captures, kernels, loops, programs, reading, sources, unmasked, vectors, zebins)
     target = {t.name: t for m in modules for t in m.TARGETS}[name]
     if reason := target.missing():
         pytest.skip(reason)
