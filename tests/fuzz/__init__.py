@@ -16,6 +16,7 @@ module                   what it has
 ``guarded``              memory between pages without access, with canaries
 ``launches``             programs with their launches as one file, and how one is executed on both engines
 ``kernels``              kernels that are mutated and executed
+``unmasked``             kernels with instructions that ignore the mask, in groups smaller than a thread
 ``programs``             programs without races by construction, which the engines must agree about
 ``operations``           their instructions on registers
 ``messages``             their messages to memory

@@ -8,12 +8,39 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).parent.parent)  # in place of this folder, whose modules have everyday names
 
-from fuzz import caches, captures, kernels, kills, loops, programs, reading, runner, sources, transfers, vectors, zebins  # noqa: E402
+from fuzz import (  # noqa: E402
+    caches,
+    captures,
+    kernels,
+    kills,
+    loops,
+    programs,
+    reading,
+    runner,
+    sources,
+    transfers,
+    unmasked,
+    vectors,
+    zebins,
+)
 from fuzz.target import Target  # noqa: E402
 
 TARGETS: dict[str, Target] = {
     t.name: t
-    for module in (reading, zebins, captures, caches, kernels, programs, loops, vectors, transfers, sources, kills)
+    for module in (
+        reading,
+        zebins,
+        captures,
+        caches,
+        kernels,
+        unmasked,
+        programs,
+        loops,
+        vectors,
+        transfers,
+        sources,
+        kills,
+    )
     for t in module.TARGETS
 }
 

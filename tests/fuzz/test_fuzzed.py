@@ -129,6 +129,7 @@ def cache_entry(data):
 
 TARGETS = {
     "kernel": executed,
+    "unmasked": executed,
     "program": executed,
     "loop": executed,
     "vector": executed,
@@ -193,6 +194,7 @@ def test_cut_and_changed(kind, data):
     "name",
     [
         "kernel",
+        "unmasked",
         "program",
         "loop",
         "vector",
@@ -214,9 +216,9 @@ def test_cut_and_changed(kind, data):
 )
 def test_the_first_inputs_of_the_fuzzer(name):
     """A seed gives the same input again, and the first ones are no findings."""
-    from fuzz import caches, captures, kernels, loops, programs, reading, sources, transfers, vectors, zebins
+    from fuzz import caches, captures, kernels, loops, programs, reading, sources, transfers, unmasked, vectors, zebins
 
-    modules = (caches, captures, kernels, loops, programs, reading, sources, transfers, vectors, zebins)
+    modules = (caches, captures, kernels, loops, programs, reading, sources, transfers, unmasked, vectors, zebins)
     target = {t.name: t for m in modules for t in m.TARGETS}[name]
     if reason := target.missing():
         pytest.skip(reason)

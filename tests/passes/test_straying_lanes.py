@@ -76,7 +76,7 @@ def test_kernels_of_compilers(device, name, width):
     ],
 )
 def test_which_kernels_have_one_lane(name, device, width):
-    """Not those that compute, or whose lanes read neighbours; nor, before bmg, elements that they stored."""
+    """Not those that compute, or whose lanes read neighbours; nor, before bmg, their own stores."""
     program, work = of_suite(name, device)
     assert translated(bound(program, work)).width == width
     assert not translated(bound(program, work, check="race")).width
