@@ -1,4 +1,4 @@
-"""Local ids in the payload: in all lanes, also of those that are no work-items, and in inputs of every extent."""
+"""Local ids in the payload: in all lanes, also where no work-item is, and in inputs of every extent."""
 
 import math
 from itertools import pairwise

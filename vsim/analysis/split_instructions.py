@@ -135,8 +135,8 @@ class SplitInstructions:
         )
 
     def _pairs(self, first: Instruction, second: Instruction) -> set[tuple[int, int]] | None:
-        """The variables of which one must lie behind the other, so that two instructions are halves of one; None where
-        they are no halves.
+        """The variables to lay out one after the other, so that two instructions are halves of one; None where they are
+        no halves.
         """
         one, other = first.args["exec"], second.args["exec"]
         size = one.size

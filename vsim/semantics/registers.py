@@ -58,7 +58,7 @@ class Layout:
         self.file_ranges = [(FILE_BEGIN, self.file_size)] if self.file_ranges else []
 
     def put_behind(self, first: int, second: int) -> None:
-        """Let the bytes of a root variable lie behind those of another one, as part of it; nobody takes addresses."""
+        """Lay a root variable out behind another one, as part of it; neither has its address taken."""
         at = self.rooms[first]
         self.rooms[first] = at + self.rooms.pop(second)
         self.sizes[first] = round_up(self.rooms[first], 64)

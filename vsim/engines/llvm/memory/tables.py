@@ -19,7 +19,7 @@ LARGEST_TABLE = 1024
 """Bytes of a table; a range that is much larger than the memory at its beginning says nothing."""
 ROW, MOST_ROWS = 16, 16
 _PERMUTE = {16: ("llvm.x86.ssse3.pshuf.b.128", "ssse3"), 32: ("llvm.x86.avx2.pshuf.b", "avx2")}
-"""The instruction that picks among 16 bytes in each half of a vector, by lanes, and what has it."""
+"""By lanes, the instruction that picks among 16 bytes in each half of a vector, and its extension."""
 
 
 class Table(NamedTuple):
