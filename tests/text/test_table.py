@@ -130,6 +130,9 @@ OTHER_WORDS = {
     "vsim/debug": {"barrier", "call"},
     # Names of functions of the semantics.
     "vsim/semantics/refused.py": {desc.semantics for desc in FORMS},
+    "vsim/analysis/walks.py": {desc.semantics for desc in FORMS},
+    # Names of templates.
+    "vsim/engines/llvm/support/clocks.py": {"call", "return"},
 }
 """Words that are no mnemonics in some places, though the table has mnemonics that are spelled so."""
 

@@ -370,7 +370,7 @@ class Binder:
         written = text.rpartition(":")[0] or str(value)
         if isinstance(value, float):
             if not data_type.is_float:
-                hint = f"write {written}:f, or a whole number"
+                hint = f"write {written}:f"
                 raise Problem("V020", f"'{written}' is not an integer expression", hint)
             return Immediate(data_type, float_bits(value, data_type, written))
         number = self._evaluate(value)
