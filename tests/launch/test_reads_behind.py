@@ -1,6 +1,6 @@
 """Reads behind memory under the OpenCL driver, by lanes whose values nobody uses: a device maps whole pages and hands out
-local memory in steps, so programs get zeros there. Writes are faults, unless whole pages are wanted, and so is what
-lies behind the page.
+local memory in steps, so programs get zeros there. Writes are faults, unless whole pages are wanted; accesses
+behind the page are faults.
 """
 
 import ctypes

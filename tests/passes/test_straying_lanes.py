@@ -76,7 +76,7 @@ def test_kernels_of_compilers(device, name, width):
     ],
 )
 def test_which_kernels_have_one_lane(name, device, width):
-    """Not those that compute, or whose lanes read neighbours; nor, before bmg, their own stores."""
+    """Kernels that compute, or whose lanes read neighbours, have all lanes; before bmg also kernels that load their stores."""
     program, work = of_suite(name, device)
     assert translated(bound(program, work)).width == width
     assert not translated(bound(program, work, check="race")).width

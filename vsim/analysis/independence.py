@@ -36,7 +36,6 @@ EVERY = -1
 """The owner of bytes that are equal for all lanes."""
 MOST_INSTRUCTIONS = 1000
 """Of a kernel for which a proof is tried: it takes about 0.1 ms for each."""
-_PACKED = (types.V, types.UV, types.VF)
 _FLOWS = (Flow.NEXT, Flow.LABEL, Flow.GOTO, Flow.JUMP, Flow.RETURN, Flow.END)
 _GROUPS = frozenset([*range(4, 8), *range(24, 32)])
 """The bytes of %r0 that say which work-group it is."""
@@ -204,12 +203,10 @@ class _Proof:
         """The elements of a vector operand."""
         lanes = [EVERY] * count if first == EVERY else range(first, first + count)
         if isinstance(op, Immediate):
-            if op.type in _PACKED and count > 1:
+            if op.type.kind == types.VECTOR and count > 1:
                 raise _Dependent
         elif isinstance(op, General):
-            root, start = self.layout.root(op.var)
-            size = self.kernel.variable_type(op.var).size
-            begin = start + op.row * self.grf_size + op.col * size
+            root, begin, size = self.layout.place(op)
             for lane, element in zip(lanes, region_elements(op.region, count), strict=True):
                 yield from self._variable(root, begin + element * size, size, lane, writes)
         elif isinstance(op, Predicate):

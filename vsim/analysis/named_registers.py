@@ -29,7 +29,7 @@ def registers(layout: Layout, *operands: object) -> frozenset[Register]:
 
 
 def computed_from(first: Iterable[R], reads: Collection[Set[R]], writes: Collection[Set[R]]) -> frozenset[R]:
-    """Some registers, and all that instructions compute from them, in whatever order these run.
+    """Some registers, and all that instructions compute from them, in any order of execution.
 
     Args:
         reads, writes: the registers of each instruction.

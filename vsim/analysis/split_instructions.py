@@ -29,7 +29,6 @@ _SECOND_RESULTS = ("carry", "borrow")
 """Operands whose variables may go one behind the other. Threads of 32 lanes in two halves of 16 have all of their
 variables apart, and stay so: their messages are for halves, too.
 """
-_PACKED = (types.V, types.UV, types.VF)
 _OPERANDS = (General, Immediate, Predicate)
 
 
@@ -156,7 +155,7 @@ class SplitInstructions:
         these may go one behind the other.
         """
         if not isinstance(op, General) or not isinstance(behind, General):
-            return op == behind and not (isinstance(op, Immediate) and op.type in _PACKED)
+            return op == behind and not (isinstance(op, Immediate) and op.type.kind == types.VECTOR)
         data_type = self.function.variable_type(op.var)
         same = op.region == behind.region and op.modifier == behind.modifier
         if not same or data_type is not self.function.variable_type(behind.var):
@@ -165,19 +164,15 @@ class SplitInstructions:
         step = elements[count]
         if [n + step for n in elements[:count]] != list(elements[count:]):
             return False
-        (root, at), (other, start) = self._place(op), self._place(behind)
+        (root, at, size), (other, start, _) = self.layout.place(op), self.layout.place(behind)
         if root == other:
-            return root == NULL or start - at == step * data_type.size
+            return root == NULL or start - at == step * size
         if pairs is None:
             return False
         rooms = self.layout.rooms
-        whole = not at and not start and rooms.get(root) == rooms.get(other) == step * data_type.size
+        whole = not at and not start and rooms.get(root) == rooms.get(other) == step * size
         pairs.add((root, other))
         return whole and root not in self.layout.file_offsets and other not in self.layout.file_offsets
-
-    def _place(self, op: General) -> tuple[int, int]:
-        root, start = self.layout.root(op.var)
-        return root, start + op.row * self.layout.grf_size + op.col * self.function.variable_type(op.var).size
 
 
 def _operands(i: Instruction) -> Iterator[object]:

@@ -120,8 +120,14 @@ def group_payload(launch: BoundLaunch, group: Group, private_address: int) -> Ar
 
 def local_id_variables(launch: BoundLaunch) -> list[int]:
     """The variables that begin with local ids of a thread's lanes."""
-    first, size = launch.local_ids_at, min(launch.local_id_rows, 3) * id_row_bytes(launch)
-    return [variable for variable, offset, _ in input_places(launch) if first <= offset < first + size]
+    ids = local_id_bytes(launch)
+    return [variable for variable, offset, _ in input_places(launch) if offset in ids]
+
+
+def local_id_bytes(launch: BoundLaunch) -> range:
+    """The bytes of a thread's payload that hold its local ids, along three dimensions at most."""
+    first = launch.local_ids_at
+    return range(first, first + min(launch.local_id_rows, 3) * id_row_bytes(launch))
 
 
 def r0_of(groups: Array, thread_numbers: Array) -> Array:

@@ -81,12 +81,11 @@ class Prologue:
         root, start = self.state.layout.root(variable)
         if dispatch.watches_undefined:
             self._is_defined(root, start, size)
-        first, row = dispatch.local_ids_at, threads.id_row_bytes(dispatch)
-        end = first + min(dispatch.local_id_rows, 3) * row
-        cuts = [at for at in range(first, end + 1, row) if offset < at < offset + size]
+        found, row = threads.local_id_bytes(dispatch), threads.id_row_bytes(dispatch)
+        cuts = [at for at in range(found.start, found.stop + 1, row) if offset < at < offset + size]
         for low, high in pairwise([offset, *cuts, offset + size]):
-            if first <= low < end:
-                self._local_ids(ids, low - first, high - low, root, start + low - offset)
+            if low in found:
+                self._local_ids(ids, low - found.start, high - low, root, start + low - offset)
             else:
                 self._values(payload, low, high - low, root, start + low - offset)
 
