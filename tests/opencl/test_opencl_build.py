@@ -147,7 +147,11 @@ def test_sources_without_kernels_are_programs(session):
     assert host.number("clGetProgramInfo", program, cl.CL_PROGRAM_NUM_KERNELS) == 0
     assert host.words("clGetProgramInfo", program, cl.CL_PROGRAM_KERNEL_NAMES) == ""
     assert host.status("clCreateKernel", program, text("twice")) == cl.CL_INVALID_KERNEL_NAME
-    empty = compile_source("empty.cl", b"\n", "tgllp", "", None).zebin
+    session.build("")
+    assert (
+        host.status("clCompileProgram", session.source(""), 0, None, None, 0, None, None, None, None) == cl.CL_SUCCESS
+    )
+    empty = compile_source("empty.cl", b"", "tgllp", "", None).zebin
     session.load(empty)
     with pytest.raises(FormatError, match="source without a kernel"):
         vsim.load(empty)

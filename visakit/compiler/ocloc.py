@@ -37,6 +37,8 @@ _FAILED = "backend compiler failed build."
 _UNKNOWN_DEVICE = re.compile(r"Cannot get HW Info for device|Could not determine device target", re.IGNORECASE)
 RELEASES = "https://github.com/intel/compute-runtime/releases"
 _NO_BITCODE = "does not look like llvm bitcode"
+EMPTY = b"\n"
+"""A source without contents as the driver reads it: it takes an empty file for a missing one."""
 _CHATTER = ("Command was: ", "Build failed with error code: ", "Compilation from IR", "Build succeeded")
 """Beginnings of the driver's lines that are not about the source."""
 
@@ -165,7 +167,7 @@ def _run(driver: str, path: str, data: bytes, device: str, options: str, max_sec
             if language == "ll":
                 language, data = _as_bitcode(path, data, folder, max_seconds)
             words = _words(path, language, device, vector.options(options) if is_vector else options)
-            Path(folder, words[2]).write_bytes(data)
+            Path(folder, words[2]).write_bytes(data or EMPTY)
             if max_seconds is None:
                 code, output = SERVICE.run(driver, words, folder)
             else:

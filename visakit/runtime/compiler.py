@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from visakit import object_cache
-from visakit.compiler.ocloc import compile_source, dependencies, said, with_lines
+from visakit.compiler.ocloc import EMPTY, compile_source, dependencies, said, with_lines
 from visakit.compiler.process import SERVICE, identity, variables
 from visakit.diagnostics import Diagnostic, VisaError, printable, render
 from visakit.file_kinds import BITCODE, SPIRV
@@ -102,7 +102,7 @@ def _object(name: str, source: bytes, device: Device, options: str, headers: Map
                 place.write_bytes(contents)
             except OSError as error:
                 return Made(b"", f"error: the header '{printable(path):.80}' is no file: {error.strerror}\n")
-        Path(folder, "source.cl").write_bytes(source)
+        Path(folder, "source.cl").write_bytes(source or EMPTY)
         given = f"{absolute_includes(options)} -I {folder}/headers -I {os.getcwd()} {ARGUMENT_INFORMATION}"
         words = ["compile", "-file", "source.cl", "-device", device.model.device, "-spv_only", "-output", "program"]
         return _run([*words, "-output_no_suffix", "-options", given.strip()], folder, ("program.spv", "program"), name)
