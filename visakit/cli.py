@@ -34,6 +34,7 @@ from visakit.runtime.settings import (
     DEBUG_SETTING,
     ENGINE_SETTING,
     LINES_SETTING,
+    NAME_SETTING,
     PAGES_SETTING,
     PLATFORM_SETTING,
     PROFILE_DETAIL_SETTING,
@@ -146,6 +147,9 @@ def exec_app(
     whole_pages: Annotated[
         bool, flag("--whole-pages", "Let kernels write up to the end of the page behind memory.", EXECUTION)
     ] = False,
+    device_name: Annotated[
+        str | None, option("--device-name", "TEXT", "Name of the device, for programs that look for one.", EXECUTION)
+    ] = None,
     trace: Annotated[
         str | None, option("--trace", "FILE", "Write a line for each call; - for standard error.", EXECUTION)
     ] = None,
@@ -189,7 +193,7 @@ def exec_app(
         check_appendable(trace)
     chosen = {PLATFORM_SETTING: platform, THREADS_SETTING: threads, TRACE_SETTING: trace and _absolute(trace)}
     chosen |= {DRIVER_SETTING: ocloc, SCHEDULE_SETTING: schedule, LINES_SETTING: 1 if lines else None}
-    chosen[PAGES_SETTING] = 1 if whole_pages else None
+    chosen |= {PAGES_SETTING: 1 if whole_pages else None, NAME_SETTING: device_name}
     if keep_texts is not None:
         make_directory(keep_texts)
         check_folder(keep_texts)

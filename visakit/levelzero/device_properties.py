@@ -6,7 +6,6 @@ import os
 import struct
 from collections.abc import Mapping
 
-from visakit.language.platforms import PLATFORMS
 from visakit.levelzero import ze
 from visakit.levelzero.parameters import fill
 from visakit.levelzero.structures import (
@@ -47,7 +46,6 @@ def device_properties(device: Device, counts_cycles: bool) -> Values:
             nanoseconds.
     """
     hardware = device.model.hardware
-    name = f"{device.name}: {PLATFORMS[device.name].title}, simulated"
     return {
         "type": ze.ZE_DEVICE_TYPE_GPU, "vendorId": VENDOR, "deviceId": hardware.device_id,
         "flags": ze.ZE_DEVICE_PROPERTY_FLAG_INTEGRATED if device.name in _INTEGRATED else 0,
@@ -56,7 +54,7 @@ def device_properties(device: Device, counts_cycles: bool) -> Values:
         "physicalEUSimdWidth": device.model.sub_groups[0], "numEUsPerSubslice": hardware.units,
         "numSubslicesPerSlice": hardware.sub_slices, "numSlices": hardware.slices,
         "timerResolution": 1_000_000_000 if counts_cycles else 1, "timestampValidBits": 64,
-        "kernelTimestampValidBits": 64, "uuid": device.uuid, "name": name.encode()[:255],
+        "kernelTimestampValidBits": 64, "uuid": device.uuid, "name": device.full_name.encode()[:255],
     }  # fmt: skip
 
 

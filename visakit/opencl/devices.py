@@ -6,7 +6,6 @@ import struct
 from collections.abc import Callable
 
 import visakit
-from visakit.language.platforms import PLATFORMS
 from visakit.opencl import info
 from visakit.opencl.info import Answers, text, u32, u64
 from visakit.runtime import cl
@@ -127,7 +126,7 @@ _IDENTITY: Facts = {
     cl.CL_DEVICE_LUID_KHR: lambda d: bytes(8),
     cl.CL_DEVICE_NODE_MASK_KHR: _number(0),
     cl.CL_DEVICE_PCI_BUS_INFO_KHR: lambda d: struct.pack("<4I", *d.bus_place),
-    cl.CL_DEVICE_NAME: lambda d: text(f"{d.name}: {PLATFORMS[d.name].title}, simulated"),
+    cl.CL_DEVICE_NAME: lambda d: text(d.full_name),
     cl.CL_DEVICE_VENDOR: lambda d: text("visakit"),
     cl.CL_DEVICE_PROFILE: lambda d: text("FULL_PROFILE"),
     cl.CL_DEVICE_VERSION: lambda d: text(_VERSION_TEXT),

@@ -9,11 +9,11 @@ from functools import cache
 
 from visakit.compiler.devices import compiler_driver, preferred_device
 from visakit.forks import cached_property
-from visakit.language.platforms import find
+from visakit.language.platforms import PLATFORMS, find
 from visakit.runtime import cl
 from visakit.runtime.models import MODELS
 from visakit.runtime.objects import ApiObject
-from visakit.runtime.settings import PLATFORM_SETTING
+from visakit.runtime.settings import PLATFORM_SETTING, device_name
 from vsim.command.driver import machine_memory
 
 VENDOR = 0x8086
@@ -52,6 +52,11 @@ class Device(ApiObject):
 
     def release(self) -> None:
         """Devices of a platform are not counted."""
+
+    @property
+    def full_name(self) -> str:
+        """Its name for programs, in both interfaces."""
+        return device_name() or f"{self.name}: {PLATFORMS[self.name].title}, simulated"
 
     @property
     def uuid(self) -> bytes:

@@ -36,6 +36,8 @@ LINES_SETTING = "VISAKIT_LINES"
 """Whether kernels are built with ``-g``, so that messages name lines of OpenCL C: 1, or empty."""
 PAGES_SETTING = "VISAKIT_WHOLE_PAGES"
 """Whether kernels may write the rest of an allocation's last page: 1, or empty."""
+NAME_SETTING = "VISAKIT_DEVICE_NAME"
+"""The name that programs read of devices."""
 PROFILE_SETTING = "VISAKIT_PROFILE"
 """The folder for the profiles of kernels."""
 PROFILE_DETAIL_SETTING = "VISAKIT_PROFILE_DETAIL"
@@ -126,6 +128,12 @@ def is_checking() -> bool:
 def has_whole_pages() -> bool:
     """Whether kernels may write the rest of an allocation's last page; checks see to its end."""
     return bool(os.environ.get(PAGES_SETTING)) and not is_checking()
+
+
+@cache
+def device_name() -> str:
+    """The name that programs read of devices; empty for the usual ones."""
+    return os.environ.get(NAME_SETTING, "")
 
 
 @cache
