@@ -164,7 +164,7 @@ class Measurements:
 def text(found: Measurements, stem: str) -> str:
     """The page as Markdown; its chart is ``stem``.svg."""
     named = "; ".join(f"{PEERS[p]}: {version}" for p, version in found.versions.items()) or "none installed"
-    head = ["# Performance", "", f"Written by `make bench`. Kernel time alone, compiled and warm, median of {found.repeats} runs, in three processes one after the other; the sides in turn.", "",
+    head = ["# Performance", "", f"Written by `make bench`. Kernel time alone, compiled and warm, median of {found.repeats} runs, in three processes one after the other; the sides in turn. Arrays begin at cache lines on all sides.", "",
             f"Machine: {machine()}. Python {platform.python_version()}, numpy {np.__version__}, llvmlite {llvmlite.__version__}. Native code for: {found.made_for}.",
             f"Peers: {named}. One thread is kept on one CPU.", "", f"![chart]({stem}.svg)", ""]  # fmt: skip
     parts = [suite_tables(found.suite, found.versions), _precisions(found.precisions), _scaling(found.suite, list(found.versions)),
