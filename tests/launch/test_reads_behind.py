@@ -11,7 +11,7 @@ from support.ocloc import needs_ocloc
 from support.opencl_host import Session, only_device, sizes
 from support.strategies import ENGINES
 
-from visakit.runtime import kernels, memory
+from visakit.runtime import kernels, memory, programs
 from visakit.runtime import svm as shared_virtual_memory
 from vsim.checks.selection import parse_checking
 
@@ -149,6 +149,15 @@ def test_behind_local_memory_there_are_zeros_up_to_its_step(session, capfd):
         assert local(session, name, at) is None
         assert "outside 'local memory', which has 256 bytes, at offset" in capfd.readouterr().err
     assert local(session, "reads_local", step - COUNT) == [0] * COUNT
+
+
+def test_with_whole_pages_kernels_write_up_to_the_step_of_local_memory(session, monkeypatch, capfd):
+    monkeypatch.setattr(programs, "has_whole_pages", lambda: True)
+    session.program, step = session.build(SOURCE), 256
+    assert local(session, "writes_local", step - COUNT) == [0] * COUNT
+    assert capfd.readouterr().err == ""
+    assert local(session, "writes_local", step - COUNT + 1) is None
+    assert "outside 'local memory', which has 1024 bytes" in capfd.readouterr().err
 
 
 def test_reports_name_shared_memory(session, capfd):

@@ -95,6 +95,7 @@ class LinkedImage:
         lenient_reads: whether loads at one address give zeros beyond the end of their buffer, and reads of registers by
             address give zeros outside of variables, in launches without checks: compilers emit both, and drop the
             results. Files do not keep it.
+        local_step: the size of local memory is a multiple of it, in bytes. Files do not keep it.
         compiled: whether a compiler made its texts, which can say lines of the program that was compiled. Files do not
             keep it.
         approximate: whether sines, cosines, powers and logarithms of floats are only as exact as hardware must be,
@@ -118,6 +119,7 @@ class LinkedImage:
     file: str = "<image>"
     register_overrun: bool = False
     lenient_reads: bool = False
+    local_step: int = 1
     compiled: bool = False
     approximate: bool = False
     runs_once: bool = False

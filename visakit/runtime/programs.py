@@ -17,6 +17,7 @@ from visakit.runtime.context import Context
 from visakit.runtime.device import Device
 from visakit.runtime.errors import CallError, require
 from visakit.runtime.objects import ApiObject
+from visakit.runtime.settings import has_whole_pages
 from visakit.runtime.texts import ProgramTexts, keep_source
 
 if TYPE_CHECKING:
@@ -153,6 +154,7 @@ class Program(ApiObject):
     def load(self, build: Build, device: Device) -> None:
         """Make an executable program of a binary; errors go into the log."""
         from visakit.objects.zebin import has_no_kernels
+        from vsim.memory.memory import SLM_STEP
         from vsim.program import Program as Simulated
         from vsim.sources.zebins import read_program
 
@@ -170,6 +172,7 @@ class Program(ApiObject):
                 image.texts = build.texts.contents
                 image.runs_once = self.is_intermediate or self.source is None
                 image.lenient_reads = True  # Compilers count on the memory and registers that a device has there.
+                image.local_step = SLM_STEP if has_whole_pages() else 1
                 loaded = Simulated(image, space)
         except VisaError as error:
             build.log += log_of(error.diagnostics)

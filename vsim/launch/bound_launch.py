@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from visakit.language.program import Function
 from visakit.objects.image import SLOT_OFFSET, LinkedImage
+from visakit.objects.payload import round_up
 from vsim.launch.arguments import Arguments
 from vsim.launch.ndrange import Group, NdRange, Size, put_triple
 from vsim.launch.payload import encoded
@@ -164,12 +165,12 @@ class BoundLaunch:
     @property
     def slm_size(self) -> int:
         """Bytes of local memory of a group."""
-        return self.signature.slm_size + self.arguments.slm_size
+        return round_up(self.signature.slm_size + self.arguments.slm_size, self.signature.image.local_step)
 
     @property
     def slm_room(self) -> int:
         """Bytes of it that kernels may read."""
-        return -(-self.slm_size // SLM_STEP) * SLM_STEP if self.signature.image.lenient_reads else self.slm_size
+        return round_up(self.slm_size, SLM_STEP) if self.signature.image.lenient_reads else self.slm_size
 
     @property
     def scratch_size(self) -> int:
