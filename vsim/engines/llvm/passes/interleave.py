@@ -27,8 +27,8 @@ WINDOW = 96
 LEAST_GAIN = 1.2
 """How many times longer the section must take in its old order."""
 _MOVABLE = re.compile(
-    r"(?:add|sub|mul|and|or|xor|shl|lshr|ashr|[if]cmp|select|f(?:add|sub|mul|div|neg)|[sz]ext|trunc|bitcast|fpext|fptrunc"
-    r"|[su]itofp|fpto[su]i|freeze|getelementptr|(?:insert|extract)element|extractvalue|shufflevector"
+    r"(?:add|sub|mul|and|or|xor|shl|lshr|ashr|[if]cmp|select|f(?:add|sub|mul|div|neg)|[sz]ext|trunc|bitcast|fpext"
+    r"|fptrunc|[su]itofp|fpto[su]i|freeze|getelementptr|(?:insert|extract)element|extractvalue|shufflevector"
     r"|call <?[\w ]+>? @llvm\.(?:fma|sqrt|fabs|copysign|floor|ceil|trunc|rint|roundeven|abs|fsh[lr]|bswap|bitreverse"
     r"|ctpop|ct[lt]z|[us](?:min|max|add\.sat|sub\.sat)|m(?:in|ax)num))\b"
 )
@@ -87,7 +87,7 @@ class _Node(NamedTuple):
 
 
 class _Graph:
-    """The lines of a section, by number, with what they need of each other."""
+    """The lines of a section, by number, and their dependences."""
 
     def __init__(self, section: Sequence[Line], bits: int) -> None:
         self.nodes: list[_Node] = []
