@@ -18,6 +18,7 @@ lanes if its sources are.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
@@ -40,9 +41,9 @@ Place = tuple[int, int, int]
 class LockstepLoop:
     """A loop whose lanes go through its rounds together; ``front`` is the block in front of it."""
 
+    flow: ControlFlow
     places: range
     front: range
-    blocks: Sequence[tuple[int, int]]
     dominators: Dominators
     repeated: Sequence[range]
     """The loops in it."""
@@ -54,16 +55,13 @@ class LockstepLoop:
         before = [n for n in self.writers.get(place, ()) if n < pc]
         if not before or pc not in self.places:
             return False
-        inside = [self.block_of(n) for n in before if n in self.places]
-        return all(self.dominators.dominates(n, self.block_of(pc)) for n in inside)
-
-    def block_of(self, pc: int) -> int:
-        """The first instruction of the block that holds an instruction."""
-        return next(start for start, end in self.blocks if start <= pc < end)
+        here, block_of = self.flow.block_of(pc), self.flow.block_of
+        return all(self.dominators.dominates(block_of(n), here) for n in before if n in self.places)
 
     def runs_once(self, pc: int) -> bool:
         """Whether each lane that comes to the end of a round has run an instruction once in it."""
-        always = self.dominators.dominates(self.block_of(pc), self.block_of(self.places[-1]))
+        block_of = self.flow.block_of
+        always = self.dominators.dominates(block_of(pc), block_of(self.places[-1]))
         return always and not any(pc in places for places in self.repeated)
 
 
@@ -77,57 +75,68 @@ def lockstep_loops(
         lanes: of a thread.
         writers: the instructions that write each root variable.
     """
-    found = []
-    if not flow.subroutines:
-        for latch, header in sorted(flow.backward, key=lambda way: way[0] - way[1]):
-            loop = _loop(flow, range(header, latch + 1), lanes)
-            if loop is not None:
-                loop.writers = _lockstep_writers(flow, layout, loop, lanes, writers)
-                found += [loop] if loop.writers else []
+    if flow.subroutines:
+        return []
+    found, ways = [], _Ways(flow, lanes)
+    ordered = {root: sorted(places) for root, places in writers.items()}
+    written: dict[int, list[int]] = {}
+    for root, places in writers.items():
+        for n in places:
+            written.setdefault(n, []).append(root)
+    for latch, header in sorted(flow.backward, key=lambda way: way[0] - way[1]):
+        loop = ways.loop(range(header, latch + 1))
+        if loop is not None:
+            roots = {root for n in loop.places for root in written.get(n, ())}
+            loop.writers = _lockstep_writers(flow, layout, loop, lanes, {root: ordered[root] for root in roots})
+            found += [loop] if loop.writers else []
     return found
 
 
-def _loop(flow: ControlFlow, places: range, lanes: int) -> LockstepLoop | None:
-    """A loop between the target of a branch back and this branch, if its lanes go through the rounds together."""
-    body = flow.function.instructions[places.start : places.stop]
-    if any(i.desc.flow not in _WITHIN for i in body) or all(i.desc.access is Access.NONE for i in body):
-        return None
-    after = {start: flow.successors(end - 1, lanes) for start, end in flow.blocks()}
-    blocks = [b for b in flow.blocks() if b[0] in places]
-    front = next((range(*b) for b in flow.blocks() if b[1] == places.start), range(0))
-    if not _has_one_way_in_and_one_back(after, places, front.start, blocks[-1][0]):
-        return None
-    graph: Graph = {start: {n for n in after[start] if n in places and n != places.start} for start, _ in blocks}
-    repeated = [range(t, s + 1) for s, t in flow.backward if t in places and s != places[-1]]
-    return LockstepLoop(places, front, blocks, Dominators(graph, places.start), repeated)
+class _Ways:
+    """The ways between the blocks of a function."""
 
+    def __init__(self, flow: ControlFlow, lanes: int) -> None:
+        self.flow = flow
+        self.after = {start: flow.successors(end - 1, lanes) for start, end in flow.blocks()}
+        self.before: dict[int, list[int]] = {}
+        for start, found in self.after.items():
+            for n in found:
+                self.before.setdefault(n, []).append(start)
 
-def _has_one_way_in_and_one_back(after: Mapping[int, Sequence[int]], places: range, front: int, last: int) -> bool:
-    """Whether ways lead into a loop from the block in front of it alone, and back, or in front of it, from its last one
-    alone.
-
-    Args:
-        after: where control can be behind each block.
-    """
-    ways = [(start, n) for start, found in after.items() for n in found]
-    entries = [way for way in ways if way[1] in places and way[0] not in places]
-    backs = [way for way in ways if way[0] in places and way[1] <= places.start]
-    return entries == [(front, places.start)] and backs == [(last, places.start)]
+    def loop(self, places: range) -> LockstepLoop | None:
+        """The loop between the target of a branch back and this branch, if lanes go through the rounds together: ways
+        lead into it from the block in front of it alone, and back, or in front of it, from its last block alone.
+        """
+        flow, header = self.flow, places.start
+        body = flow.function.instructions[header : places.stop]
+        if any(i.desc.flow not in _WITHIN for i in body) or all(i.desc.access is Access.NONE for i in body):
+            return None
+        starts = flow.starts[bisect_left(flow.starts, header) : bisect_left(flow.starts, places.stop)]
+        entries = [(way, n) for n in starts for way in self.before.get(n, ()) if way not in places]
+        backs = [(start, n) for start in starts for n in self.after[start] if n <= header]
+        front = flow.block_of(header - 1) if header else -1
+        if entries != [(front, header)] or backs != [(starts[-1], header)]:
+            return None
+        graph: Graph = {start: {n for n in self.after[start] if n in places and n != header} for start in starts}
+        inside = flow.backward[bisect_left(flow.backward, (header, 0)) : bisect_left(flow.backward, (places[-1], 0))]
+        repeated = [range(t, s + 1) for s, t in inside]
+        return LockstepLoop(flow, places, range(front, header), Dominators(graph, header), repeated)
 
 
 def _lockstep_writers(
-    flow: ControlFlow, layout: Layout, loop: LockstepLoop, lanes: int, writers: Mapping[int, Set[int]]
+    flow: ControlFlow, layout: Layout, loop: LockstepLoop, lanes: int, writers: Mapping[int, Sequence[int]]
 ) -> dict[Place, list[int]]:
     """The writers of the lockstep variables: the greatest fixed point, from all variables on that instructions with
     lanewise results alone write.
     """
     instructions = flow.function.instructions
     for root, places in writers.items():
-        inside = sorted(n for n in places if n in loop.places)
+        first = bisect_left(places, loop.places.start)
+        inside = places[first : bisect_left(places, loop.places.stop)]
         written = {_result(layout, instructions[n], lanes) for n in inside}
         place = written.pop() if len(written) == 1 else None
         if place and place[0] == root and all(map(loop.runs_once, inside)):
-            last = sorted(n for n in places if n in loop.front)[-1:]
+            last = [n for n in places[max(first - 1, 0) : first] if n in loop.front]
             own = [n for n in last if _result(layout, instructions[n], lanes) == place]
             loop.writers[place] = [*own, *inside]
     while True:

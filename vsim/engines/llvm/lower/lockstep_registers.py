@@ -27,11 +27,15 @@ class LockstepRegisters:
     """
 
     def __init__(self, b: Builder, storage: Storage, lanes: int, loops: Sequence[LockstepLoop]) -> None:
-        self.b, self.storage, self.lanes, self.loops = b, storage, lanes, loops
+        self.b, self.storage, self.lanes = b, storage, lanes
         self.written: dict[int, Place] = {
             pc: place for loop in loops for place, writers in loop.writers.items() for pc in writers
         }
         """The lockstep register that an instruction writes."""
+        self.loops: dict[Place, list[LockstepLoop]] = {}
+        for loop in loops:
+            for place in loop.writers:
+                self.loops.setdefault(place, []).append(loop)
 
     def with_scalar(self, key: Key, low: int, value: Value, pc: int, running: Value | None) -> Value:
         """A value that an instruction reads for the lanes that run, with the scalar as a fact about these."""
@@ -40,7 +44,7 @@ class LockstepRegisters:
         if running is None or not of_all_lanes or key[0] != VARIABLE or not value.type.is_integer:
             return value
         place = key[1], low, size
-        if not any(place in loop.writers and loop.holds(place, pc) for loop in self.loops):
+        if not any(loop.holds(place, pc) for loop in self.loops.get(place, ())):
             return value
         scalar = self.b.load(unsigned_of(size), 1, self._slot(place), 8)
         known = AffineLanes(self.b.retype(scalar, value.type), 0, value.lanes, assumptions=(AssumedMask(running.text),))

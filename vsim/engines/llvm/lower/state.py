@@ -131,7 +131,7 @@ class FunctionState:
 
     def find_lockstep(self) -> bool:
         """Find the lockstep registers after the first emission, which tells of writers; whether there are any."""
-        if self.dispatch.checks or self.module.takes_turns or not self.is_kernel:
+        if self.dispatch.checks or self.module.takes_turns or not self.is_kernel or self.function.is_cm:
             return False
         flow = control_flow(self.function, self.barriers_end_blocks)
         loops = lockstep_loops(flow, self.layout, self.lanes, self.registers.writers)
