@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 
 from visakit.diagnostics import Diagnostic, LaunchError
 from visakit.isa.record import Flow
-from visakit.language.program import Function, Instruction
+from visakit.language.program import SCRATCH, Function, Instruction
 from visakit.objects.image import LinkedImage
 from vsim.analysis.control_flow import control_flow
 from vsim.semantics.descriptors import AtRunTime, NoEquivalent
+from vsim.semantics.lsc import address_kind
 from vsim.semantics.messages import equivalent
 from vsim.semantics.refused import RAW_MESSAGES, REFUSED, returns_to_nobody
 
@@ -105,3 +106,17 @@ def check(image: LinkedImage, kernel: Function) -> None:
             found.append(Diagnostic("S023", message, image.span(function, i.line), hint))
     if found:
         raise LaunchError(found)
+
+
+def touches_scratch(image: LinkedImage, kernel: Function) -> bool:
+    """Whether a kernel, or a function that it calls, can read or write scratch memory; most that have some leave it to
+    spills, which only the finalizer makes.
+    """
+    return any(_touches_scratch(instruction) for _, _, instruction in reachable(image, kernel))
+
+
+def _touches_scratch(instruction: Instruction) -> bool:
+    args = instruction.args
+    if instruction.desc.semantics in RAW_MESSAGES or args.get("surface") == SCRATCH:
+        return True
+    return "addr_type" in args and address_kind(instruction) in ("ss", "surf")  # whose handle may be that of scratch

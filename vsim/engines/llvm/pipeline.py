@@ -12,6 +12,7 @@
 * **coarsen** (``passes/coarsen.py``): several threads of kernels with barriers run from one barrier to the next.
 * **strip-mine** (``passes/strip_mine.py``): long straight code of integers whose live values exceed the registers
   runs for some lanes at a time.
+* **interleave** (``passes/interleave.py``): chains of long straight code run side by side.
 * **sanitize** (``passes/sanitize.py``): with ``VISAKIT_GUARD`` set, and only then, every access is checked once more.
 * **optimise** (``host/native.py``): LLVM's promotion of stack slots, combining of instructions, simplification of
   control flow, elimination of dead stores, splitting of coroutines.
@@ -44,6 +45,7 @@ from vsim.engines.llvm.lower.function import lower
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.passes import sanitize
 from vsim.engines.llvm.passes.coarsen import coarsen
+from vsim.engines.llvm.passes.interleave import interleave
 from vsim.engines.llvm.passes.strip_mine import strip_mine
 from vsim.engines.llvm.passes.unroll_and_jam import unroll_and_jam
 from vsim.engines.llvm.support import clocks, cooperative, driver, findings, messages, race, values, within_arguments
@@ -196,7 +198,7 @@ def _translated(state: ModuleState) -> Translation:
     text, threads_per_coroutine = _with_concurrent_threads(
         module(texts, state.declarations, state.takes_zeros), dispatch, state.parts_threads
     )
-    text = strip_mine(text, vector_bits())
+    text = interleave(strip_mine(text, vector_bits()), vector_bits())
     if state.takes_zeros:
         support.append(driver.entry_with_zeros())
     if not state.takes_turns:

@@ -139,6 +139,10 @@ class AffineLanes:
         """Whether the assumed masks are among masks (SSA names) that hold for all lanes."""
         return all(not mask.first and mask.name in names for mask in self.masks)
 
+    def is_certain_inside(self, names: Set[str]) -> bool:
+        """Whether these masks (SSA names) are all that is assumed."""
+        return len(self.masks) == len(self.assumptions) and self.holds_inside(names)
+
     def with_masks(self, change: Callable[[AssumedMask], AssumedMask]) -> AffineLanes:
         """The same under other masks."""
         if not self.masks:

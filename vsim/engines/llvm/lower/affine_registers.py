@@ -23,6 +23,7 @@ from typing import Protocol
 from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer
 from vsim.engines.llvm.ir.builder import Builder
 from vsim.engines.llvm.ir.values import Mask, Value
+from vsim.engines.llvm.lower.lockstep_registers import LockstepRegisters
 from vsim.engines.llvm.lower.storage import AFFINE_SLOT, VARIABLE, Key, Storage
 from vsim.semantics.core import unsigned_of
 
@@ -99,7 +100,7 @@ def _shape(value: Value, lanes: int, inside: Mask | None) -> AffineShape | None:
     if known is None or known.steps or not value.type.is_integer:
         return None
     holding = set() if inside is None or inside is True else inside.facts.implies | {inside.text}
-    if len(known.masks) != len(known.assumptions) or not known.holds_inside(holding):
+    if not known.is_certain_inside(holding):
         return None
     return AffineShape(size, lanes, known.stride, known.row, known.small, pointer)
 
@@ -125,10 +126,13 @@ class AffineRegisters:
 
     Args:
         assumed: what readers take for granted; None: in the first emission, the shapes of all writers so far.
+        lockstep: registers that are the same in the lanes which run in a loop.
     """
 
-    def __init__(self, b: Builder, storage: Storage, assumed: Mapping[Key, Places] | None) -> None:
-        self.b, self.storage = b, storage
+    def __init__(
+        self, b: Builder, storage: Storage, assumed: Mapping[Key, Places] | None, lockstep: LockstepRegisters
+    ) -> None:
+        self.b, self.storage, self.lockstep = b, storage, lockstep
         self.learns = assumed is None
         self.found: dict[Key, dict[Place, AffineShape | None]] = {}
         """What writers left so far; None where that has no shape."""

@@ -13,6 +13,7 @@ from visakit.language import types
 from visakit.language.program import Function
 from visakit.language.types import DataType
 from vsim.analysis.control_flow import control_flow
+from vsim.analysis.lockstep import Place
 from vsim.analysis.read_only_loops import only_reads_memory
 from vsim.analysis.waiting import touches_memory
 from vsim.analysis.walks import strays, walking_stores
@@ -42,6 +43,7 @@ from vsim.launch.threads import local_id_variables
 from vsim.observe.observer import Observer, listeners
 from vsim.semantics import SEMANTICS
 from vsim.semantics.algebra import Machine
+from vsim.semantics.core import unsigned_of
 from vsim.semantics.registers import CE0, reads_lanes
 
 Needs = Callable[[int], BlockNeeds]
@@ -180,7 +182,8 @@ class FunctionLowering:
         state = self.state
         learner = state.registers.affine_registers
         shapes, results = learner.learned(use), state.registers.denormal_registers.learned()
-        agrees, attempts = learner.relied_only_on(shapes), 0
+        finds_lockstep = state.find_lockstep()
+        agrees, attempts = learner.relied_only_on(shapes) and not finds_lockstep, 0
         while True:
             state.module.helpers.clear()
             state.module.helpers.update(helpers)
@@ -237,6 +240,13 @@ class FunctionLowering:
             self.flow.return_from_subroutine(subroutine)
         self._leave_function()
         return uses
+
+    def _keep_scalar(self, place: Place) -> None:
+        """Keep the scalar of the lockstep register that the instruction has written in all lanes that run."""
+        state, running = self.state, self.masks.reading(self.state.lanes)
+        root, low, size = place
+        value = state.registers.read((VARIABLE, root), low, state.lanes, unsigned_of(size), running)
+        state.lockstep.keep(place, value, running)
 
     # -- blocks --------------------------------------------------------------------------------------------
 
@@ -305,6 +315,8 @@ class FunctionLowering:
             running = Value(self.state.b, types.UQ, 1, self.masks.bits(self.masks.running_vector()))
             self.state.registers.write((VARIABLE, CE0), 0, 1, self.state.b.cast(running, types.UD))
         emit()
+        if place := self.state.lockstep.written.get(pc):
+            self._keep_scalar(place)
         if pc in self.state.prefetcher.inductions.slots:
             self.state.prefetcher.increment(pc, self.masks.mask(instruction.args["exec"], None)())
         for tell in self.after:

@@ -223,7 +223,8 @@ class Registers:
         if touching:
             return self._read_pieces(key, touching, low, count, data_type)
         self.use.exposed.add(key)
-        value = self._load(key, low, count, data_type)
+        loaded = self._load(key, low, count, data_type)
+        value = self.affine_registers.lockstep.with_scalar(key, low, loaded, self.pc, running)
         ranges.append(ByteRange(low, high, value, False))
         return value
 

@@ -14,6 +14,7 @@ from visakit.language.types import DataType
 from vsim.analysis.control_flow import ControlFlow, control_flow, has_many_barriers
 from vsim.analysis.if_conversion import masked_gotos
 from vsim.analysis.induction import induction_variables
+from vsim.analysis.lockstep import lockstep_loops
 from vsim.analysis.read_only_loops import read_only_loops
 from vsim.analysis.reconvergence import reconvergence
 from vsim.analysis.spin_loops import spin_branches
@@ -26,6 +27,7 @@ from vsim.engines.llvm.ir.types import MASK, ir_type
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.affine_registers import AffineRegisters, Places
 from vsim.engines.llvm.lower.denormal_registers import DenormalRegisters
+from vsim.engines.llvm.lower.lockstep_registers import LockstepRegisters
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.lower.registers import Registers
 from vsim.engines.llvm.lower.storage import Key, Storage
@@ -94,6 +96,7 @@ class FunctionState:
         self.is_straight = straight or not self.flow.starts  # a function without instructions has no block
         self.b = Builder(module.declarations, self.dispatch.exact, module.takes_zeros)
         self.storage = Storage(self.b, function, self.layout, self.shares)
+        self.lockstep = LockstepRegisters(self.b, self.storage, self.lanes, ())
         self.registers = self._registers(None, None)
         self.at = Position(ENTRY, True, self.is_kernel)
         watched = module.takes_turns or bool(self.dispatch.checks)  # Checks see each access where it happens.
@@ -123,8 +126,17 @@ class FunctionState:
         return split.instructions, split.left_out
 
     def _registers(self, shapes: Mapping[Key, Places] | None, results: Mapping[Key, DataType] | None) -> Registers:
-        affine = AffineRegisters(self.b, self.storage, shapes)
+        affine = AffineRegisters(self.b, self.storage, shapes, self.lockstep)
         return Registers(self.b, self.storage, self.lanes, affine, DenormalRegisters(self.b, self.storage, results))
+
+    def find_lockstep(self) -> bool:
+        """Find the lockstep registers after the first emission, which tells of writers; whether there are any."""
+        if self.dispatch.checks or self.module.takes_turns or not self.is_kernel or self.function.is_cm:
+            return False
+        flow = control_flow(self.function, self.barriers_end_blocks)
+        loops = lockstep_loops(flow, self.layout, self.lanes, self.registers.writers)
+        self.lockstep = LockstepRegisters(self.b, self.storage, self.lanes, loops)
+        return bool(loops)
 
     def begin(
         self,

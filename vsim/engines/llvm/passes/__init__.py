@@ -1,1 +1,2 @@
-"""Passes over the text of a lowered function: coarsening, unroll-and-jam, strip-mining, the sanitizer."""
+"""Passes over the text of a lowered function: coarsening, unroll-and-jam, strip-mining, interleaving, the
+sanitizer."""

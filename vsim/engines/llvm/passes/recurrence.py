@@ -112,11 +112,12 @@ def _step(line: Line, slots: Set[str], bits: int) -> _Step | None:
         return None
     if line.place in slots:
         return _Step(line.result, (), line.place, vectors_of(line.kind, bits))
-    costs = _latency(line), _occupied(line, bits)
+    costs = latency_of(line), occupied_by(line, bits)
     return _Step(line.result, line.uses, "", 0, *costs, line.opcode == "load")
 
 
-def _latency(line: Line) -> float:
+def latency_of(line: Line) -> float:
+    """Cycles from a line's operands to its result."""
     if line.opcode in _ELSEWHERE or line.opcode in ("shufflevector", "zext"):
         return 0
     if _QWORD_PRODUCT.match(line.operation):
@@ -124,7 +125,7 @@ def _latency(line: Line) -> float:
     return _LATENCIES.get(line.opcode, 1)
 
 
-def _occupied(line: Line, bits: int) -> float:
+def occupied_by(line: Line, bits: int) -> float:
     """Cycles that an instruction takes of the processor's."""
     if line.opcode in _ELSEWHERE:
         return 0
