@@ -82,6 +82,13 @@ def test_lanes_that_wait_behind_a_loop_wait_while_an_overlapping_one_goes_furthe
     assert analysed(lines, frozenset({1})).converged == {7}, "only behind both"
 
 
+@pytest.mark.parametrize(("constant", "uniform"), [("0x5:uw", True), ("0x76543210:uv", False)])
+def test_a_comparison_with_a_packed_vector_is_not_uniform(constant, uniform):
+    head = [".version 4.1", '.kernel "k"', ".decl A v_type=G type=uw num_elts=16", ".decl P1 v_type=P num_elts=16"]
+    lines = [".kernel_attr SimdSize=16", f"cmp.lt (M1_NM, 16) P1 A(0,0)<0;1,0> {constant}", "ret (M1, 1)"]
+    assert (1 in uniform_predicates(build_text("\n".join([*head, *lines, ""])).module.kernels[0])) is uniform
+
+
 @pytest.mark.parametrize(
     ("second", "uniform"),
     [

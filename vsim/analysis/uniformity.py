@@ -94,4 +94,4 @@ def _does_the_same(one: Instruction, other: Instruction) -> bool:
 
 
 def _is_scalar(op: object) -> bool:
-    return isinstance(op, Immediate) or (isinstance(op, General) and op.region == SCALAR)
+    return (isinstance(op, Immediate) and op.type.is_element) or (isinstance(op, General) and op.region == SCALAR)
