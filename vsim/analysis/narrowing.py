@@ -26,7 +26,7 @@ _LAID_OUT = frozenset((Payload.CHANNELS, Payload.DWORD, Payload.QWORDS, Payload.
 def narrowed(kernel: Function, lanes: int, independent: bool, grf_size: int) -> Function:
     """A kernel whose threads have work-items in their first ``lanes`` lanes alone.
 
-    Instructions with an operand beyond its variable, which fault, stay as they are.
+    Instructions with an operand beyond its variable, which fault, stay unchanged.
 
     Args:
         independent: no lane reads what belongs to another one (:mod:`vsim.analysis.independence`), so that instructions
