@@ -1,5 +1,5 @@
-"""Kernels in OpenCL C whose work-items go over memory each by itself, look up small tables, and compute with 64 bits under
-masks; compiled by ``ocloc``.
+"""Kernels in OpenCL C whose work-items go over memory each by itself, look up small tables, and compute with 64 bits
+under masks; compiled by ``ocloc``.
 
 The fast engine gives their threads fewer lanes, loads whole tables, and runs together what the compiler has split. Each
 work-item writes to its own places, and reads what no other one writes, so that all orders give the same.
@@ -143,8 +143,9 @@ class Kernel:
         q, p = r.choice((("q", "p"), ("p", "q"), ("q", "q")))
         results = [
             f"mul_hi({q}, {p}) + {s}", f"{q} * {p} + {s}", f"{q} + {p}", f"{q} - ({p} ^ {s})", f"({q} << 32) | {s}",
-            f"({q} & 0xFFFFFFFF00000000ul) | {s}", f"({q} & 0xFFFFFFFFul) | ((ulong)({s}) << 32)", f"as_ulong(as_uint2({p}).yx)",
-            f"({q} >> ({s} & 63)) | {p}", f"{q} < {p} ? {p} - {q} : {q} + {s}", f"mad_hi({q}, {p}, {q})", f"(long){q} >> 7",
+            f"({q} & 0xFFFFFFFF00000000ul) | {s}", f"({q} & 0xFFFFFFFFul) | ((ulong)({s}) << 32)",
+            f"as_ulong(as_uint2({p}).yx)", f"({q} >> ({s} & 63)) | {p}", f"{q} < {p} ? {p} - {q} : {q} + {s}",
+            f"mad_hi({q}, {p}, {q})", f"(long){q} >> 7",
         ]  # fmt: skip
         narrow = f"v += (uint)({q} >> 32);", f"w = as_uint2({q}).x + as_uint2({p}).y;", f"v = {q} > {p};"
         line = r.choice((*(f"{q} = {result};" for result in results), *narrow))
@@ -180,7 +181,8 @@ class Kernel:
         elements = r.choice((*[TABLE] * 5, *(self.shift + count for count in (64, 65, 48, 16))))
         arrays = [
             np.zeros(items * OWN, "u4"), source.integers(0, 1 << r.choice((4, 32)), NUMBERS, "u4"),
-            source.integers(0, NUMBERS // 2, NUMBERS, "u4"), rows.astype("u4"), source.permutation(items).astype("u4") * OWN,
+            source.integers(0, NUMBERS // 2, NUMBERS, "u4"), rows.astype("u4"),
+            source.permutation(items).astype("u4") * OWN,
             np.frombuffer(source.bytes(elements * np.dtype(TYPES[self.element]).itemsize), "u1"), np.zeros(items, "u8"),
         ]  # fmt: skip
         arguments: list[Json] = [{"bytes": packed(a)} for a in arrays]
