@@ -178,6 +178,8 @@ USAGE = [
     ("vasm", "k --platfrom tgl", "there is no option '--platfrom'; did you mean '--platform' or '--list-platforms'?"),
     ("vasm", "k --plat tgl", "there is no option '--plat'; did you mean '--platform'?"),
     ("vasm", "k -platform tgl", "there is no option '-platform'; did you mean '--platform'?"),
+    ("vasm", "k -output x", "there is no option '-output'; did you mean '-o'?"),
+    ("vasm", "k -out-dir=x", "there is no option '-out-dir=x'; did you mean '--out-dir'?"),
     ("vasm", "k -p tgl", "there is no option '-p'; did you mean '--platform'?"),
     ("vasm", "k -g -e x", "there is no option '-e'; see vasm --help"),
     ("vasm", "k -Werror", "-W error: there is no warning 'error'; --fatal-warnings makes errors of all"),

@@ -17,6 +17,7 @@ module                   what it has
 ``launches``             programs with their launches as one file, and how one is executed on both engines
 ``kernels``              kernels that are mutated and executed
 ``unmasked``             kernels with instructions that ignore the mask, in groups smaller than a thread
+``lanes``                OpenCL C whose lanes stray, walk, look up small tables, and carry
 ``programs``             programs without races by construction, which the engines must agree about
 ``operations``           their instructions on registers
 ``messages``             their messages to memory

@@ -13,6 +13,7 @@ from fuzz import (  # noqa: E402
     captures,
     kernels,
     kills,
+    lanes,
     loops,
     programs,
     reading,
@@ -39,6 +40,7 @@ TARGETS: dict[str, Target] = {
         vectors,
         transfers,
         sources,
+        lanes,
         kills,
     )
     for t in module.TARGETS

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import importlib
 import json
 import subprocess
 import sys
@@ -135,6 +136,7 @@ TARGETS = {
     "vector": executed,
     "transfer": executed,
     "source": compiled,
+    "lane": compiled,
     "zebin": zebin,
     "capture": capture,
     "cache": cache_entry,
@@ -200,6 +202,7 @@ def test_cut_and_changed(kind, data):
         "vector",
         "transfer",
         "source",
+        "lane",
         "zebin",
         "capture",
         "cache",
@@ -216,9 +219,8 @@ def test_cut_and_changed(kind, data):
 )
 def test_the_first_inputs_of_the_fuzzer(name):
     """A seed gives the same input again, and the first ones are no findings."""
-    from fuzz import caches, captures, kernels, loops, programs, reading, sources, transfers, unmasked, vectors, zebins
-
-    modules = (caches, captures, kernels, loops, programs, reading, sources, transfers, unmasked, vectors, zebins)
+    names = "caches captures kernels lanes loops programs reading sources transfers unmasked vectors zebins"
+    modules = [importlib.import_module(f"fuzz.{module}") for module in names.split()]
     target = {t.name: t for m in modules for t in m.TARGETS}[name]
     if reason := target.missing():
         pytest.skip(reason)

@@ -270,8 +270,19 @@ def test_instructions_for_fewer_lanes():
     text = f"{HEAD}mov (M1_NM, 32) A(0,0)<1> 0x1:ud\nmov (M5, 16) B(1,0)<1> 0x1:ud{TAIL}"
     (kernel,) = visakit.read_module(visakit.assemble(text, platform="pvc")).kernels
     for independent in (False, True):
-        *_, unmasked, upper, _, store, _ = narrowed(kernel, 8, independent).instructions
+        *_, unmasked, upper, _, store, _ = narrowed(kernel, 8, independent, 64).instructions
         assert unmasked.args["exec"].size == (8 if independent else 32)
         assert "exec" not in upper.args
         assert (store.args["exec"].size, store.args["exec"].payload) == (8, 32)
-    assert narrowed(kernel, 32, True).instructions == kernel.instructions
+    assert narrowed(kernel, 32, True, 64).instructions == kernel.instructions
+
+
+@pytest.mark.parametrize("line", ["mov (M5, 16) A(1,0)<1> B(1,8)<1;1,0>", "(P1) mov (M1, 32) A(0,0)<1> B(0,8)<1;1,0>"])
+def test_operands_beyond_their_variables_fault_for_absent_lanes_too(line):
+    image = build_text(f"{HEAD}{line}{TAIL}", "pvc", INFO)
+    found = []
+    for engine in ENGINES:
+        with pytest.raises(SimulationError, match="a region reaches byte 160 of 'B'") as error:
+            Program(image).launch("k", (16,), (16,), [np.zeros(64, "u4")], engine=engine)
+        found.append(str(error.value))
+    assert found[0] == found[1]

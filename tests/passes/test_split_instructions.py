@@ -56,8 +56,20 @@ def test_halves_with_carries_of_their_own_run_together():
         ["mov (M1, 8) A(0,0)<1> B(0,0)<1;1,0>", "L:", "mov (M3, 8) A(1,0)<1> B(1,0)<1;1,0>"],
         ["mov (M1, 8) A(0,0)<1> B(0,0)<1;1,0>", "mov (M3, 8) A(0,0)<1> B(1,0)<1;1,0>"],
         ["mov (M3, 8) A(1,0)<1> B(1,0)<1;1,0>", "mov (M1, 8) A(0,0)<1> B(0,0)<1;1,0>"],
+        ["mov (M1, 8) A(0,0)<1> B(1,0)<1;1,0>", "mov (M3, 8) A(1,0)<1> B(2,0)<1;1,0>"],
+        [*CARRIES, "mov (M1, 16) A(0,0)<1> C0(0,0)<1;1,0>"],
     ],
-    ids=["overwritten", "read by another", "reads the first", "mask", "label", "same place", "order"],
+    ids=[
+        "overwritten",
+        "read by another",
+        "reads the first",
+        "mask",
+        "label",
+        "same place",
+        "order",
+        "beyond the variable",
+        "a carry that another operand exceeds",
+    ],
 )
 def test_what_is_no_half_or_is_hindered_stays(lines):
     assert not joined(*lines)

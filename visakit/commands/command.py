@@ -15,7 +15,7 @@ import itertools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Annotated, Literal, NoReturn
 
 import typer
@@ -152,7 +152,7 @@ def _run(app: typer.Typer, tool: str, words: Sequence[str], reporter: Reporter) 
         command.main(prog_name=tool)  # A shell completes the word at the cursor; this does not return.
     options = [p for p in command.params if isinstance(p, TyperOption)]
     try:
-        with command.make_context(tool, _separate_values(words, options)) as context:
+        with command.make_context(tool, _separate_values(tool, words, options)) as context:
             code: int = command.invoke(context)
     except typer.Exit as done:
         code = done.exit_code
@@ -180,11 +180,12 @@ def _leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _separate_values(words: Sequence[str], options: Iterable[TyperOption]) -> list[str]:
-    """The words with ``-o=FILE`` as ``-o FILE``. Typer would take any following word as the value of an option.
+def _separate_values(tool: str, words: Sequence[str], options: Iterable[TyperOption]) -> list[str]:
+    """The words with ``-o=FILE`` as ``-o FILE``. Typer would take any following word as the value of an option, and
+    ``-output`` for ``-o utput``.
 
     Raises:
-        UsageError: an option is in the place of another one's value.
+        UsageError: an option is in the place of another one's value, or has one dash instead of two.
     """
     options = list(options)
     wanted = {name: _metavar(option) for option in options if not option.is_flag for name in option.opts}
@@ -205,9 +206,17 @@ def _separate_values(words: Sequence[str], options: Iterable[TyperOption]) -> li
             out += [word, value]
         elif word[:2] in wanted and word[2:3] == "=":
             out += [word[:2], word[3:]]
+        elif word[:2] in wanted and _is_long_option(word, names):
+            raise UsageError(_no_option(word, tool, words, [*names]))
         else:
             out.append(word)
     return out
+
+
+def _is_long_option(word: str, names: Container[str]) -> bool:
+    """Whether a word with one dash is a long option, of this command or as other tools have it."""
+    name = word.partition("=")[0]
+    return f"-{name}" in names or name[1:] in _OPTIONS_ELSEWHERE
 
 
 def _metavar(option: TyperOption) -> str:

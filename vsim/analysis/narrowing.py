@@ -15,20 +15,30 @@ from visakit.isa import instruction_set
 from visakit.isa.record import Access, Flow, Payload
 from visakit.language.operands import Execution
 from visakit.language.program import Function, Instruction
+from vsim.analysis.register_accesses import Accesses
 from vsim.semantics.core import BY_LANE
+from vsim.semantics.registers import layout_of
 
 _LAID_OUT = frozenset((Payload.CHANNELS, Payload.DWORD, Payload.QWORDS, Payload.BLOCKS, Payload.ELEMENTS))
 """Payloads of messages that may execute for fewer lanes than they are laid out for."""
 
 
-def narrowed(kernel: Function, lanes: int, independent: bool) -> Function:
+def narrowed(kernel: Function, lanes: int, independent: bool, grf_size: int) -> Function:
     """A kernel whose threads have work-items in their first ``lanes`` lanes alone.
+
+    Instructions with an operand beyond its variable, which fault, stay unchanged.
 
     Args:
         independent: no lane reads what belongs to another one (:mod:`vsim.analysis.independence`), so that instructions
             that ignore the mask need not execute for the other lanes, either.
+        grf_size: bytes of a register.
     """
-    instructions = [_narrowed(i, lanes, independent) for i in kernel.instructions]
+    accesses = Accesses(kernel, layout_of(kernel, grf_size))
+    instructions = [
+        i if other is not i and accesses.beyond(i) else other
+        for i in kernel.instructions
+        for other in (_narrowed(i, lanes, independent),)
+    ]
     if not independent:
         return replace(kernel, instructions=instructions)
     predicates = [replace(p, elements=min(p.elements, lanes)) for p in kernel.predicates]

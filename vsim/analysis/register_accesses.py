@@ -7,6 +7,7 @@ their bytes (bits of predicates, elements of addresses) are integers.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -97,6 +98,17 @@ class Accesses:
         if i.desc.semantics == _LIFETIME and not i.desc.fixed["end"]:
             found += self._begins(i)
         yield from sorted(found, key=lambda access: access.writes)
+
+    def beyond(self, i: Instruction) -> set[Register]:
+        """The variables that operands of an instruction exceed; with any, the instruction faults."""
+        return {a.register for a in self.of(i) if a.places.bit_length() > self._room(a.register)}
+
+    def _room(self, register: Register) -> float:
+        """Bytes (of address variables: elements) that operands may touch."""
+        file, number = register
+        if file is Bank.ADDRESS:
+            return self.function.addresses[number].elements
+        return self.layout.rooms[number] if file is Bank.GENERAL and number >= FIRST_VARIABLE else math.inf
 
     # -- operands ------------------------------------------------------------------------------------------
 

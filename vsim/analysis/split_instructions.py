@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 
 from visakit.language import types
 from visakit.language.operands import Execution, General, Immediate, Predicate, region_elements
 from visakit.language.program import FIRST_VARIABLE, Function, Instruction
-from vsim.analysis.register_accesses import R0, Accesses, RegisterAccess
+from vsim.analysis.register_accesses import R0, Accesses, Bank, RegisterAccess
 from vsim.semantics.core import BY_LANE
 from vsim.semantics.registers import NULL, Layout
 
@@ -52,7 +53,8 @@ class SplitInstructions:
         """Those of the function, with both halves at the place of the first one."""
         self.left_out = set[int]()
         """The numbers of second halves."""
-        self.accesses = Accesses(self.function, replace(self.layout, roots=dict(self.layout.roots)))
+        before = replace(self.layout, roots=dict(self.layout.roots), rooms=dict(self.layout.rooms))
+        self.accesses = Accesses(self.function, before)
         self._plain: dict[int, bool] = {}
         self._touched: dict[int, list[RegisterAccess]] = {}
 
@@ -99,10 +101,11 @@ class SplitInstructions:
         self.left_out.add(pc)
 
     def _is_plain(self, n: int) -> bool:
-        """Whether lanes compute apart from each other, and from registers that are declared."""
+        """Whether lanes compute apart from each other, and from registers that are declared; without a fault."""
         found = self._plain.get(n)
         if found is None:
-            found = self._plain[n] = self._computes_by_lane(self.instructions[n])
+            i = self.instructions[n]
+            found = self._plain[n] = self._computes_by_lane(i) and not self.accesses.beyond(i)
         return found
 
     def _computes_by_lane(self, i: Instruction) -> bool:
@@ -172,7 +175,13 @@ class SplitInstructions:
         rooms = self.layout.rooms
         whole = not at and not start and rooms.get(root) == rooms.get(other) == step * size
         pairs.add((root, other))
-        return whole and root not in self.layout.file_offsets and other not in self.layout.file_offsets
+        return whole and {root, other}.isdisjoint(self._fixed)
+
+    @cached_property
+    def _fixed(self) -> set[int]:
+        """Root variables that stay where they are: their addresses are taken, or an operand exceeds them and faults."""
+        beyond = {register for i in self.function.instructions for register in self.accesses.beyond(i)}
+        return {*self.layout.file_offsets, *(number for file, number in beyond if file is Bank.GENERAL)}
 
 
 def _operands(i: Instruction) -> Iterator[object]:

@@ -74,7 +74,9 @@ class ModuleState:
     def kernel(self) -> Function:
         """The kernel, for as many lanes as a thread has."""
         dispatch = self.dispatch
-        return narrowed(dispatch.kernel, dispatch.width, self.independent) if dispatch.width else dispatch.kernel
+        if not dispatch.width:
+            return dispatch.kernel
+        return narrowed(dispatch.kernel, dispatch.width, self.independent, dispatch.grf_size)
 
     @property
     def rows_are_whole(self) -> bool:
