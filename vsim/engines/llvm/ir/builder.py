@@ -20,6 +20,7 @@ from vsim.engines.llvm.ir.half_fma import half_fma, rounded_to_odd
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.pairs import concatenated, lanes_of_one_half, mixed_text
+from vsim.engines.llvm.ir.quotients import LARGEST, quotients
 from vsim.engines.llvm.ir.rounding_modes import directed, embedded
 from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
@@ -309,10 +310,14 @@ class Builder(Emitter):
     replaced = rounded.replaced
 
     def udiv(self, x: Value, y: Value) -> Value:
-        """Unsigned quotient, y is not zero; of floats the correctly rounded one."""
-        return x.binary(y, "udiv", "fdiv")
+        """Unsigned quotient, y is not zero."""
+        if y.constant is not None or x.type.size > LARGEST or max(x.lanes, y.lanes) == 1:
+            return x.binary(y, "udiv", "")
+        return self._call_own(*quotients(self, self.broadcast(x, max(x.lanes, y.lanes)), y))
 
-    fdiv = udiv
+    def fdiv(self, x: Value, y: Value) -> Value:
+        """Correctly rounded quotient of floats."""
+        return x.binary(y, "", "fdiv")
 
     def fma(self, x: Value, y: Value, z: Value) -> Value:
         """x * y + z rounded once."""
