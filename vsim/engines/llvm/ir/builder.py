@@ -12,6 +12,7 @@ from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir import matrix_products, rounded
 from vsim.engines.llvm.ir.affine import AffineLanes, AssumedMask, affine_conversion, affine_pair
+from vsim.engines.llvm.ir.carries import qwords_of_sum
 from vsim.engines.llvm.ir.constant_masks import constant_lanes
 from vsim.engines.llvm.ir.denormals import comes_of_constants, like, unknown_of_constants, without_denormals
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD, Emitter
@@ -50,6 +51,8 @@ class Builder(Emitter):
         """Names of values that LLVM may compute, as they come out of constants and slots alone."""
         self.tracks_base_offset = False
         """Whether sums of vectors and scalars remember both; they are emitted where they are needed then."""
+        self.follows_carries = False
+        """Whether sums of dwords and their carries are noted as parts of sums of qwords."""
 
     def begin(self, block: str, levels: dict[str, int] | None = None) -> None:
         super().begin(block, levels)
@@ -194,7 +197,7 @@ class Builder(Emitter):
         if source is data_type:
             return x
         if source is MASK:
-            return self._conversion("zext", x, data_type)
+            return self._conversion("zext", x, data_type).with_facts(carried=x.facts.carried)
         if source.is_float:
             return self._from_float(x, data_type)
         if data_type.is_float:
@@ -244,6 +247,9 @@ class Builder(Emitter):
         interleaved, affine = x.facts.interleaved, None
         if data_type.size == 8 and interleaved and (pair := interleaved.dwords_of_qwords()):
             affine = affine_pair(*pair)
+            if total := qwords_of_sum(self, *pair):
+                found, affine = self.retype(self.broadcast(total, lanes), data_type), total.facts.affine or affine
+                return found.with_facts(affine=affine, interleaved=interleaved)
         if x.type.size == 8 and data_type.size == 4 and x.facts.affine:
             bits = self.retype(x, types.UQ)
             halves = bits, bits >> self.const(32, types.UQ)
