@@ -73,7 +73,9 @@ INDEPENDENT = {
     "a loop of other lengths in a loop": LOOP_AROUND.format(inner=f"mov (M1_NM, 1) S(0,0)<1> 0x0:ud\n{INNER}"),
     "a constant predicate": f"setp (M1_NM, 16) P1 0xffff:ud\n(!P1) goto (M1, 16) OUT\n{STORE}",
     "a scalar chosen in an arm": LOOP_AROUND.format(
-        inner=SKIPPED.format(arm="cmp.lt (M1_NM, 1) P4 B(0,0)<0;1,0> 0x3:ud\n(P4) sel (M1_NM, 1) S(0,0)<1> B(0,0)<0;1,0> 0x1:ud")
+        inner=SKIPPED.format(
+            arm="cmp.lt (M1_NM, 1) P4 B(0,0)<0;1,0> 0x3:ud\n(P4) sel (M1_NM, 1) S(0,0)<1> B(0,0)<0;1,0> 0x1:ud"
+        )
     ),
     "a block": "lsc_load.ugm (M1_NM, 1) B:d32x8t flat[WHERE]:a64\nadd (M1, 16) A(0,0)<1> X(0,0)<1;1,0> B(0,3)<0;1,0>",
     "the group": "add (M1, 16) A(0,0)<1> X(0,0)<1;1,0> %r0(0,1)<0;1,0>",
@@ -88,7 +90,9 @@ DEPENDENT = {
     "bits by the number of the lane": f"setp (M1_NM, 16) P1 0xff:ud\n(!P1) goto (M1, 16) OUT\n{STORE}",
     "bits of a scalar": f"setp (M1_NM, 16) P1 N(0,0)<0;1,0>\n(!P1) goto (M1, 16) OUT\n{STORE}",
     "a scalar written in an arm at times": LOOP_AROUND.format(
-        inner=SKIPPED.format(arm="cmp.lt (M1_NM, 1) P4 B(0,0)<0;1,0> 0x3:ud\n(P4) mov (M1_NM, 1) S(0,0)<1> B(0,0)<0;1,0>")
+        inner=SKIPPED.format(
+            arm="cmp.lt (M1_NM, 1) P4 B(0,0)<0;1,0> 0x3:ud\n(P4) mov (M1_NM, 1) S(0,0)<1> B(0,0)<0;1,0>"
+        )
     ),
     "the thread": "mov (M1_NM, 1) S(0,0)<1> %r0(0,2)<0;1,0>",
     "an atomic": "lsc_atomic_iadd.ugm (M1, 16) A:d32 flat[TO]:a64 A %null",
