@@ -71,6 +71,12 @@ INDEPENDENT = {
         inner=SKIPPED.format(arm=f"mov (M1_NM, 1) S(0,0)<1> 0x0:ud\n{INNER.replace('P1', 'P3')}").replace(READ, "")
     ),
     "a loop of other lengths in a loop": LOOP_AROUND.format(inner=f"mov (M1_NM, 1) S(0,0)<1> 0x0:ud\n{INNER}"),
+    "a constant predicate": f"setp (M1_NM, 16) P1 0xffff:ud\n(!P1) goto (M1, 16) OUT\n{STORE}",
+    "a scalar chosen in an arm": LOOP_AROUND.format(
+        inner=SKIPPED.format(
+            arm="cmp.lt (M1_NM, 1) P4 B(0,0)<0;1,0> 0x3:ud\n(P4) sel (M1_NM, 1) S(0,0)<1> B(0,0)<0;1,0> 0x1:ud"
+        )
+    ),
     "a block": "lsc_load.ugm (M1_NM, 1) B:d32x8t flat[WHERE]:a64\nadd (M1, 16) A(0,0)<1> X(0,0)<1;1,0> B(0,3)<0;1,0>",
     "the group": "add (M1, 16) A(0,0)<1> X(0,0)<1;1,0> %r0(0,1)<0;1,0>",
     "two elements a lane": "mov (M1, 16) TO(0,0)<1> X(0,0)<1;1,0>\nlsc_load.ugm (M1, 16) PAIR:d32x2 flat[TO]:a64\n"
@@ -81,6 +87,13 @@ DEPENDENT = {
     "one lane's": "mov (M1, 16) A(0,0)<1> X(0,0)<0;1,0>",
     "a scalar of a lane": "mov (M1_NM, 1) S(0,0)<1> X(0,0)<0;1,0>",
     "numbers of lanes": "mov (M1, 8) A(0,0)<1> 0x76543210:v",
+    "bits by the number of the lane": f"setp (M1_NM, 16) P1 0xff:ud\n(!P1) goto (M1, 16) OUT\n{STORE}",
+    "bits of a scalar": f"setp (M1_NM, 16) P1 N(0,0)<0;1,0>\n(!P1) goto (M1, 16) OUT\n{STORE}",
+    "a scalar written in an arm at times": LOOP_AROUND.format(
+        inner=SKIPPED.format(
+            arm="cmp.lt (M1_NM, 1) P4 B(0,0)<0;1,0> 0x3:ud\n(P4) mov (M1_NM, 1) S(0,0)<1> B(0,0)<0;1,0>"
+        )
+    ),
     "the thread": "mov (M1_NM, 1) S(0,0)<1> %r0(0,2)<0;1,0>",
     "an atomic": "lsc_atomic_iadd.ugm (M1, 16) A:d32 flat[TO]:a64 A %null",
     "a barrier": "barrier",
@@ -118,6 +131,7 @@ def is_free(body):
 .decl P1 v_type=P num_elts=16
 .decl P2 v_type=P num_elts=16
 .decl P3 v_type=P num_elts=16
+.decl P4 v_type=P num_elts=1
 .decl AT v_type=A num_elts=1
 .input X offset=64 size=64
 .input N offset=128 size=4

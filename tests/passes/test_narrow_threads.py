@@ -267,11 +267,11 @@ def test_faults_name_the_usual_lane(row):
 
 
 def test_instructions_for_fewer_lanes():
-    text = f"{HEAD}mov (M1_NM, 32) A(0,0)<1> 0x1:ud\nmov (M5, 16) B(1,0)<1> 0x1:ud{TAIL}"
+    text = f"{HEAD}mov (M1_NM, 32) A(0,0)<1> 0x1:ud\nmov (M5, 16) B(1,0)<1> 0x1:ud\nsetp (M1_NM, 32) P1 0xffffffff:ud{TAIL}"
     (kernel,) = visakit.read_module(visakit.assemble(text, platform="pvc")).kernels
     for independent in (False, True):
-        *_, unmasked, upper, _, store, _ = narrowed(kernel, 8, independent, 64).instructions
-        assert unmasked.args["exec"].size == (8 if independent else 32)
+        *_, unmasked, upper, constant, _, store, _ = narrowed(kernel, 8, independent, 64).instructions
+        assert unmasked.args["exec"].size == constant.args["exec"].size == (8 if independent else 32)
         assert "exec" not in upper.args
         assert (store.args["exec"].size, store.args["exec"].payload) == (8, 32)
     assert narrowed(kernel, 32, True, 64).instructions == kernel.instructions

@@ -135,6 +135,15 @@ def test_logic_of_uniform_predicates_is_uniform(logic, uniform):
     assert (3 in uniform_predicates(build_text(text).module.kernels[0])) is uniform
 
 
+@pytest.mark.parametrize(
+    ("bits", "uniform"), [("0xffff", True), ("0x0", True), ("0xffff0000", True), ("0xff", False), ("0xfffe", False)]
+)
+def test_a_constant_predicate_is_uniform(bits, uniform):
+    head = [".version 4.1", '.kernel "k"', ".decl P1 v_type=P num_elts=16", ".kernel_attr SimdSize=16"]
+    text = "\n".join([*head, f"setp (M1_NM, 16) P1 {bits}:ud", "ret (M1, 1)", ""])
+    assert (1 in uniform_predicates(build_text(text).module.kernels[0])) is uniform
+
+
 OVERLAPPING = """.version 4.1
 .kernel "k"
 .decl OUT v_type=G type=uq num_elts=1

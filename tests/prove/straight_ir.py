@@ -273,15 +273,18 @@ class StraightIR:
 
     def _call(self):
         count, _ = self._type()
-        name = re.fullmatch(r"@llvm\.([\w.]+?)\.(v\d+)?i\d+", self._next())
-        if not name or name[1] not in INTRINSICS:
+        name = re.fullmatch(r"@(?:llvm\.([\w.]+?)\.(v\d+)?i\d+|quotients[\w.]*)", self._next())
+        if not name or (name[1] and name[1] not in INTRINSICS):
             raise NotRead(" ".join(self.tokens))
         self._next("(")
         operands = [self._typed()]
         while self._peek() == ",":
             operands.append(self._more())
         operands = [x * (count // len(x)) for x in operands]
-        return [INTRINSICS[name[1]](*lane) for lane in zip(*operands, strict=True)]
+        if name[1]:
+            return [INTRINSICS[name[1]](*lane) for lane in zip(*operands, strict=True)]
+        self.poison += [(lane, y == 0) for lane, y in enumerate(operands[1])]
+        return [quotient(x, y) for x, y in zip(*operands, strict=True)]
 
 
 def regrouped(given, bits):

@@ -20,14 +20,14 @@ from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from visakit.isa.enums import LSC_ORDERS, LSC_SFIDS
-from visakit.isa.record import Access, Flow, Payload
+from visakit.isa.record import Access, Flow, Payload, Rule
 from visakit.language import types
 from visakit.language.operands import SURFACE, General, Immediate, Predicate, Raw, State, VectorOperand, region_elements
 from visakit.language.program import FIRST_VARIABLE, SCRATCH, SLM, Function, Instruction
 from visakit.rules.message_sizes import DATA, element_size, message_sizes
 from vsim.analysis.control_flow import ControlFlow, control_flow
 from vsim.analysis.dominators import Dominators, Graph
-from vsim.analysis.uniformity import takes_one_way, uniform_predicates
+from vsim.analysis.uniformity import sets_one_bit, takes_one_way, uniform_predicates
 from vsim.launch.threads import GROUP_ID, R0
 from vsim.semantics.core import BY_LANE
 from vsim.semantics.registers import CR0, NULL, layout_of
@@ -185,7 +185,8 @@ class _Proof:
             yield from self._message(i, first, count)
             return
         moves_state = desc.moves_states and count == 1
-        if (desc.semantics not in BY_LANE and not moves_state) or any(f.kind in "rw" for f in desc.fields):
+        is_simple = desc.semantics in BY_LANE or moves_state or (desc.semantics == "setp" and sets_one_bit(i))
+        if not is_simple or any(f.kind in "rw" for f in desc.fields):
             raise _Dependent
         for f in desc.fields:
             if f.kind in "ds" and f.name:
@@ -321,7 +322,7 @@ class _Blocks(NamedTuple):
         for t in touches:
             if t.writes and _is_unmasked(instruction):
                 self.unmasked.setdefault(t.place, set()).add(block)
-            if t.writes and instruction.args.get("pred") is None:
+            if t.writes and (instruction.args.get("pred") is None or Rule.SELECTS in instruction.desc.rules):
                 self.whole.setdefault(t.place, {}).setdefault(block, set()).update(range(t.low, t.low + t.size))
 
 

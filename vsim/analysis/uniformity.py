@@ -47,7 +47,7 @@ def uniform_predicates(function: Function) -> frozenset[int]:
 
 def _gives_one_bit(function: Function, number: int, var: int, uniform: set[int]) -> bool:
     """Whether a write of a predicate gives all lanes the same bit: a comparison of scalars, whole or in two halves next
-    to each other, or logic on uniform predicates.
+    to each other, a constant, or logic on uniform predicates.
     """
     instruction = function.instructions[number]
     args, desc = instruction.args, instruction.desc
@@ -56,10 +56,18 @@ def _gives_one_bit(function: Function, number: int, var: int, uniform: set[int])
     if desc.category == "compare":
         scalars = _is_scalar(args["src0"]) and _is_scalar(args["src1"])
         return scalars and (whole or _is_half(function.instructions, number, width))
+    if desc.semantics == "setp":
+        return whole and sets_one_bit(instruction)
     if not whole or not desc.works_on_predicates or args.get("pred") is not None:
         return False
     sources = [args[s] for s in ("src0", "src1") if s in args]
     return all(isinstance(o, Predicate) and o.var in uniform and _has_lanes(function, o.var, width) for o in sources)
+
+
+def sets_one_bit(instruction: Instruction) -> bool:
+    """Whether the integer of a ``setp`` has the same bit for all lanes that it sets."""
+    bits, ones = instruction.args["src0"], (1 << instruction.args["exec"].size) - 1
+    return isinstance(bits, Immediate) and bits.bits & ones in (0, ones)
 
 
 def _has_lanes(function: Function, var: int, lanes: int) -> bool:

@@ -26,6 +26,8 @@ UP, DOWN, TO_ZERO = 1, 2, 3
 """Rounding modes of %cr0 beside the nearest even."""
 Rounding = Lanes | int
 """The rounding mode where it is known only when the instruction executes, or one of the above."""
+_MORE_BITS = 52 - 23
+"""Of the fraction of a double that a float does not have."""
 
 
 # -- directed rounding -----------------------------------------------------------------------------------------
@@ -82,6 +84,9 @@ def directed(a: Algebra, x: Lanes, source: DataType, target: DataType, rounding:
         return wide if error is None else step_by_mode(a, wide, error, DF, rounding)
     if error is not None:
         wide = to_odd(a, wide, error)
+    if target is F and source.is_integer and source.size <= 4 and isinstance(rounding, int) and rounding == TO_ZERO:
+        kept = a.const((1 << 64) - (1 << _MORE_BITS), UQ)  # No float of these is a denormal, or too large.
+        return a.cast(a.bitcast(a.bitcast(wide, UQ) & kept, DF), F)
     if is_direct(a, target, rounding):
         return a.in_mode("fptrunc", rounding, target, wide)
     near = a.cast(wide, target)

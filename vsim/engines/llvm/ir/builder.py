@@ -12,6 +12,7 @@ from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir import matrix_products, rounded
 from vsim.engines.llvm.ir.affine import AffineLanes, AssumedMask, affine_conversion, affine_pair
+from vsim.engines.llvm.ir.carries import qwords_of_sum
 from vsim.engines.llvm.ir.constant_masks import constant_lanes
 from vsim.engines.llvm.ir.denormals import comes_of_constants, like, unknown_of_constants, without_denormals
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD, Emitter
@@ -20,6 +21,7 @@ from vsim.engines.llvm.ir.half_fma import half_fma, rounded_to_odd
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.pairs import concatenated, lanes_of_one_half, mixed_text
+from vsim.engines.llvm.ir.quotients import LARGEST, quotients
 from vsim.engines.llvm.ir.rounding_modes import directed, embedded
 from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
@@ -49,6 +51,8 @@ class Builder(Emitter):
         """Names of values that LLVM may compute, as they come out of constants and slots alone."""
         self.tracks_base_offset = False
         """Whether sums of vectors and scalars remember both; they are emitted where they are needed then."""
+        self.follows_carries = False
+        """Whether sums of dwords and their carries are noted as parts of sums of qwords."""
 
     def begin(self, block: str, levels: dict[str, int] | None = None) -> None:
         super().begin(block, levels)
@@ -193,7 +197,7 @@ class Builder(Emitter):
         if source is data_type:
             return x
         if source is MASK:
-            return self._conversion("zext", x, data_type)
+            return self._conversion("zext", x, data_type).with_facts(carried=x.facts.carried)
         if source.is_float:
             return self._from_float(x, data_type)
         if data_type.is_float:
@@ -243,6 +247,9 @@ class Builder(Emitter):
         interleaved, affine = x.facts.interleaved, None
         if data_type.size == 8 and interleaved and (pair := interleaved.dwords_of_qwords()):
             affine = affine_pair(*pair)
+            if total := qwords_of_sum(self, *pair):
+                found, affine = self.retype(self.broadcast(total, lanes), data_type), total.facts.affine or affine
+                return found.with_facts(affine=affine, interleaved=interleaved)
         if x.type.size == 8 and data_type.size == 4 and x.facts.affine:
             bits = self.retype(x, types.UQ)
             halves = bits, bits >> self.const(32, types.UQ)
@@ -309,10 +316,14 @@ class Builder(Emitter):
     replaced = rounded.replaced
 
     def udiv(self, x: Value, y: Value) -> Value:
-        """Unsigned quotient, y is not zero; of floats the correctly rounded one."""
-        return x.binary(y, "udiv", "fdiv")
+        """Unsigned quotient, y is not zero."""
+        if y.constant is not None or x.type.size > LARGEST or max(x.lanes, y.lanes) == 1:
+            return x.binary(y, "udiv", "")
+        return self._call_own(*quotients(self, self.broadcast(x, max(x.lanes, y.lanes)), y))
 
-    fdiv = udiv
+    def fdiv(self, x: Value, y: Value) -> Value:
+        """Correctly rounded quotient of floats."""
+        return x.binary(y, "", "fdiv")
 
     def fma(self, x: Value, y: Value, z: Value) -> Value:
         """x * y + z rounded once."""

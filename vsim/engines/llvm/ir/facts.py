@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer
     from vsim.engines.llvm.ir.base_offset import BaseOffset
+    from vsim.engines.llvm.ir.carries import CarriedSum
     from vsim.engines.llvm.ir.index import WideIndex
     from vsim.engines.llvm.ir.interleaved import Interleaved
     from vsim.engines.llvm.ir.values import Value
@@ -39,6 +40,8 @@ class Facts(NamedTuple):
     """Masks (SSA names) that hold wherever this mask does."""
     low_zeros: int = 0
     """The number of lowest bits that are zero in all lanes."""
+    carried: CarriedSum | None = None
+    """The part of a sum of qwords that this dword or mask is, if the builder follows carries."""
     denormal: Value | None = None
     """Of floats without denormals: the same, or with denormals where this has zeros."""
 
@@ -50,7 +53,7 @@ class Facts(NamedTuple):
 
     def of_bits(self) -> Facts:
         """The facts that depend on the bits alone, not on their type."""
-        return self if self is NO_FACTS else Facts(*self[:7], low_zeros=self.low_zeros)
+        return self if self is NO_FACTS else Facts(*self[:7], low_zeros=self.low_zeros, carried=self.carried)
 
     def of_emitted(self) -> Facts:
         """The facts that a value keeps when it is emitted for good."""

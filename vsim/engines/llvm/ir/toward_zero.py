@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.values import Value
+from vsim.engines.llvm.target import vector_bits
 from vsim.semantics.core import signed_of
 
 if TYPE_CHECKING:
@@ -27,26 +28,42 @@ TOWARD_ZERO = 3
 
 
 def toward_zero(b: Builder, op: str, data_type: DataType, operands: Sequence[Value]) -> Value | None:
-    """An operation rounded towards zero; None for a sum and product of doubles, whose error is no double.
+    """An operation rounded towards zero; None for a sum and product of doubles, whose error is no double. It is made
+    for one vector of floats after the other, so that the steps in between stay in registers.
 
     Args:
         op: ``fadd``, ``fmul``, ``fma``, ``fdiv``, ``sqrt`` or ``fptrunc``.
         data_type: of the result, f or df; that of the operands but for ``fptrunc``.
+        operands: with equal numbers of lanes.
     """
+    count, width = operands[0].lanes, vector_bits() // types.F.bits
+    parts = []
+    for first in range(0, count, width):
+        places = list(range(first, min(first + width, count)))
+        part = _toward_zero(b, op, data_type, [b.lanes(x, places) for x in operands])
+        if part is None:
+            return None
+        parts.append(part)
+    return b.concat(parts)
+
+
+def _toward_zero(b: Builder, op: str, data_type: DataType, operands: Sequence[Value]) -> Value | None:
+    """The same for few lanes."""
     match op:
         case "fadd":
-            near, error = _sum(b, *operands)
+            (near, error), zero = _sum(b, *operands), b.const(0.0, data_type)
             x, y = (b.absolute(v) < b.const(float("inf"), data_type) for v in operands)
             overflows = (b.absolute(near) == b.const(float("inf"), data_type)) & x & y
-            return _before(b, near, _opposite(b, near, error) | overflows)
+            opposite = ((near > zero) & (error < zero)) | ((near < zero) & (error > zero))
+            return _before(b, near, opposite | overflows)
         case "fptrunc":
             near = b.cast(operands[0], data_type)
-            return _before(b, near, _opposite(b, near, operands[0] - b.cast(near, operands[0].type)))
+            return _before(b, near, _exceeds(b, near, operands[0]))
         case "fma" if data_type is types.F:
             x, y, z = (b.cast(v, types.DF) for v in operands)
             total, error = _sum(b, x * y, z)  # the product is exact
             near = b.cast(total, data_type)
-            return _before(b, near, _opposite(b, near, (total - b.cast(near, types.DF)) + error))
+            return _before(b, near, _exceeds(b, near, total, error))
         case "fmul":
             near, (x, y) = operands[0] * operands[1], (b.absolute(v) for v in operands)
             return _before(b, near, _negative(b, b.fma(x, y, b.negate(b.absolute(near)))))
@@ -66,10 +83,14 @@ def _sum(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
     return total, (x - (total - rest)) + (y - rest)
 
 
-def _opposite(b: Builder, near: Value, error: Value) -> Value:
-    """Whether an error (of a type that may be wider) is there and has the other sign."""
-    zero, none = b.const(0.0, near.type), b.const(0.0, error.type)
-    return ((near > zero) & (error < none)) | ((near < zero) & (error > none))
+def _exceeds(b: Builder, near: Value, total: Value, error: Value | None = None) -> Value:
+    """Whether floats are farther from zero than the doubles that they were made of, with an error of these; not of NaN.
+
+    The product of a float and an error that is not zero does not underflow in double.
+    """
+    back = b.cast(near, types.DF)
+    rest = total - back
+    return back * (rest + error if error is not None else rest) < b.const(0.0, types.DF)
 
 
 def _negative(b: Builder, error: Value) -> Value:

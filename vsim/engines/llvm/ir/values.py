@@ -14,6 +14,7 @@ from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer, affine_product, affine_sum, uniform_rows
 from vsim.engines.llvm.ir.base_offset import base_offset_sum
+from vsim.engines.llvm.ir.carries import carry_of, part_of_sum
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.types import MASK, ir_type, splat
@@ -150,6 +151,8 @@ class Value:
         index = mine.wide_index.plus(other) if mine.wide_index else others.wide_index and others.wide_index.plus(self)
         total = self._with_affine(affine_sum(self, other, 1), "add", "fadd", other, index)
         total = total.with_low_zeros(min(self.low_zeros, other.low_zeros))
+        if self.builder.follows_carries and (part := part_of_sum(self, other)):
+            total = total.with_facts(carried=part)
         if mine.narrow is not None and other.constant is not None:
             return total.with_facts(narrow=mine.narrow + self.builder.const(other.constant, types.UD))
         return total
@@ -274,7 +277,8 @@ class Value:
         return self._compare(other, "ne")
 
     def __lt__(self, other: Value) -> Value:
-        return self._compare(other, "lt")
+        found = self._compare(other, "lt")
+        return found.with_facts(carried=carry_of(self, other)) if self.facts.carried else found
 
     def __le__(self, other: Value) -> Value:
         return self._compare(other, "le")

@@ -95,6 +95,7 @@ class FunctionState:
         straight = len(self.flow.starts) == 1 and not self.block_successors(0, self.flow.end)
         self.is_straight = straight or not self.flow.starts  # a function without instructions has no block
         self.b = Builder(module.declarations, self.dispatch.exact, module.takes_zeros)
+        self.b.follows_carries = any(i.desc.semantics == "addc" for i in function.instructions)
         self.storage = Storage(self.b, function, self.layout, self.shares)
         self.lockstep = LockstepRegisters(self.b, self.storage, self.lanes, ())
         self.registers = self._registers(None, None)

@@ -1,0 +1,78 @@
+"""Sums of qwords that are written as sums of dwords with a carry."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.probe import LANES, Probe
+from support.strategies import CHECKED, ENGINES, RUNNING
+from test_regions import ir_of
+
+DWORDS = st.lists(
+    st.sampled_from([0, 1, 5, (1 << 31) - 1, 1 << 31, (1 << 32) - 4, (1 << 32) - 1]), min_size=LANES, max_size=LANES
+)
+QWORD = ["mov (M1, 16) D(0,0)<2> LOW(0,0)<1;1,0>", "mov (M1, 16) D(0,1)<2> HIGH(0,0)<1;1,0>"]
+SUMS = {
+    "a scalar": ["addc (M1, 16) LOW(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> Y(0,3)<0;1,0>",
+                 "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> YH(0,3)<0;1,0>"],
+    "a scalar, spread before": ["addc (M1, 16) LOW(0,0)<1> C(0,0)<1> Y(0,3)<0;1,0> X(0,0)<1;1,0>",
+                                "add (M1, 16) HIGH(0,0)<1> 0x0:ud YH(0,3)<0;1,0>",
+                                "add (M1, 16) HIGH(0,0)<1> HIGH(0,0)<1;1,0> C(0,0)<1;1,0>"],
+    "qwords": ["addc (M1, 16) LOW(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>",
+               "add (M1, 16) HIGH(0,0)<1> YH(0,0)<1;1,0> XH(0,0)<1;1,0>",
+               "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> HIGH(0,0)<1;1,0>"],
+    "a sum of sums": ["addc (M1, 16) L(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> Y(0,3)<0;1,0>",
+                      "add (M1, 16) H(0,0)<1> XH(0,0)<1;1,0> YH(0,3)<0;1,0>",
+                      "add (M1, 16) H(0,0)<1> C(0,0)<1;1,0> H(0,0)<1;1,0>",
+                      "addc (M1, 16) LOW(0,0)<1> C(0,0)<1> L(0,0)<1;1,0> Y(0,5)<0;1,0>",
+                      "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> H(0,0)<1;1,0>"],
+    "another carry": ["addc (M1, 16) LOW(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>",
+                      "addc (M1, 16) L(0,0)<1> C(0,0)<1> XH(0,0)<1;1,0> Y(0,0)<1;1,0>",
+                      "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> YH(0,0)<1;1,0>"],
+    "an operand that changes": ["addc (M1, 16) LOW(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>",
+                                "mov (M1, 16) X(0,0)<1> YH(0,0)<1;1,0>",
+                                "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> X(0,0)<1;1,0>"],
+    "a low dword that changes": ["addc (M1, 16) LOW(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>",
+                                 "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>",
+                                 "add (M1, 16) LOW(0,0)<1> LOW(0,0)<1;1,0> 0x1:ud"],
+    "a comparison of signed dwords": ["addc (M1, 16) L(0,0)<1> H(0,0)<1> XH(0,0)<1;1,0> YH(0,0)<1;1,0>",
+                                      "add (M1, 16) LOW(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>",
+                                      "cmp.lt (M1, 16) P1 SLOW(0,0)<1;1,0> SX(0,0)<1;1,0>",
+                                      "(P1) sel (M1, 16) C(0,0)<1> 0x1:ud 0x0:ud",
+                                      "add (M1, 16) HIGH(0,0)<1> C(0,0)<1;1,0> XH(0,0)<1;1,0>"],
+}  # fmt: skip
+
+
+def probe_of(lines, running=None, **variables):
+    probe = Probe(running=running)
+    probe.fill(**variables, **{name: ("ud", [9] * LANES) for name in ("LOW", "HIGH", "C", "L", "H")})
+    probe.fill(Q=("uq", [77] * LANES))
+    probe.predicate("P1", 0)
+    probe.declarations += [".decl D v_type=G type=ud num_elts=32 alias=<Q, 0>"]
+    probe.declarations += [f".decl S{name} v_type=G type=d num_elts=16 alias=<{name}, 0>" for name in ("LOW", "X")]
+    probe.lines += [*lines, *QWORD, "add (M1, 16) Q(0,0)<1> Q(0,0)<1;1,0> 0x1:q"]
+    return probe
+
+
+@pytest.mark.parametrize("name", SUMS)
+@CHECKED
+@given(DWORDS, DWORDS, DWORDS, DWORDS, RUNNING)
+def test_qwords_are_what_their_dwords_are(name, x, xh, y, yh, running):
+    probe = probe_of(SUMS[name], running, X=("ud", x), XH=("ud", xh), Y=("ud", y), YH=("ud", yh))
+    found = {engine: probe.run(engine) for engine in ENGINES}
+    for run in found.values():
+        dwords = run["LOW"][:LANES].astype("u8") | run["HIGH"][:LANES].astype("u8") << np.uint64(32)
+        wanted = [int(q) + 1 & (1 << 64) - 1 if running >> lane & 1 else 77 for lane, q in enumerate(dwords)]
+        assert run["Q"][:LANES].tolist() == wanted
+    assert all((found[ENGINES[0]][v] == found[ENGINES[1]][v]).all() for v in ("LOW", "HIGH", "Q"))
+
+
+@pytest.mark.parametrize("name", ["a scalar", "a scalar, spread before", "qwords", "a sum of sums"])
+def test_addresses_are_sums_of_qwords(name):
+    lines = [*SUMS[name], *QWORD, "svm_scatter.4.1 (M1, 16) Q.0 X.0"]
+    head = [
+        f".decl {v} v_type=G type=ud num_elts=16 align=GRF"
+        for v in ("X", "XH", "Y", "YH", "LOW", "HIGH", "C", "L", "H")
+    ]
+    head += [".decl Q v_type=G type=uq num_elts=16 align=GRF", ".decl D v_type=G type=ud num_elts=32 alias=<Q, 0>"]
+    assert "= zext <16 x i32>" in ir_of(lines, head)

@@ -1,0 +1,117 @@
+"""Sums of 64 bits that are written as two of 32 and a carry.
+
+Compilers for platforms without integers of 64 bits add the dwords of two numbers so::
+
+    addc (M1, 8) LOW(0,0)<1> C(0,0)<1> X(0,0)<1;1,0> Y(0,0)<0;1,0>
+    add  (M1, 8) HIGH(0,0)<1> X_HIGH(0,0)<1;1,0> Y_HIGH(0,0)<0;1,0>
+    add  (M1, 8) HIGH(0,0)<1> C(0,0)<1;1,0> HIGH(0,0)<1;1,0>
+
+Where both dwords become a qword, the builder adds qwords instead, so that an address has the facts of other addresses,
+such as its pointer and its index.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from visakit.language import types
+
+if TYPE_CHECKING:
+    from vsim.engines.llvm.ir.builder import Builder
+    from vsim.engines.llvm.ir.values import Value
+
+
+DEEPEST = 4
+"""Sums of sums of so many levels are taken apart; the operands of deeper ones count as dwords."""
+
+
+class Part(Enum):
+    """Of a sum of 64 bits."""
+
+    LOW = 0
+    """The dword x + y."""
+    CARRY = 1
+    """1 where x + y went around, else 0."""
+    HIGH = 2
+    """The carry plus what else belongs to the high dword."""
+
+
+class CarriedSum(NamedTuple):
+    """A part of a sum whose low dword is x + y."""
+
+    part: Part
+    x: Value
+    y: Value
+    high: Value | None = None
+    """Of a high dword: the other operand beside the carry."""
+
+
+def part_of_sum(x: Value, y: Value) -> CarriedSum | None:
+    """The part of a sum of qwords that the sum of two values is; None of values that are no dwords."""
+    if x.type.size != types.UD.size or not x.type.is_integer:
+        return None
+    for carry, rest in ((x.facts.carried, y), (y.facts.carried, x)):
+        if carry and carry.part is Part.CARRY:
+            return carry._replace(part=Part.HIGH, high=rest)
+    return CarriedSum(Part.LOW, x, y)
+
+
+def carry_of(total: Value, operand: Value) -> CarriedSum | None:
+    """The part of a sum of qwords that the mask is in which a sum is less than one of its operands."""
+    carried = None if total.type.is_signed else total.facts.carried
+    if carried and carried.part is Part.LOW and any(operand is value for value in (carried.x, carried.y)):
+        return carried._replace(part=Part.CARRY)
+    return None
+
+
+def qwords_of_sum(b: Builder, low: Value, high: Value, depth: int = 0) -> Value | None:
+    """Qwords that are a sum, from their dwords; None if the dwords do not belong to one.
+
+    Args:
+        depth: of how many sums these are an operand.
+    """
+    lower, upper = low.facts.carried, high.facts.carried
+    if depth == DEEPEST or not lower or not upper or lower.part is not Part.LOW or upper.part is Part.LOW:
+        return None
+    x, y = lower.x, lower.y
+    if upper.x is not x or upper.y is not y:
+        return None
+    first, second = _shared(x, y, upper.high)
+    return _qwords(b, x, first, depth + 1) + _qwords(b, y, second, depth + 1)
+
+
+def _shared(x: Value, y: Value, high: Value | None) -> tuple[Value | None, Value | None]:
+    """The high dwords for two low ones. Which of them gets which makes no difference to the sum: those of scalars
+    belong together.
+    """
+    if high is None:
+        return None, None
+    whole = high.facts.carried
+    if whole and whole.part is Part.LOW:
+        one, other = whole.x, whole.y
+        return (one, other) if _is_same(x) == _is_same(one) else (other, one)
+    return (None, high) if _is_same(y) == _is_same(high) else (high, None)
+
+
+def _is_same(value: Value) -> bool:
+    """Whether all lanes are known to be equal."""
+    return _scalar(value).lanes == 1
+
+
+def _scalar(value: Value) -> Value:
+    """The lane that stands for all of them, if they are known to be equal; else the value."""
+    known = value.facts.affine
+    if value.lanes == 1 or not known or known.stride or known.steps or known.row_stride or known.assumptions:
+        return value
+    return known.first_lane
+
+
+def _qwords(b: Builder, low: Value, high: Value | None, depth: int) -> Value:
+    """Qwords of any dwords; of low ones alone the others are zeros."""
+    if high is not None and (total := qwords_of_sum(b, low, high, depth)) is not None:
+        return total
+    found = b.cast(b.retype(_scalar(low), types.UD), types.UQ)
+    if high is None:
+        return found
+    return found + (b.cast(b.retype(_scalar(high), types.UD), types.UQ) << b.const(32, types.UQ))
