@@ -10,6 +10,8 @@
   in preheaders, affine lanes and bounds checks.
 * **unroll and jam** (``passes/unroll_and_jam.py``): loops with long recurrences run for several threads at once.
 * **coarsen** (``passes/coarsen.py``): several threads of kernels with barriers run from one barrier to the next.
+* **sink** (``passes/cold_ways.py``): innermost loops do not compute what only failing bounds checks need, nor
+  invariants.
 * **strip-mine** (``passes/strip_mine.py``): long straight code of integers whose live values exceed the registers
   runs for some lanes at a time.
 * **interleave** (``passes/interleave.py``): chains of long straight code run side by side.
@@ -45,6 +47,7 @@ from vsim.engines.llvm.lower.function import lower
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.passes import sanitize
 from vsim.engines.llvm.passes.coarsen import coarsen
+from vsim.engines.llvm.passes.cold_ways import sink_into_cold_ways
 from vsim.engines.llvm.passes.interleave import interleave
 from vsim.engines.llvm.passes.strip_mine import strip_mine
 from vsim.engines.llvm.passes.unroll_and_jam import unroll_and_jam
@@ -198,7 +201,7 @@ def _translated(state: ModuleState) -> Translation:
     text, threads_per_coroutine = _with_concurrent_threads(
         module(texts, state.declarations, state.takes_zeros), dispatch, state.parts_threads
     )
-    text = interleave(strip_mine(text, vector_bits()), vector_bits())
+    text = interleave(strip_mine(sink_into_cold_ways(text), vector_bits()), vector_bits())
     if state.takes_zeros:
         support.append(driver.entry_with_zeros())
     if not state.takes_turns:
