@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer
     from vsim.engines.llvm.ir.base_offset import BaseOffset
+    from vsim.engines.llvm.ir.dwords import DwordOf
     from vsim.engines.llvm.ir.index import WideIndex
     from vsim.engines.llvm.ir.interleaved import Interleaved
     from vsim.engines.llvm.ir.values import Value
@@ -31,6 +32,8 @@ class Facts(NamedTuple):
     """The two vectors that this one consists of."""
     narrow: Value | None = None
     """The 32-bit value that this is the zero extension of."""
+    dword_of: DwordOf | None = None
+    """The dword that this is of qwords that are known."""
     negated: Value | None = None
     """The integer that this is the negation of."""
     inverse: Value | None = None
@@ -50,7 +53,7 @@ class Facts(NamedTuple):
 
     def of_bits(self) -> Facts:
         """The facts that depend on the bits alone, not on their type."""
-        return self if self is NO_FACTS else Facts(*self[:7], low_zeros=self.low_zeros)
+        return self if self is NO_FACTS else Facts(*self[:7], dword_of=self.dword_of, low_zeros=self.low_zeros)
 
     def of_emitted(self) -> Facts:
         """The facts that a value keeps when it is emitted for good."""

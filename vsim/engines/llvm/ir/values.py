@@ -14,6 +14,7 @@ from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer, affine_product, affine_sum, uniform_rows
 from vsim.engines.llvm.ir.base_offset import base_offset_sum
+from vsim.engines.llvm.ir.dwords import dwords_of_sum, signs
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.types import MASK, ir_type, splat
@@ -150,6 +151,8 @@ class Value:
         index = mine.wide_index.plus(other) if mine.wide_index else others.wide_index and others.wide_index.plus(self)
         total = self._with_affine(affine_sum(self, other, 1), "add", "fadd", other, index)
         total = total.with_low_zeros(min(self.low_zeros, other.low_zeros))
+        if mine.dword_of or others.dword_of:
+            total = total.with_facts(dword_of=dwords_of_sum(self, other, total))
         if mine.narrow is not None and other.constant is not None:
             return total.with_facts(narrow=mine.narrow + self.builder.const(other.constant, types.UD))
         return total
@@ -185,7 +188,10 @@ class Value:
         return self.deferred(op, other).with_facts(base_offset=base_offset.times(factor))
 
     def __rshift__(self, other: Value) -> Value:
-        return self.binary(other, "ashr" if self.type.is_signed else "lshr", "lshr")
+        shifted = self.binary(other, "ashr" if self.type.is_signed else "lshr", "lshr")
+        if self.type is types.D and other.constant == types.D.bits - 1 and self.lanes > 1:
+            return shifted.with_facts(dword_of=signs(self))
+        return shifted
 
     def __and__(self, other: Value | Literal[True]) -> Value:
         if other is True:
@@ -258,7 +264,10 @@ class Value:
         else:
             sign = "" if name in ("eq", "ne") else "s" if self.type.is_signed else "u"
             text = f"icmp {sign}{name} {x.ir} {x.text}, {y.text}"
-        return self.builder.value(MASK, x.lanes, text)
+        found = self.builder.value(MASK, x.lanes, text)
+        if self.facts.dword_of and name == "lt" and not self.type.is_signed:
+            return found.with_facts(dword_of=self.facts.dword_of.carry(other))
+        return found
 
     def _extended_as(self, other: Value) -> bool:
         """Whether both are extensions from one type, in whose order they are."""
