@@ -33,26 +33,31 @@ LARGEST_COST = 40
 """Vectors of the processor that the instructions of a branch fill, up to which it becomes a mask."""
 _HEAVY = 8
 """How many times as much an instruction costs that divides, or computes a root, a power or a sine."""
+_LOAD = 6
+"""How many vectors a load from private memory counts for."""
 
 
-def masked_gotos(flow: ControlFlow, lanes: int, vector_bytes: int) -> frozenset[int]:
+def masked_gotos(
+    flow: ControlFlow, lanes: int, vector_bytes: int, private_loads: frozenset[int] = frozenset()
+) -> frozenset[int]:
     """The gotos of a function that become masks.
 
     Args:
         flow: the control flow with all branches.
         lanes: of a thread.
         vector_bytes: of the processor's vectors.
+        private_loads: loads that a branch may become a mask for (:func:`vsim.analysis.thread_memory.private_loads`).
     """
     if flow.function.is_cm:
         return frozenset()
-    return _Candidates(flow, lanes, vector_bytes).found()
+    return _Candidates(flow, lanes, vector_bytes, private_loads).found()
 
 
 class _Candidates:
     """The gotos of one function that may become masks."""
 
-    def __init__(self, flow: ControlFlow, lanes: int, vector_bytes: int) -> None:
-        self.flow, self.lanes, self.vector_bytes = flow, lanes, vector_bytes
+    def __init__(self, flow: ControlFlow, lanes: int, vector_bytes: int, private_loads: frozenset[int]) -> None:
+        self.flow, self.lanes, self.vector_bytes, self.private_loads = flow, lanes, vector_bytes, private_loads
         self.instructions = flow.function.instructions
         self.temporaries = _Temporaries(flow)
 
@@ -110,7 +115,8 @@ class _Candidates:
         if desc.flow is not Flow.NEXT or desc.semantics in RAW_MESSAGES or execution is None:
             return None
         if desc.access is not Access.NONE or desc.memory is not MemoryKind.NONE:
-            return None  # Where no lane wants them, accesses cost more than branches.
+            # Where no lane wants them, other accesses cost more than branches.
+            return _LOAD if n in self.private_loads and not execution.no_mask else None
         if execution.no_mask and not self.temporaries.has(n):
             return None
         if any(isinstance(operand, Indirect) for operand in i.args.values()):

@@ -14,7 +14,7 @@ from visakit.binary.declarations import VARIABLE
 from visakit.binary.references import references
 from visakit.language import types
 from visakit.language.types import DataType
-from vsim.analysis.scratch import touches_scratch
+from vsim.analysis.thread_memory import touches_scratch
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD

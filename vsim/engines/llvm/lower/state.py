@@ -18,6 +18,7 @@ from vsim.analysis.read_only_loops import read_only_loops
 from vsim.analysis.reconvergence import reconvergence
 from vsim.analysis.spin_loops import spin_branches
 from vsim.analysis.split_instructions import SplitInstructions
+from vsim.analysis.thread_memory import private_loads
 from vsim.analysis.uniformity import uniform_predicates
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.builder import Builder
@@ -33,6 +34,7 @@ from vsim.engines.llvm.memory.access import AccessTraits
 from vsim.engines.llvm.memory.induction import InductionVariables
 from vsim.engines.llvm.memory.stream_prefetch import StreamPrefetcher
 from vsim.engines.llvm.target import vector_bits
+from vsim.launch.threads import input_places
 from vsim.observe.observer import Event
 from vsim.semantics.registers import layout_of
 
@@ -111,8 +113,15 @@ class FunctionState:
         found = control_flow(self.function, self.barriers_end_blocks)
         if self.dispatch.checks or self.module.takes_turns:
             return found
-        masked = masked_gotos(found, self.jump_lanes, vector_bits() // 8)
+        masked = masked_gotos(found, self.jump_lanes, vector_bits() // 8, self._private_loads())
         return control_flow(self.function, self.barriers_end_blocks, masked) if masked else found
+
+    def _private_loads(self) -> frozenset[int]:
+        """The loads from private memory, of a kernel."""
+        places = self.dispatch.signature.layout.private_at if self.is_kernel else ()
+        inputs = input_places(self.dispatch) if places else ()
+        own = [variable for variable, first, size in inputs if any(first <= at < first + size for at in places)]
+        return private_loads(self.function, self.layout, own) if own else frozenset()
 
     def _put_together(self, inductions: frozenset[int]) -> tuple[Sequence[Instruction], Set[int]]:
         """The instructions of the function, with those together that are halves of one, and which are left out then."""
