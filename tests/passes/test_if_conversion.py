@@ -4,14 +4,18 @@ import ast
 import random
 from collections import Counter
 
+import numpy as np
 import pytest
 from support.counting import counted_alike
 from support.probe import LANES, Probe
 from support.programs import build_text
 from support.strategies import ENGINES
 
+from visakit import SimulationError
 from vsim.analysis.control_flow import control_flow
 from vsim.analysis.if_conversion import masked_gotos
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import BufferArgument, Launch
 from vsim.profile.counts import Counts
 from vsim.program import Program
 
@@ -256,3 +260,88 @@ def test_lanes_of_both_sides_meet_before_all_do(engine):
     a, b = ([bits[p] >> lane & 1 for lane in range(LANES)] for p in "ab")
     assert found["x"].tolist() == [(5 if y else 7) if x else 2 for x, y in zip(a, b, strict=True)]
     assert found["y"].tolist() == found["x"].tolist()
+
+
+PRIVATE = """.version 4.1
+.kernel "k"
+.decl BASE v_type=G type=uq num_elts=1
+.decl OUT v_type=G type=uq num_elts=1
+.decl LANE v_type=G type=uw num_elts=16 align=GRF
+.decl AT v_type=G type=uq num_elts=16 align=GRF
+.decl FAR v_type=G type=uq num_elts=16 align=GRF
+.decl X v_type=G type=ud num_elts=16 align=GRF
+.decl P1 v_type=P num_elts=16
+.decl P2 v_type=P num_elts=16
+.input BASE offset=64 size=8
+.input OUT offset=72 size=8
+mov (M1, 8) LANE(0,0)<1> 0x76543210:uv
+add (M1, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 8:uw
+mul (M1, 16) AT(0,0)<1> LANE(0,0)<1;1,0> 4:uw
+mul (M1, 16) FAR(0,0)<1> LANE(0,0)<1;1,0> 4:uw
+add (M1, 16) FAR(0,0)<1> FAR(0,0)<1;1,0> OUT(0,0)<0;1,0>
+add (M1, 16) AT(0,0)<1> AT(0,0)<1;1,0> BASE(0,0)<0;1,0>
+mul (M1, 16) X(0,0)<1> LANE(0,0)<1;1,0> 3:uw
+svm_scatter.4.1 (M1, 16) AT.0 X.0
+add (M1, 16) AT(0,0)<1> AT(0,0)<1;1,0> {moved}:q
+setp (M1_NM, 16) P1 {some}:uw
+setp (M1_NM, 16) P2 {others}:uw
+mov (M1, 16) X(0,0)<1> 7:ud
+(P1) goto (M1, 16) ELSE
+svm_gather.4.1 (M1, 16) {place}.0 X.0
+(P2) goto (M1, 16) ELSE
+add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 100:ud
+ELSE:
+add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 1:ud
+svm_scatter.4.1 (M1, 16) FAR.0 X.0
+ret (M1, 1)
+"""
+PRIVATE_INFO = """version: '1.39'
+kernels:
+  - name: k
+    execution_env: {grf_count: 128, simd_size: 16}
+    payload_arguments:
+      - {arg_type: private_base_stateless, offset: 0, size: 8}
+      - {arg_type: arg_bypointer, offset: 8, size: 8, arg_index: 0, addrmode: stateless, addrspace: global, access_type: readwrite}
+    per_thread_memory_buffers:
+      - {type: global, usage: private_space, size: 8, is_simt_thread: true}
+"""
+
+
+def private(some, others, place="AT", moved=0):
+    text = PRIVATE.format(some=some, others=others, place=place, moved=moved)
+    return Program(build_text(text, "pvc", PRIVATE_INFO))
+
+
+def loads_are_masked(program):
+    """Whether the gotos over the load change masks alone."""
+    dispatch = program.bind(Launch("k", (16,), (16,), args=[BufferArgument(np.zeros(16, "u4"))]))
+    return "block13:" not in translate(dispatch, full=True).text
+
+
+def test_loads_from_private_memory_run_without_lanes():
+    assert loads_are_masked(private(1, 2))
+    assert not loads_are_masked(private(1, 2, "FAR")), "other memory may be far away"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("some", "others"), [(0, 0), (0xFFFF, 0), (0x0FF0, 0x3C3C), (0xFFFE, 1), (0x7FFF, 0xFFFF)])
+def test_lanes_load_from_private_memory(some, others, engine):
+    out = np.zeros(16, "u4")
+    private(some, others).launch("k", 16, 16, [out], engine=engine)
+    loaded = [3 * n + (0 if others >> n & 1 else 100) for n in range(16)]
+    assert out.tolist() == [1 + (7 if some >> n & 1 else loaded[n]) for n in range(16)]
+
+
+@pytest.mark.parametrize("moved", [-8, 1 << 20, 100, 112])
+@pytest.mark.parametrize("some", [0, 0xFFFF, 0xFFF8, 0x1FFF, 0xFF3F])
+def test_loads_outside_are_those_of_lanes_that_run(some, moved):
+    outcomes = []
+    for engine in ENGINES:
+        out = np.zeros(16, "u4")
+        try:
+            private(some, 0, moved=moved).launch("k", 16, 16, [out], engine=engine)
+            outcomes.append(out.tolist())
+        except SimulationError as problem:
+            outcomes.append(str(problem))
+    assert outcomes[0] == outcomes[1]
+    assert some != 0xFFFF or outcomes[0] == [8] * 16

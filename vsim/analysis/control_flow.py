@@ -54,6 +54,18 @@ class ControlFlow:
         """First instruction of each block and of what follows it."""
         return list(pairwise([*self.starts, self.end]))
 
+    def blocks_by_subroutine(self) -> dict[int, list[tuple[int, int]]]:
+        """The blocks of each subroutine, and those of the main part."""
+        found = {s: list[tuple[int, int]]() for s in (0, *self.subroutines)}
+        for start, end in self.blocks():
+            found[self.subroutine_of(start)].append((start, end))
+        return found
+
+    def called(self, pc: int) -> list[int]:
+        """The subroutine that an instruction calls; none without a call."""
+        instruction = self.function.instructions[pc]
+        return self.targets(instruction) if instruction.desc.flow is Flow.CALL else []
+
     def block_of(self, pc: int) -> int:
         """The block that holds an instruction."""
         return self.starts[bisect_right(self.starts, pc) - 1]

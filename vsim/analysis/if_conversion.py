@@ -20,39 +20,64 @@ admitted if it writes a register that each block writes before it reads it.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from visakit.isa.record import Access, Flow, MemoryKind, Pipe
 from visakit.language.operands import SAMPLER, SURFACE, General, Indirect, Raw, State
-from visakit.language.program import FIRST_VARIABLE, Instruction
+from visakit.language.program import FIRST_VARIABLE, Function, Instruction
 from vsim.analysis.control_flow import ControlFlow, covers_all, takes_all
+from vsim.analysis.named_registers import computed_from
+from vsim.analysis.register_accesses import Accesses, Bank, Register
+from vsim.analysis.waiting import touches_memory
 from vsim.semantics.refused import RAW_MESSAGES
-from vsim.semantics.registers import takes_address
+from vsim.semantics.registers import Layout, takes_address
 
 LARGEST_COST = 40
 """Vectors of the processor that the instructions of a branch fill, up to which it becomes a mask."""
 _HEAVY = 8
 """How many times as much an instruction costs that divides, or computes a root, a power or a sine."""
+_LOAD = 6
+"""How many vectors a load from private memory counts for."""
 
 
-def masked_gotos(flow: ControlFlow, lanes: int, vector_bytes: int) -> frozenset[int]:
+def private_loads(function: Function, layout: Layout, variables: Collection[int]) -> frozenset[int]:
+    """The loads of a kernel whose addresses are computed from that of private memory. They are cheap: no other thread's
+    accesses drive it out of the cache.
+
+    Args:
+        variables: that begin with the address.
+    """
+    accesses, reads, writes = Accesses(function, layout), list[set[Register]](), list[set[Register]]()
+    for i in function.instructions:
+        found = list(accesses.of(i))
+        reads.append({a.register for a in found if not a.writes})
+        writes.append({a.register for a in found if a.writes and not touches_memory(i)})
+    addresses = computed_from((Register(Bank.GENERAL, layout.root(v)[0]) for v in variables), reads, writes)
+    loads = (n for n, i in enumerate(function.instructions) if i.desc.access is Access.LOAD)
+    return frozenset(n for n in loads if not addresses.isdisjoint(reads[n]))
+
+
+def masked_gotos(
+    flow: ControlFlow, lanes: int, vector_bytes: int, private_loads: frozenset[int] = frozenset()
+) -> frozenset[int]:
     """The gotos of a function that become masks.
 
     Args:
         flow: the control flow with all branches.
         lanes: of a thread.
         vector_bytes: of the processor's vectors.
+        private_loads: loads that a branch may become a mask for (:func:`private_loads`).
     """
     if flow.function.is_cm:
         return frozenset()
-    return _Candidates(flow, lanes, vector_bytes).found()
+    return _Candidates(flow, lanes, vector_bytes, private_loads).found()
 
 
 class _Candidates:
     """The gotos of one function that may become masks."""
 
-    def __init__(self, flow: ControlFlow, lanes: int, vector_bytes: int) -> None:
-        self.flow, self.lanes, self.vector_bytes = flow, lanes, vector_bytes
+    def __init__(self, flow: ControlFlow, lanes: int, vector_bytes: int, private_loads: frozenset[int]) -> None:
+        self.flow, self.lanes, self.vector_bytes, self.private_loads = flow, lanes, vector_bytes, private_loads
         self.instructions = flow.function.instructions
         self.temporaries = _Temporaries(flow)
 
@@ -110,7 +135,8 @@ class _Candidates:
         if desc.flow is not Flow.NEXT or desc.semantics in RAW_MESSAGES or execution is None:
             return None
         if desc.access is not Access.NONE or desc.memory is not MemoryKind.NONE:
-            return None  # Where no lane wants them, accesses cost more than branches.
+            # Where no lane wants them, other accesses cost more than branches.
+            return _LOAD if n in self.private_loads and not execution.no_mask else None
         if execution.no_mask and not self.temporaries.has(n):
             return None
         if any(isinstance(operand, Indirect) for operand in i.args.values()):

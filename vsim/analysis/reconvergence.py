@@ -16,7 +16,7 @@ it is converged if it is also where the others come to, unless an enclosing jump
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -39,7 +39,7 @@ class Reconvergence:
     """
     converged: frozenset[int]
     opened: Mapping[int, int]
-    """For points that can share a mask the first instruction at which lanes may wait there."""
+    """For each point the first instruction of its subroutine at which lanes may wait there, in this order."""
     following: tuple[int, ...]
     """The next point behind each instruction at which lanes may wait when it is run, the function's end where there is
     none.
@@ -48,6 +48,17 @@ class Reconvergence:
     def next_point(self, pc: int) -> int | None:
         """The next reconvergence point behind an instruction, in its subroutine, at which lanes may wait."""
         return self.following[pc] if self.following[pc] < self.flow.end else None
+
+    def waiting(self) -> dict[int, list[int]]:
+        """For each block the points of its subroutine at which lanes may wait when it is run."""
+        found, coming = {}, list(self.opened.items())[::-1]
+        points = list[int]()
+        for start in self.flow.starts:
+            while coming and coming[-1][1] <= start:
+                points.append(coming.pop()[0])
+            points = [p for p in points if start < p < self.flow.end]
+            found[start] = points[:]
+        return found
 
     def points_between(self, pc: int, end: int) -> list[int]:
         """The points behind an instruction and before another one of its subroutine at which lanes may wait when it is
@@ -85,11 +96,11 @@ def reconvergence(
     ways_back = _WaysBack(flow.backward)
     converged = _converged(flow, divergent, uniform_branches, ways_back) if starts_full else frozenset()
     inside = sorted(p for p in points if p < flow.end)
-    if flow.subroutines:
-        return Reconvergence(flow, {p: n for n, p in enumerate(inside)}, converged, {}, _behind(flow, inside))
     found = sorted((min(branch, ways_back.first_run(branch, point)), point) for point, branch in points.items())
     opened = {point: first for first, point in found}
-    return Reconvergence(flow, _masks(inside, opened), converged, opened, _following(flow, opened))
+    # Lanes wait in a subroutine while it calls others, which have separate masks.
+    masks = {p: n for n, p in enumerate(inside)} if flow.subroutines else _masks(inside, opened)
+    return Reconvergence(flow, masks, converged, opened, _following(flow, opened))
 
 
 def _branches(
@@ -182,13 +193,6 @@ def _masks(points: Sequence[int], opened: Mapping[int, int]) -> dict[int, int]:
         numbers[point] = heappop(free) if free else len(held)
         heappush(held, (point, numbers[point]))
     return numbers
-
-
-def _behind(flow: ControlFlow, points: Sequence[int]) -> tuple[int, ...]:
-    """For each instruction the next point behind it in its subroutine, the function's end without one."""
-    places = (bisect_right(points, pc) for pc in range(flow.end))
-    found = (points[at] if at < len(points) else flow.end for at in places)
-    return tuple(point if point < flow.subroutine_end(pc) else flow.end for pc, point in enumerate(found))
 
 
 def _following(flow: ControlFlow, opened: Mapping[int, int]) -> tuple[int, ...]:

@@ -49,7 +49,7 @@ class PayloadLayout(NamedTuple):
             argument's number.
         data: addresses of the program's data that surfaces lead to, by handle.
         data_surfaces: the same by number.
-        pointers: places of known addresses of buffers.
+        pointers: places of known addresses of buffers and of private memory.
         local_id_rows: rows of local ids of a thread, one for each dimension that the kernel looks at; one for all three
             where a thread is a work-item.
         local_ids_at: where they begin.
@@ -123,7 +123,8 @@ def _chosen(fields: list[PlacedField], test: Callable[[PayloadField], bool]) -> 
 
 
 def _is_address(field: PayloadField) -> bool:
-    return field.kind == "buffer_address" or (field.address_space in _BUFFER_SPACES and not field.is_handle)
+    is_buffer = field.address_space in _BUFFER_SPACES and not field.is_handle
+    return is_buffer or field.kind in ("buffer_address", "private_base_stateless")
 
 
 def _places(fields: list[PlacedField], test: Callable[[PayloadField], bool]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir import matrix_products, rounded
 from vsim.engines.llvm.ir.affine import AffineLanes, AssumedMask, affine_conversion, affine_pair
-from vsim.engines.llvm.ir.carries import qwords_of_sum
+from vsim.engines.llvm.ir.carries import dwords_of
 from vsim.engines.llvm.ir.constant_masks import constant_lanes
 from vsim.engines.llvm.ir.denormals import comes_of_constants, like, unknown_of_constants, without_denormals
 from vsim.engines.llvm.ir.emitter import INVARIANT_LOAD, Emitter
@@ -124,10 +124,10 @@ class Builder(Emitter):
             return x
         if x.facts.denormal is not None:
             return like(self, x, self.lanes(x.facts.denormal, indices))
-        if len(indices) == 1:
-            return self.lane(x, indices[0])
         if x.facts.interleaved and (part := x.facts.interleaved.part(x.type, indices)):
             return self.bitcast(self.lanes(*part), x.type)
+        if len(indices) == 1:
+            return self.lane(x, indices[0])
         if known := lanes_of_one_half(self, x, indices) or constant_lanes(self, x, indices):
             return known
         mask = ", ".join(f"i32 {i}" for i in indices)
@@ -247,13 +247,8 @@ class Builder(Emitter):
         interleaved, affine = x.facts.interleaved, None
         if data_type.size == 8 and interleaved and (pair := interleaved.dwords_of_qwords()):
             affine = affine_pair(*pair)
-            if total := qwords_of_sum(self, *pair):
-                found, affine = self.retype(self.broadcast(total, lanes), data_type), total.facts.affine or affine
-                return found.with_facts(affine=affine, interleaved=interleaved)
-        if x.type.size == 8 and data_type.size == 4 and x.facts.affine:
-            bits = self.retype(x, types.UQ)
-            halves = bits, bits >> self.const(32, types.UQ)
-            interleaved = Interleaved([self.cast(half, types.UD) for half in halves], 0)
+        if x.type.is_integer and x.type.size == 8 and data_type.size == 4 and (x.facts.affine or x.lanes == 1):
+            interleaved = Interleaved(dwords_of(x), 0)
         return found.with_facts(affine=affine, interleaved=interleaved)
 
     # -- selection -----------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ Compilers for platforms without integers of 64 bits add the dwords of two number
     add  (M1, 8) HIGH(0,0)<1> C(0,0)<1;1,0> HIGH(0,0)<1;1,0>
 
 Where both dwords become a qword, the builder adds qwords instead, so that an address has the facts of other addresses,
-such as its pointer and its index.
+such as its pointer and its index. A high dword knows its qword where that is a register's, or the extension of an
+index: then it is the signs of the low one, ``asr`` by 31.
 """
 
 from __future__ import annotations
@@ -47,6 +48,26 @@ class CarriedSum(NamedTuple):
     """Of a high dword: the other operand beside the carry."""
 
 
+class HighDword(NamedTuple):
+    """The qwords that high dwords belong to, and their low dwords."""
+
+    low: Value
+    qwords: Value
+
+
+def dwords_of(qwords: Value) -> list[Value]:
+    """The low and the high dwords of integers of 64 bits."""
+    b, bits = qwords.builder, qwords.builder.retype(qwords, types.UQ)
+    low, high = (b.cast(x, types.UD) for x in (bits, bits >> b.const(32, types.UQ)))
+    return [low, high.with_facts(high_of=HighDword(low, bits))]
+
+
+def signs(x: Value) -> HighDword:
+    """What the signs of dwords are: the high dwords of their extensions."""
+    b = x.builder
+    return HighDword(x, b.retype(b.cast(b.retype(x, types.D), types.Q), types.UQ))
+
+
 def part_of_sum(x: Value, y: Value) -> CarriedSum | None:
     """The part of a sum of qwords that the sum of two values is; None of values that are no dwords."""
     if x.type.size != types.UD.size or not x.type.is_integer:
@@ -82,16 +103,24 @@ def qwords_of_sum(b: Builder, low: Value, high: Value, depth: int = 0) -> Value 
 
 
 def _shared(x: Value, y: Value, high: Value | None) -> tuple[Value | None, Value | None]:
-    """The high dwords for two low ones. Which of them gets which makes no difference to the sum: those of scalars
-    belong together.
+    """The high dwords for two low ones. Which of them gets which makes no difference to the sum: those of one qword
+    belong together, or those of scalars.
     """
     if high is None:
         return None, None
     whole = high.facts.carried
-    if whole and whole.part is Part.LOW:
-        one, other = whole.x, whole.y
-        return (one, other) if _is_same(x) == _is_same(one) else (other, one)
-    return (None, high) if _is_same(y) == _is_same(high) else (high, None)
+    one, other = (whole.x, whole.y) if whole and whole.part is Part.LOW else (high, None)
+    if _whole(x, one) or _whole(y, other):
+        return one, other
+    if _whole(y, one) or _whole(x, other) or _is_same(x) != _is_same(one):
+        return other, one
+    return one, other
+
+
+def _whole(low: Value, high: Value | None) -> Value | None:
+    """The qwords that dwords are known to belong to."""
+    known = high and (high.facts.high_of or _scalar(high).facts.high_of)
+    return known.qwords if known and known.low.text in (low.text, _scalar(low).text) else None
 
 
 def _is_same(value: Value) -> bool:
@@ -109,8 +138,8 @@ def _scalar(value: Value) -> Value:
 
 def _qwords(b: Builder, low: Value, high: Value | None, depth: int) -> Value:
     """Qwords of any dwords; of low ones alone the others are zeros."""
-    if high is not None and (total := qwords_of_sum(b, low, high, depth)) is not None:
-        return total
+    if high is not None and (known := _whole(low, high) or qwords_of_sum(b, low, high, depth)) is not None:
+        return known
     found = b.cast(b.retype(_scalar(low), types.UD), types.UQ)
     if high is None:
         return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer
     from vsim.engines.llvm.ir.base_offset import BaseOffset
-    from vsim.engines.llvm.ir.carries import CarriedSum
+    from vsim.engines.llvm.ir.carries import CarriedSum, HighDword
     from vsim.engines.llvm.ir.index import WideIndex
     from vsim.engines.llvm.ir.interleaved import Interleaved
     from vsim.engines.llvm.ir.values import Value
@@ -40,6 +40,8 @@ class Facts(NamedTuple):
     """Masks (SSA names) that hold wherever this mask does."""
     low_zeros: int = 0
     """The number of lowest bits that are zero in all lanes."""
+    high_of: HighDword | None = None
+    """The qwords whose high dwords these are."""
     carried: CarriedSum | None = None
     """The part of a sum of qwords that this dword or mask is, if the builder follows carries."""
     denormal: Value | None = None
@@ -53,7 +55,9 @@ class Facts(NamedTuple):
 
     def of_bits(self) -> Facts:
         """The facts that depend on the bits alone, not on their type."""
-        return self if self is NO_FACTS else Facts(*self[:7], low_zeros=self.low_zeros, carried=self.carried)
+        if self is NO_FACTS:
+            return self
+        return Facts(*self[:7], low_zeros=self.low_zeros, high_of=self.high_of, carried=self.carried)
 
     def of_emitted(self) -> Facts:
         """The facts that a value keeps when it is emitted for good."""

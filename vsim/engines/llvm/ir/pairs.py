@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.affine import AssumedMask
+from vsim.engines.llvm.ir.carries import qwords_of_sum
 from vsim.engines.llvm.ir.facts import Facts
 from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.intrinsics import spreadable
@@ -83,6 +84,8 @@ def with_row(b: Builder, qwords: Value, number: int, row: Value, note: Callable[
     n, rows = row.lanes, Interleaved.of_pair(qwords.facts.interleaved, number, row)
     low, high = rows.rows
     if low and high:
+        if (total := qwords_of_sum(b, low, high)) is not None:
+            return b.broadcast(total, n).with_facts(interleaved=rows)
         one, other = (spreadable(b, b.bitcast(x, types.UD), 2 * n) for x in (low, high))
         both = b.mixed(one, other, [i // 2 + i % 2 * n for i in range(2 * n)])
         return b.regroup(both.with_facts(interleaved=rows), types.UQ, n)

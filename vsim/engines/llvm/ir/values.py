@@ -14,7 +14,7 @@ from visakit.language import types
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer, affine_product, affine_sum, uniform_rows
 from vsim.engines.llvm.ir.base_offset import base_offset_sum
-from vsim.engines.llvm.ir.carries import carry_of, part_of_sum
+from vsim.engines.llvm.ir.carries import carry_of, part_of_sum, signs
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.types import MASK, ir_type, splat
@@ -188,7 +188,10 @@ class Value:
         return self.deferred(op, other).with_facts(base_offset=base_offset.times(factor))
 
     def __rshift__(self, other: Value) -> Value:
-        return self.binary(other, "ashr" if self.type.is_signed else "lshr", "lshr")
+        shifted = self.binary(other, "ashr" if self.type.is_signed else "lshr", "lshr")
+        if self.builder.follows_carries and self.type is types.D and other.constant == types.D.bits - 1:
+            return shifted.with_facts(high_of=signs(self))
+        return shifted
 
     def __and__(self, other: Value | Literal[True]) -> Value:
         if other is True:

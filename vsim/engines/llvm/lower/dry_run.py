@@ -7,19 +7,17 @@ carried on in SSA form to the blocks that their only writer dominates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from visakit.isa.record import Flow
+from vsim.analysis.control_flow import ControlFlow
 from vsim.analysis.dominators import Dominators, Graph
 from vsim.analysis.liveness import liveness
 from vsim.engines.llvm.lower.block_use import BlockNeeds, BlockUse
 from vsim.engines.llvm.lower.state import ENTRY, FunctionState
 from vsim.engines.llvm.lower.storage import Key, is_predicate
-
-BEHIND_ALL = 1 << 62
-"""A block behind all blocks."""
 
 
 @dataclass(frozen=True)
@@ -103,19 +101,23 @@ class _Uses:
 
     def dead_if_inactive(self, successors: Mapping[int, Iterable[int]], passed: Mapping[int, int]) -> dict[int, int]:
         """For each block the registers that are dead in inactive lanes while it runs: such lanes wait at points behind
-        it, and read nothing there before they write it. Registers with exchanges between lanes are left out.
+        it, or behind the calls of its subroutine and at points behind these, and read nothing there before they write
+        it. Registers with exchanges between lanes are left out.
         """
-        state, registers = self.state, self.state.registers
-        if state.flow.subroutines:
-            return {}
+        state, registers, flow = self.state, self.state.registers, self.state.flow
         hidden = self.as_bits(k for k in self.bits if k not in registers.crossed and not state.storage.is_visible(k))
-        blocks = [ENTRY, *state.flow.starts]
-        live_in = liveness(blocks, successors, self.exposed(), self.killed_by_all(), passed).live_in
-        found, behind = {}, 0
-        for start in reversed(state.flow.starts):
-            found[start] = hidden & ~behind
-            if start in state.reconvergence.points:
-                behind |= live_in[start]
+        live_in = liveness([ENTRY, *flow.starts], successors, self.exposed(), self.killed_by_all(), passed).live_in
+        found = {}
+        outside = dict.fromkeys((0, *flow.subroutines), 0) | dict.fromkeys(flow.recursive, -1)
+        blocks, waiting = flow.blocks_by_subroutine(), state.reconvergence.waiting()
+        for subroutine in sorted(outside, key=lambda s: -len(flow.reached.get(s, outside))):  # callers first
+            for start, end in blocks[subroutine]:
+                behind = outside[subroutine]
+                for point in waiting[start]:
+                    behind |= live_in[point]
+                found[start] = hidden & ~behind
+                for called in flow.called(end - 1):
+                    outside[called] |= behind | live_in.get(end, 0)
         return found
 
     def only_writer(self) -> dict[Key, int]:
@@ -157,24 +159,32 @@ def storage_use(state: FunctionState, uses: Mapping[int, BlockUse]) -> StorageUs
     # Inputs may fill a register in part: the rest must not hold old values of the stack.
     unwritten = frozenset(key for key, bit in found.bits.items() if bit & live.live_in[0] & ~killed[ENTRY])
     stored = {n: out & ~unstored for n, out in live.live_out.items()}
-    repeats = {} if flow.subroutines else _repeats(flow.starts, successors)
+    repeats = _repeats(flow, successors)
     dead_if_inactive = found.dead_if_inactive(successors, passed)
     return StorageUse(
         extents, unwritten, found.bits, live.live_out, stored, only_writer, dominators, repeats, dead_if_inactive
     )
 
 
-def _repeats(starts: Sequence[int], successors: Mapping[int, Iterable[int]]) -> dict[int, int]:
-    """For each block, the nearest one from it on that leads to it or in front of it; one behind all where none does."""
-    back = sorted((target, n) for n in starts for target in successors[n] if target <= n)
-    found, heap, at = {}, list[int](), 0
-    for start in starts:
-        while at < len(back) and back[at][0] <= start:
-            heappush(heap, back[at][1])
-            at += 1
-        while heap and heap[0] < start:
-            heappop(heap)
-        found[start] = heap[0] if heap else BEHIND_ALL
+def _repeats(flow: ControlFlow, successors: Mapping[int, Iterable[int]]) -> dict[int, int]:
+    """For each block, the nearest one from it on, in its subroutine, that leads to it or in front of it; where none
+    does, one behind all of these. Nothing of subroutines that may run again before they end.
+    """
+    found = {}
+    for subroutine, blocks in flow.blocks_by_subroutine().items():
+        if subroutine in flow.recursive:
+            continue
+        starts = [start for start, _ in blocks]
+        inside = set(starts)
+        back = sorted((target, n) for n in starts for target in successors[n] if target <= n and target in inside)
+        heap, at, last = list[int](), 0, flow.subroutine_end(subroutine) - 1
+        for start in starts:
+            while at < len(back) and back[at][0] <= start:
+                heappush(heap, back[at][1])
+                at += 1
+            while heap and heap[0] < start:
+                heappop(heap)
+            found[start] = heap[0] if heap else last
     return found
 
 

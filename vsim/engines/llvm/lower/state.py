@@ -12,7 +12,7 @@ from visakit.language.operands import Execution
 from visakit.language.program import Function, Instruction
 from visakit.language.types import DataType
 from vsim.analysis.control_flow import ControlFlow, control_flow, has_many_barriers
-from vsim.analysis.if_conversion import masked_gotos
+from vsim.analysis.if_conversion import masked_gotos, private_loads
 from vsim.analysis.induction import induction_variables
 from vsim.analysis.lockstep import lockstep_loops
 from vsim.analysis.read_only_loops import read_only_loops
@@ -35,6 +35,7 @@ from vsim.engines.llvm.memory.access import AccessTraits
 from vsim.engines.llvm.memory.induction import InductionVariables
 from vsim.engines.llvm.memory.stream_prefetch import StreamPrefetcher
 from vsim.engines.llvm.target import vector_bits
+from vsim.launch.threads import input_places
 from vsim.observe.observer import Event
 from vsim.semantics.registers import layout_of
 
@@ -115,8 +116,15 @@ class FunctionState:
         found = control_flow(self.function, self.barriers_end_blocks)
         if self.dispatch.checks or self.module.takes_turns:
             return found
-        masked = masked_gotos(found, self.jump_lanes, vector_bits() // 8)
+        masked = masked_gotos(found, self.jump_lanes, vector_bits() // 8, self._private_loads())
         return control_flow(self.function, self.barriers_end_blocks, masked) if masked else found
+
+    def _private_loads(self) -> frozenset[int]:
+        """The loads from private memory, of a kernel."""
+        places = self.dispatch.signature.layout.private_at if self.is_kernel else ()
+        inputs = input_places(self.dispatch) if places else ()
+        own = [variable for variable, first, size in inputs if any(first <= at < first + size for at in places)]
+        return private_loads(self.function, self.layout, own) if own else frozenset()
 
     def _put_together(self, inductions: frozenset[int]) -> tuple[Sequence[Instruction], Set[int]]:
         """The instructions of the function, with those together that are halves of one, and which are left out then."""
