@@ -190,7 +190,6 @@ def _separate_values(tool: str, words: Sequence[str], options: Iterable[TyperOpt
     options = list(options)
     wanted = {name: _metavar(option) for option in options if not option.is_flag for name in option.opts}
     names = {name for option in options for name in option.opts}
-    texts = {name for name, metavar in wanted.items() if metavar == "TEXT"}  # such as options of a compiler
     out: list[str] = []
     rest = iter(words)
     for word in rest:
@@ -198,11 +197,10 @@ def _separate_values(tool: str, words: Sequence[str], options: Iterable[TyperOpt
             return [*out, word, *rest]
         if word in wanted:
             value = next(rest, None)
-            if value is None:
-                raise UsageError(f"{word} needs {wanted[word]} behind it")
-            is_number = value[1:2].isdigit() or value[1:2] == "."
-            if len(value) > 1 and value[0] == "-" and not is_number and not (word in texts and value not in names):
-                raise UsageError(f"{word} needs {wanted[word]} behind it, found '{value}'")
+            is_text = wanted[word] == "TEXT" and value not in names  # such as options of a compiler
+            if value is None or (_is_option(value) and not is_text):
+                found = "" if value is None else f", found '{value}'"
+                raise UsageError(f"{word} needs {wanted[word]} behind it{found}")
             out += [word, value]
         elif word[:2] in wanted and word[2:3] == "=":
             out += [word[:2], word[3:]]
@@ -211,6 +209,11 @@ def _separate_values(tool: str, words: Sequence[str], options: Iterable[TyperOpt
         else:
             out.append(word)
     return out
+
+
+def _is_option(word: str) -> bool:
+    """Whether a word begins with a dash, and is no number."""
+    return len(word) > 1 and word[0] == "-" and not (word[1].isdigit() or word[1] == ".")
 
 
 def _is_long_option(word: str, names: Container[str]) -> bool:

@@ -184,9 +184,7 @@ class _Proof:
         if desc.access is not Access.NONE:
             yield from self._message(i, first, count)
             return
-        moves_state = desc.moves_states and count == 1
-        is_simple = desc.semantics in BY_LANE or moves_state or (desc.semantics == "setp" and sets_one_bit(i))
-        if not is_simple or any(f.kind in "rw" for f in desc.fields):
+        if not _is_lanewise(i, count) or any(f.kind in "rw" for f in desc.fields):
             raise _Dependent
         for f in desc.fields:
             if f.kind in "ds" and f.name:
@@ -397,3 +395,10 @@ def _before_reconvergence(graph: Graph, postdominators: Dominators, branch: int,
             found.add(block)
             todo += graph[block]
     return found
+
+
+def _is_lanewise(i: Instruction, count: int) -> bool:
+    """Whether the result of an instruction in a lane depends on this lane's operands alone."""
+    if i.desc.semantics == "setp":
+        return sets_one_bit(i)
+    return i.desc.semantics in BY_LANE or (i.desc.moves_states and count == 1)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from visakit.language import types
 from visakit.language.types import DataType
-from vsim.engines.llvm.ir import matrix_products, rounded
+from vsim.engines.llvm.ir import matrix_products, quotients, rounded
 from vsim.engines.llvm.ir.affine import AffineLanes, AssumedMask, affine_conversion, affine_pair
 from vsim.engines.llvm.ir.carries import dwords_of
 from vsim.engines.llvm.ir.constant_masks import constant_lanes
@@ -21,7 +21,6 @@ from vsim.engines.llvm.ir.half_fma import half_fma, rounded_to_odd
 from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.interleaved import Interleaved
 from vsim.engines.llvm.ir.pairs import concatenated, lanes_of_one_half, mixed_text
-from vsim.engines.llvm.ir.quotients import LARGEST, quotients
 from vsim.engines.llvm.ir.rounding_modes import directed, embedded
 from vsim.engines.llvm.ir.toward_zero import TOWARD_ZERO, toward_zero
 from vsim.engines.llvm.ir.types import MASK, ir_type, literal, overload, splat
@@ -310,11 +309,7 @@ class Builder(Emitter):
     rounded_once = rounded.rounded_once
     replaced = rounded.replaced
 
-    def udiv(self, x: Value, y: Value) -> Value:
-        """Unsigned quotient, y is not zero."""
-        if y.constant is not None or x.type.size > LARGEST or max(x.lanes, y.lanes) == 1:
-            return x.binary(y, "udiv", "")
-        return self._call_own(*quotients(self, self.broadcast(x, max(x.lanes, y.lanes)), y))
+    udiv = quotients.udiv
 
     def fdiv(self, x: Value, y: Value) -> Value:
         """Correctly rounded quotient of floats."""

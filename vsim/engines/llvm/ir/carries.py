@@ -27,7 +27,7 @@ DEEPEST = 4
 """Sums of sums of so many levels are taken apart; the operands of deeper ones count as dwords."""
 
 
-class Part(Enum):
+class SumPart(Enum):
     """Of a sum of 64 bits."""
 
     LOW = 0
@@ -41,7 +41,7 @@ class Part(Enum):
 class CarriedSum(NamedTuple):
     """A part of a sum whose low dword is x + y."""
 
-    part: Part
+    part: SumPart
     x: Value
     y: Value
     high: Value | None = None
@@ -73,16 +73,16 @@ def part_of_sum(x: Value, y: Value) -> CarriedSum | None:
     if x.type.size != types.UD.size or not x.type.is_integer:
         return None
     for carry, rest in ((x.facts.carried, y), (y.facts.carried, x)):
-        if carry and carry.part is Part.CARRY:
-            return carry._replace(part=Part.HIGH, high=rest)
-    return CarriedSum(Part.LOW, x, y)
+        if carry and carry.part is SumPart.CARRY:
+            return carry._replace(part=SumPart.HIGH, high=rest)
+    return CarriedSum(SumPart.LOW, x, y)
 
 
 def carry_of(total: Value, operand: Value) -> CarriedSum | None:
     """The part of a sum of qwords that the mask is in which a sum is less than one of its operands."""
     carried = None if total.type.is_signed else total.facts.carried
-    if carried and carried.part is Part.LOW and any(operand is value for value in (carried.x, carried.y)):
-        return carried._replace(part=Part.CARRY)
+    if carried and carried.part is SumPart.LOW and any(operand is value for value in (carried.x, carried.y)):
+        return carried._replace(part=SumPart.CARRY)
     return None
 
 
@@ -93,7 +93,7 @@ def qwords_of_sum(b: Builder, low: Value, high: Value, depth: int = 0) -> Value 
         depth: of how many sums these are an operand.
     """
     lower, upper = low.facts.carried, high.facts.carried
-    if depth == DEEPEST or not lower or not upper or lower.part is not Part.LOW or upper.part is Part.LOW:
+    if depth == DEEPEST or not lower or not upper or lower.part is not SumPart.LOW or upper.part is SumPart.LOW:
         return None
     x, y = lower.x, lower.y
     if upper.x is not x or upper.y is not y:
@@ -109,7 +109,7 @@ def _shared(x: Value, y: Value, high: Value | None) -> tuple[Value | None, Value
     if high is None:
         return None, None
     whole = high.facts.carried
-    one, other = (whole.x, whole.y) if whole and whole.part is Part.LOW else (high, None)
+    one, other = (whole.x, whole.y) if whole and whole.part is SumPart.LOW else (high, None)
     if _whole(x, one) or _whole(y, other):
         return one, other
     if _whole(y, one) or _whole(x, other) or _is_same(x) != _is_same(one):

@@ -14,20 +14,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from visakit.language import types
-from visakit.language.types import DataType
 from vsim.engines.llvm.ir.types import ir_type, overload
 from vsim.engines.llvm.ir.values import Value
 
 if TYPE_CHECKING:
     from vsim.engines.llvm.ir.builder import Builder
 
-LARGEST = 4
+_LARGEST = 4
 """Bytes of the integers."""
 _MORE_THAN_ONE = 1.0 + 2.0**-49
 
 
-def quotients(b: Builder, x: Value, y: Value) -> tuple[str, DataType, list[Value]]:
-    """The function, which the module gets if it has none: its name, the type of its result, its operands.
+def udiv(b: Builder, x: Value, y: Value) -> Value:
+    """Unsigned quotient, y is not zero."""
+    lanes = max(x.lanes, y.lanes)
+    if y.constant is not None or x.type.size > _LARGEST or lanes == 1:
+        return x.binary(y, "udiv", "")
+    x = b.broadcast(x, lanes)
+    name = _function(b, x, y)
+    return b.value(x.type, lanes, f"call {ir_type(x.type, lanes)} @{name}({x.typed}, {y.typed})")
+
+
+def _function(b: Builder, x: Value, y: Value) -> str:
+    """The function, which the module gets if it has none: its name.
 
     Args:
         x: a vector of unsigned integers.
@@ -41,7 +50,7 @@ def quotients(b: Builder, x: Value, y: Value) -> tuple[str, DataType, list[Value
         found = _quotients(body, Value(body, x.type, x.lanes, "%x"), Value(body, x.type, y.lanes, "%y"))
         head = f"define internal {vector} @{name}({vector} %x, {divisor} %y) #0 {{"
         b.declarations[name] = "\n".join([head, *body.lines, f"  ret {found.typed}", "}"])
-    return name, x.type, [x, y]
+    return name
 
 
 def _quotients(b: Builder, x: Value, y: Value) -> Value:
