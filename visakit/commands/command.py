@@ -196,12 +196,7 @@ def _separate_values(tool: str, words: Sequence[str], options: Iterable[TyperOpt
         if word == "--":
             return [*out, word, *rest]
         if word in wanted:
-            value = next(rest, None)
-            is_text = wanted[word] == "TEXT" and value not in names  # such as options of a compiler
-            if value is None or (_is_option(value) and not is_text):
-                found = "" if value is None else f", found '{value}'"
-                raise UsageError(f"{word} needs {wanted[word]} behind it{found}")
-            out += [word, value]
+            out += [word, _value(word, next(rest, None), wanted[word], names)]
         elif word[:2] in wanted and word[2:3] == "=":
             out += [word[:2], word[3:]]
         elif word[:2] in wanted and _is_long_option(word, names):
@@ -209,6 +204,15 @@ def _separate_values(tool: str, words: Sequence[str], options: Iterable[TyperOpt
         else:
             out.append(word)
     return out
+
+
+def _value(option: str, value: str | None, metavar: str, names: Container[str]) -> str:
+    """The word behind an option that takes one, if it is its value."""
+    is_text = metavar == "TEXT" and value not in names  # such as options of a compiler
+    if value is None or (_is_option(value) and not is_text):
+        found = "" if value is None else f", found '{value}'"
+        raise UsageError(f"{option} needs {metavar} behind it{found}")
+    return value
 
 
 def _is_option(word: str) -> bool:
