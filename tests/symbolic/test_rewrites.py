@@ -71,7 +71,7 @@ def test_double_to_half_by_way_of_the_nearest_float_is_not_proved():
 def test_double_to_float_towards_zero_by_the_sign_of_the_error():
     b = SymbolicBuilder()
     x = b.symbol("x", DF)
-    got = toward_zero.toward_zero(b, "fptrunc", F, [x]).terms[0]
+    got = toward_zero._toward_zero(b, "fptrunc", F, [x]).terms[0]
     wanted = z3.fpToIEEEBV(z3.fpFPToFP(z3.RTZ(), number(x.terms[0], DF), z3.Float32()))
     assert differ(got, wanted, F) == z3.unsat
 
