@@ -1,7 +1,7 @@
 """Kernels in OpenCL C whose work-items go over memory each by itself, look up small tables, and compute with 64 bits
 under masks; compiled by ``ocloc``.
 
-The fast engine gives their threads fewer lanes, loads whole tables, and runs together what the compiler has split. Each
+The fast engine gives their threads fewer lanes, loads whole tables, and joins instructions that the compiler has split. Each
 work-item writes to its own places, and reads what no other one writes, so that all orders give the same.
 """
 
@@ -173,7 +173,7 @@ class Kernel:
     # -- launches ----------------------------------------------------------------------------------------------------
 
     def launch(self, local: list[int], groups: int) -> Json:
-        """A launch: sizes, arguments and what is compared."""
+        """A launch: its sizes, arguments and compared arrays."""
         r, source = self.random, np.random.default_rng(self.random.getrandbits(32))
         shape = [local[0] * groups, *local[1:]]
         items = math.prod(shape)

@@ -150,7 +150,7 @@ LOOP = ["sub:", "mov (M1, 16) X(0,0)<1> N(0,0)<1;1,0>", "ROUND:", *ROUND, "ret (
 
 
 def merges(lines):
-    """How often the IR of a kernel merges what some lanes have written with what the others had."""
+    """The number of merges in a kernel's IR: of values that some lanes wrote, with old values of the others."""
     program = Program(build_text("\n".join([*HEAD, *lines, ""])))
     ir = translate(program.bind(Launch("k", (16,), (16,), args=[np.zeros(16, "i4")])), full=True).text
     return sum(" = select <16 x i1>" in line for line in ir.splitlines())

@@ -27,7 +27,7 @@ from visakit.language.program import FIRST_VARIABLE, SCRATCH, SLM, Function, Ins
 from visakit.rules.message_sizes import DATA, element_size, message_sizes
 from vsim.analysis.control_flow import ControlFlow, control_flow
 from vsim.analysis.dominators import Dominators, Graph
-from vsim.analysis.uniformity import sets_one_bit, takes_one_way, uniform_predicates
+from vsim.analysis.uniformity import is_lanewise, takes_one_way, uniform_predicates
 from vsim.launch.threads import GROUP_ID, R0
 from vsim.semantics.core import BY_LANE
 from vsim.semantics.registers import CR0, NULL, layout_of
@@ -184,7 +184,8 @@ class _Proof:
         if desc.access is not Access.NONE:
             yield from self._message(i, first, count)
             return
-        if not _is_lanewise(i, count) or any(f.kind in "rw" for f in desc.fields):
+        moves_state = desc.moves_states and count == 1
+        if not (moves_state or is_lanewise(i)) or any(f.kind in "rw" for f in desc.fields):
             raise _Dependent
         for f in desc.fields:
             if f.kind in "ds" and f.name:
@@ -395,10 +396,3 @@ def _before_reconvergence(graph: Graph, postdominators: Dominators, branch: int,
             found.add(block)
             todo += graph[block]
     return found
-
-
-def _is_lanewise(i: Instruction, count: int) -> bool:
-    """Whether the result of an instruction in a lane depends on this lane's operands alone."""
-    if i.desc.semantics == "setp":
-        return sets_one_bit(i)
-    return i.desc.semantics in BY_LANE or (i.desc.moves_states and count == 1)

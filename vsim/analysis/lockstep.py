@@ -23,10 +23,11 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from visakit.isa.record import Access, Flow
-from visakit.language.operands import SCALAR, General, Immediate, region_elements
+from visakit.language.operands import General, region_elements
 from visakit.language.program import FIRST_VARIABLE, Instruction
 from vsim.analysis.control_flow import ControlFlow
 from vsim.analysis.dominators import Dominators, Graph
+from vsim.analysis.uniformity import is_scalar
 from vsim.semantics.registers import Layout
 
 _LANEWISE = ("add", "mov")
@@ -189,7 +190,7 @@ def _consecutive(layout: Layout, op: General, lanes: int) -> Place | None:
 def _has_same_sources(layout: Layout, instruction: Instruction, loop: LockstepLoop, pc: int, lanes: int) -> bool:
     """Whether all lanes have the same sources: constants, scalars and lockstep variables."""
     for op in _sources(instruction):
-        if (isinstance(op, Immediate) and op.type.is_element) or (isinstance(op, General) and op.region == SCALAR):
+        if is_scalar(op):
             continue
         place = _consecutive(layout, op, lanes) if isinstance(op, General) else None
         if place is None or not loop.holds(place, pc):

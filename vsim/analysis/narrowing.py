@@ -16,8 +16,7 @@ from visakit.isa.record import Access, Flow, Payload
 from visakit.language.operands import Execution
 from visakit.language.program import Function, Instruction
 from vsim.analysis.register_accesses import Accesses
-from vsim.analysis.uniformity import sets_one_bit
-from vsim.semantics.core import BY_LANE
+from vsim.analysis.uniformity import is_lanewise
 from vsim.semantics.registers import layout_of
 
 _LAID_OUT = frozenset((Payload.CHANNELS, Payload.DWORD, Payload.QWORDS, Payload.BLOCKS, Payload.ELEMENTS))
@@ -71,8 +70,7 @@ def _narrowed(i: Instruction, lanes: int, independent: bool) -> Instruction:
     if desc.flow is Flow.GOTO and not execution.offset:
         return _for_lanes(i, Execution(lanes, execution.mask))
     is_simple = desc.access is Access.NONE or desc.payload in _LAID_OUT
-    is_by_lane = desc.semantics in BY_LANE or (desc.semantics == "setp" and sets_one_bit(i))
-    if desc.flow is not Flow.NEXT or not is_by_lane or not is_simple:
+    if desc.flow is not Flow.NEXT or not is_lanewise(i) or not is_simple:
         return i
     if execution.offset >= lanes:
         return Instruction(instruction_set().by_mnemonic[".loc"][0], {"line": i.line}, i.line)

@@ -10,6 +10,7 @@ from visakit.isa.record import Flow
 from visakit.language.operands import SCALAR, General, Immediate, Predicate
 from visakit.language.program import Function, Instruction
 from vsim.analysis.control_flow import covers_all
+from vsim.semantics.core import BY_LANE
 
 
 def takes_one_way(instruction: Instruction, uniform: frozenset[int], lanes: int) -> bool:
@@ -54,7 +55,7 @@ def _gives_one_bit(function: Function, number: int, var: int, uniform: set[int])
     width = min(32, function.predicates[var - 1].elements)
     whole = _covers(instruction, 0, width)
     if desc.category == "compare":
-        scalars = _is_scalar(args["src0"]) and _is_scalar(args["src1"])
+        scalars = is_scalar(args["src0"]) and is_scalar(args["src1"])
         return scalars and (whole or _is_half(function.instructions, number, width))
     if desc.semantics == "setp":
         return whole and sets_one_bit(instruction)
@@ -68,6 +69,12 @@ def sets_one_bit(instruction: Instruction) -> bool:
     """Whether the integer of a ``setp`` has the same bit for all lanes that it sets."""
     bits, ones = instruction.args["src0"], (1 << instruction.args["exec"].size) - 1
     return isinstance(bits, Immediate) and bits.bits & ones in (0, ones)
+
+
+def is_lanewise(instruction: Instruction) -> bool:
+    """Whether the result of an instruction in a lane depends on this lane's operands alone."""
+    semantics = instruction.desc.semantics
+    return semantics in BY_LANE or (semantics == "setp" and sets_one_bit(instruction))
 
 
 def _has_lanes(function: Function, var: int, lanes: int) -> bool:
@@ -101,5 +108,6 @@ def _does_the_same(one: Instruction, other: Instruction) -> bool:
     return one.desc is other.desc and all(other.args.get(k) == v for k, v in one.args.items() if k != "exec")
 
 
-def _is_scalar(op: object) -> bool:
+def is_scalar(op: object) -> bool:
+    """Whether an operand gives all lanes the same value: a constant that is no packed vector, or one element."""
     return (isinstance(op, Immediate) and op.type.is_element) or (isinstance(op, General) and op.region == SCALAR)

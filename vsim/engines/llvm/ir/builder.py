@@ -320,7 +320,7 @@ class Builder(Emitter):
         if x.type is not types.HF:
             return self.call("fma", x, y, unknown_of_constants(self, x, y, z))
         lanes = max(x.lanes, y.lanes, z.lanes)
-        return self._call_own(*half_fma(self, [self.broadcast(v, lanes) for v in (x, y, z)]))
+        return self.call_own(*half_fma(self, [self.broadcast(v, lanes) for v in (x, y, z)]))
 
     def in_mode(self, op: str, mode: int, data_type: DataType, *operands: Value) -> Value:
         """An operation on floats or doubles in a rounding mode of the processor (see :mod:`rounding_modes`)."""
@@ -329,9 +329,9 @@ class Builder(Emitter):
         found = embedded(self, op, mode, data_type, given)
         if found is None and mode == TOWARD_ZERO and fuses():
             found = toward_zero(self, op, data_type, given)
-        return found or self._call_own(*directed(self, op, mode, data_type, given))
+        return found or self.call_own(*directed(self, op, mode, data_type, given))
 
-    def _call_own(self, name: str, data_type: DataType, operands: Sequence[Value]) -> Value:
+    def call_own(self, name: str, data_type: DataType, operands: Sequence[Value]) -> Value:
         """The result of a function of the module's own."""
         lanes = operands[0].lanes
         arguments = ", ".join(x.typed for x in operands)

@@ -31,8 +31,7 @@ def udiv(b: Builder, x: Value, y: Value) -> Value:
     if y.constant is not None or x.type.size > _LARGEST or lanes == 1:
         return x.binary(y, "udiv", "")
     x = b.broadcast(x, lanes)
-    name = _function(b, x, y)
-    return b.value(x.type, lanes, f"call {ir_type(x.type, lanes)} @{name}({x.typed}, {y.typed})")
+    return b.call_own(_function(b, x, y), x.type, [x, y])
 
 
 def _function(b: Builder, x: Value, y: Value) -> str:
