@@ -1,8 +1,8 @@
 """Kernels in OpenCL C whose work-items go over memory each by itself, look up small tables, and compute with 64 bits
 under masks; compiled by ``ocloc``.
 
-The fast engine gives their threads fewer lanes, loads whole tables, and joins instructions that the compiler has split. Each
-work-item writes to its own places, and reads what no other one writes, so that all orders give the same.
+The fast engine gives their threads fewer lanes, loads whole tables, and joins instructions that the compiler has split.
+Each work-item writes to its own places, and reads what no other one writes, so that all orders give the same.
 """
 
 from __future__ import annotations
