@@ -147,8 +147,7 @@ class Engine:
             observer.launch_end(error)
         if error is not None:
             raise error
-        if not dispatch.has_private_memory:  # which begins with zeros
-            self.prepared = prepared._replace(is_plain=_is_plain(dispatch, plan.kernel))
+        self.prepared = prepared._replace(is_plain=_is_plain(dispatch, plan.kernel))
 
     def repeat(self, dispatch: Dispatch, thread_count: int | None, held: Sequence[Array]) -> bool:
         """Run the last launch again, perhaps with other numbers; False if it was another one, or more than a kernel.
@@ -269,9 +268,10 @@ class Engine:
             or prepared.plan.kernel.improvement is not None
         ):
             return None
+        private_address = dispatch.private_memory(prepared.plan.thread_slots)
         if prepared.dispatch is dispatch:
             return prepared
-        _write_payloads(prepared.plan, dispatch)
+        _write_payloads(prepared.plan, dispatch, private_address)
         return prepared._replace(dispatch=dispatch)
 
     def _prepare(
@@ -375,7 +375,7 @@ class Engine:
         return found[: max(count, together)]
 
 
-def _write_payloads(plan: LaunchPlan, dispatch: Dispatch, private_address: int = 0) -> None:
+def _write_payloads(plan: LaunchPlan, dispatch: Dispatch, private_address: int) -> None:
     """Give the groups of a plan the payloads of a launch."""
     for group, payload in plan.payloads:
         data = dispatch.payload_of(group.size, private_address)

@@ -1,0 +1,90 @@
+"""Launches of images, and with private memory, that are like the last one; see test_python for others."""
+
+import numpy as np
+import pytest
+from support.programs import DATA, build, build_text
+
+import vsim
+from vsim.engines.llvm.engine import Engine
+from vsim.program import Program
+
+ENGINES = pytest.mark.parametrize("engine", ["llvm", "numpy"])
+
+
+@pytest.fixture
+def repeated(monkeypatch):
+    """Whether launches of the fast engine were like the one before, in order."""
+    found, repeat = [], Engine.repeat
+    monkeypatch.setattr(Engine, "repeat", lambda *args: found.append(repeat(*args)) or found[-1])
+    return found
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_images_stay_in_place(named, repeated):
+    program = Program(build(DATA.parent.parent / "samples" / "python", "tgllp"))
+    source, target, other = (np.zeros((2, 2, 4), "f4") for _ in range(3))
+    images = [vsim.Image(a, "rgba_f32") if named else a for a in (source, target)]
+
+    def again(size=(2, 2)):
+        program.launch("invert", size, (2, 1), images, engine="llvm", threads=1)
+        vsim.expect(target, 1 - source)
+        return bool(repeated and repeated[-1])
+
+    again()
+    for value in (0.25, 0.5):
+        source[:] = value
+        assert again()
+    target.shape = source.shape = (1, 4, 4)
+    assert [again(size=(4, 1)), again(size=(4, 1))] == [False, True]
+    if named:
+        images[0].array = other.reshape(1, 4, 4)
+        source[:] = 0
+        assert not again(size=(4, 1))
+        images[1].format = "rgba_u32"
+        assert not again(size=(4, 1))
+
+
+def test_what_kernels_read_of_images_that_are_read_only_is_new(repeated):
+    program = Program(build(DATA.parent.parent / "samples" / "python", "tgllp"))
+    source, target = np.zeros((2, 2, 4), "f4"), np.zeros((2, 2, 4), "f4")
+    for value in (0.25, 0.5, 0.75):
+        source.flags.writeable = True
+        source[:] = value
+        source.flags.writeable = False
+        program.launch("invert", (2, 2), (2, 1), [source, target], engine="llvm", threads=1)
+        vsim.expect(target, 1 - source)
+
+
+COUNT = """.version 4.1
+.kernel "k"
+.decl BASE v_type=G type=uq num_elts=1
+.decl OUT v_type=G type=uq num_elts=1
+.decl X v_type=G type=ud num_elts=1 align=GRF
+.decl N v_type=G type=ud num_elts=1
+.input BASE offset=64 size=8
+.input OUT offset=72 size=8
+.input N offset=80 size=4
+svm_gather.4.1 (M1_NM, 1) BASE.0 X.0
+add (M1_NM, 1) X(0,0)<1> X(0,0)<0;1,0> N(0,0)<0;1,0>
+svm_scatter.4.1 (M1_NM, 1) BASE.0 X.0
+svm_scatter.4.1 (M1_NM, 1) OUT.0 X.0
+ret (M1, 1)
+"""
+COUNT_INFO = """version: '1.39'
+kernels:
+  - name: k
+    execution_env: {grf_count: 128, simd_size: 1}
+    payload_arguments:
+      - {arg_type: private_base_stateless, offset: 0, size: 8}
+      - {arg_type: arg_bypointer, offset: 8, size: 8, arg_index: 0, addrmode: stateless, addrspace: global, access_type: readwrite}
+      - {arg_type: arg_byvalue, offset: 16, size: 4, arg_index: 1}
+"""
+
+
+@ENGINES
+def test_private_memory_begins_with_zeros_each_time(engine, repeated):
+    program, out = Program(build_text(COUNT, "pvc", COUNT_INFO)), np.zeros(1, "u4")
+    for n in (7, 7, 9, 7):
+        program.launch("k", 1, 1, [out, n], engine=engine, threads=1)
+        assert out[0] == n
+    assert engine == "numpy" or repeated[-3:] == [True] * 3
