@@ -30,6 +30,10 @@ CHUNKS_PER_WORKER, LARGEST_CHUNK = 32, 64
 """Workers take groups from the counter in chunks: so many for each worker, so that they end together, of at most that
 many groups.
 """
+LONGEST_ROW = 1024
+"""Work-items in a row of an ND-range up to which threads without loops run in the order of rows: with four bytes for
+each, the rows of a group are pages of memory, at each of which the processor's prefetcher begins anew (page 161).
+"""
 
 
 class Geometry(NamedTuple):
@@ -187,7 +191,11 @@ def launch_plan(
         cx.SCRATCH_SIZE: dispatch.scratch_size,
         cx.LOCAL_ITEMS: shape.whole.items,
         cx.CHUNK: _chunk(dispatch, wanted.workers),
+        cx.ROW_THREADS: shape.threads_per_group,
     }
+    if _goes_by_rows(dispatch, kernel):
+        fields[cx.ROW_THREADS] = max(1, dispatch.local_size[0] // dispatch.simd)
+        fields[cx.CHUNK] += -fields[cx.CHUNK] % dispatch.group_counts[0]
     if dispatch.schedule:
         order = dispatch.schedule.order(dispatch.group_count)
         keep.append(order)
@@ -210,6 +218,16 @@ def launch_plan(
         *(kernel, context, shown, places, initial, surfaces, payloads, Jobs(address_of(jobs), len(words)), slots),
         *(wanted.slice, keep, workers),
     )
+
+
+def _goes_by_rows(dispatch: Dispatch, kernel: CompiledKernel) -> bool:
+    """Whether a row of work-items runs in all groups side by side before the next row does."""
+    x, y, z = dispatch.local_size
+    if not _has_rows(dispatch) or y == z == 1 or dispatch.global_size[0] > LONGEST_ROW:
+        return False
+    if dispatch.signature.summary.repeats or kernel.transposed or dispatch.has_fixed_order:
+        return False
+    return x >= LEAST_LANES and (x % dispatch.simd == 0 or dispatch.simd % x == 0)
 
 
 def _chunk(dispatch: Dispatch, workers: int) -> int:

@@ -254,7 +254,7 @@ class JammedGroup(ThreadCopies):
             "begin:",
             "  %t = phi i64 [ 0, %group ], [ %t1, %next ]",
             *(f"  %t.t{thread} = add i64 %t, {thread}" for thread in self.threads[1:]),
-            f"  %t.all = icmp ult i64 %t.t{self.count - 1}, %threads",
+            f"  %t.all = icmp ult i64 %t.t{self.count - 1}, %row_t_end",
             f"  %t.step = select i1 %t.all, i64 {self.count}, i64 1",
             "  store i32 0, ptr %t.turn, align 4",
             f"  br i1 %t.all, {several}, label %{self._single_label(self.code.first)}",

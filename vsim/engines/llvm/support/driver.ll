@@ -163,32 +163,43 @@ end:
   %un = load i64, ptr %un.p, align 8
 
 ;; loop_over_groups
+; So many threads at a time as are in the context (ROW_THREADS) run in each of the groups, then the next ones do.
   %threads = get i64, %variant, $VARIANT_THREADS
+  %row_threads = get i64, %ctx, $ROW_THREADS
   %worker_x = getelementptr i8, ptr %worker, i64 $WORKER_GROUP
   %end = add i64 %first, %groups
+  br label %row
+row:
+  %row_t = phi i64 [ 0, %entry ], [ %row_next, %row_end ]
+  %row_next = add i64 %row_t, %row_threads
+  %row_last = icmp uge i64 %row_next, %threads
+  %row_t_end = select i1 %row_last, i64 %threads, i64 %row_next
   br label %group
 group:
-  %group_x = phi i64 [ %first, %entry ], [ %group_x1, %behind ]
+  %group_x = phi i64 [ %first, %row ], [ %group_x1, %behind ]
   store i64 %group_x, ptr %worker_x, align 8
 
 ;; loop_over_threads
   br label %begin
 begin:
-  %t = phi i64 [ 0, %group ], [ %t1, %next ]
+  %t = phi i64 [ %row_t, %group ], [ %t1, %next ]
 $order
   %thread = or i64 $thread, 0
 
 ;; ends_of_loops
 next:
   %t1 = add i64 %t, 1
-  %more = icmp ult i64 %t1, %threads
+  %more = icmp ult i64 %t1, %row_t_end
   br i1 %more, label %begin, label %behind
 behind:
   %group_x1 = add i64 %group_x, 1
 $halt
   %last = icmp eq i64 %group_x1, %end
   %leave = or i1 %last, %halt
-  br i1 %leave, label %done, label %group
+  br i1 %leave, label %row_end, label %group
+row_end:
+  %finished = or i1 %row_last, %halt
+  br i1 %finished, label %done, label %row
 done:
   ret void
 
