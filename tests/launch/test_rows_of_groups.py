@@ -6,6 +6,7 @@ from ordinary import KERNELS
 from support.programs import build
 
 from vsim.engines.llvm import abi
+from vsim.launch.launch import Launch
 from vsim.program import Program
 
 
@@ -43,3 +44,18 @@ def test_an_order_is_kept(floyd):
 
 def test_workers_take_whole_rows(floyd):
     assert context_of(floyd, (192, 12), (64, 4), threads=2)[abi.CHUNK // 8] == 3
+
+
+@pytest.mark.parametrize("device", ["tgllp", "bmg"])
+@pytest.mark.parametrize("groups", [None, (3, 9), (1, 2), (0, 15)])
+def test_groups_follow_each_other_along_the_lanes(device, groups):
+    """Lanes of this kernel go along y, and so do groups, but not those of a part of them."""
+    program, found = Program(build(KERNELS["gaussian"].folder / device, device)), []
+    for engine in ("llvm", "numpy"):
+        given = KERNELS["gaussian"].work(64).args
+        rows = given[0].shape[0]
+        launch = Launch("gaussian", (80, 48), (16, 16), args=program.convert("gaussian", given))
+        program.run(launch, engine=engine, groups=groups)
+        found.append(given[1])
+    assert rows >= 128 and (found[0] == found[1]).all()
+    assert program.engines.native.prepared.plan.kernel.transposed is (groups is None)

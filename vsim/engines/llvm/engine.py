@@ -312,7 +312,7 @@ class Engine:
             Unsupported: only the reference engine can run this kernel.
         """
         sizes = (dispatch.global_size, dispatch.local_size, dispatch.offset, dispatch.slm_size)
-        options = (thread_count, dispatch.schedule, dispatch.observed, dispatch.exact)
+        options = (thread_count, dispatch.schedule, dispatch.observed, dispatch.exact, dispatch.part is None)
         key = (dispatch.kernel.name, sizes, options, made_for(dispatch))
         found = self.plans.get(key)
         if found is None or found.kernel.improvement is not None:

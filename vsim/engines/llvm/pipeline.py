@@ -206,7 +206,7 @@ def _translated(state: ModuleState) -> Translation:
         support.append(driver.entry_with_zeros())
     if not state.takes_turns:
         watched = bool(dispatch.checks), dispatch.watches_undefined
-        around = driver.driver(dispatch.has_barrier, ordered, *watched, threads_per_coroutine)
+        around = driver.driver(dispatch.has_barrier, ordered, *watched, threads_per_coroutine, state.transposed)
     functions = [dispatch.kernel, *state.functions[1:]]
     width = dispatch.width if state.independent else 0
     return Translation(text, functions, [around, *support], state.transposed, width, state.only_counts)

@@ -88,9 +88,11 @@ def _has_rows(dispatch: Dispatch) -> bool:
 
 
 def transposed_row_of(dispatch: Dispatch, shape: Geometry) -> int:
-    """The same for a group whose lanes go along y first; 0 too where it is watched in which lane a work-item runs."""
+    """The same for a group whose lanes go along y first; 0 too where it is watched in which lane a work-item runs, and
+    for a part of the groups, which are counted along x.
+    """
     x, y, _ = dispatch.local_size
-    if not _has_rows(dispatch) or dispatch.has_fixed_lanes or not shape.full:
+    if not _has_rows(dispatch) or dispatch.has_fixed_lanes or not shape.full or dispatch.part:
         return 0
     if 1 in (x, y) or dispatch.local_id_rows < 2:
         return 0
@@ -194,8 +196,8 @@ def launch_plan(
         cx.ROW_THREADS: shape.threads_per_group,
     }
     if _goes_by_rows(dispatch, kernel):
-        fields[cx.ROW_THREADS] = max(1, dispatch.local_size[0] // dispatch.simd)
-        fields[cx.CHUNK] += -fields[cx.CHUNK] % dispatch.group_counts[0]
+        fields[cx.ROW_THREADS] = max(1, dispatch.local_size[kernel.transposed] // dispatch.simd)
+        fields[cx.CHUNK] += -fields[cx.CHUNK] % dispatch.group_counts[kernel.transposed]
     if dispatch.schedule:
         order = dispatch.schedule.order(dispatch.group_count)
         keep.append(order)
@@ -221,13 +223,13 @@ def launch_plan(
 
 
 def _goes_by_rows(dispatch: Dispatch, kernel: CompiledKernel) -> bool:
-    """Whether a row of work-items runs in all groups side by side before the next row does."""
-    x, y, z = dispatch.local_size
-    if not _has_rows(dispatch) or y == z == 1 or dispatch.global_size[0] > LONGEST_ROW:
+    """Whether a row of work-items, along the lanes, runs in all groups side by side before the next row does."""
+    axis, local = int(kernel.transposed), dispatch.local_size
+    if not _has_rows(dispatch) or prod(local) == local[axis] or dispatch.global_size[axis] > LONGEST_ROW:
         return False
-    if dispatch.signature.summary.repeats or kernel.transposed or dispatch.has_fixed_order:
+    if dispatch.signature.summary.repeats or dispatch.has_fixed_order or dispatch.has_barrier or dispatch.slm_size:
         return False
-    return x >= LEAST_LANES and (x % dispatch.simd == 0 or dispatch.simd % x == 0)
+    return local[axis] >= LEAST_LANES and (local[axis] % dispatch.simd == 0 or dispatch.simd % local[axis] == 0)
 
 
 def _chunk(dispatch: Dispatch, workers: int) -> int:

@@ -48,7 +48,7 @@ def assemble(state: FunctionState, recursion: Recursion, unwritten: Set[Key]) ->
         signature = f"define ptr @kernel({arguments}) #0 presplitcoroutine {{"
         begin, suspend = driver.coroutine_begin(), driver.coroutine_first_suspend()
         return "\n".join([signature, "entry:", begin, *slots.made, *slots.cleared, suspend, *code, "}"])
-    loops = driver.loops(ordered=state.dispatch.schedule is not None)
+    loops = driver.loops(ordered=state.dispatch.schedule is not None, transposed=state.module.transposed)
     signature = f"define void @group({driver.GROUP_ARGUMENTS}) #0 {{"
     launch = [*slots.made, *b.preheaders[LAUNCH], loops.groups]
     group = [*b.preheaders[GROUP], loops.threads]

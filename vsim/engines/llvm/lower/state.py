@@ -205,9 +205,9 @@ class FunctionState:
 
     def group_id(self, axis: int) -> Value:
         """The work-group's id along an axis."""
-        if axis:
-            return self.b.argument(types.UQ, "%worker", cx.WORKER_GROUP + 8 * axis)
-        return Value(self.b, types.UQ, 1, "%group_x")
+        if axis == self.module.transposed:
+            return Value(self.b, types.UQ, 1, "%group_x")
+        return self.b.argument(types.UQ, "%worker", cx.WORKER_GROUP + 8 * axis)
 
     def mask_value(self, text: str) -> Value:
         """A mask of all lanes by its SSA name."""

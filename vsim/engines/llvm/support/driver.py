@@ -21,12 +21,12 @@ RECORD_FAULT = f"declare void @record_fault(ptr, ptr, {', '.join(['i64'] * len(R
 COMMON = "ptr noalias %ctx, ptr %worker, ptr %variant"
 COMMON_TYPES = "ptr, ptr, ptr"
 GROUP_ARGUMENTS = f"{COMMON}, i64 %first, i64 %groups"
-"""The last two: the first group's number along x, and how many groups in a row."""
+"""The last two: the first group's number along x (along y, where lanes go along y), and how many groups in a row."""
 
 
 @cache
 def driver(
-    barriers: bool, ordered: bool, checked: bool = False, undefined: bool = False, threads_per_coroutine: int = 1
+    barriers: bool, ordered: bool, checked: bool, undefined: bool, threads_per_coroutine: int, transposed: bool
 ) -> str:
     """The module of ``run(context, worker)``, ``record_fault`` and, for kernels with barriers, ``group``.
 
@@ -35,8 +35,9 @@ def driver(
         checked: checks watch the launch, and need the number of barriers that its threads have passed.
         undefined: the check for undefined values is among them.
         threads_per_coroutine: see ``passes/coarsen.py``.
+        transposed: see :func:`loops`.
     """
-    parts = [_run(ordered, not (ordered or barriers), undefined), fault_recorder()]
+    parts = [_run(ordered, not (ordered or barriers), undefined, transposed), fault_recorder()]
     declarations = {
         "memset": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
         "least": "declare i64 @llvm.umin.i64(i64, i64)",
@@ -68,7 +69,13 @@ def guard() -> str:
     return module([fill("sanitizer", "guard")], {"cttz": "declare i64 @llvm.cttz.i64(i64, i1)"})
 
 
-def _run(ordered: bool, rows: bool, undefined: bool) -> str:
+def _along_y(transposed: bool) -> dict[str, int]:
+    """Values of fields of x and y, which change places where groups follow each other along y."""
+    fields = {"COUNTS": cx.COUNTS, "PARTIAL": cx.PARTIAL, "WORKER_GROUP": cx.WORKER_GROUP} if transposed else {}
+    return {name: field + 8 for name, field in fields.items()} | {f"{name}_Y": field for name, field in fields.items()}
+
+
+def _run(ordered: bool, rows: bool, undefined: bool, transposed: bool) -> str:
     return fill(
         "driver",
         "run",
@@ -77,6 +84,7 @@ def _run(ordered: bool, rows: bool, undefined: bool) -> str:
         several="%several" if rows else "1",
         undefined=undefined_slm(undefined),
         halt=fill("driver", "halt"),
+        **_along_y(transposed),
     )
 
 
@@ -106,11 +114,16 @@ class Loops(NamedTuple):
     ends: str
 
 
-def loops(ordered: bool) -> Loops:
-    """The loops over groups and threads; ``ordered``: a schedule says in which order threads run."""
+def loops(ordered: bool, transposed: bool) -> Loops:
+    """The loops over groups and threads.
+
+    Args:
+        ordered: a schedule says in which order threads run.
+        transposed: groups follow each other along y.
+    """
     order, thread = thread_number(ordered)
     return Loops(
-        fill("driver", "loop_over_groups"),
+        fill("driver", "loop_over_groups", **_along_y(transposed)),
         fill("driver", "loop_over_threads", order=order, thread=thread),
         fill("driver", "ends_of_loops", halt=fill("driver", "halt")),
     )
