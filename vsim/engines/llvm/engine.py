@@ -59,6 +59,8 @@ class PreparedLaunch(NamedTuple):
     """Of the address space when it was prepared."""
     plan: LaunchPlan
     exact: bool
+    has_private_memory: bool
+    """Its private memory begins with zeros each time."""
     is_plain: bool = False
     """Whether the launch ran, and nothing but the kernel happens when it runs again."""
 
@@ -268,7 +270,7 @@ class Engine:
             or prepared.plan.kernel.improvement is not None
         ):
             return None
-        private_address = dispatch.private_memory(prepared.plan.thread_slots)
+        private_address = dispatch.private_memory(prepared.plan.thread_slots) if prepared.has_private_memory else 0
         if prepared.dispatch is dispatch:
             return prepared
         _write_payloads(prepared.plan, dispatch, private_address)
@@ -297,7 +299,8 @@ class Engine:
         context[cx.PRIVATE // 8] = private_address
         if dispatch.part:
             context[cx.GROUP_COUNT // 8] = dispatch.part[1]
-        return PreparedLaunch(dispatch, thread_count, dispatch.memory.changes, plan, dispatch.exact)
+        changes, has_private_memory = dispatch.memory.changes, bool(private_address)
+        return PreparedLaunch(dispatch, thread_count, changes, plan, dispatch.exact, has_private_memory)
 
     def _plan(
         self,
