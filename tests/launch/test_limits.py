@@ -249,14 +249,14 @@ JOB = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 class Work:
     """Two jobs that go on until they are stopped, or for a moment."""
 
-    def __init__(self, seconds: float = 0.002) -> None:
+    def __init__(self, seconds: float = 0.002, with_caller: bool = False) -> None:
         self.stopped = threading.Event()
         self.seconds = seconds
         self.running: list[int] = []
         self.native = JOB(self.job)
         code = ctypes.cast(self.native, ctypes.c_void_p).value
         jobs = np.array([(code, 1, 10), (code, 2, 20)], np.uint64)
-        self.run = workers.Run(workers.Jobs(jobs.ctypes.data, 2), self.stopped.set, jobs)
+        self.run = workers.Run(workers.Jobs(jobs.ctypes.data, 2, with_caller), self.stopped.set, jobs)
 
     def job(self, context: int, worker: int) -> None:
         assert worker == 10 * context
@@ -265,20 +265,23 @@ class Work:
         self.running.remove(context)
 
 
+@pytest.mark.parametrize("with_caller", [False, True])
 @pytest.mark.parametrize("second", [None, 1, 7, 40])
-def test_an_interrupt_anywhere_leaves_the_pool_as_it_was(monkeypatch: pytest.MonkeyPatch, second: int | None) -> None:
+def test_an_interrupt_anywhere_leaves_the_pool_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, second: int | None, with_caller: bool
+) -> None:
     monkeypatch.setattr(workers, "STACK_BYTES", 1 << 20)
     pool = workers.WorkerPools()
     came, step = True, 0
     while came:
         step += 1
-        work = Work()
+        work = Work(with_caller=with_caller)
         steps = [step] if second is None else [step, step + second]
         came = Interrupter((workers.__file__, thread_pool.__file__), *steps).run(pool, work.run)
         assert second is not None or not (work.run.left or work.running)
         work.run.settle()  # which the next launch does if interrupts came even there
         assert work.run.over and not work.running
-        work = Work()
+        work = Work(with_caller=with_caller)
         assert pool.run(work.run, None) and work.run.over and not work.running
     assert step > 50
     assert [hired.size(2) for hired, _ in pool.pools] == [2]

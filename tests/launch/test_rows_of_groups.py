@@ -1,4 +1,4 @@
-"""Threads without loops run row by row, through all groups side by side; what they compute stays the same."""
+"""Threads without loops run row by row, through all groups side by side, with the same results."""
 
 import numpy as np
 import pytest

@@ -1,10 +1,13 @@
 """On which processors the threads of a launch are."""
 
+import ctypes
 import os
 import threading
 
+import numpy as np
 import pytest
 
+from vsim.engines.llvm import abi
 from vsim.engines.llvm.host.thread_pool import ThreadPool
 
 
@@ -26,3 +29,24 @@ def test_threads_of_one_launch_are_on_processors_of_their_own(process, monkeypat
     assert both.acquire(timeout=60) and both.acquire(timeout=60)
     assert sorted(kept, key=min) == [{4}, {5}] and (pool.cpus == [4, 5]) == (process == 10)
     assert (pool.size(1), pool.size(2)) == (1, 2)
+
+
+def test_the_caller_does_one_job_of_a_run():
+    pool, seen = ThreadPool(sorted(os.sched_getaffinity(0))), []
+    job = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(
+        lambda *given: seen.append((threading.get_ident(), *given))
+    )
+    code = ctypes.cast(job, ctypes.c_void_p).value
+    pool.grow(3)
+    for count in (2, 3):
+        jobs = np.array([(code, 100, n + 1) for n in range(count)], np.uint64)
+        assert jobs.itemsize * jobs.shape[1] == abi.JOB_SIZE
+        for _ in range(50):
+            seen.clear()
+            pool.join(jobs.ctypes.data, count)
+            assert sorted(worker for *_, worker in seen) == [*range(1, count + 1)] and {
+                given for _, given, _ in seen
+            } == {100}
+            threads = [thread for thread, *_ in seen]
+            assert threads.count(threading.get_ident()) == 1 and len({*threads}) == count
+            assert pool.words[abi.POOL_LEFT // 8] == 0

@@ -121,8 +121,8 @@ WORKER_SIZE = WORKER_COUNTERS + 8
 # Thread pools (thread_pool.ll): a pool, each of its members, and a job. Semaphores have 64 bytes.
 POOL_LEFT, POOL_JOBS, POOL_ENDED, POOL_SIZE = 0, 8, 64, 128
 """Number of jobs that have not ended, address of the jobs, and the semaphore raised when the last job ends."""
-MEMBER_POOL, MEMBER_JOB, MEMBER_BEGIN, MEMBER_SIZE = 0, 8, 64, 128
-"""The member's pool, the offset of its job in a run, and the semaphore that starts it."""
+MEMBER_POOL, MEMBER_JOB, MEMBER_CPU, MEMBER_BEGIN, MEMBER_SIZE = 0, 8, 16, 64, 128
+"""The member's pool, the offset of its job in a run, the processor that it is on, and the semaphore that starts it."""
 JOB_CODE, JOB_CONTEXT, JOB_WORKER, JOB_SIZE = range(0, 32, 8)
 """A function and its arguments: the launch's context and the worker's structure."""
 

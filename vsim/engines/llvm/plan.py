@@ -26,6 +26,8 @@ LIGHT_WORK = 1 << 14
 """Instructions in all threads of a launch up to which waking a worker costs more than running them."""
 SLICE_WORK = 1 << 22
 """Instructions that the caller's thread runs before it looks for Ctrl-C and at the clock: some milliseconds."""
+JOINED_WORK = 1 << 24
+"""Instructions of a launch on several workers of which the caller's thread is one: it hears no Ctrl-C meanwhile."""
 CHUNKS_PER_WORKER, LARGEST_CHUNK = 32, 64
 """Workers take groups from the counter in chunks: so many for each worker, so that they end together, of at most that
 many groups.
@@ -112,6 +114,8 @@ class Work(NamedTuple):
     workers: int
     slice: int
     """How many groups the caller's thread runs at a time; 0 if threads of the pool run them."""
+    with_caller: bool
+    """Whether the caller's thread is one of several workers."""
 
 
 def work(dispatch: Dispatch, shape: Geometry, thread_count: int | None) -> Work:
@@ -122,8 +126,9 @@ def work(dispatch: Dispatch, shape: Geometry, thread_count: int | None) -> Work:
     count = min(thread_count or default_threads(), dispatch.group_count)
     if light or dispatch.has_fixed_order:
         count = 1
-    here = count == 1 and not repeats and not dispatch.takes_turns and frame_bytes(dispatch.kernel) <= CALLERS_FRAME
-    return Work(count, -(-SLICE_WORK // per_group) if here else 0)
+    here = not repeats and not dispatch.takes_turns and frame_bytes(dispatch.kernel) <= CALLERS_FRAME
+    slice_ = -(-SLICE_WORK // per_group) if here and count == 1 else 0
+    return Work(count, slice_, here and count > 1 and dispatch.group_count * per_group <= JOINED_WORK)
 
 
 def groups_together(dispatch: Dispatch, shape: Geometry) -> int:
@@ -211,13 +216,13 @@ def launch_plan(
         context[offset // 8] = value
     words = [(kernel.native.address, address_of(context), address_of(w.block)) for w in workers[: wanted.workers]]
     jobs: Words = np.array(words, np.uint64).ravel()
-    slots = len(workers) * shape.threads_per_group
+    slots, all_jobs = len(workers) * shape.threads_per_group, Jobs(address_of(jobs), len(words), wanted.with_caller)
     keep += [variants, jobs]
     initial = context.copy()
     places = address_of(context), address_of(workers[0].block)
     shown: memoryview[int] = context.data.cast("B").cast("Q")
     return LaunchPlan(
-        *(kernel, context, shown, places, initial, surfaces, payloads, Jobs(address_of(jobs), len(words)), slots),
+        *(kernel, context, shown, places, initial, surfaces, payloads, all_jobs, slots),
         *(wanted.slice, keep, workers),
     )
 

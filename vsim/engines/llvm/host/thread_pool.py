@@ -27,8 +27,12 @@ from vsim.launch.arrays import Bytes, Words
 
 LONGEST_WAIT = 1.0
 """Seconds between two looks at the clock in a timed wait, as the system's clock may be set meanwhile."""
-_SEMAPHORES = {"sem_wait": "ptr", "sem_post": "ptr", "sem_timedwait": "ptr, ptr"}
-"""What members call of the C library, with the types of its parameters."""
+LOOKS = 20_000
+"""How often a thread that has done its part of a run looks for the end of the others before it sleeps: some twenty
+microseconds.
+"""
+_LIBRARY = {"sem_wait": "ptr", "sem_post": "ptr", "sem_timedwait": "ptr, ptr", "sched_getcpu": ""}
+"""What native code calls of the C library, with the types of its parameters."""
 
 
 class Functions(NamedTuple):
@@ -36,6 +40,7 @@ class Functions(NamedTuple):
 
     member: Callable[[int], None]
     run: Callable[[int, int, int, int, int], None]
+    join: Callable[[int, int, int, int], None]
     wait: Callable[[int, int], None]
 
 
@@ -43,14 +48,15 @@ class Functions(NamedTuple):
 def functions() -> Functions:
     """The native code of thread pools, loaded once and kept for ever."""
     library = ctypes.CDLL(None)
-    for name in _SEMAPHORES:
+    for name in _LIBRARY:
         llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
-    declarations = {name: f"declare i32 @{name}({types})" for name, types in _SEMAPHORES.items()}
+    declarations = {name: f"declare i32 @{name}({types})" for name, types in _LIBRARY.items()}
     native.initialize()
-    engine = native.loaded([native.compiled(module([fill("thread_pool", "pool")], declarations))])
+    engine = native.loaded([native.compiled(module([fill("thread_pool", "pool", looks=LOOKS)], declarations))])
     _keep(engine)
     word = ctypes.c_void_p
-    types = {"member": (word,), "run": (word, word, ctypes.c_uint64, word, word), "await": (word, word)}
+    run = (word, word, ctypes.c_uint64, word)
+    types = {"member": (word,), "run": (*run, word), "join": run, "await": (word, word)}
     return Functions(*(ctypes.CFUNCTYPE(None, *t)(engine.get_function_address(n)) for n, t in types.items()))
 
 
@@ -130,7 +136,7 @@ class ThreadPool:
     def _begun(self, number: int, cpu: int | None) -> int:
         """Begin a member that takes the job with a number, on a CPU or where there is room; where it is."""
         block = _block(cx.MEMBER_SIZE)
-        block.view(np.uint64)[:2] = self.address, number * cx.JOB_SIZE
+        block.view(np.uint64)[:3] = self.address, number * cx.JOB_SIZE, 0 if cpu is None else cpu
         place = block.ctypes.data
         _semaphore(place + cx.MEMBER_BEGIN)
         threading.Thread(target=self._live, args=(cpu, place), daemon=True).start()
@@ -150,6 +156,12 @@ class ThreadPool:
         """
         members = self.single if count == 1 else self.members
         self.functions.run(self.address, members.address, count, jobs, self._limit(seconds))
+
+    def join(self, jobs: int, count: int) -> None:
+        """Do one of so many jobs and begin the others, each on a member, and wait until no job is left, or a signal
+        comes.
+        """
+        self.functions.join(self.address, self.members.address, count, jobs)
 
     def wait(self, seconds: float | None) -> None:
         """Wait until no job is left, a signal comes, or so many seconds are over, of which a few at a time count."""

@@ -43,6 +43,8 @@ class Jobs(NamedTuple):
 
     address: int
     size: int
+    with_caller: bool = False
+    """Whether the thread that waits for them may do one of them: they soon end, and need no large stack."""
 
 
 class Run(Generic[Kept]):
@@ -88,7 +90,11 @@ class Run(Generic[Kept]):
         assert self.pool is not None
         end = None if max_seconds is None else monotonic() + max_seconds
         in_time = True
-        self.pool.run(*self.jobs, max_seconds if self.look is None else LOOK_SECONDS)
+        jobs = self.jobs
+        if jobs.with_caller and end is None and self.look is None:
+            self.pool.join(jobs.address, jobs.size)
+        else:
+            self.pool.run(jobs.address, jobs.size, max_seconds if self.look is None else LOOK_SECONDS)
         while self.left:
             left = None if end is None else end - monotonic()
             if left is not None and left <= 0:
