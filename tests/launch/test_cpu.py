@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from llvmlite import binding
+from ordinary import KERNELS
 from support.probe import Probe
 from support.programs import COPY, DATA, build, build_text, same
 from support.strategies import rotated
@@ -16,7 +17,8 @@ from visakit import UsageError
 from vsim.engines.llvm import target
 from vsim.engines.llvm.host import native
 from vsim.engines.llvm.host.workarounds import with_split_pairs
-from vsim.launch.launch import BufferArgument
+from vsim.engines.llvm.pipeline import translate
+from vsim.launch.launch import BufferArgument, Launch
 from vsim.launch.launch_file import parse_launch
 from vsim.program import Program
 
@@ -207,3 +209,21 @@ def test_pairs_are_narrowed_by_their_places(name):
     text = with_split_pairs(text)
     binding.parse_assembly(text).verify()
     assert "trunc" not in text
+
+
+HALVES = "<8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 8, i32 9, i32 10, i32 11>"
+"""How two registers are mixed by halves."""
+
+
+@CPUS
+@pytest.mark.usefixtures("chosen")
+@pytest.mark.parametrize(("device", "groups"), [("tgllp", (512, 256)), ("bmg", (512, 256)), ("tgllp", (200, 72)), ("bmg", (200, 72))])  # fmt: skip
+def test_four_dwords_of_each_lane(device, groups):
+    program = Program(build(KERNELS["copy4"].folder / device, device))
+    data = np.arange(4 * 4 * 512, dtype="f4").reshape(-1, 4)
+    given, found = [np.zeros_like(data) for _ in range(2)], []
+    for engine, out in zip(("llvm", "numpy"), given, strict=True):
+        launch = Launch("copy4", (groups[0],), (groups[1],), args=[BufferArgument(data), BufferArgument(out)])
+        found.append(program.run(launch, engine=engine).dispatch)
+    assert same(*given) and given[0].any()
+    assert (HALVES in translate(found[0], full=groups[0] == 512, row=groups[1]).text) is (target.vector_bits() == 256)

@@ -15,6 +15,10 @@ from vsim.engines.llvm.ir.intrinsics import masked_read, masked_write
 from vsim.engines.llvm.ir.joins import first_of
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.part import LanePart
+from vsim.engines.llvm.target import vector_bits
+
+_REGISTER = 8
+"""Dwords of a register of AVX2."""
 
 
 def load_row(part: LanePart, pointer: str, vector: Value | None) -> list[Value]:
@@ -83,24 +87,74 @@ def _masks(b: Builder, vector: Value | None, lanes: int, count: int) -> list[tup
 def deinterleaved(b: Builder, vectors: list[Value]) -> list[Value]:
     """Vectors as memory holds them, one behind the other, as one vector for each of a lane's elements."""
     count, lanes = len(vectors), vectors[0].lanes
-    if count > 2 and _is_power_of_two(count):
-        # Every other element of neighbours, then of these: the pattern of an FFT.
-        pairs = list(zip(vectors[0::2], vectors[1::2], strict=True))
-        even, odd = ([b.mixed(x, y, range(first, 2 * lanes, 2)) for x, y in pairs] for first in (0, 1))
-        return [v for both in zip(deinterleaved(b, even), deinterleaved(b, odd), strict=True) for v in both]
+    if _fills_halves(vectors):
+        parts = [part for v in vectors for part in _registers(b, v)]
+        groups = [parts[n : n + 4] for n in range(0, len(parts), 4)]
+        halves = [
+            _mixed_halves(b, [(g[0], g[2], 0), (g[0], g[2], 1), (g[1], g[3], 0), (g[1], g[3], 1)]) for g in groups
+        ]
+        apart = [_every_other(b, group, _REGISTER // 2) for group in halves]
+        return [b.concat(list(registers)) for registers in zip(*apart, strict=True)]
+    if _is_power_of_two(count):
+        return _every_other(b, vectors, lanes)
     return [_picked(b, vectors, [divmod(i * count + k, lanes) for i in range(lanes)]) for k in range(count)]
+
+
+def _every_other(b: Builder, vectors: list[Value], chunk: int) -> list[Value]:
+    """Every other element of neighbours, then of these: the pattern of an FFT, in each chunk of the vectors."""
+    if len(vectors) == 1:
+        return vectors
+    pairs, lanes = list(zip(vectors[0::2], vectors[1::2], strict=True)), vectors[0].lanes
+    places = [(base + side, chunk) for base in range(0, lanes, chunk) for side in (0, lanes)]
+    picks = [[at for start, size in places for at in range(start + first, start + size, 2)] for first in (0, 1)]
+    even, odd = ([b.mixed(x, y, pick) for x, y in pairs] for pick in picks)
+    return [v for both in zip(*(_every_other(b, half, chunk) for half in (even, odd)), strict=True) for v in both]
 
 
 def interleaved(b: Builder, values: list[Value]) -> list[Value]:
     """The opposite: vectors as memory holds them."""
     count, lanes = len(values), values[0].lanes
-    if count > 2 and _is_power_of_two(count):
-        even, odd = interleaved(b, values[0::2]), interleaved(b, values[1::2])
-        halves = [[i // 2 + lanes * (i % 2) + start for i in range(lanes)] for start in (0, lanes // 2)]
-        return [b.mixed(x, y, half) for x, y in zip(even, odd, strict=True) for half in halves]
+    if _fills_halves(values):
+        rows: list[Value] = []
+        for group in zip(*(_registers(b, value) for value in values), strict=True):
+            g = _in_turn(b, list(group), _REGISTER // 2)
+            rows += _mixed_halves(b, [(g[0], g[1], 0), (g[2], g[3], 0), (g[0], g[1], 1), (g[2], g[3], 1)])
+        return [b.concat(rows[n : n + len(rows) // 4]) for n in range(0, len(rows), len(rows) // 4)]
+    if _is_power_of_two(count):
+        return _in_turn(b, values, lanes)
     return [
         _picked(b, values, [(e % count, e // count) for e in range(k * lanes, (k + 1) * lanes)]) for k in range(count)
     ]
+
+
+def _in_turn(b: Builder, values: list[Value], chunk: int) -> list[Value]:
+    """The opposite of :func:`_every_other`."""
+    if len(values) == 1:
+        return values
+    even, odd, lanes = _in_turn(b, values[0::2], chunk), _in_turn(b, values[1::2], chunk), values[0].lanes
+    order = [i // 2 + lanes * (i % 2) for i in range(chunk)]
+    halves = [[base + start + at for base in range(0, lanes, chunk) for at in order] for start in (0, chunk // 2)]
+    return [b.mixed(x, y, half) for x, y in zip(even, odd, strict=True) for half in halves]
+
+
+def _fills_halves(vectors: list[Value]) -> bool:
+    """Whether the elements of a lane are four dwords, and so fill half of a register of AVX2, whose instructions mix
+    elements within halves.
+    """
+    lanes = vectors[0].lanes
+    are_four = len(vectors) == vectors[0].type.size == 4
+    return are_four and vector_bits() == 32 * _REGISTER and lanes >= _REGISTER and _is_power_of_two(lanes)
+
+
+def _registers(b: Builder, vector: Value) -> list[Value]:
+    """The registers that hold a vector."""
+    return [b.lanes(vector, [*range(n, n + _REGISTER)]) for n in range(0, vector.lanes, _REGISTER)]
+
+
+def _mixed_halves(b: Builder, pairs: list[tuple[Value, Value, int]]) -> list[Value]:
+    """Of each pair of vectors the lower halves (0) or the upper ones (1), end to end."""
+    half = pairs[0][0].lanes // 2
+    return [b.mixed(x, y, [s + n * half + i for s in (0, 2 * half) for i in range(half)]) for x, y, n in pairs]
 
 
 def _is_power_of_two(count: int) -> bool:
