@@ -301,11 +301,11 @@ class ThreadCopies:
         here, region = block.name, self.code.regions[block.name]
         around = self._way_around(block, region)
         lines: list[str] = []
-        label, last, way = f"w.{here}", f"joined.{here}", ""
+        label, last, suffix = f"w.{here}", f"joined.{here}", ""
         if around:
             some, any_of = self.over_threads("or", block.end.condition, f"any{{}}.{here}")
             lines += [*some, f"  br i1 {any_of}, label %rare.{here}, label %{last}{UNLIKELY}", f"rare.{here}:"]
-            label, last, way = f"rare.{here}", f"turned.{here}", ".rare"
+            label, last, suffix = f"rare.{here}", f"turned.{here}", ".rare"
         phis = self.blocks[region.postdominator].phis if region.postdominator != self.code.exit else {}
         for thread in self.threads:
             leave = f"turn{thread + 1}.{here}" if thread + 1 < self.count else last
@@ -317,7 +317,7 @@ class ThreadCopies:
             lines.append(f"{leave}:")
             for phi, (kind, values) in phis.items():
                 arms = [f"[ {self.renamed(values[b], thread)}, %{at} ]" for b, at in labels.items() if b in values]
-                lines.append(f"  {phi}.{here}.t{thread}{way} = phi {kind} {', '.join(arms)}")
+                lines.append(f"  {phi}.{here}.t{thread}{suffix} = phi {kind} {', '.join(arms)}")
             label = leave
         if around:
             lines += [f"  br label %joined.{here}", f"joined.{here}:"]
