@@ -30,6 +30,8 @@ HEAD = """.version 4.1
 .decl A v_type=G type=ud num_elts=16 align=GRF
 .decl B v_type=G type=ud num_elts=16 align=GRF
 .decl C v_type=G type=ud num_elts=16 align=GRF
+.decl F v_type=G type=f num_elts=16 align=GRF
+.decl I v_type=G type=d num_elts=16 align=GRF
 .decl S v_type=G type=d num_elts=1
 .decl AT v_type=G type=uq num_elts=16 align=GRF
 .decl P1 v_type=P num_elts=16
@@ -70,7 +72,15 @@ add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 1:ud
 add (M1, 16) AT(0,0)<1> B(0,0)<1;1,0> TABLE(0,0)<0;1,0>
 svm_gather.4.1 (M1, 16) AT.0 B.0
 xor (M1, 16) A(0,0)<1> A(0,0)<1;1,0> B(0,0)<1;1,0>"""
+SINE = """mov (M1, 16) F(0,0)<1> N(0,0)<1;1,0>
+mul (M1, 16) F(0,0)<1> F(0,0)<1;1,0> 0x46800000:f
+sin (M1, 16) F(0,0)<1> F(0,0)<1;1,0>
+mul (M1, 16) F(0,0)<1> F(0,0)<1;1,0> 0x4a000000:f
+mov (M1, 16) I(0,0)<1> F(0,0)<1;1,0>
+add (M1, 16) A(0,0)<1> A(0,0)<1;1,0> I(0,0)<1;1,0>"""
+"""Of N * 2**14: from eight rounds on the argument is a large one."""
 LOOPS = {
+    "sines of large arguments": f"again:\n{SINE}\n{STEPS}\n{COUNT}",
     "chain": f"again:\n{STEP}\n{COUNT}",
     "two ways in it": f"again:\n{WAYS}\n{STEP}\n{COUNT}",
     "a table": f"mov (M1, 16) C(0,0)<1> X(0,0)<1;1,0>\nagain:\n{LOOKUP}\n{STEPS}\n{COUNT}\nmov (M1, 16) X(0,0)<1> C(0,0)<1;1,0>",
@@ -164,6 +174,15 @@ def test_several_threads_are_compiled(loop, monkeypatch):
     assert "%t.step = select i1 %t.all, i64 2, i64 1" in unroll_and_jam.unroll_and_jam(
         plain, 512, 4, 10
     )  # Else compiling takes long.
+
+
+def test_threads_test_together_for_what_is_rare(monkeypatch):
+    """Sines of large arguments: one branch leads around the code of all threads, behind what all of them compute."""
+    monkeypatch.setattr("vsim.engines.llvm.pipeline.unroll_and_jam", lambda text, *_: text)
+    plain = translate(dispatch_of("sines of large arguments", 4), full=True).text
+    text = unroll_and_jam.unroll_and_jam(plain, 512, 4, 50)
+    in_front = text[: text.index(", label %rare.")]
+    assert all(f".t{thread} = fptrunc <16 x double>" in in_front for thread in range(4))
 
 
 def test_threads_of_a_group():

@@ -326,6 +326,38 @@ def uniform_rows(x: Value, y: Value, op: str) -> AffineLanes | None:
     return AffineLanes(first, 0, row, row_stride, assumptions=assumptions)
 
 
+def affine_masked(x: Value, mask: Value) -> AffineLanes | None:
+    """The affine lanes of one row under a constant mask.
+
+    Where the lowest bits of the root are zero, and the lanes differ in these bits alone, the mask applies to root and
+    distances separately. Example: local ids of 32 lanes from a multiple of 32 on, and 15: two rows of 0 to 15.
+    """
+    known, kept, b, t = x.facts.affine, mask.constant, x.builder, x.type
+    if known is None or kept is None or known.row_stride is not None or known.steps:
+        return None
+    if not all(isinstance(n, AssumedMask) for n in known.assumptions):
+        return None
+    low = (1 << min(known.root.low_zeros if known.root.constant is None else t.bits, t.bits)) - 1
+    offset = known.offset & (1 << t.bits) - 1
+    places = [(offset & low) + distance for distance in known.distances()]
+    if min(places) < 0 or max(places) > low:
+        return None
+    root = b.retype(known.root, t).deferred("add", b.const(offset & ~low, t)).deferred("and", b.const(kept & ~low, t))
+    return _in_equal_rows(known, root, [place & kept for place in places])
+
+
+def _in_equal_rows(known: AffineLanes, root: Value, distances: list[int]) -> AffineLanes | None:
+    """Lanes at these distances from a root, in the longest rows of equal strides and distances."""
+    row = lanes = len(distances)
+    while row > 1:
+        stride, from_row_to_row = distances[1] - distances[0], distances[row % lanes] - distances[0]
+        if distances == [distances[0] + i % row * stride + i // row * from_row_to_row for i in range(lanes)]:
+            row_stride = root.builder.const(from_row_to_row, root.type) if row < lanes else None
+            return AffineLanes(root, stride, row, row_stride, known.small, known.assumptions, offset=distances[0])
+        row //= 2
+    return None
+
+
 def affine_pair(low: Value, high: Value) -> AffineLanes | None:
     """The affine lanes of qwords, from their low and high dwords."""
     if low.facts.affine is None or high.facts.affine is None:

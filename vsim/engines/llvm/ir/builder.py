@@ -441,4 +441,5 @@ def _facts_of_conversion(x: Value, data_type: DataType, widens: bool, is_index: 
         base_offset=base_offset.widened(x) if base_offset and widens else None,
         extended=x if widens else None,
         narrow=x if data_type is types.UQ and x.type is types.UD else None,
+        low_zeros=x.low_zeros,
     )

@@ -17,6 +17,11 @@ from vsim.semantics.algebra import LARGEST_CHANGE, product_and_sum
 if TYPE_CHECKING:
     from vsim.engines.llvm.ir.builder import Builder
 
+_SAVES_REGISTERS, _LEAST_BITS = '"no_caller_saved_registers" ', 256
+"""A function that saves all registers lets the likely way keep its values in them. Where its result has fewer bits,
+LLVM (22) ends it with ``vzeroupper``, which clears halves of them.
+"""
+
 
 def rounded_once(b: Builder, compute: Callable[..., Value], data_type: DataType, *operands: Value) -> Value:
     """See :meth:`vsim.semantics.algebra.Algebra.rounded_once`.
@@ -51,6 +56,8 @@ def _out_of_line(b: Builder, compute: Callable[..., Value], operands: Sequence[V
     lines = [*body.lines, f"  ret {found.typed}", "}"]
     name = f"rare_{cache.digest([line.encode() for line in lines])}"
     parameters = ", ".join(f"{x.ir} {n}" for x, n in zip(operands, names, strict=True))
-    b.declarations[name] = "\n".join([f"define internal {found.ir} @{name}({parameters}) #1 {{", "entry:", *lines])
+    saves = _SAVES_REGISTERS if lanes * found.type.bits >= _LEAST_BITS else ""
+    head = f"define internal {found.ir} @{name}({parameters}) #1 {saves}{{"
+    b.declarations[name] = "\n".join([head, "entry:", *lines])
     arguments = ", ".join(x.typed for x in operands)
     return Value(b, found.type, lanes, b.assign(f"call {found.ir} @{name}({arguments})"))

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from visakit.language import types
 from visakit.language.types import DataType
-from vsim.engines.llvm.ir.affine import AffineLanes, BasePointer, affine_product, affine_sum, uniform_rows
+from vsim.engines.llvm.ir.affine import (
+    AffineLanes,
+    BasePointer,
+    affine_masked,
+    affine_product,
+    affine_sum,
+    uniform_rows,
+)
 from vsim.engines.llvm.ir.base_offset import base_offset_sum
 from vsim.engines.llvm.ir.carries import carry_of, part_of_sum, signs
 from vsim.engines.llvm.ir.facts import NO_FACTS, Facts
@@ -35,6 +42,10 @@ _TOTAL = ("add", "sub", "mul", "and", "or", "xor", "lshr", "ashr")
 """Operations on integers that have a result for all operands which the semantics give them."""
 _NEUTRAL = {"mul": 1, "and": -1}
 """The constant that as the second operand changes nothing, where it is not 0."""
+_LOW_ZEROS: dict[str, Callable[[int, int], int]] = {
+    "add": min, "sub": min, "or": min, "and": max, "mul": lambda x, y: x + y,
+}  # fmt: skip
+"""How many of the lowest bits of a result are zero, of how many of its operands' are."""
 _FLOAT_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 
 
@@ -87,7 +98,8 @@ class Value:
 
         depth, lanes = max(self.depth, other.depth) + 1, max(self.lanes, other.lanes)
         pointer = self._base_pointer(op, other)
-        facts = Facts(base_pointer=pointer) if pointer else NO_FACTS
+        zeros = _LOW_ZEROS[op](self.low_zeros, other.low_zeros) if op in _LOW_ZEROS else 0
+        facts = Facts(base_pointer=pointer, low_zeros=zeros) if pointer or zeros else NO_FACTS
         return Rematerialized(self.builder, self.type, lanes, text, depth, facts)
 
     def copy(self, data_type: DataType) -> Value:
@@ -200,10 +212,12 @@ class Value:
             all_true = splat("i1 true", max(self.lanes, other.lanes))
             if all_true in (self.text, other.text):
                 return other if self.text == all_true else self
-        both = self.binary(other, "and", "and")
-        if self.type is MASK:
+            both = self.binary(other, "and", "and")
             return both.with_facts(implies=self.facts.implies | other.facts.implies | {self.text, other.text})
-        return both
+        known = affine_masked(self, other) or affine_masked(other, self)
+        both = self.binary(other, "and", "and")
+        both = both.with_facts(affine=known) if known else both
+        return both.with_low_zeros(max(self.low_zeros, other.low_zeros))
 
     __rand__ = __and__
 

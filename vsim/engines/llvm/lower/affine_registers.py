@@ -40,6 +40,8 @@ class AffineShape:
     stride: int
     row: int
     small: bool = False
+    zeros: int = 0
+    """How many of the lowest bits of the first lane are zero."""
     base_pointer: BasePointer | None = None
 
     @property
@@ -55,7 +57,8 @@ class AffineShape:
         if self.row % row or other.row % row:
             return None
         pointer = self.base_pointer if self.base_pointer == other.base_pointer else None
-        return replace(self, row=row, small=self.small and other.small, base_pointer=pointer)
+        zeros = min(self.zeros, other.zeros)
+        return replace(self, row=row, small=self.small and other.small, zeros=zeros, base_pointer=pointer)
 
     def scalars_of(self, value: Value, inside: Mask | None) -> list[Value] | None:
         """The first lane, and behind it the distance of rows where there are several, of a value of this shape; None
@@ -77,6 +80,7 @@ class AffineShape:
     def value(self, b: Builder, scalars: list[Value]) -> Value:
         """The lanes; vectors are emitted where they are used."""
         first, *row_stride = scalars
+        first = first.with_low_zeros(self.zeros)
         if self.is_same:
             found = first
         else:
@@ -95,14 +99,15 @@ def _shape(value: Value, lanes: int, inside: Mask | None) -> AffineShape | None:
     size, pointer = value.type.size, value.facts.base_pointer
     pointer = pointer and pointer.moved(0)
     if value.lanes == 1:
-        return AffineShape(size, lanes, 0, lanes, base_pointer=pointer)
+        return AffineShape(size, lanes, 0, lanes, zeros=value.low_zeros, base_pointer=pointer)
     known = value.facts.affine
     if known is None or known.steps or not value.type.is_integer:
         return None
     holding = set() if inside is None or inside is True else inside.facts.implies | {inside.text}
     if not known.is_certain_inside(holding):
         return None
-    return AffineShape(size, lanes, known.stride, known.row, known.small, pointer)
+    zeros = known.first_lane.low_zeros
+    return AffineShape(size, lanes, known.stride, known.row, known.small, zeros, pointer)
 
 
 Place = tuple[int, int]

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 
-from vsim.engines.llvm.ir.emitter import NAME
+from vsim.engines.llvm.ir.emitter import NAME, UNLIKELY
 from vsim.engines.llvm.passes.blocks import Block, postdominators, reaching
 from vsim.engines.llvm.passes.lines import End, Line, jump, read_end
 
@@ -299,22 +299,41 @@ class ThreadCopies:
     def serialised(self, block: Block) -> list[str]:
         """The blocks from a branch to its postdominator, for one thread after the other."""
         here, region = block.name, self.code.regions[block.name]
+        around = self._way_around(block, region)
         lines: list[str] = []
-        label = f"w.{here}"
+        label, last, suffix = f"w.{here}", f"joined.{here}", ""
+        if around:
+            some, any_of = self.over_threads("or", block.end.condition, f"any{{}}.{here}")
+            lines += [*some, f"  br i1 {any_of}, label %rare.{here}, label %{last}{UNLIKELY}", f"rare.{here}:"]
+            label, last, suffix = f"rare.{here}", f"turned.{here}", ".rare"
+        phis = self.blocks[region.postdominator].phis if region.postdominator != self.code.exit else {}
         for thread in self.threads:
-            leave = f"turn{thread + 1}.{here}" if thread + 1 < self.count else f"joined.{here}"
+            leave = f"turn{thread + 1}.{here}" if thread + 1 < self.count else last
             labels = {here: label} | {name: f"t{thread}.{name}" for name in self.blocks if name in region.inside}
             lines.append(self._serial_end(block.end, thread, {region.postdominator: leave}))
             for name, inner in self.blocks.items():
                 if name in region.inside:
                     lines += self._serial_block(inner, thread, labels, {region.postdominator: leave})
             lines.append(f"{leave}:")
-            if region.postdominator != self.code.exit:
-                for phi, (kind, values) in self.blocks[region.postdominator].phis.items():
-                    arms = [f"[ {self.renamed(values[b], thread)}, %{at} ]" for b, at in labels.items() if b in values]
-                    lines.append(f"  {phi}.{here}.t{thread} = phi {kind} {', '.join(arms)}")
+            for phi, (kind, values) in phis.items():
+                arms = [f"[ {self.renamed(values[b], thread)}, %{at} ]" for b, at in labels.items() if b in values]
+                lines.append(f"  {phi}.{here}.t{thread}{suffix} = phi {kind} {', '.join(arms)}")
             label = leave
+        if around:
+            lines += [f"  br label %joined.{here}", f"joined.{here}:"]
+            for phi, (kind, values) in phis.items():
+                for thread in self.threads:
+                    name, plain = f"{phi}.{here}.t{thread}", self.renamed(values[around], thread)
+                    lines.append(f"  {name} = phi {kind} [ {name}.rare, %{last} ], [ {plain}, %w.{here} ]")
         return [*lines, f"  br label %{self.label(region.postdominator)}"]
+
+    def _way_around(self, block: Block, region: Region) -> str:
+        """The empty block that leads around a region which hardly any thread enters; else nothing. One test serves all
+        threads there, so that their code in front of it stays in one block.
+        """
+        way, behind = block.end.likely_targets()[-1], (region.postdominator,)
+        leads = block.end.weights == UNLIKELY and way in region.inside
+        return way if leads and not self.blocks[way].body and self.blocks[way].successors == behind else ""
 
     def _serial_block(
         self, block: Block, thread: int, before: Mapping[str, str], labels: Mapping[str, str]
