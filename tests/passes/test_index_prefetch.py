@@ -9,7 +9,8 @@ from test_narrow_threads import of_suite, translated
 
 from visakit.diagnostics import SimulationError
 from vsim.engines.llvm.host import native
-from vsim.engines.llvm.passes.index_prefetch import PREFETCH, prefetch_indices
+from vsim.engines.llvm.passes.ahead import PREFETCH
+from vsim.engines.llvm.passes.index_prefetch import prefetch_indices
 from vsim.engines.llvm.passes.loops import with_changed_loops
 from vsim.launch.launch import Launch
 

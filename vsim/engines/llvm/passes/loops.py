@@ -9,6 +9,8 @@ from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.passes.blocks import Block, blocks_of, innermost_loops
 from vsim.engines.llvm.passes.lines import Line, result_type
 
+LONG = 3000
+"""Lines of a function without loops that no pass over loops is for."""
 _THREADS = "begin"
 """The header of the loop over threads (``support/driver.ll``)."""
 _FUNCTION = re.compile(r"^define .*?^}", re.MULTILINE | re.DOTALL)
@@ -29,7 +31,7 @@ def with_changed_loops(module: str, *passes: Callable[[InnermostLoops], None]) -
     def changed(function: str) -> str:
         lines = function.split("\n")
         outline = blocks_of(line for line in lines[1:-1] if line.endswith(":") or line.startswith(_ENDS))
-        if outline is None or not InnermostLoops(outline).loops:
+        if outline is None or (len(lines) > LONG and not InnermostLoops(outline).loops):
             return function
         blocks = blocks_of(lines[1:-1])
         assert blocks is not None
