@@ -13,15 +13,15 @@ from vsim.engines.llvm.passes.loops import OPERATIONS, InnermostLoops
 
 PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
 """The declaration that modules need."""
+CACHE_LINE = 64
+"""Bytes."""
+NEAREST = 8
+"""Blocks between a check and the block where its ways meet."""
 DEEPEST = 32
 """Operations between a counter and an address that can be copied."""
 _SUM = re.compile(r"(?:(?:add|or) i(?:32|64)|getelementptr i8, ptr) (\S+), (?:i64 )?(\S+)")
 _PRODUCT, _SHIFT = (re.compile(rf"{name} i(?:32|64) (\S+), (-?\d+)") for name in ["mul", "shl"])
 _SAME = re.compile(r"(?:zext|sext|trunc|bitcast) ")
-NEAREST = 8
-"""Blocks between a check and where its ways meet."""
-CACHE_LINE = 64
-"""Bytes."""
 
 
 class Ahead:
@@ -95,7 +95,7 @@ class Ahead:
         return self.sums[name]
 
     def _found_sum(self, name: str) -> tuple[dict[str, int], int]:
-        if not name.startswith("%"):
+        if name.lstrip("-").isdecimal():
             return {}, int(name)
         line = self.code.definitions.get(name)
         if not self.changes(name) or name in self.advanced:
@@ -113,10 +113,10 @@ class Ahead:
         return {name: 1}, 0
 
     def prefetch(self, line: Line, names: dict[str, str], suffix: str) -> Iterator[Line]:
-        """The lines that prefetch where a load or store will be.
+        """The lines that prefetch the cache lines that a load or store accesses after the advance.
 
         Args:
-            names: the names of copies, which come to it.
+            names: the names of copies that exist; new ones are added.
         """
         yield from self.copies(line.place, names, suffix)
         for byte in range(0, bytes_of(line.kind), CACHE_LINE):

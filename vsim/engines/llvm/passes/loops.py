@@ -24,8 +24,8 @@ OPERATIONS = {
 
 
 def with_changed_loops(module: str, *passes: Callable[[InnermostLoops], None]) -> str:
-    """The text of a module in which passes have changed functions with loops. Functions with other ends of blocks than
-    branches and returns, such as coroutines and most jammed threads, stay the same.
+    """The text of a module whose functions passes have changed. Functions with other ends of blocks than branches and
+    returns, such as coroutines and most jammed threads, stay the same, and so do long ones without loops.
     """
 
     def changed(function: str) -> str:
