@@ -14,6 +14,7 @@ from visakit.diagnostics import SimulationError
 from vsim.engines.llvm.host import native
 from vsim.engines.llvm.passes.blocks import blocks_of
 from vsim.engines.llvm.passes.cold_ways import sink_into_cold_ways
+from vsim.engines.llvm.passes.loops import with_changed_loops
 from vsim.launch.launch import Launch
 
 WEIGHTS = '!0 = !{}\n!1 = !{!"branch_weights", i32 1, i32 100000}\n'
@@ -118,7 +119,7 @@ def results(text):
 def test_random_functions(first):
     """Whatever ways are taken, the numbers are the same; most functions change."""
     texts = [RandomFunction(seed).text for seed in range(first, first + 20)]
-    changed = [sink_into_cold_ways(text) for text in texts]
+    changed = [with_changed_loops(text, sink_into_cold_ways) for text in texts]
     assert sum("asm" in text for text in changed) > 10
     for text, other in zip(texts, changed, strict=True):
         assert results(text) == results(other), text
@@ -168,7 +169,7 @@ fault:
 
 def test_a_loop_computes_what_its_likely_way_needs():
     """The address moves to the way that needs it, and the sum of invariants in front of the loop."""
-    changed = sink_into_cold_ways(LOOP)
+    changed = with_changed_loops(LOOP, sink_into_cold_ways)
     hot = hot_lines(changed)
     assert "  %between = add i64 %b, %c" in hot["entry"]
     assert [line.split()[0] for line in hot["loop"]][:3] == ["%k", "%byte", "%address"]  # LLVM drops the last one
@@ -184,7 +185,7 @@ def test_a_way_that_others_join_reads_what_they_know():
         "  br i1 %more, label %loop, label %done",
         "  %odd = icmp ugt i64 %next, 40\n  br i1 %odd, label %fault, label %on, !prof !1\non:\n  br i1 %more, label %loop, label %done",
     )
-    changed = sink_into_cold_ways(text)
+    changed = with_changed_loops(text, sink_into_cold_ways)
     assert "ret i64 %address\n" in changed and "[ %address.edge, %edge ]" in changed
     assert results(text) == results(changed)
 
@@ -215,7 +216,7 @@ done:
   %found = xor i64 %sum, %next
   ret i64 %found
 }"""
-    changed = sink_into_cold_ways(text)
+    changed = with_changed_loops(text, sink_into_cold_ways)
     assert changed.split("middle:")[1].startswith("\n  %sum = add i64 %a, %c")
     assert results(text) == results(changed)
 

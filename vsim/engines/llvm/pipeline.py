@@ -12,6 +12,8 @@
 * **coarsen** (``passes/coarsen.py``): several threads of kernels with barriers run from one barrier to the next.
 * **sink** (``passes/cold_ways.py``): innermost loops do not compute what only failing bounds checks need, nor
   invariants.
+* **prefetch** (``passes/index_prefetch.py``, ``passes/group_prefetch.py``): innermost loops prefetch rows of indices,
+  and threads the places of later groups.
 * **strip-mine** (``passes/strip_mine.py``): long straight code of integers whose live values exceed the registers
   runs for some lanes at a time.
 * **interleave** (``passes/interleave.py``): chains of long straight code run side by side.
@@ -46,9 +48,13 @@ from vsim.engines.llvm.ir.module import module
 from vsim.engines.llvm.lower.function import lower
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.passes import sanitize
+from vsim.engines.llvm.passes.ahead import PREFETCH
 from vsim.engines.llvm.passes.coarsen import coarsen
 from vsim.engines.llvm.passes.cold_ways import sink_into_cold_ways
+from vsim.engines.llvm.passes.group_prefetch import prefetch_groups
+from vsim.engines.llvm.passes.index_prefetch import prefetch_indices
 from vsim.engines.llvm.passes.interleave import interleave
+from vsim.engines.llvm.passes.loops import with_changed_loops
 from vsim.engines.llvm.passes.strip_mine import strip_mine
 from vsim.engines.llvm.passes.unroll_and_jam import unroll_and_jam
 from vsim.engines.llvm.support import clocks, cooperative, driver, findings, messages, race, values, within_arguments
@@ -176,7 +182,7 @@ def _translated(state: ModuleState) -> Translation:
         if frame_bytes(function) > LARGEST_FRAME:
             raise Unsupported(f"the variables of '{function.name}' do not fit on a stack")
         texts.append(lower(state, function))
-    state.declarations["record_fault"] = driver.RECORD_FAULT
+    state.declarations |= {"record_fault": driver.RECORD_FAULT, "prefetch": PREFETCH}
     ordered = dispatch.schedule is not None
     if state.takes_turns:
         state.declarations |= {"coroutines": driver.coroutine_declarations(), **cooperative.KERNEL_DECLARATIONS}
@@ -201,7 +207,8 @@ def _translated(state: ModuleState) -> Translation:
     text, threads_per_coroutine = _with_concurrent_threads(
         module(texts, state.declarations, state.takes_zeros), dispatch, state.parts_threads
     )
-    text = interleave(strip_mine(sink_into_cold_ways(text), vector_bits()), vector_bits())
+    text = with_changed_loops(text, sink_into_cold_ways, prefetch_indices, prefetch_groups)
+    text = interleave(strip_mine(text, vector_bits()), vector_bits())
     if state.takes_zeros:
         support.append(driver.entry_with_zeros())
     if not state.takes_turns:

@@ -12,91 +12,35 @@ Only innermost loops of a thread count. Values, not memory, move: no load, store
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 
-from vsim.engines.llvm.ir.emitter import NAME, UNLIKELY
-from vsim.engines.llvm.passes.blocks import Block, blocks_of, innermost_loops
-from vsim.engines.llvm.passes.lines import Line, result_type
+from vsim.engines.llvm.ir.emitter import NAME
+from vsim.engines.llvm.passes.blocks import Block
+from vsim.engines.llvm.passes.lines import Line
+from vsim.engines.llvm.passes.loops import OPERATIONS, InnermostLoops, reachable
 
 MAXIMUM_LINES = 2000
 """Lines of a function; loops of longer ones are hardly short of registers for addresses."""
-_THREADS = "begin"
-"""The header of the loop over threads (``support/driver.ll``)."""
-_FUNCTION = re.compile(r"^define .*?^}", re.MULTILINE | re.DOTALL)
-_ENDS = ("  br ", "  ret ", "  switch ", "  unreachable", "  indirectbr ")
-"""What lines that end blocks begin with."""
 DEEPEST = 16
 """Steps of a computation that a cold way repeats."""
-_OPERATIONS = {
-    *("add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr", "icmp", "select"),
-    *("zext", "sext", "trunc", "bitcast", "getelementptr", "insertelement", "extractelement", "shufflevector"),
-}
-"""What may be computed elsewhere: it has no effect, and is defined for all operands."""
 
 
-def sink_into_cold_ways(module: str) -> str:
-    """The text of a module whose innermost loops compute neither invariants nor what cold ways alone need. Functions
-    with other ends of blocks than branches and returns, such as coroutines and most jammed threads, stay the same.
-    """
-    return _FUNCTION.sub(lambda function: _sunk(function[0]), module) if UNLIKELY in module else module
-
-
-def _sunk(function: str) -> str:
-    lines = function.split("\n")
-    if len(lines) > MAXIMUM_LINES:
-        return function
-    outline = blocks_of(line for line in lines[1:-1] if line.endswith(":") or line.startswith(_ENDS))
-    if outline is None or not _Loops(outline).loops:
-        return function
-    blocks = blocks_of(lines[1:-1])
-    assert blocks is not None
-    code = _Loops(blocks)
+def sink_into_cold_ways(code: InnermostLoops) -> None:
+    """Let innermost loops compute neither invariants nor what cold ways alone need."""
+    if code.line_count > MAXIMUM_LINES:
+        return
+    found = _ColdWays(code)
     for header, loop in code.loops.items():
-        code.move_invariants(header, loop)
-    code.sink()
-    return "\n".join([lines[0], *code.lines(), lines[-1]])
+        found.move_invariants(header, loop)
+    found.sink()
 
 
-class _Loops:
-    """The innermost loops of a thread, without their cold ways.
+class _ColdWays:
+    """The cold ways out of a function's innermost loops, and the values that they need."""
 
-    Args:
-        blocks: of a function, the first one first; changed.
-    """
-
-    def __init__(self, blocks: dict[str, Block]) -> None:
-        self.blocks = blocks
-        self.first = next(iter(blocks))
-        likely = {name: block.end.likely_targets() for name, block in blocks.items()}
-        self.hot = _reachable(likely, self.first)
-        """Blocks that are reached without an unlikely branch."""
-        found = innermost_loops({name: likely[name] for name in blocks if name in self.hot})
-        self.loops = {header: set(loop) for header, loop in found.items() if header != _THREADS}
-        """Blocks of each loop, by header."""
-        self.home = {phi: name for name, block in blocks.items() for phi in block.phis}
-        """The block of each value."""
-        self.definitions: dict[str, Line] = {}
-        """The line of each value, unless it is a phi."""
-        for name, block in blocks.items():
-            for line in block.body:
-                if line.result:
-                    self.home[line.result], self.definitions[line.result] = name, line
-
-    def type_of(self, value: str) -> str | None:
-        """The type of a value; None if it is not known."""
-        if value in self.definitions:
-            return result_type(self.definitions[value].operation)
-        return self.blocks[self.home[value]].phis[value][0]
-
-    def lines(self) -> Iterator[str]:
-        """The text of all blocks."""
-        for name, block in self.blocks.items():
-            yield f"{name}:"
-            for phi, (kind, values) in block.phis.items():
-                yield f"  {phi} = phi {kind} {', '.join(f'[ {value}, %{here} ]' for here, value in values.items())}"
-            yield from (line.text for line in block.body)
-            yield block.end.text
+    def __init__(self, code: InnermostLoops) -> None:
+        self.code, self.blocks, self.first, self.hot, self.loops = code, code.blocks, code.first, code.hot, code.loops
+        self.home, self.definitions = code.home, code.definitions
 
     # -- what does not change ------------------------------------------------------------------------------
 
@@ -107,7 +51,7 @@ class _Loops:
         """
         outside = [name for name in self.blocks[header].before if name not in loop]
         ways = {name: block.successors if name != header else () for name, block in self.blocks.items()}
-        if len(outside) != 1 or loop & _reachable(ways, self.first) != {header}:
+        if len(outside) != 1 or loop & reachable(ways, self.first) != {header}:
             return
         above = self.blocks[outside[0]]
         for name in [name for name in self.blocks if name in loop]:
@@ -117,7 +61,7 @@ class _Loops:
 
     def _moves(self, line: Line, loop: Set[str], above: Block) -> bool:
         """Whether a line does not change in a loop; then it was moved."""
-        if line.opcode not in _OPERATIONS or "<" in line.operation:
+        if line.opcode not in OPERATIONS or "<" in line.operation:
             return False
         if any(self.home.get(name) in loop for name in line.uses):
             return False
@@ -134,7 +78,9 @@ class _Loops:
         for name, block in self.blocks.items():
             is_entry = name not in self.hot and len(block.before) == 1 and block.before[0] in inside
             if is_entry and not block.phis:
-                copies = _Copies(self, name, {value for value, home in self.home.items() if home in inside}, needed)
+                copies = _Copies(
+                    self.code, name, {value for value, home in self.home.items() if home in inside}, needed
+                )
                 for other in self._way(name):
                     self._rename(self.blocks[other], copies)
                 block.body[:0] = copies.lines
@@ -190,7 +136,7 @@ class _Copies:
         needed: those of them that hot blocks need.
     """
 
-    def __init__(self, code: _Loops, entry: str, values: Set[str], needed: Set[str]) -> None:
+    def __init__(self, code: InnermostLoops, entry: str, values: Set[str], needed: Set[str]) -> None:
         self.code, self.entry, self.values, self.needed = code, entry, values, needed
         self.lines: list[Line] = []
         self.names: dict[str, str] = {}
@@ -218,15 +164,4 @@ class _Copies:
 
 
 def _is_pure(line: Line) -> bool:
-    return bool(line.result) and line.opcode in _OPERATIONS
-
-
-def _reachable(ways: Mapping[str, tuple[str, ...]], first: str) -> set[str]:
-    """The blocks that are reached from one, with it."""
-    found, worklist = set[str](), [first]
-    while worklist:
-        name = worklist.pop()
-        if name in ways and name not in found:
-            found.add(name)
-            worklist += ways[name]
-    return found
+    return bool(line.result) and line.opcode in OPERATIONS

@@ -1,0 +1,115 @@
+"""Prefetch for later groups: at the places of the same thread there, also in the next row of groups; and nowhere else."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from support.strategies import ENGINES
+from test_narrow_threads import of_suite, translated
+
+from vsim.engines.llvm import abi as cx
+from vsim.engines.llvm.host import native
+from vsim.engines.llvm.passes.ahead import PREFETCH
+from vsim.engines.llvm.passes.group_prefetch import THREADS_AHEAD, prefetch_groups
+from vsim.engines.llvm.passes.loops import with_changed_loops
+from vsim.engines.llvm.support import driver
+from vsim.launch.launch import Launch
+
+CALL = "call void @llvm.prefetch.p0(ptr"
+ROW, COLUMN, X, THREADS = 4096, 128, 5, 8
+LOOPS = driver.loops(ordered=False)
+TEXT = f"""define void @group({driver.GROUP_ARGUMENTS}) {{
+entry:
+  %y.p = getelementptr i8, ptr %worker, i64 {cx.WORKER_GROUP + 8}
+  %y = load i64, ptr %y.p, align 8
+  %base = load ptr, ptr %variant, align 8
+  %rows = mul i64 %y, {THREADS}
+{LOOPS.groups}
+  %column = mul i64 %group_x, {COLUMN}
+{LOOPS.threads}
+  br label %block0
+block0:
+  %row = add i64 %rows, %thread
+  %start = mul i64 %row, {ROW}
+  %at = add i64 %start, %column
+  %outside = icmp uge i64 %at, 1000000
+  %likely = getelementptr i8, ptr %base, i64 %at
+  br i1 %outside, label %edge, label %way, !prof !1
+edge:
+  br label %way
+way:
+  %place = phi ptr [ %likely, %block0 ], [ %base, %edge ]
+  %data = load <32 x i32>, ptr %place, align 1
+  store <32 x i32> %data, ptr %place, align 1
+  br label %next
+{LOOPS.ends}
+}}
+!0 = !{{}}
+!1 = !{{!"branch_weights", i32 1, i32 100000}}
+"""
+
+
+def logging(text):
+    """A text that stores the places of prefetches and loads, one after the other, from the start of the worker on."""
+    lines = []
+    for line in text.split("\n"):
+        found = line.strip().split()[3].rstrip(",") if CALL in line else "%place" if " %data = " in line else None
+        if found:
+            name = found[1:]
+            lines += [
+                f"  %{name}.log = load ptr, ptr %worker, align 8",
+                f"  store ptr {found}, ptr %{name}.log, align 8",
+                f"  %{name}.next = getelementptr i8, ptr %{name}.log, i64 8",
+                f"  store ptr %{name}.next, ptr %worker, align 8",
+            ]
+        lines += [] if CALL in line else [line]
+    return "\n".join(lines)
+
+
+def places(threads, y):
+    """Of a row of groups the places of accesses and of prefetches, in order, as rows and bytes in them."""
+    changed = with_changed_loops(TEXT, prefetch_groups)
+    assert changed.count(CALL) == COLUMN // 64  # once for the load and the store
+    engine = native.loaded([native.compile_object(f"{PREFETCH}\n{logging(changed)}")])
+    arguments = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2
+    function = ctypes.CFUNCTYPE(None, *arguments)(engine.get_function_address("group"))
+    context, worker, variant, log = (np.zeros(count, "i8") for count in (64, 64, 64, 3 * X * threads))
+    data = np.zeros(ROW * THREADS * 4, "u1")
+    context[cx.COUNTS // 8] = X
+    worker[0], worker[cx.WORKER_GROUP // 8 + 1] = log.ctypes.data, y
+    variant[0], variant[cx.VARIANT_THREADS // 8] = data.ctypes.data, threads
+    function(context.ctypes.data, worker.ctypes.data, variant.ctypes.data, 0, X)
+    found = [divmod(place, ROW) for place in (log - data.ctypes.data).tolist()]
+    return found[0::3], [*found[1::3], *found[2::3]]
+
+
+@pytest.mark.parametrize("threads", [1, 3, 4, 8, 17])
+def test_places_are_those_of_later_groups(threads):
+    later = 1 + THREADS_AHEAD // threads
+    loaded, ahead = places(threads, y=1)
+    groups = [(x, thread) for x in range(X) for thread in range(threads)]
+    assert loaded == [(THREADS + thread, x * COLUMN) for x, thread in groups]
+    behind = [(x + later, 1) if x + later < X else (x + later - X, 2) for x, _ in groups]
+    wanted = [(y * THREADS + thread, x * COLUMN) for (x, y), (_, thread) in zip(behind, groups, strict=True)]
+    assert ahead == [(row, byte + half) for half in (0, 64) for row, byte in wanted]
+
+
+def test_places_that_are_the_same_in_all_groups_are_left_alone():
+    text = TEXT.replace("%column = mul i64 %group_x", "%column = mul i64 7")
+    assert text != TEXT and CALL not in with_changed_loops(text, prefetch_groups)
+
+
+@pytest.mark.parametrize("device", ["bmg", "tgllp"])
+@pytest.mark.parametrize("size", [(64, 4), (192, 64), (100, 30)])
+def test_launches_are_as_on_the_reference_engine(device, size):
+    """Whether there are later groups or not; arrays end where prefetches go on."""
+    paths, seen = np.random.default_rng(4).integers(1, 1000, (size[0], size[0]), "i4"), []
+    for engine in ENGINES:
+        program, _ = of_suite("floyd", device)
+        data = paths.copy()
+        local = (64, 4) if size[0] % 64 == 0 else (10, 10)
+        program.launch(program.kernels[0], size, local, [data, np.int32(size[0]), np.int32(3)], engine=engine)
+        seen.append(data.tobytes())
+    assert seen[0] == seen[1]
+    launch = Launch("floyd", (192, 64), (64, 4), args=program.convert("floyd", [paths, np.int32(size[0]), np.int32(3)]))
+    assert CALL in translated(program.bind(launch)).text
