@@ -12,18 +12,16 @@ Only innermost loops of a thread count. Values, not memory, move: no load, store
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 
 from vsim.engines.llvm.ir.emitter import NAME, UNLIKELY
-from vsim.engines.llvm.passes.blocks import Block, blocks_of, innermost_loops
+from vsim.engines.llvm.passes.blocks import FUNCTION, Block, blocks_of, innermost_loops, likely_blocks, reachable
 from vsim.engines.llvm.passes.lines import Line, result_type
 
 MAXIMUM_LINES = 2000
 """Lines of a function; loops of longer ones are hardly short of registers for addresses."""
 _THREADS = "begin"
 """The header of the loop over threads (``support/driver.ll``)."""
-_FUNCTION = re.compile(r"^define .*?^}", re.MULTILINE | re.DOTALL)
 _ENDS = ("  br ", "  ret ", "  switch ", "  unreachable", "  indirectbr ")
 """What lines that end blocks begin with."""
 DEEPEST = 16
@@ -39,7 +37,7 @@ def sink_into_cold_ways(module: str) -> str:
     """The text of a module whose innermost loops compute neither invariants nor what cold ways alone need. Functions
     with other ends of blocks than branches and returns, such as coroutines and most jammed threads, stay the same.
     """
-    return _FUNCTION.sub(lambda function: _sunk(function[0]), module) if UNLIKELY in module else module
+    return FUNCTION.sub(lambda function: _sunk(function[0]), module) if UNLIKELY in module else module
 
 
 def _sunk(function: str) -> str:
@@ -68,10 +66,9 @@ class _Loops:
     def __init__(self, blocks: dict[str, Block]) -> None:
         self.blocks = blocks
         self.first = next(iter(blocks))
-        likely = {name: block.end.likely_targets() for name, block in blocks.items()}
-        self.hot = _reachable(likely, self.first)
+        self.hot = likely_blocks(blocks)
         """Blocks that are reached without an unlikely branch."""
-        found = innermost_loops({name: likely[name] for name in blocks if name in self.hot})
+        found = innermost_loops({name: blocks[name].end.likely_targets() for name in blocks if name in self.hot})
         self.loops = {header: set(loop) for header, loop in found.items() if header != _THREADS}
         """Blocks of each loop, by header."""
         self.home = {phi: name for name, block in blocks.items() for phi in block.phis}
@@ -107,7 +104,7 @@ class _Loops:
         """
         outside = [name for name in self.blocks[header].before if name not in loop]
         ways = {name: block.successors if name != header else () for name, block in self.blocks.items()}
-        if len(outside) != 1 or loop & _reachable(ways, self.first) != {header}:
+        if len(outside) != 1 or loop & reachable(ways, self.first) != {header}:
             return
         above = self.blocks[outside[0]]
         for name in [name for name in self.blocks if name in loop]:
@@ -219,14 +216,3 @@ class _Copies:
 
 def _is_pure(line: Line) -> bool:
     return bool(line.result) and line.opcode in _OPERATIONS
-
-
-def _reachable(ways: Mapping[str, tuple[str, ...]], first: str) -> set[str]:
-    """The blocks that are reached from one, with it."""
-    found, worklist = set[str](), [first]
-    while worklist:
-        name = worklist.pop()
-        if name in ways and name not in found:
-            found.add(name)
-            worklist += ways[name]
-    return found
