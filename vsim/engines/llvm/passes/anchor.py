@@ -14,14 +14,12 @@ from heapq import heappop, heappush
 
 from vsim.engines.llvm.ir.emitter import NAME, UNLIKELY
 from vsim.engines.llvm.passes.blocks import FUNCTION, Block, blocks_of, likely_blocks, loops_of
-from vsim.engines.llvm.passes.lines import Line, bits_of, result_type
+from vsim.engines.llvm.passes.lines import DEFINED_OPERATIONS, Line, bits_of, result_type
 
 _DECLARATION = "declare void @llvm.fake.use(...)\n"
-_OPERATIONS = {
-    *("add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr", "icmp", "fcmp", "select", "fneg", "fadd", "fsub"),
-    *("zext", "sext", "trunc", "bitcast", "getelementptr", "insertelement", "extractelement", "shufflevector", "fmul"),
-    *("sitofp", "uitofp", "fptosi", "fptoui", "fpext", "fptrunc", "fma", "floor", "fabs", "fshl", "fshr"),
-    *("umin", "umax", "smin", "smax", "minnum", "maxnum"),
+_MOVABLE = DEFINED_OPERATIONS | {
+    *("fcmp", "fneg", "fadd", "fsub", "fmul", "sitofp", "uitofp", "fptosi", "fptoui", "fpext", "fptrunc"),
+    *("fma", "floor", "fabs", "minnum", "maxnum", "umin", "umax", "smin", "smax", "fshl", "fshr"),
 }
 """What LLVM may move."""
 
@@ -86,7 +84,7 @@ class _Values:
     def anchors(self, name: str) -> list[tuple[Line, str]]:
         """The lines of a block whose results are to stay, with the types of these."""
         body = self.blocks[name].body
-        movable = {line.result: n for n, line in enumerate(body) if line.result and line.opcode in _OPERATIONS}
+        movable = {line.result: n for n, line in enumerate(body) if line.result and line.opcode in _MOVABLE}
         found = []
         for value, n in movable.items():
             kind, users = self.kind[value] or "", self.users.get(value, [])

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Set
 
 from vsim.engines.llvm.ir.emitter import NAME, UNLIKELY
 from vsim.engines.llvm.passes.blocks import FUNCTION, Block, blocks_of, innermost_loops, likely_blocks, reachable
-from vsim.engines.llvm.passes.lines import Line, result_type
+from vsim.engines.llvm.passes.lines import DEFINED_OPERATIONS, Line, result_type
 
 MAXIMUM_LINES = 2000
 """Lines of a function; loops of longer ones are hardly short of registers for addresses."""
@@ -26,11 +26,6 @@ _ENDS = ("  br ", "  ret ", "  switch ", "  unreachable", "  indirectbr ")
 """What lines that end blocks begin with."""
 DEEPEST = 16
 """Steps of a computation that a cold way repeats."""
-_OPERATIONS = {
-    *("add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr", "icmp", "select"),
-    *("zext", "sext", "trunc", "bitcast", "getelementptr", "insertelement", "extractelement", "shufflevector"),
-}
-"""What may be computed elsewhere: it has no effect, and is defined for all operands."""
 
 
 def sink_into_cold_ways(module: str) -> str:
@@ -114,7 +109,7 @@ class _Loops:
 
     def _moves(self, line: Line, loop: Set[str], above: Block) -> bool:
         """Whether a line does not change in a loop; then it was moved."""
-        if line.opcode not in _OPERATIONS or "<" in line.operation:
+        if line.opcode not in DEFINED_OPERATIONS or "<" in line.operation:
             return False
         if any(self.home.get(name) in loop for name in line.uses):
             return False
@@ -215,4 +210,4 @@ class _Copies:
 
 
 def _is_pure(line: Line) -> bool:
-    return bool(line.result) and line.opcode in _OPERATIONS
+    return bool(line.result) and line.opcode in DEFINED_OPERATIONS
