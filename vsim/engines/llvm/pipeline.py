@@ -18,6 +18,8 @@
   runs for some lanes at a time.
 * **interleave** (``passes/interleave.py``): chains of long straight code run side by side.
 * **sanitize** (``passes/sanitize.py``): with ``VISAKIT_GUARD`` set, and only then, every access is checked once more.
+* **anchor** (``passes/anchor.py``): vectors stay where they are computed if LLVM, which moves them towards their uses,
+  would keep more alive.
 * **optimise** (``host/native.py``): LLVM's promotion of stack slots, combining of instructions, simplification of
   control flow, elimination of dead stores, splitting of coroutines.
 * **emit** (``host/native.py``): LLVM's code generator makes an object.
@@ -49,6 +51,7 @@ from vsim.engines.llvm.lower.function import lower
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.passes import sanitize
 from vsim.engines.llvm.passes.ahead import PREFETCH
+from vsim.engines.llvm.passes.anchor import anchor
 from vsim.engines.llvm.passes.coarsen import coarsen
 from vsim.engines.llvm.passes.cold_ways import sink_into_cold_ways
 from vsim.engines.llvm.passes.group_prefetch import prefetch_groups
@@ -258,6 +261,8 @@ def compile_objects(translation: Translation, quick: bool = False) -> list[bytes
     kernel, support = translation.text, translation.support
     if is_sanitized():
         kernel, support = sanitize.guarded(kernel), [*map(sanitize.guarded, support), driver.guard()]
+    elif not quick:
+        kernel = anchor(kernel)
     return [native.compile_object(kernel, quick), *map(native.compiled, support)]
 
 

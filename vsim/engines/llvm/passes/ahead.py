@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from vsim.engines.llvm.ir.emitter import NAME
-from vsim.engines.llvm.passes.lines import Line, bytes_of
-from vsim.engines.llvm.passes.loops import OPERATIONS, InnermostLoops
+from vsim.engines.llvm.passes.lines import DEFINED_OPERATIONS, Line, bytes_of
+from vsim.engines.llvm.passes.loops import InnermostLoops
 
 PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
 """The declaration that modules need."""
@@ -48,7 +48,7 @@ class Ahead:
         line = self.code.definitions.get(name)
         if line is None:
             return self._likely_value(name)
-        return line.uses if line.opcode in OPERATIONS and "<" not in line.operation else ()
+        return line.uses if line.opcode in DEFINED_OPERATIONS and "<" not in line.operation else ()
 
     def _likely_value(self, phi: str) -> tuple[str, ...]:
         """The value of a phi in front of which a check has an unlikely way, if it is computed in front of the check."""

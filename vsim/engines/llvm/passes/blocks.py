@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from vsim.analysis.dominators import Graph, immediate_dominators
 from vsim.engines.llvm.passes.lines import ARM, TYPE, End, Line, read_end
 
+FUNCTION = re.compile(r"^define .*?^}", re.MULTILINE | re.DOTALL)
 _LABEL = re.compile(r"([\w.]+):")
+_TARGET = re.compile(r"label %([\w.]+)")
 _PHI = re.compile(rf"phi {TYPE} (.*)")
 _NO_END = End("")
 
@@ -32,15 +34,23 @@ class Block:
         return self.end.targets
 
 
-def blocks_of(lines: Iterable[str]) -> dict[str, Block] | None:
-    """Blocks by name, in the order of the text; None where one ends in another way than with a branch or a return."""
+def blocks_of(lines: Iterable[str], switches: bool = False) -> dict[str, Block] | None:
+    """Blocks by name, in the order of the text; None where one ends in another way than with a branch or a return.
+
+    Args:
+        switches: blocks may also end with switches.
+    """
     blocks: dict[str, Block] = {}
     here: Block | None = None
     for text in lines:
         if label := text.endswith(":") and _LABEL.fullmatch(text):
             here = blocks[label[1]] = Block(label[1])
-        elif here is None or here.end.text or text.startswith(("  switch ", "  unreachable", "  indirectbr ")):
+        elif here is None or here.end.text or text.startswith(("  unreachable", "  indirectbr ")):
             return None
+        elif text.startswith("  switch "):
+            if not switches:
+                return None
+            here.end = End(text, targets=tuple(dict.fromkeys(_TARGET.findall(text))))
         elif text.startswith(("  br ", "  ret ")):
             here.end = read_end(text)
         elif phi := _PHI.fullmatch((line := Line(text)).operation):
@@ -52,6 +62,22 @@ def blocks_of(lines: Iterable[str]) -> dict[str, Block] | None:
             if other in blocks:
                 blocks[other].before.append(block.name)
     return blocks
+
+
+def reachable(ways: Mapping[str, Sequence[str]], first: str) -> set[str]:
+    """The blocks that are reached from one, with it."""
+    found, worklist = set[str](), [first]
+    while worklist:
+        name = worklist.pop()
+        if name in ways and name not in found:
+            found.add(name)
+            worklist += ways[name]
+    return found
+
+
+def likely_blocks(blocks: Mapping[str, Block]) -> set[str]:
+    """The blocks that are reached from the first one without an unlikely branch."""
+    return reachable({name: block.end.likely_targets() for name, block in blocks.items()}, next(iter(blocks)))
 
 
 def reaching(blocks: Mapping[str, Block], place: str) -> set[str]:
@@ -102,8 +128,8 @@ def postdominators(blocks: Mapping[str, Block], end: str, without: Set[str]) -> 
     return {names[n]: names[behind] for n, behind in immediate.items() if names[n] != end}
 
 
-def innermost_loops(successors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """The blocks of each loop without another one in it, in the order of the text, by the loop's header."""
+def loops_of(successors: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
+    """The blocks of each loop, by its header."""
     before: dict[str, list[str]] = {name: [] for name in successors}
     for name, others in successors.items():
         for other in others:
@@ -117,6 +143,12 @@ def innermost_loops(successors: Mapping[str, Sequence[str]]) -> dict[str, list[s
             if block not in found:
                 found.add(block)
                 worklist += before[block]
+    return loops
+
+
+def innermost_loops(successors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The blocks of each loop without another one in it, in the order of the text, by the loop's header."""
+    loops = loops_of(successors)
     return {
         header: [name for name in successors if name in body]
         for header, body in loops.items()

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 
 from vsim.engines.llvm.ir.emitter import NAME
-from vsim.engines.llvm.passes.blocks import Block
-from vsim.engines.llvm.passes.lines import Line
-from vsim.engines.llvm.passes.loops import OPERATIONS, InnermostLoops, reachable
+from vsim.engines.llvm.passes.blocks import Block, reachable
+from vsim.engines.llvm.passes.lines import DEFINED_OPERATIONS, Line
+from vsim.engines.llvm.passes.loops import InnermostLoops
 
 MAXIMUM_LINES = 2000
 """Lines of a function; loops of longer ones are hardly short of registers for addresses."""
@@ -61,7 +61,7 @@ class _ColdWays:
 
     def _moves(self, line: Line, loop: Set[str], above: Block) -> bool:
         """Whether a line does not change in a loop; then it was moved."""
-        if line.opcode not in OPERATIONS or "<" in line.operation:
+        if line.opcode not in DEFINED_OPERATIONS or "<" in line.operation:
             return False
         if any(self.home.get(name) in loop for name in line.uses):
             return False
@@ -164,4 +164,4 @@ class _Copies:
 
 
 def _is_pure(line: Line) -> bool:
-    return bool(line.result) and line.opcode in OPERATIONS
+    return bool(line.result) and line.opcode in DEFINED_OPERATIONS

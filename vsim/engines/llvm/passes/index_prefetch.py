@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator, Set
 
 from vsim.engines.llvm.passes.ahead import Ahead
-from vsim.engines.llvm.passes.lines import Line
-from vsim.engines.llvm.passes.loops import OPERATIONS, InnermostLoops
+from vsim.engines.llvm.passes.lines import DEFINED_OPERATIONS, Line
+from vsim.engines.llvm.passes.loops import InnermostLoops
 
 AHEAD = 350
 """Lines of IR that run while a row is on its way: it is so many rounds ahead, but at least one."""
@@ -81,7 +81,7 @@ class _Rows:
         if line is None:
             _, values = self.code.blocks[self.code.home[name]].phis[name]
             return tuple(value for block, value in values.items() if block in self.code.hot)
-        return line.uses if line.opcode in OPERATIONS else ()
+        return line.uses if line.opcode in DEFINED_OPERATIONS else ()
 
     def _step(self, place: str) -> int:
         """An estimate of the bytes that each round adds to an address."""

@@ -15,6 +15,11 @@ from vsim.engines.llvm.ir.emitter import COUNTER, LIKELY, NAME, UNLIKELY
 
 TYPE, MEMORY_TYPE = (rf"(<\d+ x \w+>|{other}|\w+)" for other in (r"\{[^{}]*\}", r"\[\d+ x i8\]"))
 """Types of values, and types that loads, stores and stack slots may also have."""
+DEFINED_OPERATIONS = {
+    *("add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr", "icmp", "select"),
+    *("zext", "sext", "trunc", "bitcast", "getelementptr", "insertelement", "extractelement", "shufflevector"),
+}
+"""What may be computed elsewhere: it has no effect, and is defined for all operands."""
 VECTOR = re.compile(r"<(\d+) x (\w+)>")
 ARM = re.compile(r"\[ (.*?), %([\w.]+) \]")
 """A value of a phi, and the block that it comes from."""

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from vsim.engines.llvm.ir.emitter import UNLIKELY
-from vsim.engines.llvm.passes.blocks import Block, blocks_of, innermost_loops
+from vsim.engines.llvm.passes.blocks import FUNCTION, Block, blocks_of, innermost_loops, likely_blocks
 from vsim.engines.llvm.passes.lines import Line, result_type
 
 LONG = 3000
 """Lines of a function without loops that no pass over loops is for."""
 _THREADS = "begin"
 """The header of the loop over threads (``support/driver.ll``)."""
-_FUNCTION = re.compile(r"^define .*?^}", re.MULTILINE | re.DOTALL)
 _ENDS = ("  br ", "  ret ", "  switch ", "  unreachable", "  indirectbr ")
 """What lines that end blocks begin with."""
-OPERATIONS = {
-    *("add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr", "icmp", "select"),
-    *("zext", "sext", "trunc", "bitcast", "getelementptr", "insertelement", "extractelement", "shufflevector"),
-}
-"""What may be computed elsewhere: it has no effect, and is defined for all operands."""
 
 
 def with_changed_loops(module: str, *passes: Callable[[InnermostLoops], None]) -> str:
@@ -40,7 +33,7 @@ def with_changed_loops(module: str, *passes: Callable[[InnermostLoops], None]) -
             change(code)
         return "\n".join([lines[0], *code.lines(), lines[-1]])
 
-    return _FUNCTION.sub(lambda function: changed(function[0]), module) if UNLIKELY in module else module
+    return FUNCTION.sub(lambda function: changed(function[0]), module) if UNLIKELY in module else module
 
 
 class InnermostLoops:
@@ -53,10 +46,9 @@ class InnermostLoops:
     def __init__(self, blocks: dict[str, Block]) -> None:
         self.blocks = blocks
         self.first = next(iter(blocks))
-        likely = {name: block.end.likely_targets() for name, block in blocks.items()}
-        self.hot = reachable(likely, self.first)
+        self.hot = likely_blocks(blocks)
         """Blocks that are reached without an unlikely branch."""
-        found = innermost_loops({name: likely[name] for name in blocks if name in self.hot})
+        found = innermost_loops({name: blocks[name].end.likely_targets() for name in blocks if name in self.hot})
         self.loops = {header: set(loop) for header, loop in found.items() if header != _THREADS}
         """Blocks of each loop, by header."""
         self.home = {phi: name for name, block in blocks.items() for phi in block.phis}
@@ -87,14 +79,3 @@ class InnermostLoops:
                 yield f"  {phi} = phi {kind} {', '.join(f'[ {value}, %{here} ]' for here, value in values.items())}"
             yield from (line.text for line in block.body)
             yield block.end.text
-
-
-def reachable(ways: Mapping[str, tuple[str, ...]], first: str) -> set[str]:
-    """The blocks that are reached from one, with it."""
-    found, worklist = set[str](), [first]
-    while worklist:
-        name = worklist.pop()
-        if name in ways and name not in found:
-            found.add(name)
-            worklist += ways[name]
-    return found
