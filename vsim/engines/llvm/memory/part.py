@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from visakit.language.types import DataType
 from vsim.engines.llvm.ir.builder import Builder
+from vsim.engines.llvm.ir.types import ir_type, overload
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.memory.space import MemorySpace
+from vsim.engines.llvm.target import has_feature
 
 SHORTEST_AFFINE_ROW = 8
 """Lanes of a row from which on a separate part pays if its lanes overlap or leave gaps."""
@@ -99,6 +101,30 @@ def first_active(b: Builder, vector: Value | None, lanes: int) -> str:
     b.declare("llvm.cttz.i64", "i64", "i64, i1")
     bits = b.assign(f"or i64 {mask_bits(b, vector, lanes)}, {1 << lanes - 1}")
     return b.assign(f"call i64 @llvm.cttz.i64(i64 {bits}, i1 true)")
+
+
+def at_first_active(b: Builder, x: Value, vector: Value | None) -> Value:
+    """The element of the first active lane; without active lanes that of any lane.
+
+    An element at a place that is known when the code runs goes through memory; the host's instruction that moves active
+    lanes to the front takes half as long, where one vector or two have all lanes.
+    """
+    size = x.lanes * x.type.size
+    if vector is None or x.type.size not in (4, 8) or size not in (16, 32, 64, 128):
+        return b.lane(x, first_active(b, vector, x.lanes))
+    if not has_feature("avx512f" if size >= 64 else "avx512vl"):
+        return b.lane(x, first_active(b, vector, x.lanes))
+    lanes = min(x.lanes, 64 // x.type.size)
+    behind: Value | None = None
+    for first in range(x.lanes - lanes, -1, -lanes):
+        numbers = list(range(first, first + lanes))
+        own, active = b.lanes(x, numbers), b.lanes(vector, numbers)
+        name = f"llvm.x86.avx512.mask.compress.{overload(ir_type(x.type, 1), lanes)}"
+        b.declare(name, own.ir, f"{own.ir}, {own.ir}, {active.ir}")
+        rest = behind or own
+        behind = b.value(x.type, lanes, f"call {own.ir} @{name}({own.typed}, {rest.typed}, {active.typed})")
+    assert behind
+    return b.lane(behind, 0)
 
 
 def last_active(b: Builder, vector: Value | None, lanes: int) -> str:
