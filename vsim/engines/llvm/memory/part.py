@@ -107,24 +107,15 @@ def at_first_active(b: Builder, x: Value, vector: Value | None) -> Value:
     """The element of the first active lane; without active lanes that of any lane.
 
     An element at a place that is known when the code runs goes through memory; the host's instruction that moves active
-    lanes to the front takes half as long, where one vector or two have all lanes.
+    lanes to the front takes half as long, where one vector has all lanes.
     """
     size = x.lanes * x.type.size
-    if vector is None or x.type.size not in (4, 8) or size not in (16, 32, 64, 128):
+    moves = size in (16, 32, 64) and x.type.size in (4, 8) and has_feature("avx512f" if size == 64 else "avx512vl")
+    if vector is None or not moves:
         return b.lane(x, first_active(b, vector, x.lanes))
-    if not has_feature("avx512f" if size >= 64 else "avx512vl"):
-        return b.lane(x, first_active(b, vector, x.lanes))
-    lanes = min(x.lanes, 64 // x.type.size)
-    behind: Value | None = None
-    for first in range(x.lanes - lanes, -1, -lanes):
-        numbers = list(range(first, first + lanes))
-        own, active = b.lanes(x, numbers), b.lanes(vector, numbers)
-        name = f"llvm.x86.avx512.mask.compress.{overload(ir_type(x.type, 1), lanes)}"
-        b.declare(name, own.ir, f"{own.ir}, {own.ir}, {active.ir}")
-        rest = behind or own
-        behind = b.value(x.type, lanes, f"call {own.ir} @{name}({own.typed}, {rest.typed}, {active.typed})")
-    assert behind
-    return b.lane(behind, 0)
+    name = f"llvm.x86.avx512.mask.compress.{overload(ir_type(x.type, 1), x.lanes)}"
+    b.declare(name, x.ir, f"{x.ir}, {x.ir}, {vector.ir}")
+    return b.lane(b.value(x.type, x.lanes, f"call {x.ir} @{name}({x.typed}, {x.typed}, {vector.typed})"), 0)
 
 
 def last_active(b: Builder, vector: Value | None, lanes: int) -> str:
