@@ -6,7 +6,10 @@ from support.programs import build_text
 from support.strategies import ENGINES
 
 import visakit
+from vsim.analysis.control_flow import control_flow
+from vsim.analysis.lane_writes import lane_writes
 from vsim.program import Program
+from vsim.semantics.registers import layout_of
 
 ROWS, LANES, SKIPS = 4, 8, 100
 """Lanes with an index from SKIPS on do not take part."""
@@ -73,3 +76,26 @@ def test_the_first_lane_outside_is_a_fault(index):
             launched(index, engine)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
+
+
+def runs_of(change):
+    """The numbers of lanes that write together in the text with a change."""
+    function = build_text(change(text()), "tgllp").module.kernels[0]
+    found = lane_writes(function, layout_of(function, 32), control_flow(function).blocks())
+    return [len(writes.instructions) for writes in found]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("nothing", "", [8, 8]),
+        ("setp (M1_NM, 8) P4 4:ud", "setp (M1_NM, 8) P4 12:ud", [8]),
+        ("setp (M1_NM, 8) P4 4:ud", "setp (M1, 8) P4 4:ud", [8]),
+        ("A0(3),0]<1>:ud V(0,3)", "A0(3),0]<1>:ud V(0,2)", [8]),
+        ("r[A0(3),0]<1>", "r[A0(4),0]<1>", [8]),
+        ("(P4) mov", "(!P4) mov", [8]),
+        ("&Y ATW", "&V ATW", []),
+    ],
+)
+def test_writes_of_one_lane_each_are_one_of_all_lanes(old, new, expected):
+    assert runs_of(lambda whole: whole.replace(old, new)) == expected

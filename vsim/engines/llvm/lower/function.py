@@ -112,6 +112,7 @@ class FunctionLowering:
         self.prepared: dict[int, Callable[[], object]] = {}
         """What emits an instruction, for the second emission; nothing does where only counters are wanted."""
         self.prepared |= dict.fromkeys(self.state.left_out, _leave_out)
+        self.prepared |= {n: self.machine.write_lanes(writes) for n, writes in self.state.lane_writes.items()}
         if module.only_counts:
             self.prepared |= {n: _leave_out for n, i in enumerate(function.instructions) if touches_memory(i)}
         self.refused: set[int] = set()

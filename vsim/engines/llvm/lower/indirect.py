@@ -14,6 +14,7 @@ from functools import reduce
 from visakit.language import types
 from visakit.language.operands import Indirect
 from visakit.language.types import DataType
+from vsim.analysis.lane_writes import LaneWrites
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.constant_masks import only_lane
 from vsim.engines.llvm.ir.emitter import UNLIKELY
@@ -24,7 +25,7 @@ from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.access import MemoryAccess
 from vsim.engines.llvm.memory.part import first_active
-from vsim.engines.llvm.memory.scatter import gathered, gathers
+from vsim.engines.llvm.memory.scatter import gathered, gathers, scattered, scatters
 from vsim.engines.llvm.memory.space import MemorySpace
 from vsim.semantics.operands import indirect_elements
 
@@ -80,6 +81,31 @@ class IndirectRegions:
             self.access.store(file, b.cast(place, types.UQ), [b.broadcast(value, count)], mask)
         state.registers.flush(state.storage.in_file, forget=True)
 
+    def write_lanes(self, writes: LaneWrites, value: Value, mask: Mask) -> None:
+        """Write the element of each lane to a separate place, lane after lane."""
+        state, b, count = self.state, self.state.b, writes.execution.size
+        state.registers.flush(state.storage.in_file, forget=True)
+        op, size = writes.target, value.type.size
+        added = b.vector([op.offset + lane * size for lane in range(count)], types.UD)
+        places = self.addresses(op.var, [op.element + lane for lane in range(count)]) + added
+        active = b.all_lanes(count) if mask is True else b.broadcast(mask, count)
+
+        def check() -> None:
+            for lane, state.at.pc in enumerate(writes.instructions):
+                self._check_all(b.lane(places, lane), size, b.lane(active, lane), lane)
+            state.at.pc = writes.first
+
+        roots = self._roots(op)
+        self._if_outside(places, size, roots if len(roots) == 1 else None, active, check)
+        value = b.broadcast(value, count)
+        if scatters(value.type):
+            scattered(b, value, self.file, places, active)
+        else:
+            places = b.select(active, places, b.const(UNUSED, types.UD))
+            for lane in range(count):
+                b.store(b.lane(value, lane), self._pointer(b.cast(b.lane(places, lane), types.UQ)), 1)
+        state.registers.flush(state.storage.in_file, forget=True)
+
     # -- places ------------------------------------------------------------------------------------------------
 
     def _places(self, op: Indirect, count: int) -> Value:
@@ -110,11 +136,22 @@ class IndirectRegions:
         """Check places if a lane of the mask is outside of the variable whose address is taken for the operand."""
         if not self.checks:
             return
-        b, layout = self.state.b, self.state.layout
-        roots = layout.targets.get(op.var, set()) & layout.file_offsets.keys()
-        if len(roots) != 1 or len(layout.file_ranges) <= 1:
+        roots = self._roots(op)
+        if len(roots) != 1 or len(self.state.layout.file_ranges) <= 1:
             check()
             return
+        self._if_outside(place, size, roots, mask, check)
+
+    def _roots(self, op: Indirect) -> set[int]:
+        """The variables whose addresses are taken for the operand."""
+        layout = self.state.layout
+        return layout.targets.get(op.var, set()) & layout.file_offsets.keys()
+
+    def _if_outside(
+        self, place: Value, size: int, roots: set[int] | None, mask: Mask, check: Callable[[], None]
+    ) -> None:
+        """Check places if a lane of the mask is outside of all variables, or of some root variables."""
+        b = self.state.b
 
         def far() -> list[Value]:
             check()
@@ -174,20 +211,10 @@ class IndirectRegions:
         return self.state.b.assign(f"getelementptr i8, ptr {self.file}, i64 {place.text}")
 
     def _write_lane(self, op: Indirect, count: int, lane: int, value: Value, active: Value) -> None:
-        """The one lane that may be active: compilers write an array that each lane indexes lane after lane. Where each
-        of them has its element of an address variable, the first of these writes checks the places of all.
-        """
+        """The one lane that may be active."""
         b, size = self.state.b, value.type.size
         chosen, added = indirect_elements(op, count)
-        element, execution = chosen[lane], self.state.at.execution
-        whole = self.state.layout.has_elements(op.var, 0, count)
-        if element == lane and whole and execution is not None and execution.size == count:
-            places = self.addresses(op.var, list(range(count))) + b.vector(added, types.UD)
-            place, running = b.lane(places, lane), self.masks.reading(count)
-            mask: Mask = True if running is None else running
-        else:
-            place = places = self.addresses(op.var, [element]) + b.const(added[lane], types.UD)
-            mask = active
-        self._if_far(op, places, size, mask, lambda: self._check_all(place, size, active, lane))
-        place = b.select(active, place, b.const(UNUSED, types.UD))
-        b.store(value, self._pointer(b.cast(place, types.UQ)), 1)
+        place = self.addresses(op.var, [chosen[lane]]) + b.const(added[lane], types.UD)
+        self._if_far(op, place, size, active, lambda: self._check_all(place, size, active, lane))
+        used = b.select(active, place, b.const(UNUSED, types.UD))
+        b.store(value, self._pointer(b.cast(used, types.UQ)), 1)

@@ -54,6 +54,7 @@ class LoweringMachine:
         self.type_of = operands.type_of
         self.sources = NotedSources(state, operands)
         self.reader, self.writer = self.sources.reader, operands.writer
+        self.write_lanes = operands.write_lanes
         self.raw_reader, self.raw_writer = self.sources.raw_reader, operands.raw_writer
         self.state_reader, self.state_writer = operands.state_reader, operands.state_writer
         self.predicate_writer, self.address_of = operands.predicate_writer, operands.address_of

@@ -19,6 +19,7 @@ from visakit.language.operands import (
     region_elements,
 )
 from visakit.language.types import DataType
+from vsim.analysis.lane_writes import LaneWrites
 from vsim.engines.llvm import CannotExecute
 from vsim.engines.llvm.ir.affine import AffineLanes
 from vsim.engines.llvm.ir.intrinsics import spreadable
@@ -138,6 +139,11 @@ class Operands:
             self._check_addresses(op, count)
             return lambda value, mask: self.indirect.write(op, count, value, mask)
         raise CannotExecute(f"an operand of class {type(op).__name__}")
+
+    def write_lanes(self, writes: LaneWrites) -> Callable[[], None]:
+        """Writes the element of each lane to a separate place, in an indirect region."""
+        read, mask = self.reader(writes.source, writes.execution.size), self.masks.mask(writes.execution, None)
+        return lambda: self.indirect.write_lanes(writes, read(), mask())
 
     # -- regions -------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from visakit.language.types import DataType
 from vsim.analysis.control_flow import ControlFlow, control_flow, has_many_barriers
 from vsim.analysis.if_conversion import masked_gotos, private_loads
 from vsim.analysis.induction import induction_variables
+from vsim.analysis.lane_writes import LaneWrites, lane_writes
 from vsim.analysis.lockstep import lockstep_loops
 from vsim.analysis.read_only_loops import read_only_loops
 from vsim.analysis.reconvergence import reconvergence
@@ -104,6 +105,8 @@ class FunctionState:
         watched = module.takes_turns or bool(self.dispatch.checks)  # Checks see each access where it happens.
         loops = {} if watched else read_only_loops(self.flow, self.layout)
         inductions = InductionVariables(self.b, induction_variables(self.flow, self.layout, loops))
+        self.lane_writes: dict[int, LaneWrites] = {}
+        """Writes of one lane each that are one of all lanes, by the first one's number."""
         self.instructions, self.left_out = self._put_together(frozenset(v.pc for v in inductions.variables))
         self.prefetcher = StreamPrefetcher(self.b, loops, lambda: self.at.pc, inductions)
         self.around: list[Position] = []
@@ -132,7 +135,9 @@ class FunctionState:
             return self.function.instructions, frozenset()
         split = SplitInstructions(self.function, self.layout, self.lanes, inductions)
         split.join(self.flow.blocks())
-        return split.instructions, split.left_out
+        self.lane_writes = {w.first: w for w in lane_writes(self.function, self.layout, self.flow.blocks())}
+        others = (pc for writes in self.lane_writes.values() for pc in writes.instructions[1:])
+        return split.instructions, split.left_out.union(others)
 
     def _registers(self, shapes: Mapping[Key, Places] | None, results: Mapping[Key, DataType] | None) -> Registers:
         affine = AffineRegisters(self.b, self.storage, shapes, self.lockstep)

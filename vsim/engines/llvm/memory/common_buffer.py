@@ -18,7 +18,7 @@ from vsim.engines.llvm.ir.index import WideIndex
 from vsim.engines.llvm.ir.joins import first_of, phi
 from vsim.engines.llvm.ir.values import Value
 from vsim.engines.llvm.memory.bounds import CheckedBounds
-from vsim.engines.llvm.memory.part import SHORTEST_AFFINE_ROW, LanePart, first_active, masked, rows
+from vsim.engines.llvm.memory.part import SHORTEST_AFFINE_ROW, LanePart, at_first_active, first_active, masked, rows
 from vsim.engines.llvm.memory.scalarised import ScalarisedAccess
 from vsim.engines.llvm.memory.scatter import OutOfLineAccess, gathered, gathers
 from vsim.engines.llvm.memory.stream_prefetch import PREFETCH_BYTES, Stream, StreamPrefetcher
@@ -260,7 +260,7 @@ class UnprovedAccess:
         else:
             pointer, limit, numbers = self._offsets_in_buffer(part, offset, first)
             end = limit
-        at_first = b.lane(numbers, first)
+        at_first = at_first_active(b, numbers, vector)
         if vector is not None:
             numbers = b.select(vector, numbers, b.broadcast(at_first, lanes))
         outside = b.any(numbers >= b.broadcast(end, lanes))
@@ -322,12 +322,14 @@ class UnprovedAccess:
         compared, step = (index.narrow, part.size // index.factor) if index else (offset, part.size)
         length = self.row if SHORTEST_AFFINE_ROW <= self.row < lanes else lanes
         starts, tests, found = [], [], []
+        steps = b.vector([n % length * step for n in range(lanes)], compared.type)
+        begins = compared - steps  # where the row of each lane begins, if that is one
         for own, mask, first in rows(offset, True if vector is None else vector, length):
             given = None if mask is True else mask
-            place = first_active(b, vector, lanes) if length == lanes else str(first) if index else "0"
-            low = b.lane(compared if index else own, place)
-            if length == lanes and place != "0":
-                low = low - b.cast(Value(b, types.UQ, 1, place), low.type) * b.const(step, low.type)
+            if length == lanes:
+                low = at_first_active(b, begins, vector)
+            else:
+                low = b.lane(compared if index else own, str(first) if index else "0")
             start = _start(low, index, offset).with_facts(base_pointer=offset.facts.base_pointer)
             one = replace(part, offset=own, mask=mask, lanes=length, first=part.first + first)
             outside, pointer = self.bounds.span(one, start, length * part.size)
@@ -335,8 +337,7 @@ class UnprovedAccess:
             tests += [b.assign(f"xor i1 {outside}, true"), *small]
             starts.append(b.broadcast(low, length))
             found.append(RowAccess(one, pointer, given))
-        steps = b.vector([n % length * step for n in range(lanes)], compared.type)
-        follow = compared == b.concat(starts) + steps
+        follow = begins == b.concat(starts)
         tests.insert(0, b.all(follow if vector is None else follow | ~vector))
         return reduce(lambda x, y: b.assign(f"and i1 {x}, {y}"), tests), found
 

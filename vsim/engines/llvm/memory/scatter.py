@@ -174,9 +174,24 @@ def gathered(b: Builder, element: DataType, pointer: str, offsets: Value) -> Val
 
     The instruction of the host takes signed offsets of 32 bits.
     """
+    return masked_read(b, "gather", element, _places(b, pointer, offsets), 1, b.all_lanes(offsets.lanes))
+
+
+def scatters(element: DataType) -> bool:
+    """Whether the host has a scatter instruction for elements of this type."""
+    return element.size in (4, 8) and has_feature("avx512f")
+
+
+def scattered(b: Builder, value: Value, pointer: str, offsets: Value, mask: Value) -> None:
+    """Store the elements of the lanes of a mask, at offsets as in :func:`gathered`; of equal ones the highest lane
+    wins.
+    """
+    masked_write(b, "scatter", value, _places(b, pointer, offsets), 1, mask)
+
+
+def _places(b: Builder, pointer: str, offsets: Value) -> str:
     index = b.cast(b.retype(b.cast(b.retype(offsets, unsigned_of(offsets.type.size)), types.UD), types.D), types.Q)
-    places = b.assign(f"getelementptr i8, ptr {pointer}, {index.typed}")
-    return masked_read(b, "gather", element, places, 1, b.all_lanes(offsets.lanes))
+    return b.assign(f"getelementptr i8, ptr {pointer}, {index.typed}")
 
 
 class HardwareGather:
