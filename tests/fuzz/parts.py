@@ -8,9 +8,10 @@ loads that may be outside; quotients; long chains; subroutines that some lanes c
 
 from __future__ import annotations
 
+import functools
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from support.scalar import SIZES
@@ -46,7 +47,8 @@ ALIASES = {
 PREDICATES = ("P1", "P2", "P3", "P4")
 MEMORY, ROWS = 1024, 8
 """Bytes of the memory that is read, and rows of dwords that lanes write, each to its own column."""
-LAUNCHES = 3
+LAUNCHES, CALLS = 3, 6
+"""Launches of a text, and the theme with subroutines."""
 PLACE = re.compile(r"(\w+)\[(2?)(l?)\+?(\d*)\]")
 """A variable in a line: from twice the first lane on, or from this lane on, and an element further."""
 
@@ -58,7 +60,7 @@ class Parts:
         r = self.random = random.Random(f"part {seed}")
         self.platform = r.choice(PLATFORMS)
         self.register = find(self.platform).grf_size
-        self.simd = r.choice((16, 16, 32) if self.register == 64 else (8, 16, 16, 32))
+        self.simd = r.choice((16, 16, 32) if self.register == 64 else (8, 16, 16, 16, 32))
         carries = [Variable(name, "ud", r.choice((8, 16))) for name in CARRIES]
         others = [Variable(n, t, 16 if n == "S" else LANES) for n, t in TYPES.items() if n not in CARRIES]
         self.variables = [*others, *carries]
@@ -66,6 +68,10 @@ class Parts:
         self.types = TYPES | TEMPORARIES | dict.fromkeys(INPUTS, "uq") | {name: t for name, (t, _) in ALIASES.items()}
         self.far = r.choice((1,) * 9 + (2,))
         """How many times as far loads go as the memory."""
+        self.theme = r.randrange(7)
+        """Which kind of statements there are most of."""
+        self.dwords = r.sample(DWORDS, r.choice((2, 3, 6)))
+        """What most instructions compute with: few ones are in each other's way."""
         self.labels = 0
         self.first_left = 0
         """Of :data:`LEFT`, for what is made at present."""
@@ -95,10 +101,10 @@ class Parts:
 
     def source(self) -> str:
         """Dwords: of the same lanes, one for all, a number, every second one, narrower ones, those of other lanes."""
-        r, name = self.random, self.random.choice(DWORDS)
+        r, name = self.random, self.random.choice(self.dwords)
         number = r.choice((r.getrandbits(32), r.randrange(40), 0xFFFFFFFF, 1 << 31))
         row, other = f"{r.choice(('L0', 'L1'))}[2l+{r.randrange(2)}]", r.choice(("W0", *COUNTERS))
-        moved = f"{name}[l+{8 if self.simd < LANES else 0}]"
+        moved = f"{name}[l+{8 if self.simd < LANES or r.random() < 0.05 else 0}]"  # The last lanes may have none.
         kinds = {
             f"{name}[l]<1;1,0>": 60, f"{number:#x}:ud": 10, self.scalar(): 10, f"{other}[l]<1;1,0>": 6,
             f"{row}<2;1,0>": 8, f"{moved}<1;1,0>": 10, f"B1[l+{r.randrange(9)}]<1;1,0>": 3,
@@ -107,7 +113,7 @@ class Parts:
 
     def scalar(self) -> str:
         """A dword for all lanes."""
-        return f"{self.random.choice(('S', 'S', *DWORDS))}[{self.random.randrange(8)}]<0;1,0>"
+        return f"{self.random.choice(('S', 'S', *self.dwords))}[{self.random.randrange(8)}]<0;1,0>"
 
     def guard(self) -> str:
         """A predicate, mostly none."""
@@ -130,15 +136,15 @@ class Parts:
         own = r.random() < 0.9
         for n, lane in enumerate(lanes[::-1] if r.random() < 0.1 else lanes):
             named = [t.replace("{c}", carries[min(n, len(carries) - 1) if own else 0]) if carries else t for t in texts]
-            if r.random() < 0.05:
-                named[-1] = f"{named[-1].rpartition(' ')[0]} {self.source()}"
+            if r.random() < 0.05:  # Nearly halves.
+                named[-1], nm = r.choice(((f"{named[-1].rpartition(' ')[0]} {self.source()}", nm), (named[-1], "_NM")))
             found += [self.line(text, lane, width, nm) for text in named]
         return found
 
     def computing(self) -> list[str]:
         """A computation."""
         r, x, z, guard = self.random, self.source(), self.source(), self.guard()
-        target = r.choice((*DWORDS, *DWORDS, "W0", "H0", COUNTERS[0]))
+        target = r.choice((*self.dwords, *self.dwords, "W0", "H0", COUNTERS[0]))
         y = r.choice((self.source(), f"{target}[l]<1;1,0>"))
         forms = [f"{op} {{m}} {target}[l]<1> {x} {y}" for op in ("add", "and", "or", "xor", "mul", "avg")]
         forms += [f"mov {{m}} {target}[l]<1> {x}"] * 2 + [f"shl {{m}} {target}[l]<1> {x} {r.randrange(32)}:ud"]
@@ -148,7 +154,7 @@ class Parts:
 
     def carrying(self) -> list[str]:
         """A sum or difference, whose carries have a variable for each part."""
-        r, target = self.random, self.random.choice(DWORDS)
+        r, target = self.random, self.random.choice(self.dwords)
         x, z = self.random.choice(UNSIGNED), self.source()
         y = NOT_UNSIGNED.sub(r"A\1[", self.source())
         first = f"{r.choice(('addc', 'addc', 'subb'))} {{m}} {r.choice(UNSIGNED)}[l]<1> {{c}}[0]<1> {x}[l]<1;1,0> {y}"
@@ -157,7 +163,7 @@ class Parts:
     def deciding(self) -> list[str]:
         """A comparison, or what one has chosen."""
         r, x, y = self.random, self.source(), self.source()
-        name, relation, target = r.choice(PREDICATES), r.choice(("lt", "ge", "ne", "eq")), r.choice(DWORDS)
+        name, relation, target = r.choice(PREDICATES), r.choice(("lt", "ge", "ne", "eq")), r.choice(self.dwords)
         return [r.choice((f"cmp.{relation} {{m}} {name} {x} {y}", f"({name}) sel {{m}} {target}[l]<1> {x} {y}"))]
 
     def rows(self) -> list[str]:
@@ -176,7 +182,7 @@ class Parts:
         return r.choice((
             (signs, f"{index}[l]<1;1,0>", "SIGNS[l]<1;1,0>"), ([], f"{name}[2l]<2;1,0>", f"{name}[2l+1]<2;1,0>"),
             ([], "MEM_D[0]<0;1,0>", "MEM_D[1]<0;1,0>"), ([], f"S[{n}]<0;1,0>", f"S[{n + 1}]<0;1,0>"),
-            ([], f"{low}[l]<1;1,0>", ""), ([], f"{low}[l]<1;1,0>", f"{r.choice(DWORDS)}[l]<1;1,0>"),
+            ([], f"{low}[l]<1;1,0>", ""), ([], f"{low}[l]<1;1,0>", f"{r.choice(self.dwords)}[l]<1;1,0>"),
         ))  # fmt: skip
 
     def sum(self, x: tuple[str, str], y: tuple[str, str]) -> list[str]:
@@ -188,6 +194,11 @@ class Parts:
         texts = [f"addc {{m}} LOW[l]<1> {{c}}[0]<1> {x[0]} {y[0]}", *both, f"add {{m}} HIGH[l]<1> {' '.join(carried)}"]
         if both and r.random() < 0.3:  # The high dwords may be the low ones of a sum before: then it is another sum.
             texts[:2] = texts[1::-1]
+        if r.random() < 0.1:  # The carry of another sum.
+            texts.insert(
+                1,
+                f"{r.choice(('addc', 'subb'))} {{m}} DATA[l]<1> {{c}}[0]<1> LOW[l]<1;1,0> {r.choice(UNSIGNED)}[l]<1;1,0>",
+            )
         carry = r.choice([name for name, count in self.widths.items() if count >= width] or ["SIGNS"])
         return [self.line(t.replace("{c}", carry), lane, width) for lane in range(0, self.simd, width) for t in texts]
 
@@ -203,8 +214,9 @@ class Parts:
         return lines + self.pair(r.choice(("L0", "L1")), self.guard())
 
     def pair(self, name: str, guard: str = "") -> list[str]:
-        """``LOW`` and ``HIGH`` become the dwords of qwords."""
-        texts = [f"{guard}mov {{m}} {name}[2l+{half}]<2> {x}[l]<1;1,0>" for half, x in enumerate(("LOW", "HIGH"))]
+        """``LOW`` and ``HIGH`` become the dwords of qwords; rarely, in another order."""
+        dwords = self.random.choices((("LOW", "HIGH"), ("HIGH", "LOW"), ("LOW", "LOW")), (40, 1, 1))[0]
+        texts = [f"{guard}mov {{m}} {name}[2l+{half}]<2> {x}[l]<1;1,0>" for half, x in enumerate(dwords)]
         return self.all(*texts[:: self.random.choice((1, 1, -1))], widest=8)
 
     # -- what passes are for -------------------------------------------------------------------------------------
@@ -214,7 +226,7 @@ class Parts:
         r = self.random
         names, scalar = r.choice(((("D0", "D1"), "SD"), (("A0", "A1", "A2", "N0", "W0"), "S")))
         by = r.choice((f"{r.choice(names)}[l]<1;1,0>", f"{scalar}[{r.randrange(8)}]<0;1,0>"))
-        head = f"{self.guard()}{r.choice(('div', 'mod'))} {{m}} {r.choice(DWORDS)}[l]<1>"
+        head = f"{self.guard()}{r.choice(('div', 'mod'))} {{m}} {r.choice(self.dwords)}[l]<1>"
         lines = self.all(f"{head} {r.choice(names)}[l]<1;1,0> {by}")
         return lines[: r.choice((1, 4))]
 
@@ -229,13 +241,17 @@ class Parts:
             lines += self.access() if r.random() < 0.2 else []
         return lines
 
-    def access(self) -> list[str]:
-        """A load at an index, or a store to a place that no other lane has."""
+    def access(self, names: Sequence[str] = ()) -> list[str]:
+        """A load at an index, or a store to a place that no other lane has.
+
+        Args:
+            names: of variables that may well be the index without a limit; any others without them.
+        """
         r, stores = self.random, self.random.random() < 0.3
-        index = f"{r.choice((*COUNTERS, *DWORDS))}[l]<1;1,0>"
+        index = f"{r.choice(names or (*COUNTERS, *self.dwords))}[l]<1;1,0>"
         lines = self.all(r.choice((f"mov {{m}} OFF[l]<1> {index}", f"add {{m}} OFF[l]<1> LANE[l]<1;1,0> {index}")))
         mask = ROWS - 1 if stores else self.far * MEMORY // 4 - 1
-        if r.random() < 0.96 or stores:
+        if r.random() < (0.2 if names else 0.96) or stores:
             lines += self.all(f"and {{m}} OFF[l]<1> OFF[l]<1;1,0> {mask:#x}:ud")
         lines += self.all(f"shl {{m}} OFF[l]<1> OFF[l]<1;1,0> {7 if stores else 2}:ud")
         if stores:
@@ -247,7 +263,7 @@ class Parts:
         else:
             texts = "mov {m} PLACE[l]<1> OFF[l]<1;1,0>", f"add {{m}} PLACE[l]<1> PLACE[l]<1;1,0> {name}[0]<0;1,0>"
             lines += self.all(*texts, widest=8)
-        data, each = r.choice(DWORDS) if stores else "DATA", min(16, self.simd)
+        data, each = r.choice(self.dwords) if stores else "DATA", min(16, self.simd)
         head = f"{self.guard()}svm_{'scatter' if stores else 'gather'}.4.1"
         for lane in range(0, self.simd, each):
             lines.append(f"{head} (M{1 + lane // 4}, {each}) PLACE.{8 * lane} {data}.{4 * lane}")
@@ -272,8 +288,8 @@ class Parts:
     def count(self) -> list[str]:
         """A counter, mostly in the same way in all lanes."""
         r, n = self.random, self.random.choice(COUNTERS)
-        steps = f"{r.choice((1, 1, 2, 4))}:w", f"S[{r.randrange(8)}]<0;1,0>", f"{r.choice(COUNTERS)}[l]<1;1,0>"
-        step = r.choice(steps)
+        others = f"S[{r.randrange(8)}]<0;1,0>", f"{r.choice(COUNTERS)}[l]<1;1,0>", "LANE[l]<1;1,0>"
+        step = r.choice((*(f"{n}:w" for n in (1, 1, 1, 2, 4, -1)), *others))
         if r.random() < 0.2:
             return self.all(f"mov {{m}} {n}[l]<1> {r.choice((step, self.source()))}")
         guard = self.guard() if r.random() < 0.2 else ""
@@ -282,12 +298,14 @@ class Parts:
     def loop(self, depth: int) -> list[str]:
         """A loop that lanes leave one by one, at its end or in the middle."""
         r, again, behind, left = self.random, self.label(), self.label(), f"{LEFT[self.first_left + depth]}[l]"
+        by_counter = functools.partial(self.access, COUNTERS)
         lines = self.all(f"and {{m}} {left}<1> {self.source()} {r.choice((3, 7))}:ud")
         for n in r.sample(COUNTERS, 2):
-            lines += self.all(f"mov {{m}} {n}[l]<1> {r.choice((0, 0, 1, r.getrandbits(32))):#x}:ud")
+            first = r.choice(("0:ud", "0:ud", "5:ud", "40:ud", "LANE[l]<1;1,0>", self.source()))
+            lines += self.all(f"mov {{m}} {n}[l]<1> {first}")
         lines.append(f"{again}:")
         for _ in range(r.randrange(1, 4)):
-            lines += r.choice((self.access, self.access, self.count, lambda: self.body(depth, 1)))()
+            lines += r.choice((by_counter, by_counter, self.count, lambda: self.body(depth, 1)))()
         if r.random() < 0.4:
             lines += [*self.all("cmp.lt {m} P5 A1[l]<1;1,0> S[7]<0;1,0>"), f"(P5) goto (M1, {self.simd}) {behind}"]
         lines += self.count()
@@ -295,19 +313,24 @@ class Parts:
         return [*lines, f"(P6) goto (M1, {self.simd}) {again}", f"{behind}:"]
 
     def body(self, depth: int, count: int) -> list[str]:
-        """Statements."""
-        r, found = self.random, list[str]()
-        for _ in range(count):
-            kind = r.random()
-            if depth and kind < 0.35:
-                found += r.choice((self.branch, self.loop))(depth - 1)
-            elif self.subroutines and kind < 0.45:
-                found.append(f"{self.guard()}call (M1, {self.simd}) ROUTINE{r.randrange(len(self.subroutines))}")
-            elif kind < 0.65:
-                found += r.choice((self.wide_sum, self.wide_sum, self.dividing, self.access))()
-            else:
-                found += self.in_turn(self.splitted(), self.splitted() if r.random() < 0.5 else [])
-        return found
+        """Statements, many of which are of the text's theme."""
+        weights: dict[Callable[[], list[str]], int] = {
+            self.halves: 8, self.wide_sum: 3, self.dividing: 2, self.access: 2,
+            lambda: self.branch(depth - 1): 3 if depth else 0, lambda: self.loop(depth - 1): 4 if depth else 0,
+            self.call: 3 if self.subroutines else 0,
+        }  # fmt: skip
+        kinds, chances = list(weights), list(weights.values())
+        chances[self.theme] *= 5
+        return [line for _ in range(count) for line in self.random.choices(kinds, chances)[0]()]
+
+    def call(self) -> list[str]:
+        """A subroutine for some lanes."""
+        return [f"{self.guard()}call (M1, {self.simd}) ROUTINE{self.random.randrange(len(self.subroutines))}"]
+
+    def halves(self) -> list[str]:
+        """An instruction in parts, perhaps in turn with another one."""
+        queues = self.splitted(), self.splitted() if self.random.random() < 0.5 else []
+        return self.in_turn(*queues)
 
     def in_turn(self, *queues: list[str]) -> list[str]:
         """The instructions of two statements, in their orders."""
@@ -333,7 +356,7 @@ class Parts:
     def text(self) -> str:
         """The text."""
         r = self.random
-        for n in range(r.choice((0, 0, 0, 1, 2))):
+        for n in range(r.choice((1, 2) if self.theme == CALLS else (0, 0, 0, 1))):
             self.first_left = 2 + n
             body = self.body(1, r.randrange(1, 4))
             self.subroutines.append([f"ROUTINE{n}:", *body, f"ret (M1, {self.simd})"])
@@ -355,7 +378,7 @@ class Parts:
         """The record of a launch: any dwords, small ones, ends of ranges, products of the scalars."""
         r, found = self.random, list[int]()
         ways = (lambda: r.getrandbits(32), lambda: r.getrandbits(8), lambda: r.choice((0xFFFFFFFF, 0, 1 << 31)))
-        scalars = [r.choice(ways)() for _ in range(16)]
+        scalars = r.choices([r.choice(ways)() for _ in range(3)], k=16)
         known = {"S": scalars, "F0": np.arange(LANES, dtype="f4").view("u4").tolist()}
         for v in self.variables:
             found += known.get(v.name) or [self.dword(scalars) for _ in range(v.bytes // 4)]
