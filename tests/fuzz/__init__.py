@@ -18,12 +18,14 @@ module                   what it has
 ``kernels``              kernels that are mutated and executed
 ``unmasked``             kernels with instructions that ignore the mask, in groups smaller than a thread
 ``lanes``                OpenCL C whose lanes stray, walk, look up small tables, and carry
+``parts``                instructions in parts of the lanes, numbers in parts, and what passes are for around them
 ``programs``             programs without races by construction, which the engines must agree about
 ``operations``           their instructions on registers
 ``messages``             their messages to memory
 ``images``               their messages to images and samplers
 ``matrices``             their systolic products, and blocks of matrices
 ``kills``                commands that are killed while they write
+``records``              variables that a text loads when it begins, and stores when it ends
 ``runner``               child processes, limits, summaries
 ``__main__``             the command line
 ======================== ==============================================================================================

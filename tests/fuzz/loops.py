@@ -9,7 +9,6 @@ nothing that others read: texts that store to what they load from have launches 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 
 import numpy as np
 from support.scalar import DTYPES, SIZES
@@ -17,13 +16,12 @@ from support.scalar import DTYPES, SIZES
 from fuzz.guarded import guard_workers
 from fuzz.launches import Execution, Json, execute, packed
 from fuzz.messages import LSC
+from fuzz.records import LANES, Variable, moves, place_of
 from fuzz.target import Target
 from visakit.language.platforms import find
 
 PLATFORMS = ("tgllp", "tgllp", "skl", "icllp", "xehp", "dg2", "bmg", "bmg", "pvc")
 COUNTERS = ("d", "d", "d", "ud", "ud", "w", "uw", "b", "ub", "q", "uq")
-LANES = 32
-"""Elements of the variables, of which narrower threads use the first."""
 LAUNCHES = 10
 CPUS = ("", "", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 SCHEDULES = (("",), ("",), ("",), ("reverse", "random:1", "random:2"), ("round-robin",))
@@ -33,20 +31,6 @@ INPUTS = ("IN", "OUT", "MEM", "OTHER")
 """Buffers, which are the surfaces from T6 on, too; a scalar is behind them: the threads of a group."""
 SCALARS = ("S", "TURN", "BYTES")
 """Numbers that all lanes share, qwords of a record: a counter of the thread, bits that rotate, bytes of the memory."""
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A variable of a thread's record: name, type and number of elements."""
-
-    name: str
-    type: str
-    count: int = LANES
-
-    @property
-    def bytes(self) -> int:
-        """Its size in whole registers of any platform."""
-        return -(-self.count * SIZES[self.type] // 64) * 64
 
 
 class Loop:
@@ -85,8 +69,7 @@ class Loop:
 
     def place(self, lane: int, size: int) -> str:
         """Row and column of a lane's element."""
-        row, column = divmod(lane * size, self.register)
-        return f"({row},{column // size})"
+        return place_of(lane, size, self.register)
 
     def all_lanes(self, line: str, widest: int = 4, nm: bool = False) -> list[str]:
         """An instruction for all lanes, in as many pieces as registers of two let it.
@@ -307,7 +290,7 @@ class Loop:
         """Declarations of all variables."""
         named = [*self.variables, *(Variable(n, t) for n, t in (("KT", self.index), ("ROW", self.index), ("I", self.index), ("E", "d"), ("OFF", "ud"), ("PLACE", "q"),
                                                                ("LOW", "ud"), ("PICK", "ud")))]  # fmt: skip
-        found = [f".decl {v.name} v_type=G type={v.type} num_elts={v.bytes // SIZES[v.type]} align=GRF" for v in named]
+        found = [v.declaration for v in named]
         found += [f".decl {name} v_type=G type={'uq' if name == 'BYTES' else 'd' if name == 'S' else 'ud'} num_elts=1 alias=<SCALARS, {8 * n}>"
                   for n, name in enumerate(SCALARS)]  # fmt: skip
         found += [f".decl S_{t} v_type=G type={t} num_elts=1 alias=<SCALARS, 0>" for t in dict.fromkeys(COUNTERS)]
@@ -327,16 +310,8 @@ class Loop:
 
     def moves(self, load: bool) -> list[str]:
         """Lines that load or store the record of the thread."""
-        at, lines = 0, [f"mul (M1_NM, 1) OWORD(0,0)<1> TID(0,0)<0;1,0> {self.record}:ud"]
-        for v in self.variables:
-            for piece in range(0, v.bytes, 64):
-                lines += [
-                    f"add (M1_NM, 1) AT(0,0)<1> {'IN' if load else 'OUT'}(0,0)<0;1,0> OWORD(0,0)<0;1,0>",
-                    f"add (M1_NM, 1) AT(0,0)<1> AT(0,0)<0;1,0> {at + piece}:ud",
-                    f"svm_block_{'ld' if load else 'st'} (4) AT(0,0)<0;1,0> {v.name}.{piece}",
-                ]
-            at += v.bytes
-        return lines
+        place = f"mul (M1_NM, 1) OWORD(0,0)<1> TID(0,0)<0;1,0> {self.record}:ud"
+        return [place, *moves(self.variables, load, "OWORD(0,0)<0;1,0>")]
 
     def text(self) -> str:
         """The text."""

@@ -33,6 +33,7 @@ from fuzz.messages import (
     Messages,
 )
 from fuzz.operations import ELEMENTS, PREDICATES, VARIABLES, Operations
+from fuzz.records import place_of
 from fuzz.target import Target
 from vasm.assembler import assemble_text
 from visakit import AssemblyError
@@ -101,8 +102,7 @@ class Program:
 
     def place(self, element: int, size: int = 4) -> str:
         """Row and column of an element of so many bytes."""
-        row, column = divmod(element * size, self.register)
-        return f"({row},{column // size})"
+        return place_of(element, size, self.register)
 
     def straight(self) -> list[Line]:
         """An instruction, with those that prepare it."""

@@ -20,6 +20,7 @@ from visakit import VisaError, ctm
 from visakit.compiler.ocloc import compiler_driver
 from visakit.objects.image import parse_ze_info, read_image
 from vlink.linker import Linker, LinkOptions
+from vsim.analysis.split_instructions import SplitInstructions
 from vsim.launch.launch_file import parse_launch
 
 
@@ -135,6 +136,7 @@ TARGETS = {
     "loop": executed,
     "vector": executed,
     "transfer": executed,
+    "part": executed,
     "source": compiled,
     "lane": compiled,
     "zebin": zebin,
@@ -201,6 +203,7 @@ def test_cut_and_changed(kind, data):
         "loop",
         "vector",
         "transfer",
+        "part",
         "source",
         "lane",
         "zebin",
@@ -219,7 +222,7 @@ def test_cut_and_changed(kind, data):
 )
 def test_the_first_inputs_of_the_fuzzer(name):
     """A seed gives the same input again, and the first ones are no findings."""
-    names = "caches captures kernels lanes loops programs reading sources transfers unmasked vectors zebins"
+    names = "caches captures kernels lanes loops parts programs reading sources transfers unmasked vectors zebins"
     modules = [importlib.import_module(f"fuzz.{module}") for module in names.split()]
     target = {t.name: t for m in modules for t in m.TARGETS}[name]
     if reason := target.missing():
@@ -230,7 +233,7 @@ def test_the_first_inputs_of_the_fuzzer(name):
         assert data == target.make(seed)
         with contextlib.suppress(VisaError):
             endings.add(target.check(data))
-    if name in ("loop", "source", "transfer"):  # made to run, with a model
+    if name in ("loop", "part", "source", "transfer"):  # made to run, with a model
         assert "accepted" in endings
 
 
@@ -292,6 +295,19 @@ def test_engines_that_disagree_are_found():
         e.compare = {"0": (4, [("<u1", 0, 4)])}
         with pytest.raises(Finding, match="record 0, <u1 0 at 0: llvm 1, numpy 0"):
             execute(e.to_bytes())
+
+
+def test_halves_that_must_stay_apart_are_found(monkeypatch):
+    """The target of parts notices a fast engine that joins halves whatever is between them."""
+    from fuzz import parts
+    from fuzz.target import Finding
+
+    monkeypatch.setattr(SplitInstructions, "_hinders", lambda *_: False)
+    monkeypatch.setenv("VISAKIT_CACHE", "off")
+    with pytest.raises(Finding, match="llvm"):
+        for seed in range(30):
+            with contextlib.suppress(VisaError):
+                parts.TARGETS[0].check(parts.make(seed))
 
 
 def test_the_fuzzer_says_what_it_tried(tmp_path):

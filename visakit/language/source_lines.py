@@ -56,7 +56,7 @@ class SourceFiles:
 
     def __init__(self, folders: Sequence[str], within: bool = False, texts: Mapping[str, str] | None = None) -> None:
         self.folders, self.within = [os.path.realpath(f or ".") for f in folders], within
-        self.texts = texts or {}
+        self.texts = dict(texts or {})
         self._lines: dict[str, list[str] | str] = {}
 
     def text(self, place: SourcePlace) -> str:

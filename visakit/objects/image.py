@@ -105,6 +105,7 @@ class LinkedImage:
         code: the bytes that the module was read from; empty if it was made otherwise.
         summaries: summaries of code that was read and validated before; None if all code is read.
         texts: gives the texts of a program that are not files, by their names in ``lines``, FILE and LOC.
+        file_of_text: writes such a text, by its name, and gives the file; None if it is none, or cannot be written.
         zebin: gives the compiler's program that the image was made of; nothing if it was made otherwise.
     """
 
@@ -126,6 +127,7 @@ class LinkedImage:
     code: bytes = field(default=b"", compare=False)
     summaries: Summaries | None = field(default=None, compare=False)
     texts: Callable[[], Mapping[str, str]] = field(default=dict, compare=False)
+    file_of_text: Callable[[str], str | None] = field(default=lambda name: None, compare=False)
     zebin: Callable[[], bytes] = field(default=bytes, compare=False)
 
     def __repr__(self) -> str:

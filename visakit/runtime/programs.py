@@ -169,7 +169,7 @@ class Program(ApiObject):
                 slots = [slot - DATA_BASE // SLOT for slot in space.slots]
                 first = max([slot + 1 for slot in slots if slot >= 0], default=0)
                 image = read_program(build.binary, self.name_on(device), device.name, first)
-                image.texts = build.texts.contents
+                image.texts, image.file_of_text = build.texts.contents, build.texts.path
                 image.runs_once = self.is_intermediate or self.source is None
                 image.lenient_reads = True  # Compilers count on the memory and registers that a device has there.
                 image.local_step = SLM_STEP if has_whole_pages() else 1

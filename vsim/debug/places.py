@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from visakit.diagnostics import Span, did_you_mean
@@ -30,7 +31,7 @@ class Spot(NamedTuple):
 
 
 class Places:
-    """The places of an image."""
+    """The places of an image. Texts of programs that are built in memory get files, which the user can open."""
 
     def __init__(self, image: LinkedImage) -> None:
         self.image = image
@@ -38,13 +39,27 @@ class Places:
         self._spans: dict[int, list[Span]] = {}
         self._printers: dict[int, FunctionPrinter] = {}
         self.files = image.source_files()
+        self._written: dict[str, str] = {}
+        """The files of texts, by the names of these."""
 
     def spans(self, function: Function) -> list[Span]:
         """Where the instructions of a function stand; line 0 where that is unknown."""
         found = self._spans.get(id(function))
         if found is None:
-            found = self._spans[id(function)] = instruction_places(self.image, function)
+            found = [*map(self._in_file, instruction_places(self.image, function))]
+            self._spans[id(function)] = found
         return found
+
+    def _in_file(self, span: Span) -> Span:
+        return replace(span, file=self._path(span.file))
+
+    def _path(self, file: str) -> str:
+        """The file of a text, which the debugger knows by that name from now on; other files are what they are."""
+        texts, path = self.files.texts, self._written.get(file)
+        if path is None:
+            path = self._written[file] = self.image.file_of_text(file) or file
+            texts |= {path: texts[file]} if file in texts else {}
+        return path
 
     def span(self, spot: Spot) -> Span:
         """Where an instruction stands."""
@@ -70,7 +85,7 @@ class Places:
     def is_text(self, spot: Spot) -> bool:
         """Whether the source of an instruction is its vISA text."""
         line = spot.function.instructions[spot.number].line if spot.function.instructions else 0
-        return bool(line) and self.span(spot) == self.image.span(spot.function, line)
+        return bool(line) and self.span(spot) == self._in_file(self.image.span(spot.function, line))
 
     def source_text(self, span: Span) -> str:
         """The line of a place; empty if its file is not at hand."""
@@ -151,7 +166,8 @@ class Places:
     def _default_file(self, here: Spot) -> str:
         """The file that a line without one is of: the source that was compiled, where lines of it are known."""
         origin = source_lines(here.function)
-        return next((p.file for p in (*origin[here.number :], *origin) if p is not None), self.span(here).file)
+        files = (p.file for p in (*origin[here.number :], *origin) if p is not None)
+        return next(map(self._path, files), self.span(here).file)
 
     def names(self, here: Spot) -> Iterator[str]:
         """Functions of the image, and labels of a function."""
@@ -192,7 +208,7 @@ class Places:
 
     def _text_spans(self, function: Function) -> list[Span]:
         """Lines of the vISA text."""
-        return [self.image.span(function, i.line) for i in function.instructions]
+        return [self._in_file(self.image.span(function, i.line)) for i in function.instructions]
 
 
 def _is_file(own: str, wanted: str) -> bool:
