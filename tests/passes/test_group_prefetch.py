@@ -17,20 +17,20 @@ from vsim.launch.launch import Launch
 
 CALL = "call void @llvm.prefetch.p0(ptr"
 ROW, COLUMN, X, THREADS = 4096, 128, 5, 8
-LOOPS = driver.loops(ordered=False)
+LOOPS = [driver.loops(ordered=False, transposed=transposed) for transposed in (False, True)]
 TEXT = f"""define void @group({driver.GROUP_ARGUMENTS}) {{
 entry:
-  %y.p = getelementptr i8, ptr %worker, i64 {cx.WORKER_GROUP + 8}
+  %y.p = getelementptr i8, ptr %worker, i64 FIELD
   %y = load i64, ptr %y.p, align 8
   %base = load ptr, ptr %variant, align 8
   %rows = mul i64 %y, {THREADS}
-{LOOPS.groups}
+GROUPS
   %column = mul i64 %group_x, {COLUMN}
-{LOOPS.threads}
+{LOOPS[0].threads}
   br label %block0
 block0:
-  %row = add i64 %rows, %thread
-  %start = mul i64 %row, {ROW}
+  %y.thread = add i64 %rows, %thread
+  %start = mul i64 %y.thread, {ROW}
   %at = add i64 %start, %column
   %outside = icmp uge i64 %at, 1000000
   %likely = getelementptr i8, ptr %base, i64 %at
@@ -42,11 +42,16 @@ way:
   %data = load <32 x i32>, ptr %place, align 1
   store <32 x i32> %data, ptr %place, align 1
   br label %next
-{LOOPS.ends}
+{LOOPS[0].ends}
 }}
 !0 = !{{}}
 !1 = !{{!"branch_weights", i32 1, i32 100000}}
 """
+
+
+def text_of(axis):
+    """The function where groups follow each other along an axis."""
+    return TEXT.replace("GROUPS", LOOPS[axis].groups).replace("FIELD", str(cx.WORKER_GROUP + 8 - 8 * axis))
 
 
 def logging(text):
@@ -66,27 +71,28 @@ def logging(text):
     return "\n".join(lines)
 
 
-def places(threads, y):
-    """Of a row of groups the places of accesses and of prefetches, in order, as rows and bytes in them."""
-    changed = with_changed_loops(TEXT, prefetch_groups)
+def places(threads, axis, y):
+    """Of a row of groups along an axis the places of accesses and of prefetches, in order, as rows and bytes in them."""
+    changed = with_changed_loops(text_of(axis), prefetch_groups)
     assert changed.count(CALL) == COLUMN // 64  # once for the load and the store
     engine = native.loaded([native.compile_object(f"{PREFETCH}\n{logging(changed)}")])
     arguments = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2
     function = ctypes.CFUNCTYPE(None, *arguments)(engine.get_function_address("group"))
     context, worker, variant, log = (np.zeros(count, "i8") for count in (64, 64, 64, 3 * X * threads))
     data = np.zeros(ROW * THREADS * 4, "u1")
-    context[cx.COUNTS // 8] = X
-    worker[0], worker[cx.WORKER_GROUP // 8 + 1] = log.ctypes.data, y
+    context[cx.COUNTS // 8 + axis] = X
+    worker[0], worker[cx.WORKER_GROUP // 8 + 1 - axis] = log.ctypes.data, y
     variant[0], variant[cx.VARIANT_THREADS // 8] = data.ctypes.data, threads
     function(context.ctypes.data, worker.ctypes.data, variant.ctypes.data, 0, X)
     found = [divmod(place, ROW) for place in (log - data.ctypes.data).tolist()]
     return found[0::3], [*found[1::3], *found[2::3]]
 
 
+@pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("threads", [1, 3, 4, 8, 17])
-def test_places_are_those_of_later_groups(threads):
+def test_places_are_those_of_later_groups(threads, axis):
     later = 1 + THREADS_AHEAD // threads
-    loaded, ahead = places(threads, y=1)
+    loaded, ahead = places(threads, axis, y=1)
     groups = [(x, thread) for x in range(X) for thread in range(threads)]
     assert loaded == [(THREADS + thread, x * COLUMN) for x, thread in groups]
     behind = [(x + later, 1) if x + later < X else (x + later - X, 2) for x, _ in groups]
@@ -95,8 +101,8 @@ def test_places_are_those_of_later_groups(threads):
 
 
 def test_places_that_are_the_same_in_all_groups_are_left_alone():
-    text = TEXT.replace("%column = mul i64 %group_x", "%column = mul i64 7")
-    assert text != TEXT and CALL not in with_changed_loops(text, prefetch_groups)
+    text = text_of(0).replace("%column = mul i64 %group_x", "%column = mul i64 7")
+    assert text != text_of(0) and CALL not in with_changed_loops(text, prefetch_groups)
 
 
 @pytest.mark.parametrize("device", ["bmg", "tgllp"])

@@ -7,7 +7,7 @@ from support.strategies import ENGINES
 
 import visakit
 from vsim.analysis.control_flow import control_flow
-from vsim.analysis.lane_writes import lane_writes
+from vsim.engines.llvm.lower.lane_writes import lane_writes
 from vsim.program import Program
 from vsim.semantics.registers import layout_of
 

@@ -14,13 +14,13 @@ from functools import reduce
 from visakit.language import types
 from visakit.language.operands import Indirect
 from visakit.language.types import DataType
-from vsim.analysis.lane_writes import LaneWrites
 from vsim.engines.llvm import abi as cx
 from vsim.engines.llvm.ir.constant_masks import only_lane
 from vsim.engines.llvm.ir.emitter import UNLIKELY
 from vsim.engines.llvm.ir.joins import first_of
 from vsim.engines.llvm.ir.types import MASK, ir_type
 from vsim.engines.llvm.ir.values import Mask, Value
+from vsim.engines.llvm.lower.lane_writes import LaneWrites
 from vsim.engines.llvm.lower.masks import Masks
 from vsim.engines.llvm.lower.state import FunctionState
 from vsim.engines.llvm.memory.access import MemoryAccess

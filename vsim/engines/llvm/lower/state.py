@@ -14,7 +14,6 @@ from visakit.language.types import DataType
 from vsim.analysis.control_flow import ControlFlow, control_flow, has_many_barriers
 from vsim.analysis.if_conversion import masked_gotos, private_loads
 from vsim.analysis.induction import induction_variables
-from vsim.analysis.lane_writes import LaneWrites, lane_writes
 from vsim.analysis.lockstep import lockstep_loops
 from vsim.analysis.read_only_loops import read_only_loops
 from vsim.analysis.reconvergence import reconvergence
@@ -28,6 +27,7 @@ from vsim.engines.llvm.ir.types import MASK, ir_type
 from vsim.engines.llvm.ir.values import Mask, Value
 from vsim.engines.llvm.lower.affine_registers import AffineRegisters, Places
 from vsim.engines.llvm.lower.denormal_registers import DenormalRegisters
+from vsim.engines.llvm.lower.lane_writes import LaneWrites, lane_writes
 from vsim.engines.llvm.lower.lockstep_registers import LockstepRegisters
 from vsim.engines.llvm.lower.module import ModuleState
 from vsim.engines.llvm.lower.registers import Registers

@@ -2,7 +2,8 @@
 
 Groups are tiles of rows, with a cache line or two in each row. A group thus begins streams and leaves them before a
 hardware prefetcher follows, and with cold caches a launch waits for most tiles. The address in the later group is
-computed anew from that group's number: along x, and at the end of a row of groups from the beginning of the next row.
+computed anew from that group's number: along x, and at the end of a row of groups from the beginning of the next row;
+along y where lanes and groups go along y.
 
 Accesses in loops are not prefetched: their streams are longer.
 """
@@ -22,6 +23,10 @@ MOST_LINES = 3000
 """Of a function: longer ones spend their time on other things than accesses."""
 MOST_ACCESSES = 64
 """Of a thread: more accesses share their cache lines."""
+MOST_OTHERS = 8
+"""So many accesses for each one that can be prefetched may go to places which depend on more than numbers of groups and
+threads, such as clamped ones. Such kernels rather run row by row (``plan.py``), which a prefetching one does not.
+"""
 _X = "%group_x"
 
 
@@ -32,18 +37,22 @@ def prefetch_groups(code: InnermostLoops) -> None:
     along = Ahead(code, {_X: _X})
     inside = set[str]().union(*code.loops.values())
     accesses: dict[str, Line] = {}
+    others = 0
     for block in [block for name, block in code.blocks.items() if name in code.hot - inside]:
         for line in block.body:
             if line.place and along.changes(line.place):
                 accesses.setdefault(line.place, line)
+            elif line.place and code.home.get(line.place, "entry") not in ("entry", "group"):
+                others += 1
     apart = along.apart(accesses.values())
-    if 0 < len(apart) <= MOST_ACCESSES:
+    if others // MOST_OTHERS < len(apart) <= MOST_ACCESSES:
         _prefetch(code, set(apart))
 
 
 def _prefetch(code: InnermostLoops, accesses: Set[Line]) -> None:
     outside = [name for name in code.definitions if code.home[name] in ("entry", "group")]
-    rows = [name for name in outside if _is_row(code, code.definitions[name])]
+    along_y = code.definitions["%worker_x"].operation.endswith(f" {cx.WORKER_GROUP + 8}")
+    rows = [name for name in outside if _loads(code, code.definitions[name], cx.WORKER_GROUP + 8 * (not along_y))]
     ahead = Ahead(code, {_X: f"{_X}.ahead"} | dict.fromkeys(rows, "%group_y.ahead"))
     names: dict[str, str] = {}
     shared: list[Line] = []
@@ -57,28 +66,30 @@ def _prefetch(code: InnermostLoops, accesses: Set[Line]) -> None:
 
     for block in code.blocks.values():
         block.body = [new for line in block.body for new in (line, *behind(line))]
-    code.blocks["entry"].body += map(Line, _DISTANCE)
-    later = "\n".join(_LATER).replace("$row", rows[0] if rows else "0")
+    entry = code.blocks["entry"].body
+    entry[:] = [_WHOLE_GROUPS if line.result == "%row_threads" else line for line in entry]
+    entry += map(Line, _DISTANCE.format(counts=cx.COUNTS + 8 * along_y).split("\n"))
+    later = _LATER.format(row=rows[0] if rows else "0")
     code.blocks["group"].body += [*map(Line, later.split("\n")), *shared]
 
 
-def _is_row(code: InnermostLoops, line: Line) -> bool:
-    """Whether a line loads the number of the group along y."""
+def _loads(code: InnermostLoops, line: Line, field: int) -> bool:
+    """Whether a line loads a field of the worker."""
     place = code.definitions.get(line.place) if line.operation.startswith("load i64, ptr %") else None
-    return place is not None and place.operation == f"getelementptr i8, ptr %worker, i64 {cx.WORKER_GROUP + 8}"
+    return place is not None and place.operation == f"getelementptr i8, ptr %worker, i64 {field}"
 
 
-_DISTANCE = (
-    f"  %later.q = udiv i64 {THREADS_AHEAD}, %threads",
-    "  %later = add i64 %later.q, 1",
-    f"  %groups_x.p = getelementptr i8, ptr %ctx, i64 {cx.COUNTS}",
-    "  %groups_x = load i64, ptr %groups_x.p, align 8",
-)
-_LATER = (
-    f"  %x.later = add i64 {_X}, %later",
-    "  %is_behind = icmp uge i64 %x.later, %groups_x",
-    "  %x.behind = sub i64 %x.later, %groups_x",
-    f"  {_X}.ahead = select i1 %is_behind, i64 %x.behind, i64 %x.later",
-    "  %carry = zext i1 %is_behind to i64",
-    "  %group_y.ahead = add i64 $row, %carry",
-)
+_WHOLE_GROUPS = Line("  %row_threads = or i64 %threads, 0")
+"""Rows of all groups side by side (``plan.py``) would leave what was prefetched unread for too long."""
+_DISTANCE = f"""\
+  %later.q = udiv i64 {THREADS_AHEAD}, %threads
+  %later = add i64 %later.q, 1
+  %groups_x.p = getelementptr i8, ptr %ctx, i64 {{counts}}
+  %groups_x = load i64, ptr %groups_x.p, align 8"""
+_LATER = f"""\
+  %x.later = add i64 {_X}, %later
+  %is_behind = icmp uge i64 %x.later, %groups_x
+  %x.behind = sub i64 %x.later, %groups_x
+  {_X}.ahead = select i1 %is_behind, i64 %x.behind, i64 %x.later
+  %carry = zext i1 %is_behind to i64
+  %group_y.ahead = add i64 {{row}}, %carry"""
