@@ -447,9 +447,11 @@ def test_compilations_wait_for_no_command(session):
     host.clFinish(session.queue)
 
 
-def test_two_contexts_have_different_shared_memory():
-    pointers = [s.host.clSVMAlloc(s.context, 0, 4096, 0) for s in (Session(XELP), Session(XELP))]
-    assert len(set(pointers)) == 2 and all(pointers)
+def test_contexts_have_different_shared_memory():
+    """However many there are."""
+    sessions = [Session(XELP) for _ in range(2)]
+    pointers = [s.host.clSVMAlloc(s.context, 0, 4096, 0) for s in (sessions[0],) * 100 + (sessions[1],)]
+    assert len(set(pointers)) == 101 and all(pointers)
 
 
 # -- sub-groups

@@ -74,10 +74,17 @@ def _system() -> _System:
 
 
 def map_memory(address: int, size: int) -> bool:
-    """Whether memory could be mapped at an address; the program may use the address."""
+    """Map memory at an address; False if there is some already.
+
+    Raises:
+        MemoryError: the system has none left.
+    """
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _FIXED
     mapped = _system().map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
-    if mapped is not None and mapped != address and mapped != ctypes.c_void_p(-1).value:
+    if mapped == ctypes.c_void_p(-1).value:
+        if ctypes.get_errno() != errno.EEXIST:
+            raise MemoryError
+    elif mapped is not None and mapped != address:
         _system().unmap(mapped, size)  # An old system, which takes the address for a wish.
     return bool(mapped == address)
 

@@ -19,7 +19,6 @@ _WORDS = {
     cl.CL_MEM_TYPE_SHARED_INTEL: "shared",
 }  # fmt: skip
 """The name of allocations in reports."""
-_TRIES = 64
 LARGEST_ALIGNMENT = 1 << 30
 """In bytes: less than a slot of buffers has."""
 
@@ -33,16 +32,16 @@ def allocate(
     if not 0 < size <= largest or alignment & (alignment - 1) or alignment > LARGEST_ALIGNMENT:
         return None
     room, skipped = readable(size), max(alignment - SLOT_OFFSET, 0)
-    for _ in range(_TRIES):
-        address = context.space.reserve(skipped + size) + skipped
-        if map_memory(address, room):
-            name = f"{_WORDS[kind]} allocation {next(context.allocations)}, made by {current_call()}"
-            data = host.view(address, room if has_whole_pages() else size)
-            buffer = context.space.allocate(name, data, address=address, room=room)
-            allocation = Shared(buffer, size, kind, flags, device)
-            context.shared[address] = allocation
-            return allocation
-    return None
+    try:
+        while not map_memory(address := context.space.reserve(skipped + size) + skipped, room):
+            pass  # Another context of the process has memory there.
+    except MemoryError:
+        return None
+    name = f"{_WORDS[kind]} allocation {next(context.allocations)}, made by {current_call()}"
+    data = host.view(address, room if has_whole_pages() else size)
+    buffer = context.space.allocate(name, data, address=address, room=room)
+    context.shared[address] = allocation = Shared(buffer, size, kind, flags, device)
+    return allocation
 
 
 def find(context: Context, pointer: int) -> Shared | None:
