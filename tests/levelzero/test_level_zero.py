@@ -13,8 +13,10 @@ from support.programs import DATA
 
 from visakit.levelzero import interface, structures, ze
 from visakit.levelzero.calls import load
+from visakit.levelzero.events import Signal
 from visakit.levelzero.modules import build_options
 from visakit.runtime import objects
+from visakit.runtime.queue import Queue
 
 XELP = (DATA / "zebins" / "xelp.bin").read_bytes()
 only_tgllp = pytest.fixture(autouse=True)(only_device("tgllp"))
@@ -322,6 +324,23 @@ def test_events_that_count_do_so_in_memory(session):
     assert counter.value == 2
     host.zeEventDestroy(done)
     assert host.result("zeMemFree", session.context, int(place[0])) == ze.ZE_RESULT_ERROR_INVALID_ARGUMENT
+
+
+def test_events_are_signalled_when_a_wait_ends(session, monkeypatch):
+    """The event of a command that the queue's thread runs."""
+    change, pool = Signal.change, session.pool(2)
+    first, event = session.event(pool), session.event(pool, 1)
+
+    def slow(signal, status, times=(0, 0)):
+        time.sleep(0.05)
+        change(signal, status, times)
+
+    monkeypatch.setattr(Signal, "change", slow)
+    monkeypatch.setattr(Queue, "help_until", lambda queue, event: None)
+    session.launch(saxpy(session)[0], (4, 1, 1), event, [first])
+    session.host.zeEventHostSignal(first)
+    session.finish()
+    assert session.host.result("zeEventQueryStatus", event) == ze.ZE_RESULT_SUCCESS
 
 
 def test_kernels_run_in_lists_of_other_contexts(session):

@@ -54,7 +54,7 @@ class ListOperation(NamedTuple):
         made = queue.add(self.type, work, self.waits)
         if signal is not None:
             signal.turn = made.turn
-            made.when(cl.CL_COMPLETE, lambda status: signal.change(status, (made.times[2], made.times[3])))
+            made.follow(lambda status: signal.change(status, (made.times[2], made.times[3])))
         made.release()  # The program gets no event of OpenCL.
 
 

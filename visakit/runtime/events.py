@@ -74,6 +74,8 @@ class Event(ApiObject):
         self.status: int = cl.CL_QUEUED if queue is not None else cl.CL_SUBMITTED
         self.times = [host_nanoseconds(), 0, 0, 0]
         self.callbacks: list[tuple[int, Callback]] = []
+        self.follower: Callback | None = None
+        """See :meth:`follow`."""
         self.turn: Turn | None = None
 
     @property
@@ -83,26 +85,42 @@ class Event(ApiObject):
 
     def advance(self, status: int) -> None:
         """Advance the status, and call the callbacks of it. The status never goes back."""
+        for callback in self.reach(status):
+            callback(status)
+
+    def reach(self, status: int) -> list[Callback]:
+        """Advance the status; gives the callbacks of it, which are called without :data:`CHANGED`."""
         with CHANGED:
             if status >= self.status:
-                return
+                return []
             self._note(status)
             due = [c for at, c in self.callbacks if status <= at] if self.callbacks else []
             if due:
                 self.callbacks = [entry for entry in self.callbacks if status > entry[0]]
             if status <= cl.CL_COMPLETE:
                 CHANGED.notify_all()
-        for callback in due:
-            callback(status)
+            return due
 
     def _note(self, status: int) -> None:
         now = host_nanoseconds()
         step = cl.CL_QUEUED - max(status, cl.CL_COMPLETE)
         for earlier in range(step + 1):
             self.times[earlier] = self.times[earlier] or now
+        if status <= cl.CL_COMPLETE and self.follower is not None:
+            self.follower(status)
         self.status = status
         if status == cl.CL_COMPLETE:
             host.write_u32(self.handle + host.POINTER, DONE)
+
+    def follow(self, callback: Callback) -> None:
+        """Register a function that sets what shows the end of the command, before threads that wait for the end see
+        it. The caller of the function holds :data:`CHANGED`.
+        """
+        with CHANGED:
+            if self.is_over:
+                callback(self.status)
+            else:
+                self.follower = callback
 
     def when(self, status: int, callback: Callback) -> None:
         """Register a callback for a status of the command; it is called at once if the command has reached it."""

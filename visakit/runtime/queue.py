@@ -222,6 +222,7 @@ class Queue(CommandQueue):
         lost = self.pending()
         for event in lost:
             event.callbacks.clear()
+            event.follower = None
             event.advance(cl.CL_OUT_OF_RESOURCES)
         self.commands.clear()
         self.running, self.has_thread = None, False
@@ -263,7 +264,9 @@ class Queue(CommandQueue):
                     self.context.order.run(event.turn)
                 self.running = None
                 self.failure = self.failure if status in innocent else status
-            event.advance(status)
+                due = event.reach(status)  # With ``running``, as who waits for the queue looks for both.
+            for callback in due:
+                callback(status)
             with CHANGED:
                 self._rest()
                 self._tell()
