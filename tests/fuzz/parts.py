@@ -2,8 +2,8 @@
 after the other or in turn with those of another one, in all orders and under masks; sums of qwords in dwords with
 carries; rows of qwords; numbers that lie over each other in several types.
 
-Around them is what the fast engine has passes for: loops that lanes leave one by one, with counters for each lane;
-loads that may be outside; quotients; long chains; subroutines that some lanes call. One thread runs.
+Around them stand forms that passes of the fast engine change: loops that lanes leave one by one, with counters for each
+lane; loads that may be outside; quotients; long chains; subroutines that some lanes call. One thread runs.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Parts:
         """What most instructions compute with: few ones are in each other's way."""
         self.labels = 0
         self.first_left = 0
-        """Of :data:`LEFT`, for what is made at present."""
+        """The place in :data:`LEFT` of the counter that outer loops take."""
         self.subroutines: list[list[str]] = []
 
     # -- lines ---------------------------------------------------------------------------------------------------
@@ -391,7 +391,7 @@ class Parts:
         return r.choices((r.getrandbits(32), r.getrandbits(6), end, product), (4, 3, 2, 1))[0] & 0xFFFFFFFF
 
     def launch(self, local: list[int]) -> Json:
-        """A launch: its arguments and what is compared."""
+        """A launch: arguments, and the memory that the engines compare."""
         raw, own = np.frombuffer(self.contents(), "u1"), np.zeros(ROWS * LANES * 4, "u1")
         arguments: list[Json] = [{"bytes": packed(a)} for a in (raw, np.zeros_like(raw), own)]
         arguments.insert(2, {"random": [MEMORY, self.random.getrandbits(16)]})

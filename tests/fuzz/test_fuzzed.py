@@ -298,7 +298,7 @@ def test_engines_that_disagree_are_found():
 
 
 def test_halves_that_must_stay_apart_are_found(monkeypatch):
-    """The target of parts notices a fast engine that joins halves whatever is between them."""
+    """The target of parts notices a fast engine that joins halves over instructions between them."""
     from fuzz import parts
     from fuzz.target import Finding
 

@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+from support.prefetches import CALL, logging
 from support.strategies import ENGINES
 from test_narrow_threads import of_suite, translated
 
@@ -15,7 +16,6 @@ from vsim.engines.llvm.passes.loops import with_changed_loops
 from vsim.engines.llvm.support import driver
 from vsim.launch.launch import Launch
 
-CALL = "call void @llvm.prefetch.p0(ptr"
 ROW, COLUMN, X, THREADS = 4096, 128, 5, 8
 LOOPS = [driver.loops(ordered=False, transposed=transposed) for transposed in (False, True)]
 TEXT = f"""define void @group({driver.GROUP_ARGUMENTS}) {{
@@ -54,28 +54,11 @@ def text_of(axis):
     return TEXT.replace("GROUPS", LOOPS[axis].groups).replace("FIELD", str(cx.WORKER_GROUP + 8 - 8 * axis))
 
 
-def logging(text):
-    """A text that stores the places of prefetches and loads, one after the other, from the start of the worker on."""
-    lines = []
-    for line in text.split("\n"):
-        found = line.strip().split()[3].rstrip(",") if CALL in line else "%place" if " %data = " in line else None
-        if found:
-            name = found[1:]
-            lines += [
-                f"  %{name}.log = load ptr, ptr %worker, align 8",
-                f"  store ptr {found}, ptr %{name}.log, align 8",
-                f"  %{name}.next = getelementptr i8, ptr %{name}.log, i64 8",
-                f"  store ptr %{name}.next, ptr %worker, align 8",
-            ]
-        lines += [] if CALL in line else [line]
-    return "\n".join(lines)
-
-
 def places(threads, axis, y):
     """Of a row of groups along an axis the places of accesses and of prefetches, in order, as rows and bytes in them."""
     changed = with_changed_loops(text_of(axis), prefetch_groups)
     assert changed.count(CALL) == COLUMN // 64  # once for the load and the store
-    engine = native.loaded([native.compile_object(f"{PREFETCH}\n{logging(changed)}")])
+    engine = native.loaded([native.compile_object(f"{PREFETCH}\n{logging(changed, '%data', '%worker')}")])
     arguments = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 2
     function = ctypes.CFUNCTYPE(None, *arguments)(engine.get_function_address("group"))
     context, worker, variant, log = (np.zeros(count, "i8") for count in (64, 64, 64, 3 * X * threads))

@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+from support.prefetches import CALL, logging
 from support.strategies import ENGINES
 from test_narrow_threads import of_suite, translated
 
@@ -14,7 +15,6 @@ from vsim.engines.llvm.passes.index_prefetch import prefetch_indices
 from vsim.engines.llvm.passes.loops import with_changed_loops
 from vsim.launch.launch import Launch
 
-CALL = "call void @llvm.prefetch.p0(ptr"
 LOOP = """define i64 @f(ptr %rows, ptr %table, i64 %stride) {
 entry:
   %s = alloca i32, align 8
@@ -60,23 +60,6 @@ def prefetching(text):
     return with_changed_loops(text, prefetch_indices)
 
 
-def logging(text):
-    """A text that stores the places of prefetches and of loaded rows, one after the other, behind the table."""
-    lines = []
-    for line in text.split("\n"):
-        found = line.strip().split()[3].rstrip(",") if CALL in line else "%place" if " %row = " in line else None
-        if found:
-            name = found[1:]
-            lines += [
-                f"  %{name}.log = load ptr, ptr %table, align 8",
-                f"  store ptr {found}, ptr %{name}.log, align 8",
-                f"  %{name}.next = getelementptr i8, ptr %{name}.log, i64 8",
-                f"  store ptr %{name}.next, ptr %table, align 8",
-            ]
-        lines += [] if CALL in line else [line]
-    return "\n".join(lines)
-
-
 def run(text):
     """The sum of a loop, and the logged offsets from the first row."""
     engine = native.loaded([native.compile_object(f"{PREFETCH}\n{text}")])
@@ -90,10 +73,10 @@ def run(text):
 
 
 def test_places_are_those_of_later_rounds():
-    """Each round prefetches the row of a later round, whatever the compiler did to the counter."""
+    """Each round prefetches the row of a later round, for all forms of the counter."""
     changed = prefetching(LOOP)
     assert changed.count(CALL) == 1
-    _, places = run(logging(changed))
+    _, places = run(logging(changed, "%row", "%table"))
     loaded, ahead = places[0::2], places[1::2]
     assert loaded == [STRIDE * (2 * k + 1) for k in range(30)]
     distance = (ahead[0] - loaded[0]) // (2 * STRIDE)

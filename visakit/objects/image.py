@@ -105,7 +105,8 @@ class LinkedImage:
         code: the bytes that the module was read from; empty if it was made otherwise.
         summaries: summaries of code that was read and validated before; None if all code is read.
         texts: gives the texts of a program that are not files, by their names in ``lines``, FILE and LOC.
-        file_of_text: writes such a text, by its name, and gives the file; None if it is none, or cannot be written.
+        file_of_text: writes one of ``texts``, by its name, to a file, and gives the path; None if there is no such
+            text, or the file cannot be written.
         zebin: gives the compiler's program that the image was made of; nothing if it was made otherwise.
     """
 

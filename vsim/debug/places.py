@@ -54,7 +54,7 @@ class Places:
         return replace(span, file=self._path(span.file))
 
     def _path(self, file: str) -> str:
-        """The file of a text, which the debugger knows by that name from now on; other files are what they are."""
+        """The path of a file. A text of the program is written first; the debugger knows it by the new path."""
         texts, path = self.files.texts, self._written.get(file)
         if path is None:
             path = self._written[file] = self.image.file_of_text(file) or file

@@ -185,7 +185,7 @@ def _translated(state: ModuleState) -> Translation:
         if frame_bytes(function) > LARGEST_FRAME:
             raise Unsupported(f"the variables of '{function.name}' do not fit on a stack")
         texts.append(lower(state, function))
-    state.declarations |= {"record_fault": driver.RECORD_FAULT, "prefetch": PREFETCH}
+    state.declarations |= {"record_fault": driver.RECORD_FAULT, "llvm.prefetch.p0": PREFETCH}
     ordered = dispatch.schedule is not None
     if state.takes_turns:
         state.declarations |= {"coroutines": driver.coroutine_declarations(), **cooperative.KERNEL_DECLARATIONS}

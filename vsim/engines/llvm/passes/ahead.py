@@ -1,5 +1,5 @@
 """Addresses of later rounds, threads or groups, for prefetches: copies of scalar values that are computed from advanced
-counters. A prefetch neither faults nor changes memory, whatever its address.
+counters. A prefetch of any address neither faults nor changes memory.
 """
 
 from __future__ import annotations

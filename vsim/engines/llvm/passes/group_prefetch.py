@@ -24,8 +24,8 @@ MOST_LINES = 3000
 MOST_ACCESSES = 64
 """Of a thread: more accesses share their cache lines."""
 MOST_OTHERS = 8
-"""So many accesses for each one that can be prefetched may go to places which depend on more than numbers of groups and
-threads, such as clamped ones. Such kernels rather run row by row (``plan.py``), which a prefetching one does not.
+"""Accesses without prefetch, such as clamped ones, for each access with one. Kernels with more of them run in the order
+of rows instead (``plan.py``).
 """
 _X = "%group_x"
 
@@ -80,7 +80,7 @@ def _loads(code: InnermostLoops, line: Line, field: int) -> bool:
 
 
 _WHOLE_GROUPS = Line("  %row_threads = or i64 %threads, 0")
-"""Rows of all groups side by side (``plan.py``) would leave what was prefetched unread for too long."""
+"""All threads of a group run together: in the order of rows (``plan.py``) prefetches cost more than they gain."""
 _DISTANCE = f"""\
   %later.q = udiv i64 {THREADS_AHEAD}, %threads
   %later = add i64 %later.q, 1
