@@ -295,7 +295,8 @@ def _as_expected(e: Execution, engine: str, found: Outcome) -> None:
 def _run_launch(e: Execution, image: LinkedImage, programs: dict[str, Program]) -> str:
     """Run one launch on both engines; how it ended."""
     fast, reference = (run_on(engine, program, e) for engine, program in programs.items())
-    is_alone = math.prod(e.global_size) <= programs["llvm"].signature(e.kernel).simd
+    is_one_group = math.prod(e.global_size) == math.prod(e.local_size or ())
+    is_alone = is_one_group and math.prod(e.global_size) <= programs["llvm"].signature(e.kernel).simd
     if e.compare and not _threads_fail_differently(e, image, fast, reference):
         try:
             _compare(e, fast, reference, is_alone)
