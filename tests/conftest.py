@@ -39,7 +39,7 @@ from support.ocloc import driver  # noqa: F401
 from visakit import collector
 from visakit.commands import command
 
-# Each case of a test is drawn from a seed of its own, which has the function's source in it: read once for all cases.
+# The seed of each test's cases is derived from the function's source: it is read once for all cases.
 hypothesis.internal.reflection._clean_source = functools.cache(hypothesis.internal.reflection._clean_source)
 # Making a command's options takes 5 ms, and tests run thousands of command lines.
 command.get_command = functools.cache(command.get_command)
@@ -73,7 +73,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--bless", action="store_true", help="rewrite what the golden files expect")
+    parser.addoption("--bless", action="store_true", help="rewrite the expected output of golden files")
 
 
 def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.Collector | None:
@@ -88,7 +88,7 @@ class GoldenFile(pytest.File):
 
 
 class GoldenItem(pytest.Item):
-    """Runs the command lines of a golden file and compares, or rewrites what the file expects."""
+    """Runs the command lines of a golden file and compares their output, or rewrites the expected one."""
 
     def runtest(self) -> None:
         golden = golden_files.read(self.path.read_text())
@@ -104,7 +104,7 @@ class GoldenItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: str | None = None) -> str:
         if isinstance(excinfo.value, GoldenDifference | golden_files.FormatProblem):
-            return f"{excinfo.value}\n(pytest --bless rewrites what the file expects)"
+            return f"{excinfo.value}\n(pytest --bless rewrites the expected output)"
         return str(super().repr_failure(excinfo))
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -112,4 +112,4 @@ class GoldenItem(pytest.Item):
 
 
 class GoldenDifference(Exception):
-    """What came out is not what a golden file expects."""
+    """The output differs from the expected one of a golden file."""

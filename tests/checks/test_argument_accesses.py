@@ -48,7 +48,7 @@ mov (M1, {simd}) V(0,0)<1> ITEM(0,0)<1;1,0>
 ret (M1, 1)
 """
 LINES = {
-    # what it does: (lines, does it write)
+    # access: (lines, whether it writes)
     "gather": ("svm_gather.4.1 (M1, {simd}) AT.0 V.0", False),
     "scatter": ("svm_scatter.4.1 (M1, {simd}) AT.0 V.0", True),
     "gather of bytes": ("svm_gather.1.4 (M1, {simd}) AT.0 V.0", False),
@@ -81,7 +81,7 @@ def program(lines, simd):
 def launch(lines, simd, engine, first=0, check="guard", schedule=""):
     """A kernel whose items access one element each of X, ITEMS elements in the middle of memory, from one on."""
     memory, own = pool(), program(lines, simd)
-    own.usm(memory)  # Launches that nobody checks may reach all of it, too.
+    own.usm(memory)  # Launches without the check may access all of it, too.
     arguments = [memory[2 * ITEMS : 3 * ITEMS], memory[ITEMS : 2 * ITEMS], np.int32(first)]
     result = own.launch("k", ITEMS, 2 * simd, arguments, engine=engine, check=check, schedule=schedule)
     assert result.engine == engine
@@ -148,7 +148,7 @@ def test_what_is_no_part_of_larger_memory_is_as_it_was(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_parts_that_overlap_stay_the_same_memory(engine):
-    """X lies in Y: what is written through one is read through the other, and Y ends where Y ends."""
+    """X and Y overlap: a write through X is read through Y, and each argument has its own bounds."""
     lines = "svm_scatter.4.1 (M1, 16) AT.0 V.0\nsvm_block_ld (4) Y(0,0)<0;1,0> W.0\nsvm_block_st (4) Y(0,0)<0;1,0> W.0"
     memory = pool()
     with pytest.warns(match="S004"):
@@ -199,7 +199,7 @@ def test_read_only_parts_are_read_only(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_other_checks_know_that_the_memory_is_the_same(engine):
-    """X is written by all items, and its part Y read: nothing is undefined, and groups race for what they share."""
+    """All items write X, which overlaps Y, and read Y: no value is undefined, and groups race for the common part."""
     lines = "svm_scatter.4.1 (M1, 16) AT.0 V.0\nsvm_block_ld (4) Y(0,0)<0;1,0> W.0\nsvm_block_st (4) Y(0,0)<0;1,0> W.0"
     memory = pool()
     with pytest.warns(match="S004"):
@@ -221,7 +221,7 @@ SURFACES = {
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", SURFACES)
 def test_surfaces_end_where_their_arguments_end(name, engine):
-    """What lies behind is in the same memory and found; what lies in front has no address in a surface."""
+    """An access behind the argument's end is found; a surface has no addresses in front of it."""
     line, writes = SURFACES[name]
     simd = 16 if name in ("gather4", "load") else 8
     lines = f"mov (M1, {simd}) PLACE(0,0)<1> TO(0,0)<1;1,0>\n" + line.format(simd=simd)

@@ -151,7 +151,7 @@ DEEP = (
 ADDRESS = "faddr f TARGET(0,0)<1>\n"
 CALL_AT = "ifcall (M1, {simd}) TARGET(0,0)<0;1,0> "
 FAULTS = {
-    # what is wrong: (the call, the callee; both mended; what the fault says)
+    # fault: (the call and the callee; both mended; a word of the message)
     "bytes of arguments": ((ADDRESS + CALL_AT + "2 0", ""), (ADDRESS + CALL_AT + "0 0", ""), "ArgSize"),
     "bytes of results": ((ADDRESS + CALL_AT + "0 1", ""), (ADDRESS + CALL_AT + "0 0", ""), "RetValSize"),
     "no function": (("mov (M1_NM, 1) TARGET(0,0)<1> 0x77:ud\n" + CALL_AT + "0 0", ""), (ADDRESS + CALL_AT + "0 0", ""), "no function"),

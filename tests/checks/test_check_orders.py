@@ -1,4 +1,4 @@
-"""Races and divergence in other orders of groups and threads: what is found, and nothing in mended twins.
+"""Races and divergence in other orders of groups and threads: findings of the defects, none of the mended twins.
 
 Here some programs run in one of the orders on one engine, in ``make pairs`` all in all of them. Undefined values, calls and
 accesses outside arguments have their orders beside their pairs.
@@ -15,9 +15,9 @@ from support.strategies import ENGINES, FUZZ, in_turn, some
 
 SCHEDULES = ("reverse", "random:5", "round-robin")
 BY_ORDER = {"chained_scan", "flag_of_group_scope", "flag_without_acquire", "flag_without_fence", "lock_without_fence"}
-"""Where one side of the race is what a work-item does that has found a flag, which in some orders none finds."""
+"""Kernels that race only if a work-item finds the flag set, which some orders of threads exclude."""
 SLOW = {("lock_without_fence", "round-robin")}
-"""Where thousands of turns go by until somebody gets the lock."""
+"""Cases in which the lock is taken after thousands of turns."""
 
 
 def codes(compiler, kind, kernel, engine, schedule):

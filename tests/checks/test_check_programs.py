@@ -18,7 +18,7 @@ EXPECTED = {
         r"^// ((?:values: )?K0[^\n]*)\nKERNEL\((\w+)", (FOLDER / "values.cl").read_text(), re.MULTILINE
     )
 }
-"""By kernel the codes of what is found; ``values:`` in front: there may be more."""
+"""Codes of the findings by kernel; ``values:`` in front: there may be more."""
 KERNELS, COMPILERS = sorted(EXPECTED), ("old", "new")
 NATIVE = {
     "shuffled": "old",

@@ -1,4 +1,4 @@
-"""What all checks have in common: how launches ask for them, and what both engines say of what they find."""
+"""Properties of all checks: how a launch selects them, and that both engines report the same findings."""
 
 import numpy as np
 import pytest

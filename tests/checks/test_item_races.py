@@ -155,7 +155,7 @@ def test_elements_that_fill_a_gap_are_not_read():
     (found,) = read_elements(module.kernels[0], 32).values()
     assert found.size == 3 and found.runs == ((0, 1), (2, 1))
     assert found.within(1, 2) == [(1, 1)]
-    assert read_elements(build_text(text([load])).module.kernels[0], 32) == {}, "nobody reads any, so that all count"
+    assert read_elements(build_text(text([load])).module.kernels[0], 32) == {}, "without reads all elements count"
 
 
 @pytest.mark.parametrize("engine", ENGINES)

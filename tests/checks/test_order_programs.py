@@ -18,7 +18,7 @@ EXPECTED = {
         r"^// ([^\n]*K00[^\n]*)\nKERNEL\((\w+)", (FOLDER / "order.cl").read_text(), re.MULTILINE
     )
 }
-"""By kernel the code of what is found, and words in front of it that the source explains."""
+"""Code of the finding by kernel, and words in front of it that the source explains."""
 IMAGES = ("old.tgllp", "new.bmg")
 
 

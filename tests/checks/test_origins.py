@@ -1,4 +1,4 @@
-"""Origins of undefined values: what the text of a function says of the variables that a value is made of."""
+"""Origins of undefined values: the variables of a function's text that a value is computed from."""
 
 import pytest
 from support.programs import build_text

@@ -19,9 +19,9 @@ EXPECTED = {
         r"^// ([^\n]*K00[^\n]*)\nKERNEL\((\w+)", (FOLDER / "races.cl").read_text(), re.MULTILINE
     )
 }
-"""By kernel the codes of what is found.
+"""Codes of the findings by kernel.
 
-``lsc:`` in front: only where fences say who sees what they order; ``values:``: what else it does depends on who wins the race.
+``lsc:`` in front: only where fences name a scope and a flush; ``values:``: other findings depend on the race's winner.
 """
 ITEMS, GROUP = 512, 128
 

@@ -138,7 +138,7 @@ HALVES = {"signal": "sbarrier.signal", "wait": "sbarrier.wait"}
 
 
 def text(steps):
-    """A kernel that does what the steps say, and the numbers of the instructions that stand for (step, thread)."""
+    """A kernel with the steps, and the numbers of the instructions of each (step, thread)."""
     lines, numbers = list(HEAD), {}
     for n, step in enumerate(steps):
         if isinstance(step, str):
@@ -180,7 +180,7 @@ IN_GROUPS = st.lists(st.none() | ACCESS, min_size=4, max_size=4).map(tuple)
 
 
 def text_of_groups(steps):
-    """A kernel that does what the steps say, in global memory."""
+    """A kernel with the steps, in global memory."""
     lines = [line for line in HEAD if "SLMSize" not in line and ".decl TO " not in line]
     lines[4:4] = [".decl TO v_type=G type=uq num_elts=16 align=GRF"]
     lines += ["mad (M1_NM, 1) NUMBER(0,0)<1> %r0(0,1)<0;1,0> 2:ud NUMBER(0,0)<0;1,0>"]
@@ -270,8 +270,9 @@ LOOKS = [
     ({0: BFCAS.format(found=0x7F80), 1: READS}, ["K003", "K003"], 0x7F80),
     ({0: BFCAS.format(found=0x7FC0), 1: READS}, ["K003"], 0x7FC0),
 ]  # fmt: skip
-"""In the place of what group 0 and group 1 do to the flag: what is found, as the flag holds a number. Without a release, or where nobody
-acquires, what was written before races, too.
+"""Replacements for the accesses of groups 0 and 1 to the flag, the findings, and the flag's first value.
+
+Without a release or an acquire, the data written before race, too.
 """
 
 
@@ -306,7 +307,7 @@ def test_raw_messages_race_as_the_instructions_do(engine):
 
 
 def test_a_kernel_is_looked_through_once(monkeypatch):
-    """Launches of a kernel that was launched before take what is known of it."""
+    """Later launches of a kernel reuse its analysis."""
     source, _ = text([])
     program, looked = Program(build_text(source, "pvc")), []
     find = race.reachable
@@ -326,7 +327,7 @@ PART = st.tuples(
     st.integers(0, 5),
     st.sampled_from([16, 16, 7]),
 )
-"""An access: what it does, bytes, bytes between lanes (an argument if empty) and between threads, where it begins, lanes."""
+"""An access: kind, bytes, bytes between lanes (an argument if empty) and between threads, first byte, lanes."""
 
 
 def text_of_parts(accesses):
@@ -373,7 +374,7 @@ def test_words_of_memory_at_an_odd_place_are_watched_from_its_first_byte_on(monk
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_raced_before_a_fault_is_found(engine):
-    """And memory is what the fault has left."""
+    """The launch reports the races in front of the fault, and memory has the contents of the faulting launch."""
     memory = np.zeros(1024, np.uint8)
     source = text_of_parts([("store", 4, 4, 0, 4, 16), ("load", 4, 4, 0, 5, 16), ("store", 4, 4, 0, 1 << 20, 16)])
     program = Program(build_text(source, "pvc"))
@@ -385,7 +386,7 @@ def test_what_raced_before_a_fault_is_found(engine):
 
 @pytest.mark.parametrize("shift", [0, 3])
 def test_what_the_program_writes_while_a_launch_runs_again_stays(monkeypatch, shift):
-    """It may share the memory that the launch writes elsewhere; what the launch has written stays, too."""
+    """The program's writes survive the second run, and so do those of the launch."""
     memory = np.zeros(1 << 21, np.uint8)[shift:]
     prepare = race_runs.RaceRun.prepare
 

@@ -100,7 +100,7 @@ def text(lanes: int, source: str, sink: str) -> str:
 
 
 def findings(lanes: int, source: str, sink: str, engine: str, schedule: str = "") -> list[tuple[str, str, int, int]]:
-    """Codes, memory, first lanes and counts of what is found in a launch of three groups, of which all do the same."""
+    """Codes, memory, first lanes and counts of the findings of a launch of three equal groups."""
     program = Program(build_text(text(lanes, source, sink)))
     result = program.launch(
         "k", 3 * lanes, lanes, [np.zeros(64, "u4")], engine=engine, schedule=schedule, check="undefined"
@@ -126,7 +126,7 @@ CASES = [
 
 @pytest.mark.parametrize(("source", "sink", "lanes", "schedule"), CASES)
 def test_defect_and_its_twin(source, sink, lanes, schedule):
-    """Both engines find the same, in every order what they find in the ascending one."""
+    """Both engines have the same findings, in every order those of the ascending one."""
     defect, mended = SOURCES[source]
     wanted = findings(lanes, defect, SINKS[sink], "numpy")
     assert sink in [code for code, *_ in wanted]

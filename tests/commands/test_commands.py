@@ -402,7 +402,7 @@ def test_long_lines_and_names_are_cut():
 
 
 def test_what_terminals_obey_is_escaped():
-    """Names of downloaded files stand in messages: they move no cursor, turn no line around and make no second line."""
+    """Control characters of file names in messages move no cursor, reverse no line and begin no line."""
     name = "a\nb\x1b[2J\u202ec\udcff\x85"
     span = Span(name, 1, 3, 1, text="x\t\x1b[31my")
     d = Diagnostic("S011", f"there is no kernel '{name}'", span, f"hint {name}", (Label(span, f"note {name}"),))

@@ -39,7 +39,7 @@ def test_help_is_readable_at_80_columns(tool):
 
 @pytest.mark.parametrize("tool", APPS)
 def test_commands_share_their_options(tool):
-    """Each has the options about diagnostics, once; those that take a platform list the platforms."""
+    """Each has the options of diagnostics, once; commands with ``--platform`` can list the platforms."""
     names = [name for parameter in get_command(APPS[tool]).params for name in parameter.opts]
     assert {"--explain", "--error-format", "--json", "--version"} <= set(names)
     assert ("--list-platforms" in names) == ("--platform" in names)

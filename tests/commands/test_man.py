@@ -20,7 +20,7 @@ def test_pages_are_current_and_installed():
 
 @pytest.mark.parametrize("name", PAGES)
 def test_groff_shows_a_page(name):
-    """All options and examples stand in it as they are typed."""
+    """The page shows all options and examples as users type them."""
     if not shutil.which("groff"):
         pytest.skip("groff is not installed")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Kernels of the kinds of public reports about registers, each beside one that differs in what the report is about.
+"""Kernels modelled on public reports about registers, each with a twin that differs in the subject of the report.
 
 The reports: intel-graphics-compiler 412 and 420 (an update that spills), intel-xpu-backend-for-triton 388, 1641, 7442,
 7821 and 7959 (tiles that spill, modes that halve the threads), torch-xpu-ops 146, llvm-project 161850 (what lives at
@@ -128,7 +128,7 @@ def split(is_split, lanes=16):
 
 
 def branches(is_divergent, lanes=16):
-    """Two sides of a branch, each with values of its own; lanes of one wait with theirs while the other runs."""
+    """Two sides of a branch, each with its own values; the lanes of one side keep theirs while the other runs."""
     kernel = Kernel(lanes)
     total, early = kernel.declare("S"), [kernel.declare(f"E{n}") for n in range(70)]
     late = [kernel.declare(f"F{n}") for n in range(70)]

@@ -327,7 +327,7 @@ def test_a_call_between_modules():
 
 
 def test_objects_that_do_not_say_what_functions_are():
-    """Those of earlier versions; their calls are taken as they are."""
+    """Objects of earlier versions; their calls are not checked."""
     main = assemble(program(".extern sub plain", "call sub", inc(Y)), "main")
     library = assemble("function sub plain\nadd r1.r, r1, 1.0\nret\n", "library")
     assert (main.plain, library.plain) == ({"sub": True}, {"sub": True})

@@ -34,7 +34,7 @@ def diagnostics(text):
 
 
 def shown(line, head=HEAD):
-    """The only message about a line: code, what is marked, message and hint."""
+    """The only message about a line: code, marked text, message and hint."""
     (found,) = diagnostics(f"{head}{line}\nend")
     assert found.span.line == 1 + head.count("\n") and found.span.text == line
     marked = line[found.span.column - 1 : found.span.column - 1 + found.span.length]

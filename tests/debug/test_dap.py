@@ -1,4 +1,4 @@
-"""``visakit dap`` as an editor uses it: a client of its own, which holds every message against the published schema."""
+"""``visakit dap`` as an editor uses it: the test's client validates every message by the published schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The full-screen view: keys and commands, and what the panels show."""
+"""The full-screen view: keys, commands, and the contents of the panels."""
 
 import asyncio
 

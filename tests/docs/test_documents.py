@@ -41,7 +41,7 @@ def run(command, folder):
 
 
 def matches(shown, expected):
-    """Whether the output is as written; ``...`` on a line of its own matches any lines but exit codes, elsewhere any text."""
+    """Whether output and example agree; a line ``...`` matches any lines but exit codes, within a line any text."""
     pattern = "".join(
         "(?:(?!\\(exit ).*\n)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + "\n"
         for line in expected.splitlines()

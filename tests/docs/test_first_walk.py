@@ -1,7 +1,7 @@
-"""A walk of somebody who knows OpenCL: four programs out of README, tutorial and language page, and mistakes on the way.
+"""First steps of an OpenCL programmer: four programs of README, tutorial and language page, and likely mistakes.
 
-The programs are in ``data/walk``. A mistake is an edit of one of them, and what the tools must say: where, what, and what
-to do about it.
+The programs are in ``data/walk``. A mistake is an edit of one of them; the tools must report its place, its reason
+and its cure.
 """
 
 import json
@@ -103,7 +103,7 @@ def test_groups_that_cut_threads_apart(sizes, message):
 
 
 class Mistake(NamedTuple):
-    """An edit of a text, the code of what is said, and patterns of the line, the message and the hint."""
+    """An edit of a text, the code of the message, and patterns of the line, the message and the hint."""
 
     name: str
     old: str
@@ -278,7 +278,7 @@ def test_values_for_inputs_of_hand_written_kernels():
 
 
 def test_build_options_begin_with_a_sign(tmp_path, monkeypatch):
-    """They need no '=', but an option of the command is none of them."""
+    """They need no '=', but an option of the command is no build option."""
     monkeypatch.chdir(tmp_path)
     for words, message in (
         ("--build-options -cl-opt-disable nothing.cl", "nothing.cl: error"),

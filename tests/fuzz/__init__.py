@@ -6,9 +6,9 @@ an input, ``--check TARGET FILE`` tries one, whatever it was made by. Findings b
 that ends like the target, where tests/fuzz/test_fuzzed.py tries them ever after.
 
 ======================== ==============================================================================================
-module                   what it has
+module                   contents
 ======================== ==============================================================================================
-``target``               what a target is
+``target``               the interface of a target
 ``mutation``             changes of texts and bytes
 ``reading``              targets that read: texts, modules, objects, archives, images, ze_info, launch files, the CTM's
 ``zebins``               device binaries of the compiler

@@ -1,7 +1,7 @@
 """Entries of the user's cache that are damaged, forged, of other modes or no files at all: none is believed.
 
-An input is JSON: the kind of the entry, and what is done to the directory, in order. Then the entry is read: it is what
-was kept, or nothing. Whatever the directory has become, texts assemble and kernels run as without it.
+An input is JSON: the kind of the entry, and the changes of the directory, in order. A later read returns the
+entry as it was saved, or none. In any state of the directory texts assemble and kernels run as without it.
 """
 
 from __future__ import annotations
@@ -135,10 +135,10 @@ def check(data: bytes) -> str:
                 CHANGES[change](base / name if name else base, source)
         found = objects.load("a")
         if found not in (None, KEPT):
-            raise Finding(f"an entry that nobody kept was read: {found[:40]!r}")
+            raise Finding(f"an entry was read that was never saved: {found[:40]!r}")
         objects.save("c", KEPT)
         if objects.load("c") not in (None, KEPT):
-            raise Finding("what was kept afterwards is something else")
+            raise Finding("an entry that was saved afterwards is read with other contents")
         if given["use"]:
             _use()
         for path in [base, *base.rglob("*")] if base.is_dir() else []:
@@ -148,7 +148,7 @@ def check(data: bytes) -> str:
 
 
 def _use() -> None:
-    """Assemble and run with the cache as it is; nothing remembers what it was."""
+    """Assemble and run with the cache in its present state, without tables in memory."""
     for forget in (getattr(tables, name) for name in vars(tables)):
         if hasattr(forget, "cache_clear"):
             forget.cache_clear()

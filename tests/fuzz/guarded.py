@@ -1,4 +1,4 @@
-"""Memory between pages without access, with canaries: what is touched outside of it is found out."""
+"""Memory between pages without access, with canaries: accesses outside of it are detected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PROT_NONE = 0
 
 
 def _protect() -> Callable[[int, int, int], int] | None:
-    """``mprotect`` of the C library; None where there is none."""
+    """``mprotect`` of the C library, or None without it."""
     try:
         found = ctypes.CDLL(None, use_errno=True).mprotect
     except (OSError, AttributeError, TypeError):

@@ -1,6 +1,6 @@
 """Images and samplers for generated programs: an image that all sample and read, and one with four rows for each thread.
 
-``T14`` is the one that nobody writes, ``T15`` the one whose rows from 4 * TID on are the thread's, ``S0`` the sampler. Texels
+``T14`` is read only, ``T15`` has rows of the thread from 4 * TID on, ``S0`` is the sampler. Texels
 that are floats go to and come from ``REAL``, others ``DATA``: no bits of floats become integers.
 """
 
@@ -83,7 +83,7 @@ class Images:
         ], k
 
     def sampled(self) -> list[str]:
-        """A message to the sampler, at coordinates that are any floats; what it gives may be floats, whatever the format."""
+        """A message to the sampler with any floats as coordinates; its result may be floats in every format."""
         size = self.random.choice([n for n in (8, 16, 32) if n <= self.simd])
         name = self.random.choice(list(PARAMETERS))
         count = self.random.choice((PARAMETERS[name], self.random.randrange(1, PARAMETERS[name] + 1)))
@@ -131,7 +131,7 @@ class Images:
         return [f"{name}.{self.random.choice(CHANNELS)} (M1, {self.size}) {image}{lod} DATA_0.0"]
 
     def typed(self) -> list[str]:
-        """A load or store of the thread's own texels, or of texels that nobody writes."""
+        """A load or store of the thread's own texels, or a load of read-only texels."""
         rows, _ = self._rows()
         size = self.random.choice([n for n in (8, 16) if n <= self.simd])
         channels = self.random.choice(CHANNELS)
@@ -173,7 +173,7 @@ class Images:
         ]
 
     def block(self) -> list[str]:
-        """A block of bytes of the thread's own rows, or of what nobody writes."""
+        """A block of bytes of the thread's own rows, or a load of read-only ones."""
         rows, k = self._rows()
         width, height = self.random.choice(((4, 2), (8, 1), (16, 3), (3, 3), (32, 2), (5, 4)))
         x, load = self.random.choice((0, 0, 4, 20, 120, -3)), self.random.random() < 0.5

@@ -32,11 +32,11 @@ LARGEST = 1 << 20
 _PLATFORMS = ("skl", "icllp", "tgllp", "xehp", "dg2", "pvc", "bmg", "ptl", "cri", "nvl")
 
 
-# -- what is mutated ---------------------------------------------------------------------------------------------------
+# -- inputs ------------------------------------------------------------------------------------------------------------
 
 
 def _argument(argument: object) -> Json:
-    """An argument of a launch file as it stands in a file of ours."""
+    """An argument of a launch file as JSON of an input."""
     if isinstance(argument, BufferArgument):
         return {"bytes": packed(argument.array), "dtype": argument.array.dtype.str}
     if isinstance(argument, ImageArgument):

@@ -140,7 +140,7 @@ def _look(tool: Tool, folder: Path, expected: dict[str, bytes], old: bool) -> No
 
 
 def check(data: bytes) -> str:
-    """Kill a command, and look at what it left."""
+    """Kill a command, and check the files that it left."""
     given = json.loads(data)
     tool = TOOLS[given["tool"]]
     expected, seconds = _expected(given["tool"])

@@ -71,8 +71,8 @@ class Execution:
         source: whether the text is OpenCL C.
         lenient: whether the image asks for zeros where compilers read beyond the end of a buffer.
         cpu: what native code is made for, where the environment does not say it and this machine has it.
-        more: further launches of the same program: what they have otherwise, by these names.
-        expected: what a buffer holds afterwards, by the number of its argument, as base64: a model has computed it.
+        more: further launches of the same program: fields with other values, by these names.
+        expected: contents of buffers afterwards out of a model, as base64, by the number of the argument.
     """
 
     text: str
@@ -283,7 +283,7 @@ def _races(e: Execution, image: LinkedImage) -> bool:
 
 
 def _as_expected(e: Execution, engine: str, found: Outcome) -> None:
-    """Raise Finding where an engine did not do what the model says."""
+    """Raise Finding where the result of an engine differs from the model."""
     for number, expected in {} if found.code else e.expected.items():
         wanted = np.frombuffer(_unpacked(expected), np.uint8)
         wrong = np.flatnonzero(found.arrays[int(number)].view(np.uint8) != wanted)
@@ -333,7 +333,7 @@ def execute(data: bytes) -> str:
 
     Returns:
         accepted, faulted (or another error of a launch), races (its results depend on the order), slow, or miscompiled
-        (of a source, the model agrees with what the compiler makes of it without optimisations alone).
+        (of a source: the model agrees with the compiler's code without optimisations alone).
 
     Raises:
         VisaError: the program is refused.

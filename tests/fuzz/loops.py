@@ -1,9 +1,9 @@
-"""Loops whose lanes go through memory in ways of their own: counters of every width with starts, steps and ends for each
-lane, that wrap around; guards on the index; lanes that leave, come back, or join in the middle; several loads a round;
+"""Loops in which each lane has its own path through memory: counters of every width with starts, steps and ends for
+each lane, that wrap around; guards on the index; lanes that leave, come back, or join in the middle; several loads a round;
 stores, in place and through overlapping arguments.
 
 A text is executed with several launches, whose data decide where lanes begin and how many there are. Threads write
-nothing that others read: texts that store to what they load from have launches of one thread.
+no memory that others read: texts that store to the memory of their loads have launches of one thread.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Loop:
     # -- a round -------------------------------------------------------------------------------------------------
 
     def at(self) -> list[str]:
-        """Lines that compute the index of this access in ``I``, of its own type, and in ``E``, of dwords."""
+        """Lines that compute the index of this access in ``I``, of the index's type, and in ``E``, of dwords."""
         t, r = self.index, self.random
         size = SIZES[t]
         lines, k = [], "K"
@@ -363,7 +363,7 @@ class Loop:
         return np.concatenate(parts, axis=1).tobytes()
 
     def launch(self) -> Json:
-        """One launch: sizes, arguments and what is compared."""
+        """One launch: sizes, arguments and buffers to compare."""
         r, local = self.random, self.random.choice(self.shapes)
         groups, threads = (1 if self.stores else r.choice((1, 1, 2, 3))), -(-int(np.prod(local)) // self.simd)
         size = r.choice(MEMORY_BYTES)
@@ -393,7 +393,7 @@ def make(seed: int) -> bytes:
 TARGETS = [
     Target(
         "loop",
-        "loops whose lanes go through memory in ways of their own, on both engines, which must agree",
+        "loops in which each lane has its own path through memory, on both engines, which must agree",
         make,
         execute,
         50,

@@ -24,7 +24,7 @@ class Matrices:
         return self.random.choice(("", "", "(P1) ", "(!P3) "))
 
     def product(self) -> list[str]:
-        """A systolic dot product; what is narrower than a dword goes to ``F_0``, so that no bits of floats are compared."""
+        """A systolic dot product; narrow results go to ``F_0``, so that no bits of floats are compared."""
         lanes = 8 if self.register == 32 else 16
         if lanes > self.simd:
             return []
@@ -49,7 +49,7 @@ class Matrices:
                 f"mov (M1_NM, {lanes}) F_0(0,0)<1> {result}({self.random.randrange(2)},0)<1;1,0>"]  # fmt: skip
 
     def block(self) -> list[str]:
-        """A block of the thread's own matrix of 16 rows of 64 bytes, or of one of 16 rows of 256 bytes that nobody writes."""
+        """A block of the thread's own matrix of 16 rows of 64 bytes, or of a read-only one of 16 rows of 256 bytes."""
         store = self.random.random() < 0.35
         shape = self.random.choice(SHAPES[:STORED] if store else SHAPES)
         base, pitch = ("BLOCK", 64) if store or self.random.random() < 0.5 else ("SHARED", 256)

@@ -1,9 +1,9 @@
 """Messages to memory for generated programs. Nothing that a thread does is seen by another but through barriers.
 
-Each lane has LANE_BYTES of its own in the second buffer (``AT`` addresses, ``OFF`` offsets, surface T8) and in local memory
+Each lane owns LANE_BYTES of the second buffer (``AT`` addresses, ``OFF`` offsets, surface T8) and of local memory
 (``SLM_OFF``), each thread BLOCK_BYTES in the third (``BLOCK``, surface T9). All may read the first 4096 bytes of the fourth
 (``SHARED``, T10), and add to the fifth (``SUM``, T11) what does not depend on the order. Data are integers: which NaN is open.
-Floats have memory of their own, the sixth (T12) for lanes and the seventh (T13) for all, and are read into ``REAL``.
+Floats have separate memory, the sixth (T12) for lanes and the seventh (T13) for all, and are read into ``REAL``.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Messages:
         return [f"{guard}lsc_{other}.{where} {head} {pair}"]
 
     def shared(self) -> list[str]:
-        """A load at offsets that are computed, of what nobody writes."""
+        """A load of read-only memory at computed offsets."""
         head, data, guard = self._head(), self._data(), self._guard()
         offsets = [
             f"and (M1_NM, {n}) ANY({row},0)<1> UD_0({row},0)<1;1,0> {SHARED_BYTES - 64:#x}:ud"

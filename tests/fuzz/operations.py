@@ -1,6 +1,6 @@
 """Instructions on registers for generated programs: every form of the table that computes, on random operands.
 
-The generator knows the grammar and roughly the rules; the assembler refuses what it gets wrong, and that line is left out.
+The generator follows the grammar and some of the rules; a line that the assembler refuses is left out.
 Bits of floats never become integers, because which NaN a computation gives is open: so no variable is an alias of another.
 """
 
@@ -37,7 +37,7 @@ SPECIAL = {
     "invm",
     "rsqtm",
 }
-"""What has a rule of its own below, or needs registers in an order of its own."""
+"""Instructions with a separate method below, or with a special order of registers."""
 COMPUTING = [
     f
     for f in FORMS

@@ -55,7 +55,7 @@ class Line:
 
 
 def _offsets() -> dict[str, tuple[int, int, str]]:
-    """Where the variables lie in a record: offset, size in bytes, type."""
+    """Offset in a record, size in bytes and type of each variable."""
     found, at = {}, 0
     for name, t in [*VARIABLES.items(), *((name, "ud") for name in DATA), *((name, "f") for name in REAL)]:
         size = DATA_BYTES if name in (*DATA, *REAL) else ELEMENTS * SIZES[t]
@@ -105,7 +105,7 @@ class Program:
         return place_of(element, size, self.register)
 
     def straight(self) -> list[Line]:
-        """An instruction, with those that prepare it."""
+        """An instruction, with the instructions that prepare its operands."""
         kind = self.random.random()
         if kind < 0.7:
             given = self.operations.line()
@@ -275,7 +275,7 @@ class Program:
         self.functions += [*map(Line, head), *lines, *map(Line, tail)]
 
     def declarations(self, texts: str) -> list[str]:
-        """Declarations of what a body may name."""
+        """Declarations of the names in a body."""
         used = [name for name in VARIABLES if name in texts] + ["UD_0", "UD_1"]
         found = [
             f".decl {name} v_type=G type={VARIABLES[name]} num_elts={ELEMENTS} align=GRF"

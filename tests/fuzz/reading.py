@@ -42,12 +42,12 @@ def module_law(data: bytes) -> None:
         if visakit.write_module(visakit.read_module(isa)) != isa:
             raise Finding("a module that was written is another one")
     except VisaError as error:
-        raise Finding(f"what was read cannot be written: {error}") from error
+        raise Finding(f"a module that was read cannot be written: {error}") from error
     text = visakit.disassemble(module)
     try:
         again = visakit.assemble(text)
     except VisaError as error:
-        raise Finding(f"what was disassembled: {error}") from error
+        raise Finding(f"a disassembled text: {error}") from error
     if again != isa:
         raise Finding("the bytes of a module changed on their way round")
 
@@ -85,7 +85,7 @@ def samples(target: str) -> list[bytes]:
 
 
 def golden_programs() -> Iterator[tuple[str, bytes]]:
-    """The texts of the CTM target's golden files, and the objects of those that assemble."""
+    """The texts of the CTM target's golden files, and the objects of texts that assemble."""
     for path in sorted((DATA.parent / "golden" / "ctm").glob("*.test")):
         for text in re.findall(r"^# FILE \w+\.ctm\n(.*?)(?=^# [A-Z]|\Z)", path.read_text(), re.M | re.S):
             yield "ctm", text.encode()

@@ -1,4 +1,4 @@
-"""Child processes with limits of memory and time, and what is said about them."""
+"""Child processes with limits of memory and time, and reports of how they end."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def _lines(target: Target, seeds: range, stop: float, cache: str) -> Iterator[st
 
 
 def _end(process: subprocess.Popen[bytes], hung: bool) -> int:
-    """End a child and what it started; 0 if it had ended well, or was still at work."""
+    """End a child and its children; 0 if it had ended well, or was still at work."""
     ended = process.poll()
     if ended is None and not hung:
         with contextlib.suppress(subprocess.TimeoutExpired):

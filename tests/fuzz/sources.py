@@ -1,7 +1,7 @@
-"""Loops in OpenCL C whose work-items go through memory in ways of their own, compiled by ``ocloc``, with a model in numpy.
+"""Loops in OpenCL C with one path through memory for each work-item, compiled by ``ocloc``, and a model in numpy.
 
 The territory is that of :mod:`fuzz.loops`, as a compiler writes it. Signed numbers that would overflow are computed as
-unsigned ones. Kernels that store to what they load from have launches of one thread, and no model: lanes go together.
+unsigned ones. Kernels that store to the memory of their loads have launches of one thread and no model.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class Kernel:
         return self.random.sample([[n], [n], [2 * n], [13], [2 * n + 3], [7, 3], [5, 3, 2], [n, 2], [4, 4]], 2)
 
     def launch(self, local: list[int], schedule: str) -> Json:
-        """A launch: sizes, arguments, what is compared, and what is expected."""
+        """A launch: sizes, arguments, buffers to compare, and their expected contents."""
         r = self.random
         groups = 1 if self.stores else r.choice((1, 2, 3))
         shape = [local[0] * groups, *local[1:]]
@@ -231,7 +231,7 @@ def missing() -> str:
 TARGETS = [
     Target(
         "source",
-        "such loops in OpenCL C, compiled by ocloc, on both engines, which must do what a model does",
+        "such loops in OpenCL C, compiled by ocloc, on both engines, which must agree with a model",
         make,
         execute,
         20,

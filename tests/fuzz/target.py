@@ -15,7 +15,7 @@ mov (M1, 8) V(0,0)<1> 5:ud
 svm_block_st (2) OUT(0,0)<0;1,0> V.0
 ret (M1, 1)
 """
-"""A kernel that stores a register, for targets that are not about what a kernel does."""
+"""A kernel that stores a register, for targets that need any kernel."""
 
 
 class Finding(Exception):

@@ -45,7 +45,7 @@ def object_file(data):
 
 
 def archive(data):
-    """All members are linked, and those that a kernel calls."""
+    """Links all members, and then only the members that a kernel calls."""
     whole, needed = (
         Linker(LinkOptions(allow_undefined=True, whole_archive=True)),
         Linker(LinkOptions(allow_undefined=True)),

@@ -1,6 +1,6 @@
 """Kernels in the manner of the vector compiler: one thread, wide registers, regions of every shape, addresses of registers.
 
-A text has ``Target="cm"``. Its four registers lie in several types over each other, so that narrow writes are read wide.
+A text has ``Target="cm"``. Its four registers have aliases of several types: narrow writes are read wide.
 The model is a machine of this file: bytes, Python integers, and the lanes that run; it knows nothing of the engines.
 """
 
@@ -30,7 +30,7 @@ LAUNCHES = 3
 MEMORY = 1024
 """Bytes of each part of the buffer that programs change."""
 REACH = 64
-"""Bytes that an address, or the offset behind it, lies in a register at most; the second addresses reach twice as far."""
+"""Largest address and offset in a register in bytes; those of the second addresses are twice as large."""
 SIGNED, UNSIGNED = ("b", "w", "d", "q"), ("ub", "uw", "ud", "uq")
 ONE, TWO, THREE = (
     ("mov", "not", "bfrev", "lzd", "fbl", "cbit"),
@@ -138,7 +138,7 @@ class Vector:
         self.grf = find(self.platform).grf_size
         self.numbers = itertools.count()
         self.width, self.is_inside = 32, False
-        """Lanes of the branch around what is made at present, and whether there is one: all within it are as wide."""
+        """Lanes of the enclosing branch, and whether there is one: all instructions within it have this width."""
         self.subroutines: list[Call] = []
 
     # -- operands ----------------------------------------------------------------------------------------------
@@ -227,14 +227,14 @@ class Vector:
     # -- masks ---------------------------------------------------------------------------------------------------
 
     def lanes(self, sizes: tuple[int, ...] = (1, 2, 4, 8, 16, 32)) -> tuple[str, int, int, bool]:
-        """Mask and size as they are written, size, first lane, and whether lanes that do not run execute, too."""
+        """Mask and size as text, size, first lane, and whether inactive lanes execute, too."""
         size = self.random.choice([s for s in sizes if s <= self.width])
         first = self.random.randrange(0, self.width - size + 1, max(size, 4))
         no_mask = self.random.random() < 0.25
         return f"(M{1 + first // 4}{'_NM' if no_mask else ''}, {size})", size, first, no_mask
 
     def guard(self, first: int, size: int) -> tuple[str, Callable[[Machine, int], bool]]:
-        """A predicate in front, and what it says of a lane."""
+        """A predicate in front, and its value for a lane."""
         fitting = [name for name, bits in PREDICATES.items() if first + size <= bits]
         if not fitting or self.random.random() < 0.7:
             return "", lambda _, __: True
@@ -365,7 +365,7 @@ class Vector:
         return Act(Line(f"mov (M1_NM, 1) {number.text} {name}", True), give)
 
     def addressing(self) -> list[Act]:
-        """Addresses of places in registers: known ones, those that numbers say, and those behind other ones."""
+        """Addresses of places in registers: constant ones, computed ones, and sums with other ones."""
         r, size = self.random, self.random.choice((1, 2, 4, 8, 16))
         first, kind = self.random.randrange(0, 17 - size), self.random.randrange(3)
         if kind == 0:

@@ -138,7 +138,7 @@ def test_memory_is_not_read_beyond_the_limit(tmp_path, capsys):
 
 
 def test_pointers_into_shared_memory(tmp_path, capsys):
-    """All of an allocation is compared, also what lies in front of the pointer."""
+    """The whole allocation is compared, also the part in front of the pointer."""
     x, y = np.arange(20, dtype="f4"), np.arange(24, dtype="f4")
     result = y.copy()
     result[8:] = expected(x[4:], y[8:])
@@ -411,7 +411,7 @@ def test_round_trips(case, tmp_path, capsys):
 
 
 def test_every_state_of_samplers_and_formats_of_images(tmp_path):
-    """What is written is what is read."""
+    """A state that is written is read back as the same state."""
     from vsim.memory.memory import ADDRESSING, COMPARISONS, FILTERS
     from vsim.sources.capture_writer import _sampler_text
 

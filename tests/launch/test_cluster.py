@@ -30,7 +30,7 @@ def address():
 
 @pytest.fixture
 def cluster_of(address):
-    """Makes clusters. A client left open goes on looking for its closed scheduler, with a back-off from the global
+    """Makes clusters. The client of a cluster that stays open looks for its closed scheduler, with a back-off from the global
     ``random``, and so disturbs the draws of the property tests that come after it.
     """
     from vsim.cluster.cluster import Cluster

@@ -107,7 +107,7 @@ def test_rounding_modes(mode):
 
 def lanes_of_any_bits(dtype):
     """Lanes by eight floats or four doubles, of which the first three are operands: bits of any kind, numbers of one size,
-    small whole numbers, and what is special."""
+    small whole numbers, and special values."""
     random, size = np.random.default_rng(7), np.dtype(dtype).itemsize
     found = random.integers(0, 256, 1 << 15, "u1").view(dtype).reshape(-1, 32 // size).copy()
     found[::4] = random.uniform(-4, 4, found[::4].shape)
@@ -129,7 +129,7 @@ def lanes_of_any_bits(dtype):
     ["add {} {} {1}", "mul {} {} {1}", "mad {} {} {1} {2}", "divm {} {} {1}", "sqrtm {} {}", "div {} {} {1}"],
 )
 def test_directed_results_of_any_bits(operation, t, mode):
-    """Those that code makes from the nearest ones, and those of the processor, are what the reference engine has."""
+    """Results by correction of the nearest ones and by the processor's modes equal the reference engine's."""
     dtype, lanes = ("f4", 8) if t == "f" else ("f8", 4)
     lane = [f"Y(0,{n})<0;1,0>" for n in range(3)]
     line = operation.replace("{}", f"(M1_NM, {lanes}) Y(0,0)<1>", 1).replace("{}", "Y(0,0)<1;1,0>").format(*lane)

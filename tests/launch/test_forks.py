@@ -58,7 +58,7 @@ class Slow:
 
 
 def test_a_fork_waits_until_no_other_thread_is_in_llvm():
-    """LLVM and llvmlite have locks that nobody would open in the child."""
+    """Locks of LLVM and llvmlite that another thread holds stay closed in the child."""
     over = []
 
     def work(at):

@@ -74,7 +74,7 @@ POINTER = "      - {arg_type: implicit_arg_buffer, offset: 8, size: 8}\n"
 
 @pytest.fixture(params=READERS)
 def program(request, tmp_path):
-    """A kernel with a function that copies what it finds, by the pointer of tgllp and by ``arg[...]``."""
+    """A kernel with a function that copies its implicit arguments, by the pointer of tgllp and by ``arg[...]``."""
     simd = 16 if request.param == "bmg" else 8
     (tmp_path / "ze_info.yaml").write_text(ZE_INFO.format(simd=simd) + (POINTER if simd == 8 else ""))
     objects = [vasm.assemble_text(READERS[request.param], "ask.visaasm", request.param).object_bytes()]

@@ -1,4 +1,4 @@
-"""Launches of code that ran before: what they ask of it was kept, and instructions are read when somebody looks at them."""
+"""Launches with native code of an earlier process: facts come from the cache, and instructions are read on demand."""
 
 import ast
 import os
@@ -28,7 +28,7 @@ TABLE = {
     "vsim.analysis",
     "vsim.semantics",
 }
-"""What nobody needs who reads no instruction."""
+"""Modules that launches need only if they read instructions."""
 ASKED_FOR = {
     "vsim.command.command_arguments",
     "vsim.launch.conversion",
@@ -37,9 +37,9 @@ ASKED_FOR = {
     "vsim.observe.trace",
     "numpy.typing",
 }
-"""What nobody needs who runs a launch file without options."""
+"""Modules that launch files without options do not need."""
 LINKING = {"yaml", "lark", "vlink", "visakit.text", "visakit.objects.index"}
-"""What nobody needs whose program is linked."""
+"""Modules that linked programs do not need."""
 MOST_MODULES = 100
 """Of this project, that a launch of kept code loads: each takes 0.15 ms or more."""
 

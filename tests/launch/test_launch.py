@@ -1,4 +1,4 @@
-"""Arguments of the command line and of Python programs: what is wrong is said, nothing is cast in silence."""
+"""Arguments of the command line and of Python programs: errors are reported, and no value is cast in silence."""
 
 import numpy as np
 import pytest

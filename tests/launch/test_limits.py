@@ -102,7 +102,7 @@ def test_arrays_are_mapped_as_long_as_they_live(image: LinkedImage, engine: str)
         result = program.launch("walk", 1, 1, [node, out], engine=engine)
         assert out[0] == n
         assert len(memory.slots) <= before + 32  # What counts lines keeps the variables of a few calls.
-    # A result does not keep them either, nor does what is remembered for the next launch.
+    # Neither the result nor the data for the next launch keep them.
     gone = weakref.ref(node)
     surface = next(iter(result.dispatch.surfaces.values()), None)
     del node
@@ -173,7 +173,7 @@ def test_memory_of_an_array_that_a_record_holds_does_not_move(image: LinkedImage
     program.run(record)
     with pytest.raises(ValueError, match="cannot resize"):
         out.resize(1 << 20, refcheck=False)
-    del program  # with which the memory is nobody else's again, when pytest has let go of the local variables
+    del program  # Then the array owns its memory alone, as soon as pytest has dropped the local variables.
     gc.collect()
     out.resize(1 << 20, refcheck=False)
     program, node["value"] = Program(image), 7

@@ -1,4 +1,4 @@
-"""``vsim --make-launch``: launch files that are written run as they are, and say what the command line said."""
+"""``vsim --make-launch``: its launch files run unchanged, and have all options of the command line."""
 
 import json
 

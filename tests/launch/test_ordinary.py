@@ -110,7 +110,7 @@ def hotspot(power, grid, out, columns, rows, cap, rx, ry, rz):
 
 
 def pathfinder(wall, first, result, columns, steps):
-    """In groups of 256 with a halo: what is beyond the whole is infinitely dear."""
+    """In groups of 256 with a halo: cells outside of the grid have infinite costs."""
     best = first.astype("i8")
     for row in wall:
         padded = np.pad(best, 1, constant_values=0x7FFFFFFF)

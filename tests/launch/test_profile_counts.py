@@ -1,4 +1,4 @@
-"""Counts of a profile: both engines count what a count in plain Python counts."""
+"""Counts of a profile: those of both engines equal the counts of a model in plain Python."""
 
 import itertools
 from collections import Counter

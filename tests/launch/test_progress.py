@@ -1,4 +1,4 @@
-"""The bar of long launches: what it shows, where, and where it does not."""
+"""The progress bar of long launches: its text, and the streams that get it."""
 
 import io
 import os
@@ -53,7 +53,7 @@ def plain(stream):
 
 
 def test_what_is_shown(terminal, monkeypatch):
-    """Nothing at first; the time while native code is made; groups as soon as they are known. It goes away."""
+    """At first no bar; the time during compilation; then groups. At the end the bar is erased."""
     monkeypatch.setattr(progress, "INTERVAL", 1e9)
     watch = ProgressWatch(Program(None, GroupProgress(3, 8), GroupProgress(8, 8)), terminal)
     watch.begin("[saxpy]")

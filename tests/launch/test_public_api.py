@@ -1,4 +1,4 @@
-"""The public interface: docs/python.md documents all of it as it is, and what a user can do wrong is an error of one tree."""
+"""The public interface: docs/python.md documents all of it, and mistakes of users are exceptions of one class tree."""
 
 import ast
 import inspect
@@ -120,7 +120,7 @@ def test_an_error_keeps_what_was_printed():
 
 
 def calls(tree):
-    """What a module calls, as it is written."""
+    """The functions that a module calls, as its text names them."""
     return {ast.unparse(n.func): n.lineno for n in ast.walk(tree) if isinstance(n, ast.Call)}
 
 
@@ -315,7 +315,7 @@ def test_compile_time_is_told_apart(image):
     assert 0 < first.compile_seconds <= first.seconds and second.compile_seconds == 0
 
 
-# -- what a user can do wrong ----------------------------------------------------------------------------------
+# -- mistakes of users -----------------------------------------------------------------------------------------
 
 
 def launch(program, *arguments, **options):

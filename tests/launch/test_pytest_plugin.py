@@ -1,4 +1,4 @@
-"""The plugin of pytest, in runs of pytest of its own."""
+"""The plugin of pytest, in separate runs of pytest."""
 
 import shutil
 
@@ -8,7 +8,7 @@ from support.programs import DATA, TESTS
 pytest_plugins = ["pytester"]
 
 ZEBIN = (DATA / "zebins" / "xe2.bin").read_bytes()
-"""Has ``saxpy(global float *y, global const float *x, float a, uint n)``; with n of 0 it leaves y as it is."""
+"""Has ``saxpy(global float *y, global const float *x, float a, uint n)``; with n = 0 it does not change y."""
 HEAD = "import numpy as np, pytest\nfrom visakit import FileError\nfrom vsim.sources import zebins\n"
 CALL = """
 def test_{}(visakit):
@@ -43,7 +43,7 @@ ret (M1, 1)
 
 @pytest.fixture
 def tests(pytester, monkeypatch):
-    """Runs pytest on a text in a folder that has a zebin; what it shows, and how tests came out."""
+    """Runs pytest on a text in a folder with a zebin; its output, with the outcomes of tests checked."""
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     (pytester.path / "program.bin").write_bytes(ZEBIN)
 

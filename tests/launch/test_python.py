@@ -166,7 +166,7 @@ def test_the_same_launch_again(program, engine):
 
 @ENGINES
 def test_the_same_launch_with_other_numbers(engine):
-    """It is bound already, but for the numbers; what is wrong with a number is said as for the first launch."""
+    """The launch is bound already, except for its numbers; a wrong number has the message of a first launch."""
     program = Program(build(DATA.parent.parent / "samples" / "saxpy", "tgllp"))
     x, y = np.arange(64, dtype="f4"), np.zeros(64, "f4")
 

@@ -13,14 +13,14 @@ COMMAND = st.tuples(
     st.just("command"), st.integers(0, QUEUES - 1), st.sampled_from(["plain", "plain", "plain", "barrier", "marker"]),
     st.lists(st.integers(0, 30), max_size=2),
 )  # fmt: skip
-"""The queue, what it is, and the commands whose events it waits for, by number modulo how many there are."""
+"""The queue, the kind of the command, and the commands whose events it waits for, by number modulo their count."""
 MAP = st.tuples(st.just("map"), st.integers(0, QUEUES - 1))
 UNMAP = st.tuples(st.just("unmap"), st.integers(0, QUEUES - 1), st.integers(0, 30))
 STEP = st.one_of(COMMAND, COMMAND, COMMAND, MAP, UNMAP, st.tuples(st.just("wait"), st.integers(0, 30)), st.tuples(st.just("finish"), st.integers(0, QUEUES - 1)))  # fmt: skip
 
 
 def modelled(steps, in_order):
-    """Of each command those that come before it: edges one by one, then closed. What the program does in mapped memory
+    """The predecessors of each command: edges one by one, then closed. An access of the program to mapped memory
     is a command of no queue.
     """
     edges, commands, seen, barrier, mapped = [], [], set(), {}, []

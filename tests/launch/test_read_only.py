@@ -24,7 +24,7 @@ CASES = {"mem_atomics_int": "bmg", "wg_scan_slm": "bmg", "algo_matmul": "tgllp",
 
 
 def protected(array):
-    """A copy in memory that nobody can write."""
+    """A copy in read-only pages."""
     pages = mmap.mmap(-1, max(array.nbytes, 1))
     pages[: array.nbytes] = array.tobytes()
     found = np.frombuffer(_read_only_map(pages, array.nbytes), array.dtype).reshape(array.shape)

@@ -1,5 +1,5 @@
-"""Reads behind memory under the OpenCL driver, by lanes whose values nobody uses: a device maps whole pages and hands out
-local memory in steps, so programs get zeros there. Writes are faults, unless whole pages are wanted; accesses
+"""Reads behind memory under the OpenCL driver, by lanes whose values are unused: a device maps whole pages and hands
+out local memory in steps, so programs get zeros there. Writes are faults, unless whole pages are wanted; accesses
 behind the page are faults.
 """
 

@@ -100,7 +100,7 @@ class TestEngine:
 
     @pytest.mark.parametrize("body", ["", "sbarrier.signal\\nsbarrier.wait\\n"], ids=["loop", "turns"])
     def test_ctrl_c(self, engine, body):
-        """An endless kernel in a process of its own, which gets the signal once it runs."""
+        """An endless kernel in a child process, which gets the signal once it runs."""
         code = f"""
 import signal, numpy as np, vsim.program as p
 from support.programs import COPY, build_text

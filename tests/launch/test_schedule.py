@@ -107,7 +107,7 @@ def test_only_some_atomics_need_an_order():
     assert needs("svm_atomic.xchg (M1, 8) AT.0 %null.0 ONE.0 %null.0")
     assert needs("svm_atomic.fadd (M1, 8) AT.0 %null.0 ONE.0 %null.0")
     assert not needs("svm_atomic.add (M1, 8) AT.0 %null.0 ONE.0 %null.0")
-    # Raw messages count as what they do: here an untyped atomic add, with and without its old value.
+    # Raw messages are judged by their operation: here an untyped atomic add, with and without its old value.
     assert needs("raw_sends.12.1.1.1 (M1, 8) 0xc:ud 0x200a702:ud X.0 ONE.0 OLD.0")
     assert not needs("raw_sends.12.1.1.0 (M1, 8) 0xc:ud 0x2008702:ud X.0 ONE.0 %null.0")
     assert not needs("dword_atomic.xchg (M1, 8) %slm X.0 ONE.0 %null.0 OLD.0")

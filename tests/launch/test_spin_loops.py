@@ -73,11 +73,11 @@ WAITS = {
 OTHERS = {
     "counts": [COUNT, "cmp.lt (M1, 8) P1 TIMES(0,0)<0;1,0> 9:ud", BACK],
     "counts in memory": ["svm_atomic.inc (M1, 8) AT.0 %null.0 %null.0 %null.0", COUNT, "cmp.lt (M1, 8) P1 TIMES(0,0)<0;1,0> 9:ud", BACK],
-    "goes on in memory": [LOAD, "add (M1, 8) AT(0,0)<1> AT(0,0)<1;1,0> 4:ud", TEST, BACK],
+    "moves through memory": [LOAD, "add (M1, 8) AT(0,0)<1> AT(0,0)<1;1,0> 4:ud", TEST, BACK],
     "stores": [LOAD, "svm_scatter.4.1 (M1, 8) AT.0 ZERO.0", TEST, BACK],
-    "adds what it found": [LOAD, "add (M1, 8) NEW(0,0)<1> SEEN(0,0)<1;1,0> 1:ud", "svm_atomic.cmpxchg (M1, 8) AT.0 OLD.0 SEEN.0 NEW.0",
-                           "cmp.ne (M1, 8) P1 OLD(0,0)<1;1,0> SEEN(0,0)<1;1,0>", BACK],
-    "tries again with what it found": ["add (M1, 8) NEW(0,0)<1> SEEN(0,0)<1;1,0> 1:ud", "mov (M1, 8) OLD(0,0)<1> SEEN(0,0)<1;1,0>",
+    "adds to the old value": [LOAD, "add (M1, 8) NEW(0,0)<1> SEEN(0,0)<1;1,0> 1:ud", "svm_atomic.cmpxchg (M1, 8) AT.0 OLD.0 SEEN.0 NEW.0",
+                              "cmp.ne (M1, 8) P1 OLD(0,0)<1;1,0> SEEN(0,0)<1;1,0>", BACK],
+    "tries again with the old value": ["add (M1, 8) NEW(0,0)<1> SEEN(0,0)<1;1,0> 1:ud", "mov (M1, 8) OLD(0,0)<1> SEEN(0,0)<1;1,0>",
                                        "svm_atomic.cmpxchg (M1, 8) AT.0 SEEN.0 OLD.0 NEW.0", "cmp.ne (M1, 8) P1 OLD(0,0)<1;1,0> SEEN(0,0)<1;1,0>", BACK],
     "follows pointers": ["svm_gather.8.1 (M1, 8) AT.0 AT.0", LOAD, TEST, BACK],
     "has a barrier": [LOAD, "barrier", TEST, BACK],
@@ -117,7 +117,7 @@ def test_does_not_only_wait(kind):
     assert not spins(build_text(relay(OTHERS[kind])).module.kernels[0], 32)
 
 
-@pytest.mark.parametrize(("lines", "locked"), [(OTHERS["adds what it found"], False), (WAITS["atomic"], True)])
+@pytest.mark.parametrize(("lines", "locked"), [(OTHERS["adds to the old value"], False), (WAITS["atomic"], True)])
 def test_only_kernels_that_wait_have_locked_atomics(lines, locked):
     """One worker runs both kernels, for the order of their results; the program may write the memory on which one waits."""
     arguments = [np.zeros(16, "u4"), np.zeros(64, "u4"), np.uint32(8)]

@@ -1,4 +1,4 @@
-"""How commands start: interrupts while modules are loaded, and what the system does not let them have."""
+"""The start of commands: interrupts while modules are loaded, and failing calls of the system."""
 
 import json
 import os
@@ -36,7 +36,7 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """With what the commands work on."""
+    """A folder with the commands' input files."""
     place = tmp_path_factory.mktemp("start")
     (place / "hook").mkdir()
     (place / "hook" / "sitecustomize.py").write_text(HOOK)

@@ -22,7 +22,7 @@ READ = [
 
 
 def text_of(grf, simd, target="3d"):
-    """A kernel whose threads store what they read, 32 dwords each: of the group (x, y, z) and the thread t in it."""
+    """A kernel whose threads store their payload, 32 dwords each: of the group (x, y, z) and the thread t in it."""
     row = grf // 4
     lines = [f"mov (M1_NM, 1) V({at // row},{at % row})<1> {name}<0;1,0>" for name, at in READ]
     return f"""

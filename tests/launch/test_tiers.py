@@ -143,7 +143,7 @@ def apart(monkeypatch, tmp_path):
 
 
 def left(program):
-    """The compilation that goes on behind a launch."""
+    """The unfinished compilation of a launch that has ended."""
     (compilation,) = program.engines.native.kernels.unfinished.values()
     return compilation
 
@@ -334,7 +334,7 @@ def test_a_loop_that_takes_long_begins_anew_on_native_code(is_late, monkeypatch,
     seen = []
 
     def clock():
-        assert not gc.isenabled(), "the collector would look at what is gone soon"
+        assert not gc.isenabled(), "the collector would look at objects that are freed soon"
         seen.append(data.copy())
         other[:] = len(seen)
         return 60.0 * is_late * (len(seen) - 1)

@@ -1,4 +1,4 @@
-"""Traces: what they show is what ran, and nothing runs otherwise because somebody looks."""
+"""Traces: they show the executed instructions and their values, and do not change the execution."""
 
 import io
 import re

@@ -202,7 +202,7 @@ def test_a_group_of_another_size_at_the_rim(engine, schedule):
 def test_groups_wait_for_each_other_where_all_take_turns():
     """The first group looks at memory until the last one has written there: only turns between groups end that.
 
-    (The reference engine runs what has the smallest pc of all first, and so looks for ever.)
+    (The reference engine always runs the lanes with the smallest pc of all groups first, and would look for ever.)
     """
     lines = ["mov (M1, 16) T(0,0)<1> 0x200:ud", "mul (M1, 16) AT(0,0)<1> T(0,0)<1;1,0> 1:ud", "add (M1, 16) AT(0,0)<1> AT(0,0)<1;1,0> OUT(0,0)<0;1,0>",
              "cmp.ne (M1_NM, 16) P1 %r0(0,1)<0;1,0> 0:ud", "(P1) goto (M1, 16) others", "look:", "svm_gather.4.1 (M1, 16) AT.0 OTHER.0",

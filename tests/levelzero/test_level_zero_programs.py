@@ -63,7 +63,7 @@ def test_a_program_in_c_runs_unchanged(program, spirv, tmp_path, layer):
 
 @needs_all
 def test_launches_and_faults_stop_in_the_debugger(program, spirv):
-    """What ``continue`` at the end gives the program is what it gets without a debugger."""
+    """After ``continue`` at the end, the program gets the same results as without a debugger."""
     words = ["--platform", "tgllp", "--command", "continue", "--command", "continue", "--batch"]
     done = run(program, spirv, 0, "run", options=[*words, "--debug", "scale:2"])
     assert (done.returncode, done.stdout) == (0, "tgllp: Xe-LP (Tiger Lake), simulated\nequal\n")

@@ -1,4 +1,4 @@
-"""Races of launches in several command lists: what the program orders by events, waits and fences is none."""
+"""Races of launches in several command lists: launches ordered by events, waits and fences do not race."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Symbols across objects, archives, and what is wrong with them."""
+"""Symbols across objects, archives, and errors in them."""
 
 import contextlib
 import shutil
@@ -69,7 +69,7 @@ def test_archives_of_binutils(tmp_path):
 
 
 def bsd_member(name, data, length=None):
-    """A member whose name lies in front of its contents, as BSD's ar writes it."""
+    """A member with its name in front of its contents, in the format of BSD's ar."""
     contents = name.encode() + data
     return f"{f'#1/{length or len(name)}':<48}{len(contents):<10}`\n".encode() + contents + b"\n" * (len(contents) % 2)
 
@@ -180,7 +180,7 @@ def test_zeros_lie_behind_data_and_may_stand_alone():
     }
 
 
-# -- the section that says what a linker asks of an object ------------------------------------------------------
+# -- the index of an object's symbols ---------------------------------------------------------------------------
 
 PRIVATE = '.version 4.1\n.kernel "k{n}"\n.kernel_attr SimdSize=8\nfcall (M1, 8) p 0 0\nret (M1, 1)\n.global_function "p"\n.kernel_attr SimdSize=8\nfret (M1, 8)\n'
 
@@ -231,7 +231,7 @@ def test_calls_of_another_module_do_not_count():
     ids=["functions", "more functions", "no call", "calls", "of no call", "of calls", "kind", "names"],
 )  # fmt: skip
 def test_an_index_that_does_not_fit(place, new):
-    """It has the right checksum, so somebody made it so."""
+    """An index with the right checksum and wrong contents, as only a deliberate change makes it."""
     container = read_container(obj(PRIVATE.format(n=1)), "x")
     index = bytearray(container.sections[INDEX])
     if new is None:

@@ -86,7 +86,7 @@ def test_what_is_known_to_be_inside_is_not_checked():
 
 
 def table(first=0, lanes="and (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 0x3fc:ud"):
-    """Work-items look words up that others left, each in a place of its own that a mask bounds."""
+    """Work-items load words that others stored, each at an index that a mask bounds."""
     text = KERNEL.format(width=16, first=first, to=0)
     line = "shl (M1, 16) A(0,0)<1> X(0,0)<1;1,0> 2:ud"
     mixed = "xor (M1, 16) A(0,0)<1> N(0,0)<1;1,0> 0x55:ud\nshl (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 2:ud"

@@ -1,4 +1,4 @@
-"""Lanes whose elements begin so near to each other that they overlap, and instructions that look at parts of what was loaded."""
+"""Lanes with overlapping elements, and instructions that use parts of the loaded values."""
 
 import numpy as np
 import pytest

@@ -213,7 +213,7 @@ def product_probe(first, step, width, x, size, running, grouped, store):
 @pytest.mark.parametrize("grouped", [False, True], ids=["whole", "grouped"])
 @CHECKED
 @example(2, 1, 8, 0, 0xFFFF)
-@example(-1 % 2**64, 1, 8, 8, 0xFF00)  # the first row lies in front of the buffer, and does not run
+@example(-1 % 2**64, 1, 8, 8, 0xFF00)  # the first row is in front of the buffer, and inactive
 @example(1 << 32, -1 % 2**64, 0, 4, 0xFFFF)
 @example(0, 1 << 33, 8, 0, 0x00FF)
 @given(

@@ -1,4 +1,4 @@
-"""docs/safety.md: what compiled code may touch. Attacks on what is around it; each ran into memory of the process once."""
+"""docs/safety.md: the memory that compiled code may access. Each attack once reached memory of the process."""
 
 import copy
 from functools import partial
@@ -186,7 +186,7 @@ def test_beyond_an_ordinary_variable_it_faults_when_it_executes(what, engine):
 
 OUTSIDE = {
     "never written": ("", "mov (M1, 1) W(0,0)<1> r[A0(0),0]<0;1,0>:ud", 0),
-    "written to by nobody": ("", "mov (M1, 1) r[A0(0),0]<1>:ud 5:ud", 0),
+    "stored, never written": ("", "mov (M1, 1) r[A0(0),0]<1>:ud 5:ud", 0),
     "far below": (TAKE, "mov (M1, 1) W(0,0)<1> r[A0(0),-512]<0;1,0>:ud", -448),
     "below": (TAKE, "mov (M1, 1) W(0,0)<1> r[A0(0),-16]<0;1,0>:ud", 48),
     "behind": (TAKE, "mov (M1, 1) W(0,0)<1> r[A0(0),64]<0;1,0>:ud", 128),
@@ -267,7 +267,7 @@ def test_large_inputs_are_copied(engine):
 
 @ENGINES
 def test_what_an_input_leaves_of_its_variable_is_zero(engine):
-    """It held what was on the stack before, such as pointers of the process."""
+    """Not the former contents of the stack, such as pointers of the process."""
     lines = [".decl N v_type=G type=ud num_elts=1", ".decl Z v_type=G type=ud num_elts=1024 align=GRF"]
     lines += [".input N offset=72 size=4", ".input Z offset=76 size=4"]
     lines += ["cmp.eq (M1, 16) P N(0,0)<0;1,0> 0:ud", "(P) goto (M1, 16) over"]

@@ -120,7 +120,7 @@ def test_several_elements_of_lanes_in_two_buffers_are_one_call(size, count, runn
 
 @pytest.mark.parametrize("lane", [0, 9, 15])
 def test_the_last_element_of_one_lane_is_outside(lane):
-    """Nothing of what the lanes store is in memory then: all bytes of a lane are checked before the first is written."""
+    """The faulting store changes no memory: all bytes of a lane are checked before the first is written."""
     messages = []
     for engine in ENGINES:
         probe = Probe()
@@ -136,7 +136,7 @@ def test_the_last_element_of_one_lane_is_outside(lane):
 
 
 def test_what_is_emitted_for_good_counts_alone(monkeypatch):
-    """A function is emitted twice, and the first time only shows what it stores: as many lanes as may be are inline."""
+    """A function is lowered twice, first only for its stores: the count of inline lanes starts anew."""
     monkeypatch.setenv("VISAKIT_CACHE", "off")
     monkeypatch.setattr(common_buffer, "CHECKED_LANES", 64)
     load, rare = OutOfLineAccess.load, []

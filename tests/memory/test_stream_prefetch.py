@@ -1,4 +1,4 @@
-"""Lanes of a loop that go through consecutive elements of their own: what is loaded ahead is what the lanes would have loaded."""
+"""Prefetch in loops whose lanes read consecutive elements, each from its own start, does not change values."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def total(size, elements):
 
 
 def model(size, starts, rounds, steps=1):
-    """What lanes add up that begin at bytes of their own."""
+    """Sums of lanes that begin at the given bytes."""
     found = []
     for start, count in zip(starts, rounds, strict=True):
         total = 0
@@ -97,7 +97,7 @@ def test_lanes_that_walk(load, starts, rounds, steps):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("load", LOADS)
 def test_lanes_that_walk_out_of_their_buffer(load, engine):
-    """What is loaded ahead is never a fault; what a lane asks for is."""
+    """A prefetch beyond the buffer is no fault; a load of a lane is."""
     space, size = load
     starts = [2048 - 3 * size - 24 * n for n in range(LANES)]
     rounds = [3] + [5] * (LANES - 1)
@@ -125,7 +125,7 @@ def test_a_store_in_the_loop_is_seen():
 
 
 def test_a_store_between_loops_is_seen():
-    """The inner loop stops with elements left ahead, of which the outer one changes the next before it goes on."""
+    """The outer loop stores to the next prefetched element before the inner one is entered again."""
     probe = walking("surface", 1, [100 * n for n in range(LANES)], [7] * LANES)
     probe.declarations.append(".decl OUTER v_type=P num_elts=16")
     probe.fill(TIMES=("d", [4] * LANES))
@@ -163,9 +163,9 @@ def test_the_surface_changes_in_the_loop():
 @pytest.mark.parametrize("load", LOADS)
 @pytest.mark.parametrize("start", [-1, -5, -9, 3, 480])
 def test_lanes_that_join_others(load, start, engine):
-    """A guard on the index keeps lanes away at first; those that come later read elements of their own.
+    """A guard on the index keeps lanes away at first; lanes that join later read their own elements.
 
-    The counters of lanes begin at numbers of their own, and the index falls from lane to lane:
+    The first counters and indices differ from lane to lane:
     ``for (int k = lane & 3; k < 40; k++) if ((unsigned)(i = k + start - 3 * lane) < 500) total = total * 3 + a[i];``
     """
     space, size = load
@@ -242,7 +242,7 @@ def test_only_loops_that_leave_memory_alone_look_ahead():
 
 
 def test_what_writes_or_orders_leaves_nothing_alone():
-    """Out of the table: what it says writes memory; barriers and calls; and what orders accesses."""
+    """Instructions that write memory (by the table), that order accesses, barriers and calls end a prefetch."""
 
     class Any:
         def __init__(self, desc):

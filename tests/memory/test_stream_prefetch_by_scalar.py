@@ -122,7 +122,7 @@ def test_the_sum_is_scaled(load):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("load", LOADS)
 def test_lanes_that_walk_out_of_their_buffer(load, engine):
-    """What is loaded ahead is never a fault; what a lane asks for is."""
+    """A prefetch beyond the buffer is no fault; a load of a lane is."""
     space, size = load
     rows = [SIZE - 40 * size - 24 * n for n in range(LANES)]
     done = loop(space, size, rows, [40] + [42] * (LANES - 1)).run(engine)
@@ -317,8 +317,8 @@ WORDS = (0x0001FFFF, 0xF0F0F0F0, 0xFFFE7FFF, 0x80000001, 0xFFFFFFFF)
 
 
 def counted(space, size, rows, rounds, word=0, *, up=(), again=(), step=None, declared=()):
-    """A probe whose lanes read at an index of their own, which the lines ``up`` count up, and ``again`` change behind the loop, which
-    then runs again, five times in all.
+    """A probe whose lanes read at their own indices, which the lines ``up`` increment; the lines ``again`` change them
+    behind the loop, which runs five times.
     """
     lines = up or [f"add (M1, 16) INDEX(0,0)<1> INDEX(0,0)<1;1,0> {step or size}:d"]
     probe = loop(
@@ -352,7 +352,7 @@ WAYS = {
     "twice": [UP, *SOME, "(!SOME) goto (M1, 16) SKIP", UP, "SKIP:"],
     "and otherwise": [UP, *SOME, "(SOME) mov (M1, 16) INDEX(0,0)<1> 8:d"],
     "in part": ["add (M1, 8) INDEX(0,0)<1> INDEX(0,0)<1;1,0> 4:d"],
-    "whoever runs": ["add (M1_NM, 16) INDEX(0,0)<1> INDEX(0,0)<1;1,0> 4:d"],
+    "without mask": ["add (M1_NM, 16) INDEX(0,0)<1> INDEX(0,0)<1;1,0> 4:d"],
     "by halves": [UP.replace("16", "8"), "add (M3, 8) INDEX(0,8)<1> INDEX(0,8)<1;1,0> 4:d"],
     "saturated": [UP.replace("add", "add.sat")],
     "through an alias": [UP, *SOME, "(SOME) add (M1, 16) OTHER(0,0)<1> OTHER(0,0)<1;1,0> 4:d"],

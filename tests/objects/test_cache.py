@@ -1,4 +1,4 @@
-"""The cache directory: what is read from it was written by the user, whoever else may write there."""
+"""The cache directory: entries of other owners are never read, even if others may write there."""
 
 import hashlib
 import os

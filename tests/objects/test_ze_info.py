@@ -1,4 +1,4 @@
-"""ze_info as compilers write it is read as any YAML reader does; what nobody writes ends at once."""
+"""ze_info of compilers is read as by any YAML reader; unusual YAML is refused at once."""
 
 import time
 

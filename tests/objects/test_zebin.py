@@ -209,7 +209,7 @@ def test_the_list_of_kernels(name):
 
 @pytest.mark.parametrize("engine", ["llvm", "numpy"])
 def test_a_structure_on_both_sides_of_the_end_of_inline_data(engine):
-    """Inline data is a register of which 32 bytes are used; a structure that begins in it goes on in the next one."""
+    """Inline data has 32 bytes of a register; a structure across its end continues in the next register."""
     program, out = vsim.load(zebin("structure")), np.zeros((4, 3), "i4")
     structure = np.array([(1, 2, 3)], "i4,i4,i4")[0]
     program.launch("fill", 4, 4, [out, np.int64(0), structure, np.int64(3)], engine=engine)
@@ -221,7 +221,7 @@ def test_a_structure_on_both_sides_of_the_end_of_inline_data(engine):
     [
         ((8, 64), (40, 8), (192, 200), [192, 200]),
         ((8, 4), (40, 8), (160, 168), [160, 168]),
-        ((8, 64), (40, 8), (160, 168), [160, 168]),  # it is what the text says
+        ((8, 64), (40, 8), (160, 168), [160, 168]),  # offsets of the text
         (None, (32, 64), (192,), [192]),
         (None, (32, 64), (160,), [160]),  # a structure
     ],

@@ -30,7 +30,7 @@ WORDS = [
     "program",
     "-output_no_suffix",
 ]
-# A program may wait for all of its children, of which the compiler's process is none.
+# A program that waits for all of its children does not wait for the compiler's process.
 PROGRAM = """
 import os, sys
 from pathlib import Path
@@ -47,7 +47,7 @@ except ChildProcessError:
 """
 
 
-# A driver that says its process and environment, and does what the source tells it.
+# A driver that prints its process and environment, and follows commands in the source.
 LIBRARY = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,7 +209,7 @@ def test_the_driver_answers_where_the_process_ends(service, folder, tmp_path, mo
 
 
 def test_another_driver_begins_anew(service, tmp_path):
-    """It was installed anew, so that what the process holds is the old one."""
+    """After a new installation the process with the old driver ends."""
     driver = tmp_path / "ocloc"
     for text in ("#!/bin/sh\necho old\n", "#!/bin/sh\necho newer\n"):
         driver.write_text(text)

@@ -1,4 +1,4 @@
-"""Sources to results: the compiler driver as it is installed, and one of our own that shows how it is called."""
+"""Sources to results: the installed compiler driver, and a driver of the tests that records its calls."""
 
 import json
 import os
@@ -328,7 +328,7 @@ def test_vISA_between_lines_of_the_source(tmp_path, capsys, monkeypatch):
 
 
 def test_a_source_is_loaded_in_python(driver, tmp_path):
-    """As the command does; what the compiler warns of is a warning of Python's."""
+    """As by the command; a warning of the compiler is a warning of Python."""
     calls, source = driver("1:1:1: warning: hm\nx\n^\n"), tmp_path / "k.cl"
     source.write_text("kernel void k() {}")
     with pytest.warns(visakit.VisaWarning, match="hm"):

@@ -223,7 +223,7 @@ def test_programs_of_a_context_have_data_of_their_own_in_one_address_space(sessi
 
 
 def test_a_binary_of_native_code_alone_does_not_build_and_the_log_says_what_is_missing(session):
-    """Libraries that bring native code for each device try it, and go on with what they have in other forms."""
+    """Libraries with native code for each device try it first, and fall back to other forms."""
     elf = read_elf(XELP, "")
     elf.sections = [s for s in elf.sections if s.name in (".ze_info", ".note.intelgt.compat")]
     elf.symbols, elf.relocations = [], []
@@ -323,7 +323,7 @@ def test_a_fault_is_reported_and_gives_the_event_an_error(capfd):
     ).groups()
     assert Path(file).read_text().split("\n")[int(line) - 1].rstrip() == shown
     assert re.search(r"^  registers of lane \d+: ", report, re.MULTILINE)
-    # The program goes on.
+    # The program continues.
     host.set_arguments(kernel, some, some, np.float32(1), np.uint32(4))
     session.run(kernel, (4,))
     host.clFinish(session.queue)
@@ -334,7 +334,7 @@ def test_a_fault_is_reported_and_gives_the_event_an_error(capfd):
 
 @pytest.mark.parametrize("pattern", [1, 2, 4, 8, 16, 32, 64, 128])
 def test_fills_of_many_blocks(session, pattern):
-    """Filled a block at a time: what is longer, shorter, and between has the pattern to the last byte, and no more."""
+    """Sizes below, at and above a block are filled to the last byte, and bytes behind it keep their values."""
     host, bits = session.host, np.arange(1, pattern + 1, dtype="u1")
     for blocks, more in ((0, 1), (1, 0), (3, 5)):
         size = blocks * FILL_BLOCK + more * pattern

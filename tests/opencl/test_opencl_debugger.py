@@ -80,7 +80,7 @@ def test_a_program_goes_on_without_the_debugger(added):
 
 @needs_all
 def test_a_wrong_script_ends_the_program_with_1(added, tmp_path):
-    (tmp_path / "script").write_text("print n\nprint nobody\nquit\n")
+    (tmp_path / "script").write_text("print n\nprint unknown\nquit\n")
     done = debugged(added, "add", options=["-x", str(tmp_path / "script")])
     assert (done.returncode, done.stdout) == (1, "")
     assert f"{tmp_path / 'script'}:2:7: error: " in done.stderr

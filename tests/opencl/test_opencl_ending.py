@@ -60,7 +60,7 @@ PYTHON = {
     "make run close": "0 wrong\ndestructor: released 0, other 0\n",
     "make ask": f"{ASKED}{ASKED}destructor: {RELEASED}",
 }
-"""What a program in Python does, and what it says until it has ended; half of them if not in ``make fuzz``."""
+"""Output of programs in Python until they have ended, by their steps; a part of them if not in ``make fuzz``."""
 
 
 @needs_all

@@ -232,7 +232,7 @@ def test_images_that_a_kernel_reads_and_writes(part, platform, request):
         )
         for order, element in both:
             if order == cl.CL_DEPTH:
-                continue  # takes images of its own kind
+                continue  # Depth images are a separate kind.
             if not FUZZ and (k + list(ORDERS).index(order) + list(ELEMENTS).index(element)) % 9 != 4 * part:
                 continue  # Of the five kinds of images at least one has each format.
             form = ImageFormat(ORDERS[order], ELEMENTS[element])
@@ -258,7 +258,7 @@ LOOK = """kernel void look(read_only image2d_t from, sampler_t how, global int4 
 @needs_ocloc
 @pytest.mark.parametrize("platform", ["skl", "tgllp", "dg2"])
 def test_whole_numbers_are_sampled_by_the_addressing_mode(platform, request):
-    """The compiler has kernels do part of it, by what they are told of the sampler."""
+    """The compiler lets kernels do a part of it, depending on the sampler's state."""
     request.getfixturevalue("only_tgllp")(platform)
     session = Session(None)
     program = session.build(LOOK)

@@ -30,7 +30,7 @@ needs_all = pytest.mark.skipif(bool(missing()), reason=f"there is no {missing()}
 
 
 def of_engine(engine):
-    """For one of the engines, whose races and accesses have tests of their own; in ``make fuzz`` for both."""
+    """Runs a test on one engine, as races and accesses have tests for each; in ``make fuzz`` on both."""
     return pytest.mark.parametrize("engine", ENGINES if FUZZ else [engine])
 
 
@@ -93,7 +93,7 @@ def test_what_an_enqueue_costs_is_said(built):
 
 @needs_all
 def test_checks_watch_the_kernels_of_a_program(built, tmp_path):
-    """What they find is said where it happens; the program goes on."""
+    """Findings are printed where they happen; the program continues."""
     options = ["--platform", "tgllp", "--check", "divergence"]
     done = run(built("around_barrier"), options=options)
     assert (done.returncode, done.stdout) == (0, "0 wrong\n")
@@ -229,7 +229,7 @@ def test_what_nobody_has_written_to_a_new_buffer_is_undefined(built, engine):
 @needs_all
 @of_engine("llvm")
 def test_sub_buffers_are_kept_apart(built, engine):
-    """Without ``--guard`` the kernel reads the other part, and nobody says so."""
+    """Without ``--guard`` a read of the other part is no finding."""
     options = ["--platform", "tgllp", "--engine", engine]
     for shift, guard in ((1, ()), (0, ("--guard",))):
         done = run(built("sub_buffers"), shift, options=[*options, *guard])
@@ -273,7 +273,7 @@ def test_a_program_in_python_runs_unchanged():
 @needs_all
 @pytest.mark.parametrize("options", [["-S"], ["-I", "-S"]])
 def test_an_environment_of_python_needs_nothing_of_ours(options):
-    """Without ``site`` a program finds neither cffi nor numpy, as in an environment of its own."""
+    """Without ``site`` a program finds neither cffi nor numpy, as in a separate environment."""
     program = "import ctypes; n = ctypes.c_uint(); loader = ctypes.CDLL('libOpenCL.so.1'); "
     program += "print(loader.clGetPlatformIDs(0, None, ctypes.byref(n)), n.value)"
     done = run(sys.executable, *options, "-c", program)

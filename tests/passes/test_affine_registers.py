@@ -1,4 +1,4 @@
-"""Registers that several blocks write: what is known of their lanes holds in whichever block reads them, or is not assumed."""
+"""Registers written in several blocks: facts about lanes hold in all blocks that read them, or are not assumed."""
 
 import re
 from random import Random
@@ -115,7 +115,7 @@ def test_loops_keep_the_first_lane_alone(group, vectors):
 
 
 WRONG = {
-    "what is loaded": loaded("A", "A"),
+    "a load": loaded("A", "A"),
     "other distances": ["add (M1, 16) A(0,0)<1> A(0,0)<1;1,0> X(0,0)<1;1,0>"],
     "a part": ["add (M1, 8) A(0,0)<1> A(0,0)<1;1,0> 1:ud"],
     "words": ["mov (M1_NM, 1) N(0,0)<1> 5:uw", "mov (M1, 8) A(1,0)<1> X(0,0)<1;1,0>"],

@@ -1,4 +1,4 @@
-"""Kernels with barriers: several threads of a group run abreast, and leave what the reference engine leaves."""
+"""Kernels with barriers: several threads of a group run abreast, with the results of the reference engine."""
 
 import numpy as np
 import pytest
@@ -226,7 +226,7 @@ gather_scaled.4 (M1, 16) %slm 0:ud B.0 C.0
 
 
 def test_threads_abreast_that_wait_for_others_for_ever():
-    """Two of four threads leave in front of a barrier: the first of those that wait is named."""
+    """Two of four threads leave in front of a barrier: the message names the first waiting thread."""
     text = HEAD + "cmp.lt (M1_NM, 1) P1 %thread_x(0,0)<0;1,0> 2:uw\n(P1) jmp (M1, 1) leave\n"
     text += EXCHANGE + "leave:" + TAIL
     said = []

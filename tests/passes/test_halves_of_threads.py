@@ -1,7 +1,7 @@
 """Reads of registers by address that compilers do without a mask for a half of 32 lanes in which none runs.
 
 Such loops over the lanes of a half begin with the lowest one that runs. Where none does, its number, and so the address,
-is nonsense, which hardware reads and nobody uses.
+is meaningless; hardware reads there, and the value is unused.
 """
 
 import numpy as np

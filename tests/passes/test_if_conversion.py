@@ -242,7 +242,7 @@ def test_what_may_run_without_lanes(inside, behind, is_masked):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_lanes_of_both_sides_meet_before_all_do(engine):
-    """Lanes of A that leave at B skip what the others of A and those of the other side run together."""
+    """Lanes of A that jump to B skip the block that the rest of A and the other side run together."""
     lines = [
         "(!a) goto (M1, 16) ZERO",
         "mov (M1, 16) x(0,0)<1> 5:ud",

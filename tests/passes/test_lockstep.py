@@ -121,7 +121,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_is_no_lockstep_variable(kind):
-    """Where lanes in the loop may have several values, or rounds of their own."""
+    """Variables that may differ between lanes of the loop, or change in some lanes alone."""
     assert "N" not in names_of(REFUSED[kind])
     same(REFUSED[kind])
 

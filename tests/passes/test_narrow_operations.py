@@ -46,7 +46,7 @@ def numbers(name, first):
     RUNNING,
 )
 def test_narrow_destinations(template, to, kinds, running):
-    """As a model in whole numbers has it, whatever is wider than what is kept."""
+    """Results equal those of a model in whole numbers, whose intermediate values may be wider than the destination."""
     function = OPERATIONS[template]
     if "(abs)" in template:
         kinds[0] = kinds[0].lstrip("u")
@@ -68,7 +68,7 @@ RELATIONS = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "ge": np.greater
 @pytest.mark.parametrize("t", ["b", "ub", "w", "uw"])
 @pytest.mark.parametrize("through", ["", "w", "uw", "d", "ud"])
 def test_comparisons_with_one_element_for_all_lanes(name, t, through):
-    """Of narrow values, or of what they were extended to before."""
+    """Operands are narrow values, or narrow values that were extended before."""
     values = numbers(t, 3)
     probe = Probe()
     probe.fill(X=(t, values), WX=(through or t, [0] * LANES), WY=(through or t, [0] * LANES))
@@ -112,7 +112,7 @@ def test_sums_and_comparisons_of_bytes_are_of_bytes():
 
 
 def test_words_that_were_bytes_are_extended_after_they_are_the_same_in_all_lanes():
-    """So LLVM sees that no more than bytes are needed of what is done with them."""
+    """Then LLVM knows that only the low bytes of the results are used."""
     found = ir_of(
         [
             LOAD,

@@ -58,7 +58,7 @@ def test_one_lane_by_address(lane, element, running, step):
 
 
 def test_one_lane_beyond_all_variables():
-    """The fault names the lane; of a lane that does not run there is none."""
+    """The fault names the lane; an inactive lane causes no fault."""
     for running in (0xFFFF, 0xFFDF):
         probe = Probe(running=running)
         probe.fill(X=("ud", [0] * LANES), FAR=("uw", [0x4000]))
@@ -168,7 +168,7 @@ def test_texels_with_gaps_where_no_variable_is_of_floats():
 
 
 def test_blocks_at_one_address_are_rows():
-    """A transposed message reads what lies behind one address, which nothing need find out."""
+    """A transposed message reads consecutive bytes from one address, which needs no analysis."""
     found = ir_of(
         ["lsc_load.ugm (M1_NM, 1) V:d32x16t flat[OUT]:a64", "lsc_store.ugm (M1_NM, 1) flat[OUT]:a64 V:d32x16t"],
         [".decl V v_type=G type=ud num_elts=16 align=GRF"],
@@ -193,7 +193,7 @@ DOTS, PAIRS = ("avx512vnni", "avxvnni"), ("avx512bw", "avx2", "sse2")
     (16, 8, DOTS), (16, 3, (*DOTS, *PAIRS[:1])), (8, 8, (*DOTS, *PAIRS[:2])), (8, 8, (*DOTS, *PAIRS)),
 ])  # fmt: skip
 def test_products_of_bytes_by_what_the_processor_has(lanes, rows, missing, monkeypatch):
-    """Each instruction, and the operations that stand for it, give what the reference engine does."""
+    """Each instruction and its substitutes give the results of the reference engine."""
     has = matrix_products.has_feature
     monkeypatch.setattr(matrix_products, "has_feature", lambda name: name not in missing and has(name))
     random, (lines, sizes) = np.random.default_rng(5), products(lanes, rows)

@@ -35,7 +35,7 @@ SECOND = "add (M1_NM, 8) LANE({})<1> LANE(0,{})<1;1,0> 16:uw"
 
 
 def in_lanes(template, halves):
-    """An instruction for 32 lanes: one, or two of 16 lanes on variables of their own."""
+    """An instruction for 32 lanes: one, or two of 16 lanes on separate variables."""
     if not halves:
         return [template.format(m="M1, 32", h="")]
     return [template.format(m="M1, 16", h="L"), template.format(m="M5, 16", h="H")]

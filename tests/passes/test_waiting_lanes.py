@@ -31,7 +31,7 @@ def test_lanes_wait_only_where_a_branch_before_leads():
     # 0 goto END, 1 add, 2 goto INNER, 3 add, 4 INNER: add, 5 END: ret
     lines = ["(P1) goto (M1, 16) END", ADD, "(P1) goto (M1, 16) INNER", ADD, "INNER:", ADD, "END:", "ret (M1, 1)"]
     found = next_points(lines)
-    assert found[0] == found[1], "nobody waits at INNER before its branch"
+    assert found[0] == found[1], "no lane waits at INNER before its branch"
     assert found[2] == found[3] < found[0]
 
 
@@ -121,7 +121,7 @@ def test_a_comparison_in_two_halves_is_uniform(second, uniform):
     ],
 )
 def test_logic_of_uniform_predicates_is_uniform(logic, uniform):
-    """Unless it leaves lanes as they are, or P4, whose lanes differ, or P5, which has fewer lanes, is part of it."""
+    """Except with an identity operand, or with P4, whose lanes differ, or P5, which has fewer lanes."""
     head = [".version 4.1", '.kernel "k"', ".decl A v_type=G type=d num_elts=16",
             *(f".decl P{n} v_type=P num_elts={8 if n == 5 else 16}" for n in range(1, 6))]  # fmt: skip
     lines = [f"cmp.lt (M1_NM, 16) P{n} A(0,{n})<0;1,0> 0x5:d" for n in (1, 2)]

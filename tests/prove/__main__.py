@@ -27,7 +27,7 @@ from prove.translations import prove_translation  # noqa: E402
 def arguments() -> argparse.Namespace:
     """What the command line says."""
     parser = argparse.ArgumentParser(
-        prog="python tests/prove", description="Prove that instructions on integers do what the scalar model says."
+        prog="python tests/prove", description="Prove that instructions on integers agree with the scalar model."
     )
     parser.add_argument("names", nargs="*", metavar="INSTRUCTION", help="all of them without any")
     parser.add_argument("--seconds", type=float, default=1800, help="for all together (1800)")
@@ -66,7 +66,7 @@ def summary_of(answers: list[Answer]) -> dict[str, int | float]:
 def main() -> int:
     """Prove; the exit code: 1 if anything was refuted.
 
-    Each question is asked in a few steps first, those that this does not decide in many at the end.
+    Each question is asked with few steps first; undecided ones are asked again with many steps at the end.
     """
     given = arguments()
     ask = prove_translation if given.fast else prove

@@ -3,7 +3,7 @@
 The kernels are those of ``equal_kernels.cl``. ``ocloc`` compiles them: with and without optimisations, for threads of
 8, 16 and 32 work-items, for several devices, and by another compiler, which ``VISAKIT_OTHER_OCLOC`` names. Faults are
 planted into the vISA text of a kernel: another operand, condition, offset or type, a missing mask or saturation.
-The kernels of ``vendor_kernels.cl`` and ``vendor_loop.cl`` are those that a compiler gets wrong, as other tests of this project found.
+A compiler translates the kernels of ``vendor_kernels.cl`` and ``vendor_loop.cl`` wrongly.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ class LowBits(Abstract):
 
 class SmallProducts(LowBits):
     """Products of factors of 9 bits are any numbers, but for equal factors the same ones. The solver says whether factors
-    are so small, and always equal; other products are as they are.
+    are so small, and always equal; other products keep their exact meaning.
     """
 
     has_functions = False

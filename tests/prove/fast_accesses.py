@@ -176,7 +176,7 @@ def compare(program, launch, seconds=20.0) -> Comparison:
     """Ask the solver for the facts about a launch.
 
     Raises:
-        VisaError: the launch is none that proofs are about.
+        VisaError: proofs do not support the launch.
         Unsupported: the fast engine does not take the kernel.
     """
     dispatch = program.bind(launch)

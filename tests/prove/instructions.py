@@ -1,4 +1,4 @@
-"""An instruction on integers as a question for the solver: does it give what the scalar model says, for all inputs?"""
+"""An instruction on integers as a question for the solver: does it agree with the scalar model for all inputs?"""
 
 import itertools
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Straight LLVM IR on integers as terms of the solver: what the fast engine makes of instructions."""
+"""Straight LLVM IR on integers, as the fast engine emits it, as terms of the solver."""
 
 import re
 
@@ -299,7 +299,7 @@ def regrouped(given, bits):
 
 
 def _joined(parts):
-    """Bit-vectors end to end, the lowest first; those that one was taken apart into are this one again."""
+    """Bit-vectors end to end, the lowest first; the parts of one vector are that vector again."""
     first = parts[0]
     if z3.is_app_of(first, z3.Z3_OP_EXTRACT) and first.arg(0).size() == first.size() * len(parts):
         whole = first.arg(0)

@@ -244,7 +244,7 @@ def indirect_outcome(lines, *assumptions):
 
 
 def test_registers_of_many_places_may_hold_anything():
-    """A register at an unknown byte: what is read is any number, and a write leaves any numbers in the variable."""
+    """A register at an unknown byte: a read gives any number, and a write leaves any numbers in the variable."""
     write = "mov (M1_NM, 1) TABLE(1,0)<1> 5:d\nmov (M1_NM, 1) r[A0(0),0]<1>:d 7:d\n"
     read = "mov (M1_NM, 1) I(0,0)<1> r[A0(0),0]<0;1,0>:d\n"
     direct = "mov (M1_NM, 1) I(0,0)<1> TABLE(1,0)<0;1,0>\n"

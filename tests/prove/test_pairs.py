@@ -19,7 +19,7 @@ PROVED, REFUTED = "proved", "refuted"
         ("items.old.dg2", "words", "race", "races", REFUTED),
         # The thread stores for one lane, and loads for the others.
         ("items.old.tgllp", "first_item_tells_all", "race", "races", REFUTED),
-        # The last lane loads what the others stored, in one message of the thread.
+        # The last lane loads the elements of the others, in one message of the thread.
         ("items.old.tgllp", "last_item_counts", "race", "races", REFUTED),
         # What lanes have loaded decides how often they come to the barrier.
         ("values.old", "around_in_a_loop", "wrong", "divergence", REFUTED),

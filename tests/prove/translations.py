@@ -172,7 +172,7 @@ def prove_translation(question, steps=HARD):
 
 
 def _source(random, question, k):
-    """A region of a source, or an immediate where it may be one: a number that operations treat in a way of its own."""
+    """A region of a source, or an immediate where the form has one: a number with special treatment in operations."""
     t, whole = question.types[k], question.name in WIDE
     kind = LANEWISE if whole else random.choice((LANEWISE, LANEWISE, ONE, ""))
     if kind or question.modifiers[k] or t in ("ub", "b"):

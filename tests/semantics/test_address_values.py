@@ -138,7 +138,7 @@ def test_surfaces_by_handle(random, running, how, store):
     ],
 )
 def test_faults_name_images(surface, name):
-    """The image behind a number or a handle; where there is none, the number itself."""
+    """The image behind a number or a handle, or the number itself without an image."""
     probe, _ = with_two_images()
     probe.fill(PLACES=("ud", [64 + 8 * lane for lane in range(LANES)]), DATA=("ud", range(LANES)))
     probe.lines.append(f"lsc_store.ugm (M1, 16) {surface}[PLACES]:a32 DATA:d32")

@@ -107,7 +107,7 @@ def test_checks_know_them(program: vsim.Program, engine: str) -> None:
 
 @pytest.mark.parametrize("how", ["addrmode: bindless", "bti_value: 3"])
 def test_data_of_the_program(how: str, engine: str) -> None:
-    """Tables of the source are surfaces by handle or number, too; those of another program are none of this one's."""
+    """Tables of the source are surfaces by handle or number, too; those of another program are not."""
     value = f"      - {{arg_type: const_base, offset: 0, size: 4, {how}}}\n"
     text = TEXT if "bindless" in how else TEXT.replace("bss(FROM)", "bti(0x3)")
     info = ZE_INFO.replace(VALUE.format(at=0, index=0), value).replace("arg_index: 1", "arg_index: 0")

@@ -16,7 +16,7 @@ BITS = {"f": 0x80, "hf": 0x400, "df": 0x40}
 
 
 def tripled(t, target, platform, engine, setting=""):
-    """Three times a denormal, its comparison with 0 and a copy of it; and what the report says of denormals."""
+    """Three times a denormal, its comparison with 0 and a copy of it; and the report's words on denormals."""
     dtype, tiny = TINY[t]
     size = np.dtype(dtype).itemsize
     text = f"""
@@ -153,7 +153,7 @@ CHAIN = "mul (M1, 16) Y(0,0)<1> X(0,0)<1;1,0> 0x3f000000:f"
     ],
 )
 def test_which_instructions_let_the_processor_take_zeros(line, takes):
-    """Not those that meet denormals which are kept: of results before a conversion, of intermediate results, in memory."""
+    """Not those whose denormals are kept: results before a conversion, intermediate results, values in memory."""
     declared = {"X": "f", "Y": "f", "D": "df", "W": "ud", "N": "d", "A": "uq", "B": "bf"}
     text = "\n".join(f".decl {n} v_type=G type={t} num_elts=128 align=GRF" for n, t in declared.items())
     image = build_text(f'.version 4.1\n.kernel "k"\n{text}\n{line}\nret (M1, 1)\n', "pvc")
@@ -230,7 +230,7 @@ ACROSS = {
 @pytest.mark.parametrize("keeps", [False, True])
 @pytest.mark.parametrize("what", ACROSS)
 def test_denormals_between_blocks(what, keeps):
-    """Results may stay denormals in registers as long as nobody else looks: both engines leave the same bits."""
+    """Results may stay denormals in registers until another block reads them: both engines leave the same bits."""
     keep = "or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud" if keeps else ""
     views = "\n".join(
         f".decl {n}{s} v_type=G type={t} num_elts={64 // size} align=GRF alias=<{n},0>"

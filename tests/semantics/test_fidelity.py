@@ -167,10 +167,10 @@ DIVIDE = "div (M1, 8) Y(0,0)<1> X(0,0)<1;1,0> 0x40400000:f\n"
         (TOGGLE + TOGGLE + DIVIDE, False),
         (TOGGLE + "and (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0xffffffcf:ud\n" + DIVIDE, False),
         (TOGGLE + "mov (M1_NM, 1) %cr0(0,0)<1> 0x4c0:ud\n" + DIVIDE, False),
-        # Only one of the two ways changes it: the one that is taken, then the one that is not.
+        # A change on one of two paths: on the path that is taken, then on the other one.
         ("cmp.eq (M1_NM, 1) P1 N(0,0)<0;1,0> 0x0:d\n(P1) jmp (M1, 1) over\n" + TOGGLE + "over:\n" + DIVIDE, False),
         ("cmp.ne (M1_NM, 1) P1 N(0,0)<0;1,0> 0x0:d\n(P1) jmp (M1, 1) over\n" + TOGGLE + "over:\n" + DIVIDE, True),
-        # Three rounds of a loop: what is known at its head is not known the second time.
+        # Three rounds of a loop: the mode at its head is unknown from the second round on.
         ("again:\n" + TOGGLE + DIVIDE + "add (M1_NM, 1) N(0,0)<1> N(0,0)<0;1,0> 0x1:d\n"
          "cmp.lt (M1_NM, 1) P1 N(0,0)<0;1,0> 0x3:d\n(P1) jmp (M1, 1) again\n", True),
         ("again:\n" + TOGGLE + DIVIDE + "add (M1_NM, 1) N(0,0)<1> N(0,0)<0;1,0> 0x1:d\n"

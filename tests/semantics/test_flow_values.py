@@ -97,7 +97,7 @@ class Lane:
 
 
 class Writer:
-    """Lines for statements. ``leave`` is what a lane does that returns early."""
+    """Lines for statements. ``leave`` are the lines of an early return."""
 
     def __init__(self, leave, kind, numbers):
         self.leave, self.kind, self.numbers = leave, kind, numbers
@@ -272,7 +272,7 @@ def group(work, engine, platform="xehp", schedule=None):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("meet", [["barrier"], ["sbarrier.signal", "sbarrier.wait"]], ids=["barrier", "split"])
 def test_barriers(engine, meet):
-    """Every thread reads what the opposite one wrote, twice."""
+    """Every thread reads the value of the opposite one, twice."""
     wanted = [7 * (63 - i) for i in range(64)]
     assert group([WRITE, *meet, TURN, READ], engine) == wanted
     twice = [WRITE, *meet, TURN, ROUND, *meet, WRITE, *meet, TURN, READ]

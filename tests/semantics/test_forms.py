@@ -32,11 +32,11 @@ from visakit.language.platforms import WITH_MACROS
 FORMS_OF_A_KERNEL = 24
 FAST = ("add", "mul", "mad", "div", "divm", "inv", "sqrt", "sqrtm", "rsqrt", "cmp", "min", "max", "sel", "mov", "frc",
         "rndd", "rndu", "rnde", "rndz", "exp", "log", "sin", "cos", "pow")  # fmt: skip
-"""What the processor may compute in a mode of its own where %cr0 is never written; one other and it does not."""
+"""Instructions whose denormals the processor may take as zeros if %cr0 is never written and the kernel has no others."""
 
 
 def check(forms, platform, writes_control=True):
-    """Each lane of each form gets what the model says, on both engines."""
+    """Each lane of each form equals the model, on both engines."""
     probe = Probe(platform)
     probe.keeps_denormals = writes_control
     for n, f in enumerate(forms):
@@ -177,7 +177,7 @@ def test_restricted_floats_round_in_the_mode():
 
 ELSEWHERE = {"dpas", "dpasw", "bdpas", "lfsr", "srnd", "fcvt", "dnscl", "shfl_idx4", "tanh", "sigm", "invm", "rsqtm",
              "addr_add", "movs", "setp"}  # fmt: skip
-"""Instructions that compute, with models of their own (test_values.py, test_narrow_values.py, test_matrices.py)."""
+"""Instructions with separate models (test_values.py, test_narrow_values.py, test_matrices.py)."""
 
 
 def test_every_instruction_that_computes_has_forms():

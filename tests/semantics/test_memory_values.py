@@ -412,7 +412,7 @@ def test_raw_blocks_without_an_instruction(message, reason):
 @CHECKED
 @given(st.data())
 def test_load_status(data):
-    """Bit i says that lane i's address lies in a buffer."""
+    """Bit i is set if lane i's address is in a buffer."""
     offsets = data.draw(st.lists(st.sampled_from([0, 4, 60, 1 << 20, 64, 61]), min_size=16, max_size=16))
     probe = Probe("dg2")
     probe.buffer("MEM", bytes(64))
@@ -424,7 +424,7 @@ def test_load_status(data):
 
 
 def test_messages_without_effect():
-    """Fences and compression hints leave registers and memory as they are."""
+    """Fences and compression hints change neither registers nor memory."""
     probe = Probe("dg2")
     probe.buffer("MEM", bytes(range(64)))
     probe.fill(OFFSETS=("ud", range(0, 64, 4)), DATA=("ud", range(16)))
@@ -453,7 +453,7 @@ INTEGER_ATOMICS = {
     "xor": lambda old, a, b, n: old ^ a, "minsint": lambda old, a, b, n: min(_signed(old, n), _signed(a, n)),
     "maxsint": lambda old, a, b, n: max(_signed(old, n), _signed(a, n)), "load": lambda old, a, b, n: old,
 }  # fmt: skip
-"""New contents from the old and the operands; of a compare-and-swap ``a`` is what is compared, ``b`` what is written."""
+"""New contents from the old ones and the operands; a compare-and-swap compares with ``a`` and writes ``b``."""
 FLOAT_ATOMICS = {
     "fadd": lambda old, a, b, t: scalar.add(old, a, t), "fsub": lambda old, a, b, t: scalar.add(old, -a, t), "fmin": lambda old, a, b, t: min(old, a),
     "fmax": lambda old, a, b, t: max(old, a), "fcmpwr": lambda old, a, b, t: b if old == a else old,
@@ -561,7 +561,7 @@ LOCAL_FORMS = {"d32": (4, "dg2", 3), "d64": (8, "pvc", 1), "d16c32": (2, "pvc", 
 @CHECKED
 @given(st.data())
 def test_atomics_of_local_memory(shape, data):
-    """All operations on integers one after the other, whose old values tell what the ones before them have left."""
+    """All operations on integers one after the other, whose old values show the results of the operations before."""
     size, platform, rounds = LOCAL_FORMS[shape]
     random, running, lanes, register = data.draw(randoms), data.draw(RUNNING) | 1, 16, max(4, size)
     offsets = [register * random.randrange(6) for _ in range(lanes)]

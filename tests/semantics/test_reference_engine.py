@@ -74,7 +74,7 @@ add (M1, 8) X(0,0)<1> X(0,0)<1;1,0> N(0,0)<1;1,0>"""
 
 @ENGINES
 def test_a_narrowed_loop_ends_behind_its_jump(engine):
-    """A quarter of the threads leave the loop after one round; in what is left of it some jump far behind it, and then the others leave together."""
+    """A quarter of the threads leave the loop after one round; some jump far behind it, the rest leave together."""
     expected = np.array([101, 3, 105, 105, 101, 105, 105, 105])[np.arange(64) & 7]
     assert (run(LOOP, engine, groups=64) == expected[:, None]).all()
 

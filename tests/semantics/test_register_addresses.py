@@ -1,5 +1,5 @@
-"""Addresses of registers that no lane needs: loops of compilers over what lanes have in common read the element of the first lane
-that is left, and in a half of a thread without work-items there is none.
+"""Addresses of registers in masked-off reads: compiled loops over distinct values of lanes read the element of the
+first remaining lane, and a half of a thread without work-items has no such lane.
 """
 
 import numpy as np

@@ -204,7 +204,7 @@ def test_typed_atomics_of_a_sample(random):
 
 
 def test_hints_compute_nothing():
-    """Overfetching loads are loads, and what is said of lines of caches changes no memory."""
+    """Overfetching loads are loads, and cache hints change no memory."""
     probe = Probe("cri", LANES)
     probe.buffer("MEMORY", np.arange(64, dtype=np.uint32).tobytes())
     probe.addresses("PLACE", "MEMORY", [8 * i for i in range(LANES)])

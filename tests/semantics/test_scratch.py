@@ -139,7 +139,7 @@ def test_accesses_outside(engine, handle):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_indirect_data_is_nowhere(engine):
-    """Only what a finalizer writes in front of a kernel reads it."""
+    """Only instructions that a finalizer writes in front of a kernel read it."""
     with pytest.raises(SimulationError, match="address 0x0, where there is no buffer"):
         launch("lsc_load.ugm (M1_NM, 1) DATA:d32x4t flat[INDIRECT]:a64", engine)
 

@@ -175,7 +175,7 @@ BITS = [
 @pytest.mark.parametrize("to", "AB")
 @pytest.mark.parametrize("line", range(len(BITS)))
 def test_bits_that_a_constant_chooses_under_a_mask(line, to):
-    """Of what the other lanes keep, and of something else: LLVM 22 takes the wrong one of them, unless it is told."""
+    """Of the old value under the mask and another one: LLVM 22 selects wrongly, unless the emitted IR prevents it."""
     values = {"A": [0xDA79C800 + n for n in range(16)], "B": [0x12345678 * n & 0xFFFFFFFF for n in range(16)]}
     for one, other in ("AB", "BA"):
         probe = Probe("pvc", 16)
@@ -222,7 +222,7 @@ RELATIONS = {"eq": lambda x, y: x == y, "ne": lambda x, y: x != y, "gt": lambda 
 
 @pytest.mark.parametrize("t", ["ub", "w", "hf", "bf", "d", "f", "q", "df"])
 def test_cmp_gives_all_ones_of_any_type(t):
-    """In the lanes that run, others keep what they had."""
+    """In active lanes; others keep their values."""
     size = SIZES[t]
     probe = probe_of(0b0111, "xehp", X=("f", [1.0, -1.0] * 8), R=(t, bytes([7]) * 16 * size))
     probe.lines.append("cmp.gt (M1, 16) R(0,0)<1> X(0,0)<1;1,0> 0.0:f")
@@ -583,7 +583,7 @@ def test_saturated_fcvt():
 @CHECKED
 @given(st.data(), st.sampled_from(["f", "uw", "ub"]))
 def test_srnd(data, noise_type):
-    """The random bits are added below the last place, then the rest is cut; NaN and infinity stay what they are."""
+    """The random bits are added below the last place, then the rest is cut; NaN and infinity do not change."""
     single = [x for x in data.draw(numbers("f", 64)) if 1e-3 < abs(x) < 6e4][:13]
     single += [math.nan, math.inf, -math.inf, *[1.0] * (13 - len(single))]
     noise = np.array(data.draw(numbers("ud", 16)), "u4")

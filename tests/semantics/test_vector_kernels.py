@@ -42,7 +42,7 @@ def text_for(name, platform):
 
 @dataclass
 class Case:
-    """A kernel: what it gets, what its result begins with, and what the result is."""
+    """A kernel: its data, the first contents of its result, and the model of the result."""
 
     model: Callable
     data: Callable

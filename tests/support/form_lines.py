@@ -21,7 +21,7 @@ def line(f, n):
 
 
 def declare(probe, f, n):
-    """The lines of a form, and what they work on."""
+    """The declarations and registers of a form."""
     bits = settings_of(f)
     given = f"{bits:#x}:ud" if f.known else f"C{n}(0,0)<0;1,0>"
     probe.fill(**{f"C{n}": ("ud", [bits]), f"D{n}": (f.dst, bytes(2 * LANES * scalar.SIZES[f.dst]))})

@@ -33,7 +33,7 @@ MOVED = ((*ALL_INTEGERS, "hf", "f", "df", "bf"),)
 
 @dataclass(frozen=True)
 class Kind:
-    """How forms of an instruction are drawn: families of types that go together, sources, what it can have."""
+    """How forms of an instruction are drawn: families of matching types, sources, and optional parts."""
 
     families: tuple
     sources: int
@@ -171,7 +171,7 @@ def close(random, t):
 
 
 def tiny(random, t):
-    """A float at the smallest numbers: a zero, a denormal, or one next to the smallest number that is none."""
+    """A float at the smallest numbers: a zero, a denormal, or a neighbour of the smallest normal number."""
     smallest, digits = SMALLEST[t], DIGITS[t]
     last = smallest * 2.0**-digits
     found = random.choice([0.0, last, smallest - last, last * random.randint(1, 2**digits), near(random, smallest, t)])
@@ -374,7 +374,7 @@ SECOND = {
 }
 """What a lane gets in a second destination."""
 
-# -- what is drawn ---------------------------------------------------------------------------------------------
+# -- drawing -------------------------------------------------------------------------------------------------------
 
 AXES = ("rounding modes", "saturation", "mixed types", "special values")
 DRAWN = 700

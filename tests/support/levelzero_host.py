@@ -1,4 +1,4 @@
-"""A program that uses Level Zero, in Python: calls the functions of the driver as C does, with memory of its own."""
+"""A program that uses Level Zero, in Python: calls the functions of the driver with addresses, as C does."""
 
 import ctypes
 
@@ -14,7 +14,7 @@ FOREVER = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class Failed(Exception):
-    """A call that failed; ``result`` is the number of what it gave."""
+    """A call that failed; ``result`` is the number of its result."""
 
     def __init__(self, name, result):
         super().__init__(f"{name}: {ze.STATUS_NAMES.get(result, result)}")

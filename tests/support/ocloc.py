@@ -16,7 +16,7 @@ DEVICES = os.environ.get("VISAKIT_TEST_DEVICE", "tgllp,skl,dg2").split(",")
 
 @pytest.fixture
 def driver(tmp_path, monkeypatch):
-    """A driver that writes down how it is called, says what it is told to, and gives a zebin out of the tests' data."""
+    """A driver that records its calls, prints a given text, and writes a zebin of the tests' data."""
     folder = tmp_path / "bin"
     folder.mkdir()
     script = folder / "ocloc"

@@ -1,4 +1,4 @@
-"""A program that uses OpenCL, in Python: calls the functions of the driver as C does, with memory of its own."""
+"""A program that uses OpenCL, in Python: calls the functions of the driver with addresses, as C does."""
 
 import ctypes
 
@@ -11,7 +11,7 @@ from visakit.runtime.settings import PLATFORM_SETTING
 
 
 class Failed(Exception):
-    """A call that failed; ``status`` is the name of what it gave."""
+    """A call that failed; ``status`` is the name of its status."""
 
     def __init__(self, name, status):
         super().__init__(f"{name}: {cl.STATUS_NAMES.get(status, status)}")
@@ -19,7 +19,7 @@ class Failed(Exception):
 
 
 def address(value):
-    """What a call gets for an argument: numbers and handles as they are, arrays and texts by their address."""
+    """The C value of an argument: numbers and handles unchanged, arrays and texts by their address."""
     if value is None:
         return 0
     if isinstance(value, np.ndarray):
@@ -38,7 +38,7 @@ def sizes(*values):
 
 
 class Host:
-    """Functions by name; those that give an object raise :class:`Failed` in place of an error, the others, too."""
+    """Functions by name; an error raises :class:`Failed`, whether its status is a result or a parameter."""
 
     def __init__(self, trace=None):
         self.functions = exports(trace)

@@ -61,7 +61,7 @@ class Run(NamedTuple):
 
 @dataclass
 class Model:
-    """Launches of a source, what is printed, and the build options."""
+    """Launches of a source, its printed text, and the build options."""
 
     runs: list[Run]
     printed: str = ""

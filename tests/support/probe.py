@@ -139,7 +139,7 @@ class Probe:
         arguments = [data, out, *buffers.values(), *self.arguments]
         program = Program(
             image_of(self._text(), self.platform)
-        )  # with an address space of its own, whatever ran before
+        )  # with a new address space, so that addresses do not depend on earlier runs
         if self.named:
             named = {name: BufferArgument(array.copy()) for name, array in self.named.items()}
             given = [BufferArgument(a) if isinstance(a, np.ndarray) else a for a in arguments] + [*named.values()]

@@ -18,7 +18,7 @@ class Attack:
 
     Args:
         host: has functions and their prototypes by name.
-        handles: of objects; those that calls make join them, and stay when others release them.
+        handles: of objects; new objects join them, and stay after a release by others.
         numbers: what programs write to the beginning of structures and lists.
         is_handle: whether a function's parameter of a name takes one.
         left_out: names of functions that are not called.

@@ -1,6 +1,6 @@
 """What tests draw: numbers, regions, operands, instructions, control flow, whole texts and launches.
 
-Every strategy has one place here; the models that say what is right stand in the tests. ``make fuzz`` draws many more
+Every strategy has one place here; the models of expected results are in the tests. ``make fuzz`` draws many more
 examples (``FUZZ_EXAMPLES``), and other ones in every run; otherwise each run draws the same few.
 """
 
@@ -84,7 +84,7 @@ def in_turn(rows, ways):
 
 
 def chosen(texts, name):
-    """Draws what is written in a program: always the same for one name, so that examples share native code.
+    """Draws a text of a program: always the same one for one name, so that examples share native code.
 
     In ``make fuzz`` any.
     """
@@ -219,7 +219,7 @@ def small_float(bits):
     return -magnitude if bits >> 7 else magnitude
 
 
-# -- instructions with what they work on -----------------------------------------------------------------------
+# -- instructions and their operands ---------------------------------------------------------------------------
 
 SIGNED_ONLY, SAME_SIGN = {"asr"}, {"div", "mod", "mulh", "bfe", "asr", "shr", "fbh"}
 PLAIN_SOURCES = {*SHIFTS, "div", "mod", "mulh", "avg"}

@@ -1,4 +1,4 @@
-"""Annotated disassembly: comments beside the text, which stays what it is; files that are named by others are looked into with care."""
+"""Annotated disassembly: comments beside the unchanged text; files named in debug information are opened with care."""
 
 import os
 import re

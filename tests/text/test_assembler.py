@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::visakit.VisaWarning")
 
 
 def assembled(text, platform=None, caches=True):
-    """The bytes and what was said, without ever raising."""
+    """The bytes and the diagnostics, without exceptions."""
     collector = Collector(50, frozenset())
     module = module_parser(text, "x", find(platform) if platform else None, collector, caches).run()
     return (None if collector.error_count else write_module(module)), collector.items

@@ -56,7 +56,7 @@ def test_the_rows_and_goldens_are_those_of_the_table(generator):
 def test_every_restriction_of_the_table_has_its_row(generator):
     used = {rule for desc in instruction_set().forms for rule in desc.rules}
     assert used == set(Rule), "words that no record has"
-    elsewhere = {Rule.ADDRESS_OF, Rule.FUNCTION_ONLY}  # ADDR_ADD and FRET have sections of their own.
+    elsewhere = {Rule.ADDRESS_OF, Rule.FUNCTION_ONLY}  # Other sections have ADDR_ADD and FRET.
     assert used - elsewhere == set(generator["RULES"])
 
 

@@ -1,4 +1,4 @@
-"""The grammar of vISA: Lark alone reads it as we do, and what is kept of it is safe."""
+"""The grammar of vISA: Lark alone gives the same trees as our reader, and the tables on disk are safe."""
 
 import contextlib
 import os
@@ -174,7 +174,7 @@ def test_deep_expressions_do_no_harm(inside):
         assemble(HEAD + f"mov (M1, 8) VD(0,{inside})<1> 1:d\nret (M1, 1)\n")
 
 
-# -- what is kept on disk ----------------------------------------------------------------------------------------------
+# -- tables on disk ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ NO_TEXT = {
     r"<h> for a destination": "h, v and w are any numbers",
     r"GRF or a number of bytes|a name, or|a variable of your own": "says what can stand there",
     r"(mov|add|two instructions) .*": "is another instruction, whose operands the user chooses",
-    r"(the type|the comma)$": "what is left out is marked",
+    r"(the type|the comma)$": "the mark is at missing text",
     r'"|\*/': "where a string or comment ends is the user's choice",
     r'\.global_function "name"|\.decl V32 ': "the user chooses the name",
     r"\(P\) ": "P is any predicate",
@@ -56,7 +56,7 @@ def hints():
 
 
 def texts(given):
-    """The texts that a hint gives: those in quotes, or what stands between ``or``, without what is said of them."""
+    """The texts of a hint: those in quotes, or between ``or``, without explanations."""
     if quoted := re.findall(r"'([^']*)'", given):
         return quoted
     bare = re.sub(
@@ -92,7 +92,7 @@ def applied(hint, lines):
 
 
 def line_of(line, place, found, text):
-    """The line with a text in the place of what is marked, or of the part of it that the text is for."""
+    """The line with a text in place of the marked part, or of the part of it that the text replaces."""
     before, marked, after = line[: place[0]], line[slice(*place)], line[place[1] :]
     if "leave out" in found["hint"]:
         return line.replace(text, "", 1)

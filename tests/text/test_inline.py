@@ -1,4 +1,4 @@
-"""Inline assembly: what is found in damaged and odd sources, and where its errors stand."""
+"""Inline assembly: snippets of damaged and odd sources, and the places of their errors."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_python_that_is_none_has_no_snippets():
 
 @pytest.mark.parametrize("columns", [0, 1, 7])
 def test_errors_stand_where_their_author_wrote_them(tmp_path, columns):
-    """Whatever stands in front of it, behind however many operands and escapes."""
+    """With any text in front of it, and any number of operands and escapes before."""
     path = tmp_path / "k.cpp"
     path.write_text(
         "\n" + " " * columns + 'asm("\\t\\x20{}\\n' + MOVE + '\\nmoo (M1, 16) %0 %1" : "=rw"(a) : "rw"(b));'

@@ -255,7 +255,7 @@ ASSEMBLED = {
 
 UNKNOWN = {
     **dict.fromkeys(("acos", "asin", "atan"), "the grammar reads them; the table of opcodes has none for them"),
-    "breakpoint": "stops in a debugger; there is none here",
+    "breakpoint": "stops in a debugger of the device",
 }
 """Those that the table does not have, with the reason."""
 

@@ -14,7 +14,7 @@ TEXT = f'.version 4.1\n.kernel "k"\n{DECLARATIONS}{BODY}ret (M1, 1)\n'
 
 
 def read(data):
-    """A module and its text, or what is wrong with it."""
+    """A module and its text, or the error's message."""
     try:
         module = visakit.read_module(data)
         return module, visakit.disassemble(module)

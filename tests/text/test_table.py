@@ -206,7 +206,7 @@ def test_the_reference_pages_are_those_of_the_table():
 
 
 def test_pages_of_executed_instructions_have_pseudo_code_and_an_example():
-    """One for each form that is executed, and none for what is refused."""
+    """One for each executed form, and none for refused ones."""
     shown = Counter(
         {p.stem: p.read_text().count("Effect, in pseudo-code:") for p in (ROOT / "docs" / "instructions").glob("*.md")}
     )

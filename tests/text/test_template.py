@@ -1,4 +1,4 @@
-"""``vasm --new``: what it writes assembles without a warning for every platform and type, and adds its arguments up."""
+"""``vasm --new``: its output assembles without a warning for every platform and type, and adds its arguments."""
 
 from itertools import product
 
