@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "tests" / "data" / "dap" / "protocol.json"
 OUTPUT = ROOT / "vsim" / "debug" / "dap" / "messages.py"
 HEAD = '''"""Bodies of messages of the Debug Adapter Protocol that the server writes; ``docs/generate_dap_messages.py`` writes
-them out of the published schema. Names of its own types begin with ``Dap``.
+them out of the published schema. Names that the generator adds begin with ``Dap``.
 """
 
 from __future__ import annotations

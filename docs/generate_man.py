@@ -129,7 +129,7 @@ def overview() -> str:
     for name, purpose in visakit.cli.SUMMARIES.items():
         lines += [".TP", f"\\fBvisakit\\-{name}\\fR(1)", escaped(f"{purpose[:1].upper()}{purpose[1:]}.")]
     lines += [".SH OPTIONS"]
-    for option, effect in (("--explain CODE", "Print what a message means, and exit."),
+    for option, effect in (("--explain CODE", "Explain a message, and exit."),
                            ("--install-completion", "Let the shell complete commands and options."),
                            ("--version", "Show the version and exit."), ("--help", "Show the commands and exit.")):  # fmt: skip
         lines += [".TP", f".B {escaped(option)}", effect]

@@ -382,7 +382,7 @@ def summary() -> str:
     """The output of ``visakit --help``."""
     lines = ["Usage: visakit COMMAND ...", ""]
     lines += [f"  {name:11}{what}" for name, what in SUMMARIES.items()]
-    lines += ["", "visakit COMMAND --help shows options and examples,", "visakit --explain CODE what a message means,"]
+    lines += ["", "visakit COMMAND --help shows options and examples,", "visakit --explain CODE explains a message,"]
     lines.append("visakit --install-completion lets the shell complete commands and options.")
     return "\n".join(lines)
 

@@ -360,7 +360,7 @@ def _open_in_place(path: str) -> int:
         handle = os.open(path, os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         if error.errno == errno.ENXIO:
-            raise OSError(errno.ENXIO, "nobody reads from this FIFO") from None
+            raise OSError(errno.ENXIO, "no process reads this FIFO") from None
         raise
     if hasattr(os, "set_blocking"):
         os.set_blocking(handle, True)

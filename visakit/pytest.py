@@ -279,7 +279,7 @@ def _array_of(kernel: Kernel, given: Mapping[str, object], name: str, wanted: np
     if not isinstance(array, np.ndarray):
         raise UsageError(f"'expect' names '{name}', which is not an array that a kernel writes: {array!r:.80}")
     if isinstance(wanted, np.ndarray) and np.may_share_memory(array, wanted):
-        raise UsageError(f"'expect' compares '{name}' with its own memory: pass a copy of what it is to hold")
+        raise UsageError(f"'expect' compares '{name}' with its own memory: pass a copy of the expected contents")
     return array
 
 

@@ -26,7 +26,7 @@ INPUTS, OUTPUT, SELECTION = "Inputs", "Output", "What is linked"
         ("vlink kernels.bin mine.o -o image.bin", "the compiler's program binary; what mine.o defines replaces it"),
         ("vlink main.o -L build -l math --gc-sections", "with build/libmath.a, without what nothing reaches"),
         ("vlink a.o b.o -r -o ab.o", "an object that can be linked again"),
-        ("vlink --archive libmath.a sin.o cos.o", "a library, from which links take what they need"),
+        ("vlink --archive libmath.a sin.o cos.o", "a library, of which links take the members that they need"),
         ("vlink main.o --map - --why-live helper", "a map, and why a function is kept"),
     )
 )

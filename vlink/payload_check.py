@@ -30,7 +30,7 @@ def check_payloads(
                 problem = _difference(definition.function, info, platform, grf_size)
                 if problem:
                     note = Label(Span(info.name, 0), "ze_info")
-                    hint = "link each text with the ze_info of its own compilation: same device, options and source"
+                    hint = "link each text with the ze_info of the same compilation: same device, options and source"
                     errors.add(Diagnostic("L021", problem, definition.span, hint, (note,)))
 
 

@@ -1,4 +1,4 @@
-"""The golden files: every message has one, the runner does what it says, and commands do the same in processes of their own."""
+"""Golden files: every message has one, the runner follows the format, and separate processes print the same."""
 
 import re
 import runpy
@@ -50,7 +50,7 @@ NOT_MENDED = {
     **dict.fromkeys(("K090", "K091", "K092"), "findings remain"),
     "S022": "the instruction is not executed",
     "S052": "takes a cluster",
-    "T060": "takes a launch file of its own",
+    "T060": "takes its own launch file",
 }
 """Codes whose golden files show no mended input, and why."""
 
@@ -170,7 +170,7 @@ def test_dots_stand_for_any_lines_and_are_kept():
     ("text", "message"),
     [
         ("# FILE x\n# RUN: vasm x\n", "no line '# RUN"),
-        ("# RUN: vasm x\n# STDERR\n# FILE x\n", "stands behind"),
+        ("# RUN: vasm x\n# STDERR\n# FILE x\n", "comes after"),
         ("# RUN: wasm x\n", "'wasm' is neither"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which engine runs a launch: native code, but for what is documented (U002), and never another in silence."""
+"""The engine of a launch: native code, except in the documented cases (U002), and never another engine in silence."""
 
 import io
 import json
@@ -48,9 +48,12 @@ REFUSED = {
     ),
     "message": ("svm_gather.4.4 (M1, 8) AT.0 X.0", "a message reaches byte 64 of 'X'"),
     "address": ("addr_add (M1, 8) A(1)<8> &X 0:uw", "an operand reaches element 8 of 'A', which has 8"),
-    "symbol": ("faddr nobody X(0,0)<1>", "'nobody' is not defined in 'faddr"),
-    "function": ("fcall (M1, 8) nobody 0 0", "function 'nobody' is not defined by 'fcall"),
-    "image": ("gather4_typed.R (M1, 8) T6 X.0 X.0 %null.0 %null.0 Y.0", "surface 0 is used as an image, but is none,"),
+    "symbol": ("faddr unknown X(0,0)<1>", "'unknown' is not defined in 'faddr"),
+    "function": ("fcall (M1, 8) unknown 0 0", "function 'unknown' is not defined by 'fcall"),
+    "image": (
+        "gather4_typed.R (M1, 8) T6 X.0 X.0 %null.0 %null.0 Y.0",
+        "surface 0 is used as an image, but is not one,",
+    ),
     "bindless": (
         "gather_scaled.4 (M1, 8) %bss 0:ud X.0 Y.0",
         "outside 'surface 0', which has 0 bytes, at offset 0",
@@ -70,7 +73,7 @@ def program(line, limit):
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_cannot_be_executed_is_a_fault_when_it_is(kind):
-    """Not before: what comes first is done, and where nobody comes to it nothing is wrong. Both engines say the same."""
+    """A launch that does not reach it ends well; else the instructions before it take effect, on both engines."""
     line, message = REFUSED[kind]
     found = []
     for engine in ENGINES:

@@ -108,7 +108,7 @@ def test_what_is_printed_is_bounded(monkeypatch):
     assert len(printed(b"%.2000000000a", (8, struct.pack("<d", 0.5)))) < 2 * 4200
     monkeypatch.setattr("vsim.observe.printf.MAXIMUM_TEXT", 10)
     assert printed(b"0123456789", one) == 2 * "0123456789"
-    assert printed(b"0123456789a", one) == "0123456789a\n<the rest of what the kernel printed is left out>\n"
+    assert printed(b"0123456789a", one) == "0123456789a\n<the rest of the kernel's output is left out>\n"
 
 
 def many_records(text, count):
@@ -122,12 +122,12 @@ def many_records(text, count):
 @pytest.mark.parametrize("begin", [0, 8])
 @pytest.mark.parametrize("mark", [b"\xff" * 4 + bytes(8), b"\xff" * 4, b""], ids=["behind", "at the end", "none"])
 def test_a_full_buffer_is_no_silence(begin, mark):
-    """A record without room is a mark in place of an address; the next record's place lies behind the buffer."""
+    """A record without room is a mark in place of an address; the next record would begin behind the buffer."""
     memory = AddressSpace()
     text = memory.allocate("strings", np.frombuffer(b"one\n\0", "u1").copy())
     data = bytes(begin) + struct.pack("<IQ", 1000, text.address) + mark
     buffer = memory.allocate("printf", np.frombuffer(data, "u1").copy())
-    rest = "\n<the rest of what the kernel printed is left out>\n"
+    rest = "\n<the rest of the kernel's output is left out>\n"
     assert PrintfRecords.of(buffer, memory, begin).text() == "one\n" + rest
 
 
@@ -154,7 +154,7 @@ def test_a_format_that_is_no_directive_is_read_in_one_pass():
 
 def test_writing_ends_in_time():
     records = many_records(b"foo\n", 1000)
-    assert records.text_until(0.0) == ("\n<the rest of what the kernel printed is left out>\n", False)
+    assert records.text_until(0.0) == ("\n<the rest of the kernel's output is left out>\n", False)
     assert records.text_until(float("inf")) == ("foo\n" * 1000, True)
     dispatch = SimpleNamespace(timeout=lambda seconds: SimulationError(Diagnostic("S040", f"{seconds} seconds")))
     assert records.in_time(dispatch, 0.0, None) is records and records.in_time(dispatch, 0.0, 1e9) == "foo\n" * 1000

@@ -97,7 +97,7 @@ def test_what_cannot_be_written_is_refused(tmp_path):
     refused(tmp_path / "no" / "x", "No such file")
     refused("/dev/full", "No space left")
     os.mkfifo(tmp_path / "fifo")
-    refused(tmp_path / "fifo", "nobody reads")
+    refused(tmp_path / "fifo", "no process reads")
     refused(f"{tmp_path}/a\0b", "null byte")
     assert read_only.read_bytes() == b"old" and names(tmp_path) == ["fifo", "loop", "x"]
 
@@ -332,7 +332,7 @@ for line in sys.stdin:
 
 
 def refused_outputs(folder, message, **how):
-    """All commands fail with the message, one line, and leave what was there; they run in one process."""
+    """All commands fail with the message, one line, and leave files unchanged; they run in one process."""
     path = os.pathsep.join([str(TESTS), str(ROOT)])
     environment = {**os.environ, "VISAKIT_CACHE": "off", "PYTHONPATH": path}
     words = [sys.executable, "-c", COMMANDS]
@@ -383,7 +383,7 @@ STREAMS = {
     "full": ">/dev/full",
     "errors full": "2>/dev/full",
     "both full": ">/dev/full 2>/dev/full",
-    "nobody reads": "2>&1 | true",
+    "no reader": "2>&1 | true",
 }
 LINES = {
     "vdis x.o": True,
@@ -407,7 +407,7 @@ def test_streams_that_are_closed_or_full_end_in_no_traceback(tmp_path, streams):
     (tmp_path / "wrong.visaasm").write_text(SMALL + "nothing\n")
     (tmp_path / "x.o").write_bytes(assemble_text(SMALL).object_bytes())
     (tmp_path / "x.bin").write_bytes(link([assemble_text(SMALL).object_bytes()]).to_bytes())
-    tried = dict(some(LINES.items(), 2 if streams in ("closed", "full", "nobody reads") else 3))
+    tried = dict(some(LINES.items(), 2 if streams in ("closed", "full", "no reader") else 3))
     lines = [
         f"({sys.executable} -m {module_of(tool)} {words} {STREAMS[streams]}); echo $? >> codes"
         for tool, _, words in (line.partition(" ") for line in tried)
@@ -417,7 +417,7 @@ def test_streams_that_are_closed_or_full_end_in_no_traceback(tmp_path, streams):
     )
     assert "Traceback" not in done.stderr and "Fatal" not in done.stderr and "Exception" not in done.stderr, done.stderr
     codes = [int(code) for code in (tmp_path / "codes").read_text().split()]
-    if streams == "nobody reads":
+    if streams == "no reader":
         return
     lost = streams in ("closed", "both closed", "all closed", "full", "both full")
     assert [not code for code in codes] == [good and not lost for good in tried.values()], done.stderr

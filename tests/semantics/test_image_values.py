@@ -447,7 +447,7 @@ def stored_channels(values, order, element, dtype):
 
 @pytest.mark.parametrize("format", some_of_each(ImageFormat.names(), lambda f: f.partition("_")[2], 2))
 def test_formats(format):
-    """Channels come out of what is stored, and go back into it: in their order, as integers, floats, or parts of the largest; what does not fit is clamped."""
+    """Reads and writes of texels: order of channels, integers, floats, parts of the largest, and clamping."""
     order, element = format.split("_")
     known = ImageFormat.parse(format)
     random = np.random.default_rng(5)
@@ -550,7 +550,7 @@ def test_a_buffer_is_no_image(engine):
     probe.buffer("B", bytes(64))
     probe.fill(X=("d", [0] * LANES), FOUND=("f", [0] * LANES * 4))
     probe.lines.append(f"gather4_typed.RGBA (M1, {LANES}) T8 X.0 X.0 %null.0 %null.0 FOUND.0")
-    with pytest.raises(SimulationError, match="surface 2 is used as an image, but is none, by 'gather4_typed"):
+    with pytest.raises(SimulationError, match="surface 2 is used as an image, but is not one, by 'gather4_typed"):
         probe.run(engine)
 
 
@@ -636,7 +636,7 @@ def test_typed_atomics(form, data):
 
 
 def test_typed_status():
-    """Bit i says that lane i's element lies in the image."""
+    """Bit i is set if lane i's element is in the image."""
     probe = probe_with(image_of(Random(1), 2), platform="dg2")
     probe.fill(X=("d", [0, 6, 7, -1, 3, 3, 3, 3]), Y=("d", [0, 4, 0, 0, 5, -1, 2, 4]), FOUND=("d", [7] * 8))
     probe.lines.append(f"lsc_load_status.tgm (M1, {LANES}) FOUND:d32 bti(0x2)[X,Y]:a32")

@@ -108,7 +108,7 @@ def test_offsets_behind_the_number_of_a_surface(bits, first, engine):
     ],
 )
 def test_a_single_payload_has_addresses_and_data(line, engine):
-    """Of two registers on pvc: offsets, then what is stored there."""
+    """Of two registers on pvc: offsets, then the data of the store."""
     data = "add (M1, 16) BOTH(1,0)<1> AT(0,0)<1;1,0> 1000:ud"
     assert found([data, line], engine)[1][:16].tolist() == [1000 + 4 * n for n in range(16)]
 
@@ -369,7 +369,7 @@ IMAGES = """\
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("what", TYPED)
 def test_typed_messages(what, engine):
-    """A raw message leaves what the instruction does: in the image, and in registers."""
+    """A raw message has the effect of the instruction: on the image, and on registers."""
     texels = np.arange(5 * 7 * 4, dtype="u4").reshape(5, 7, 4) * 3
     if "atomic" in what:
         texels = texels[..., :1].copy()
@@ -457,7 +457,7 @@ def test_a_block_of_an_image_has_room_in_its_message(engine):
         ("raw_sends.12.1.0.1 (M1, 16) 0xc:ud 0x2116001:ud", "the low slot group alone"),
         ("raw_sends.15.1.0.1 (M1, 16) 0xf:ud 0x2100501:ud", r"operation 1 \(lsc_load_strided\) of the load/store unit"),
         ("raw_sends.13.1.0.1 (M1, 16) 0xd:ud 0x6210051e:ud", r"operation 30 \(lsc_read_state_info\) of the typed"),
-        ("raw_sends.13.1.0.1 (M1, 16) 0xd:ud 0x2100502:ud", "images lie behind surfaces"),
+        ("raw_sends.13.1.0.1 (M1, 16) 0xd:ud 0x2100502:ud", "images are accessed through surfaces"),
         ("raw_sends.13.5.0.1 (M1, 16) 0xd:ud 0x62100502:ud", "room for 5 coordinates"),
     ],
 )

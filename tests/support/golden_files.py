@@ -1,6 +1,6 @@
 """Golden files: input, command line and expected output of a command in one file; tests/golden/README.md has the format.
 
-Commands run in this process, through the entry points that pyproject.toml names, in an empty directory of their own.
+Commands run in this process, through the entry points of pyproject.toml, each file's in an empty directory.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ VOLATILE = (
     (re.compile(r'seconds": [\d.e-]+'), 'seconds": 0.0'),
     (re.compile(rf"\b{re.escape(visakit.__version__)}\b"), "VERSION"),
 )
-"""What differs from run to run, and what is shown for it."""
+"""Text that differs from run to run, and its replacement."""
 ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
 
 
@@ -102,7 +102,7 @@ def _section(golden: Golden, header: str, body: str, is_output: bool) -> None:
     assert match
     kind, words, output, code = match.groups()
     if kind and is_output:
-        raise FormatProblem(f"'{header}' stands behind the expected output")
+        raise FormatProblem(f"'{header}' comes after the expected output")
     if kind == "FILE":
         golden.files[words] = (body.rstrip("\n") + "\n").encode() if body.strip() else b""
     elif kind == "HEX":

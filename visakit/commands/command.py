@@ -381,7 +381,7 @@ def _common_options(
         option(
             "--explain",
             "CODE",
-            "Print what a message means, and exit.",
+            "Explain a message, and exit.",
             DIAGNOSTICS,
             autocompletion=_codes,
             callback=_explain,

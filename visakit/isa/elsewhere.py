@@ -65,7 +65,7 @@ DIRECTIVES_ELSEWHERE = {
     **dict.fromkeys((".end", ".endkernel", ".end_kernel", ".endfunction", ".end_function"),
                     "none is needed: a kernel or function ends where the next one begins, or the file"),
     **dict.fromkeys((".func", ".entry", ".global", ".globl"),
-                    "write .kernel \"name\" for what is launched, .global_function \"name\" for what fcall names"),
+                    "write .kernel \"name\" for a kernel, .global_function \"name\" for a function that fcall names"),
     **dict.fromkeys((".text", ".section", ".data"), "there are no sections: leave the line out"),
     **dict.fromkeys((".reg", ".var", ".param", ".local"),
                     "write .decl NAME v_type=G type=d num_elts=8, and .input NAME offset=64 size=8 for an argument"),

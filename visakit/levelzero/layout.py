@@ -11,7 +11,7 @@ _TYPES: dict[str, CType] = {
     "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
     "i32": ctypes.c_int32, "i64": ctypes.c_int64, "f32": ctypes.c_float, "f64": ctypes.c_double,
 }  # fmt: skip
-"""Types of fields by their words; structures follow as they are made."""
+"""Types of fields by their words; each structure adds its own."""
 _FIELD = re.compile(r"(\w+)(?:\[(\d+)\])? (\w+)")
 
 

@@ -91,9 +91,9 @@ def read_container(data: bytes, name: str, with_symbols: bool = True) -> Contain
     if elf.machine not in (EM_INTELGT, EM_NONE) or elf.section(VISA) is None:
         names, hint = {s.name for s in elf.sections}, ""
         if ZE_INFO in names:
-            hint = "it is a zebin: vdis prints the texts in it, vlink and vsim take it as it is"
+            hint = "it is a zebin: vdis prints the texts in it, vlink and vsim read it unchanged"
         elif COMPATIBILITY in names:
-            hint = "it is what the compiler makes of a source without a kernel"
+            hint = "the compiler makes it of a source without a kernel"
         elif OLDER_BINARY in names:
             hint = OLDER_BINARY_HINT
         elif is_ctm(data):

@@ -308,7 +308,7 @@ class _Reader:
         for row in _rows(_SYMBOL[self.bits], table.data):
             name, info, _, where, value, size = row if wide else (row[0], row[3], row[4], row[5], row[1], row[2])
             if SHN_LORESERVE > where >= len(names):
-                raise ValueError(f"a symbol lies in section {where}, but there are {len(sections)}")
+                raise ValueError(f"a symbol is in section {where}, but there are {len(sections)}")
             section = names[where] if where < SHN_LORESERVE else "*"
             kind = info & 15
             binding = STB_LOCAL if info >> 4 == STB_LOCAL else STB_GLOBAL

@@ -307,7 +307,7 @@ def _compile(ffi: object, place: str) -> Path:
 
 
 def _failed(message: str, hint: str) -> FileError:
-    return FileError(Diagnostic("U005", message, None, f"{hint}; visakit doctor says what is there"))
+    return FileError(Diagnostic("U005", message, None, f"{hint}; visakit doctor shows what is installed"))
 
 
 def install_library(folder: str, name: str) -> Path:

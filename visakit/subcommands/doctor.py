@@ -57,7 +57,7 @@ def findings() -> list[Component]:
         Component(
             "ocloc", _first_line([driver, "query", "OCL_DRIVER_VERSION"]) or driver if driver else "", _OCLOC, False
         ),
-        Component("device", preferred_device() if driver else "", "what the compiler knows decides", False),
+        Component("device", preferred_device() if driver else "", "the compiler's devices decide", False),
         Component("devices of ocloc", ", ".join(known_devices()), "the compiler names them", False),
     ]
 

@@ -25,7 +25,7 @@ def unwritable_module(module: Module) -> str:
         if count > 1:
             return f"{count} kernels and functions are called '{name}'"
     for m in mismatched_sizes(module):
-        return f"'{m.function.name}' does not call '{m.target.name}' as it is declared"
+        return f"'{m.function.name}' calls '{m.target.name}' with other sizes than it declares"
     return ""
 
 

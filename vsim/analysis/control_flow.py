@@ -1,6 +1,6 @@
 """Control flow of one function: basic blocks, labels, subroutines, and the successors of an instruction.
 
-An instruction is named by its number, its *pc*. Its record in the instruction table says what it does to control flow
+An instruction is named by its number, its *pc*. Its record in the instruction table defines its control flow
 (:class:`visakit.isa.record.Flow`); nothing here knows a mnemonic. A block is named by the pc of its first instruction,
 a subroutine (the target of ``call``) by that of its mark.
 

@@ -2,8 +2,8 @@
 
 A register allocator gives a variable whole registers, or a place in a register that its alignment allows. So a variable
 of a register or more takes whole registers; a smaller one takes its bytes, twice as many where its alignment is larger
-than it, as parts between remain empty (the estimate of Intel's compiler). ``%r0``, which says where a thread is,
-occupies a register as long as it is read, and so do arguments and results of calls.
+than it, as parts between remain empty (the estimate of Intel's compiler). ``%r0``, which identifies a thread, occupies
+a register until its last read, and so do arguments and results of calls.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ def _groups(console: Console, rest: str) -> None:
         console.write(f"in flight: {lane_list(running)}")
 
 
-@_info("registers", "variables of the function that its instructions use, and predicates; or those that are named")
+@_info("registers", "variables of the function that its instructions use, and predicates; or only the named ones")
 def _registers(console: Console, rest: str) -> None:
     session = console.session
     function = session.here.function

@@ -47,7 +47,7 @@ def continue_(console: Console, words: CommandWords) -> None:
 
 @command("detach", "", RUN)
 def detach(console: Console, words: CommandWords) -> None:
-    """Let the launch end without stops, and leave the debugger; a program of 'visakit exec' goes on."""
+    """Let the launch end without stops, and leave the debugger; a program of 'visakit exec' continues."""
     stop = console.session.detach()
     if stop is not None and stop.reason == "interrupt":
         console.show_stop(stop)

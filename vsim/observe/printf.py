@@ -36,7 +36,7 @@ MAXIMUM_TEXT = 1 << 26
 """Characters that a launch may print. Records of eight bytes may print texts of 64 KiB each."""
 _NO_ROOM = 0xFFFF_FFFF
 """The first half of the address in the record that did not fit into the buffer; its other half is not written."""
-_REST = "\n<the rest of what the kernel printed is left out>\n"
+_REST = "\n<the rest of the kernel's output is left out>\n"
 
 Value = str | float | tuple[float, ...]
 """A text, a number or a vector."""

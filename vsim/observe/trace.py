@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 LARGE = 1 << 24
 """Unsigned numbers from here on are shown in hexadecimal."""
 NO_MATCH = "S015"
-_HEADER = "# group, thread, function+instruction, line, lanes that execute, instruction; what it read -> what it wrote"
+_HEADER = "# group, thread, function+instruction, line, lanes that execute, instruction; values read -> values written"
 _NAMED_BY_WORDS = (VARIABLES, INSTRUCTIONS, MEMORY)
 
 

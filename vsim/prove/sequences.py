@@ -192,7 +192,7 @@ class Variation:
 
     def __str__(self) -> str:
         modified = [f"{modifier}{name}" for name, modifier in self.modifiers]
-        return " ".join(w for w in (self.type, "sat" if self.saturate else "", *modified) if w) or "as it is"
+        return " ".join(w for w in (self.type, "sat" if self.saturate else "", *modified) if w) or "unmodified"
 
 
 def varied(sequence: Sequence, variation: Variation) -> Sequence:

@@ -483,7 +483,7 @@ def _image_space(m: Message) -> Space:
     """The surface of an image."""
     space = _lsc_space(m)
     if space.kind not in ("bti", "bss"):
-        raise NoEquivalent("images lie behind surfaces, and its descriptor names none")
+        raise NoEquivalent("images are accessed through surfaces, and its descriptor names none")
     if space.offset:
         raise NoEquivalent("offsets of an extended descriptor are for bytes, not for texels")
     return space

@@ -289,7 +289,7 @@ def _extreme(name: str, relation: str) -> None:
 
         def step() -> None:
             left, right = x(), y()
-            if t.is_float:  # Before the comparison: what is left is one instruction of x86.
+            if t.is_float:  # Before the comparison, so that the rest is one instruction of x86.
                 right = a.select(right != right, left, right)
             write(a.select(better(left, right), left, right), mask())
 

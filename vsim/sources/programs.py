@@ -70,7 +70,7 @@ def linked(program: Loaded) -> LinkedImage:
     image = read_program(program.data, program.name, wanted)
     if wanted not in (None, image.platform or wanted) and not is_compiled(program.data):
         raise UsageError(
-            "--platform says what a source is compiled for, and which part of a zebin is meant; "
+            "--platform chooses the device of a source's compilation, and the part of a zebin; "
             f"'{program.name}' is an image for {image.platform}, not for {wanted}"
         )
     return image

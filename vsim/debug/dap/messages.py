@@ -1,5 +1,5 @@
 """Bodies of messages of the Debug Adapter Protocol that the server writes; ``docs/generate_dap_messages.py`` writes
-them out of the published schema. Names of its own types begin with ``Dap``.
+them out of the published schema. Names that the generator adds begin with ``Dap``.
 """
 
 from __future__ import annotations

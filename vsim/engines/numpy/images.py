@@ -70,7 +70,7 @@ class BatchImages:
 
     def _view(self, image: Buffer | SurfaceImage | None, number: int, instruction: Instruction) -> ImageView:
         if not isinstance(image, SurfaceImage):
-            raise self.faults.at(0, 0, f"surface {number} is used as an image, but is none,", instruction)
+            raise self.faults.at(0, 0, f"surface {number} is used as an image, but is not one,", instruction)
         sizes = [np.full((1, 1), n, np.int32) for n in image.sizes]
         memory = ImageSpace(image.name, image.bytes, np.zeros((1, 1), np.int64), image.array.nbytes)
         return ImageView(image.kind, sizes, memory)

@@ -175,7 +175,7 @@ def compile_object(text: str, quick: bool = False) -> bytes:
 
 
 def _object_code(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:
-    """Native object code that calls functions of other objects through a table of addresses of its own: they may lie
+    """Native object code that calls functions of other objects through a table of addresses in the object: they may lie
     anywhere, and the memory of the table is reserved with that of the object (``loaded``).
     """
     for function in module.functions:

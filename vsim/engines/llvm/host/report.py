@@ -140,7 +140,7 @@ def _what(dispatch: Dispatch, record: FaultRecord, function: Function, instructi
     if record.kind == cx.REGISTER:
         return layout_of(function, dispatch.grf_size).outside(record.address)
     if record.kind == cx.IMAGE:
-        return f"surface {record.number} is used as an image, but is none,"
+        return f"surface {record.number} is used as an image, but is not one,"
     if record.kind in _WRITES and (written := _read_only(dispatch, record)):
         return f"write of {record.bytes} bytes to {written}"
     return f"access of {record.bytes} bytes outside {_memory(dispatch, record)}"

@@ -256,7 +256,7 @@ class FunctionLowering:
         state = self.state
         converged = start in state.reconvergence.converged
         running: Mask = self.masks.work_items() if converged else self.masks.load_running()
-        if running is not True:  # A thread without running lanes goes on elsewhere.
+        if running is not True:  # A thread without running lanes continues elsewhere.
             state.b.nonempty.add(running.text)
         at = state.at = Position(start, running, converged)
         self._place_in_others(at)

@@ -49,7 +49,7 @@ class ThreadClocks(Observer):
             self._call("clock_arrive", ring=self._ring(), clock=self._clock(), later=self._later())
 
     def _left(self) -> None:
-        """The thread goes on behind the barrier of its group."""
+        """The thread continues behind the barrier of its group."""
         b, number = self.state.b, self.first + self.state.at.pc
         waits = b.field(self._block(), cx.CLOCKS_WAITS, "ptr")
         site, later = b.offset(waits, number * cx.WAIT_SIZE), self._later()
