@@ -15,8 +15,9 @@ from visakit.language.platforms import MAXIMUM_GRF_SIZE, PLATFORMS, Platform
 from visakit.language.program import Fields, Function, Instruction
 from visakit.rules.instruction_rules import Rules
 from visakit.text.binder import Binder
+from visakit.text.execution_syntax import ExecutionSyntax, is_execution
 from visakit.text.instruction_syntax import is_pure, operands_of
-from visakit.text.operand_syntax import ExecutionSyntax, OperandSyntax, OptionalVectorSyntax, is_execution
+from visakit.text.operand_syntax import OperandSyntax, OptionalVectorSyntax
 from visakit.text.problem import Problem
 from visakit.text.suffixes import elsewhere, resolve
 from visakit.text.syntax import (

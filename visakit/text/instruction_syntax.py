@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import visakit.text.lsc_syntax  # noqa: F401 # its classes enter themselves into FORMS
 from visakit.isa import InstructionDesc
-from visakit.text.operand_syntax import FORMS, KINDS, ModesSyntax, OperandSyntax
+from visakit.text.execution_syntax import ModesSyntax
+from visakit.text.operand_syntax import FORMS, KINDS, OperandSyntax
 
 
 def _operand_syntax(text: str, desc: InstructionDesc) -> OperandSyntax:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from visakit.language.operands import General
 from visakit.language.program import Function, Instruction
 from vsim.analysis.known_values import KnownValues
-from vsim.semantics.descriptors import KNOWN
+from vsim.semantics.raw_message import KNOWN
 from vsim.semantics.refused import RAW_MESSAGES
 from vsim.semantics.registers import layout_of
 

@@ -13,9 +13,9 @@ from visakit.isa.record import Flow
 from visakit.language.program import SCRATCH, Function, Instruction
 from visakit.objects.image import LinkedImage
 from vsim.analysis.control_flow import control_flow
-from vsim.semantics.descriptors import AtRunTime, NoEquivalent
 from vsim.semantics.lsc import address_kind
 from vsim.semantics.messages import equivalent
+from vsim.semantics.raw_message import AtRunTime, NoEquivalent
 from vsim.semantics.refused import RAW_MESSAGES, REFUSED, returns_to_nobody
 
 

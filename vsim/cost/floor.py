@@ -23,8 +23,8 @@ from visakit.rules.message_sizes import DATA, message_sizes
 from vsim.cost.constants import COMPILER, Constant, constant, most_threads, table
 from vsim.profile.pipes import FPU, INT, pipe_of
 from vsim.profile.profile import KernelProfile
-from vsim.semantics.descriptors import NoEquivalent
 from vsim.semantics.messages import meaning
+from vsim.semantics.raw_message import NoEquivalent
 from vsim.semantics.registers import operand_type
 
 EM, XMX = "EM", "XMX"

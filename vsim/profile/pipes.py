@@ -7,8 +7,8 @@ from visakit.isa.record import MemoryKind, Pipe
 from visakit.language.operands import Predicate
 from visakit.language.program import Function, Instruction
 from vsim.analysis.atomics import is_local
-from vsim.semantics.descriptors import NoEquivalent
 from vsim.semantics.messages import meaning
+from vsim.semantics.raw_message import NoEquivalent
 from vsim.semantics.registers import operand_type
 
 FPU, INT, SEND = "FPU", "INT", "SEND"

@@ -15,10 +15,10 @@ from vsim.observe.printf import string_at
 from vsim.prove.bounds import PropertyViolation
 from vsim.prove.verdict import Remark
 from vsim.symbolic import terms
-from vsim.symbolic.launch import SymbolicBuffer, SymbolicLaunch
+from vsim.symbolic.launch import SymbolicLaunch
 from vsim.symbolic.memory import ExecutedMessage, LaneAccess
 from vsim.symbolic.queries import Possible, Solver
-from vsim.symbolic.spaces import FLAT, WRITE
+from vsim.symbolic.spaces import FLAT, WRITE, SymbolicBuffer
 from vsim.symbolic.terms import Condition
 from vsim.symbolic.thread import SymbolicThread
 

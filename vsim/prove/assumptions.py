@@ -19,7 +19,8 @@ from visakit.resources import resource
 from vsim.launch.element_types import pointed_type
 from vsim.launch.launch import SCALAR_TYPES
 from vsim.symbolic import terms
-from vsim.symbolic.launch import AXES, KnownElements, SymbolicLaunch
+from vsim.symbolic.launch import AXES, SymbolicLaunch
+from vsim.symbolic.spaces import KnownElements
 from vsim.symbolic.symbols import Uniformity
 from vsim.symbolic.terms import Condition, Term
 

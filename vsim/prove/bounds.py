@@ -8,10 +8,10 @@ from typing import NamedTuple
 from vsim.memory.memory import SLM_ADDRESS_MASK
 from vsim.prove.verdict import Remark
 from vsim.symbolic import terms
-from vsim.symbolic.launch import SymbolicBuffer, SymbolicLaunch
+from vsim.symbolic.launch import SymbolicLaunch
 from vsim.symbolic.memory import ExecutedMessage, LaneAccess
 from vsim.symbolic.queries import Possible, Solver
-from vsim.symbolic.spaces import LOCAL, READ
+from vsim.symbolic.spaces import LOCAL, READ, SymbolicBuffer
 from vsim.symbolic.terms import Condition, Term
 from vsim.symbolic.thread import SymbolicThread
 

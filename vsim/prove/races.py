@@ -21,12 +21,12 @@ from vsim.prove.bounds import PropertyViolation, inside, offset_in
 from vsim.prove.verdict import Remark
 from vsim.semantics.memory import execution_of
 from vsim.symbolic import terms
-from vsim.symbolic.launch import THREAD, SymbolicBuffer, SymbolicLaunch
+from vsim.symbolic.launch import THREAD, SymbolicLaunch
 from vsim.symbolic.limits import Undecided
 from vsim.symbolic.memory import ExecutedMessage, LaneAccess
 from vsim.symbolic.places import any_of
 from vsim.symbolic.queries import Possible, Solver
-from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY
+from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY, SymbolicBuffer
 from vsim.symbolic.symbols import NO_LANE, Uniformity
 from vsim.symbolic.terms import Condition, Term, term_key
 from vsim.symbolic.thread import SymbolicThread

@@ -24,9 +24,10 @@ from vsim.prove.bounds import PropertyViolation
 from vsim.prove.subject import Subject
 from vsim.prove.undefined import INDIRECT, LEFT_BY_LOOPS, unfollowed_loads
 from vsim.symbolic import terms
-from vsim.symbolic.launch import LoadedValue, SymbolicLaunch
+from vsim.symbolic.launch import SymbolicLaunch
 from vsim.symbolic.limits import Limits, Undecided
 from vsim.symbolic.queries import Possible, Solver
+from vsim.symbolic.spaces import LoadedValue
 from vsim.symbolic.symbols import Uniformity
 from vsim.symbolic.terms import Condition, Term
 

@@ -14,8 +14,8 @@ from visakit.isa.record import Access, MemoryKind
 from visakit.isa.systolic import FLOATS, NAMES
 from visakit.language.program import Function, Instruction
 from visakit.language.types import BF, DF, HF, F
-from vsim.semantics.descriptors import AtRunTime
 from vsim.semantics.messages import equivalent
+from vsim.semantics.raw_message import AtRunTime
 from vsim.semantics.refused import RAW_MESSAGES
 from vsim.semantics.registers import operand_type
 

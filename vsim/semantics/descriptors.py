@@ -6,8 +6,8 @@ that are *not* written), surface 2 in bits 0 to 7, no header in bit 19. With a p
 lanes and registers of 32 bytes, that is ``lsc_store_quad.ugm (M1, 16) bti(0x2)[A.0]:a32 A.64:d32.xy``.
 
 A descriptor may be in a register. Where its value is known before the kernel runs, the instruction says it
-(:data:`KNOWN`); else it is decoded when the message is sent. Of an extended descriptor in a register the surface alone
-counts; only constant descriptors have offsets.
+(``KNOWN`` of :mod:`vsim.semantics.raw_message`); else it is decoded when the message is sent. Of an extended descriptor
+in a register the surface alone counts; only constant descriptors have offsets.
 """
 
 from __future__ import annotations
@@ -28,18 +28,12 @@ from visakit.isa.enums import (
 )
 from visakit.isa.record import Access, InstructionDesc
 from visakit.language import types
-from visakit.language.operands import NULL, Execution, Immediate, Raw, VectorOperand
-from visakit.language.program import Fields, Instruction
+from visakit.language.operands import NULL, Immediate, Raw, VectorOperand
+from visakit.language.program import Fields
+from vsim.semantics.raw_message import DATA_PORT_0, DATA_PORT_1, LSC_UNITS, TYPED_UNIT, Message, NoEquivalent
 
-DATA_PORT_0, DATA_PORT_1 = 10, 12
-LSC_UNITS = {15: "ugm", 14: "slm", 1: "ugml"}
-TYPED_UNIT = 13
-MEMORY_UNITS = (DATA_PORT_0, DATA_PORT_1, TYPED_UNIT, *LSC_UNITS)
-KNOWN = "known"
-"""The field of a raw message with the values of descriptors that are in registers, by the names of their fields."""
 LSC_OPCODE, TYPED_OPCODE = 0x89, 0x8A
 LSC_FENCE = 0x1F
-HEADER = 1 << 19
 _ALL_BITS = 0xFFFFFFFF
 _STATELESS, _SLM, _BINDLESS = (253, 255), 254, 252
 _HANDLE = 0xFFFFFFC0
@@ -67,93 +61,6 @@ _OTHERS_OF_PORT_1 = {
     0x13: "A64 atomic on words", 0x14: "A64 block read", 0x15: "A64 block write", 0x1C: "float atomic on halves",
     0x1D: "A64 float atomic", 0x1E: "A64 float atomic on halves",
 }  # fmt: skip
-
-
-class NoEquivalent(Exception):
-    """No instruction is equivalent to the message; the text says why."""
-
-
-class AtRunTime(NoEquivalent):
-    """The descriptor of a message to memory is known when it is sent."""
-
-
-# -- messages --------------------------------------------------------------------------------------------------
-
-
-class Message:
-    """A raw message: descriptors, and the payload as address part (behind the header) and data part.
-
-    Attributes:
-        given: the descriptor; None if it is not known.
-        extended: the extended descriptor; None if it is not known.
-        is_number: whether the extended descriptor is written as a number.
-        second: the second payload; None if the first has addresses and data.
-        sent, stored, loaded: registers of the first payload, of the block of a matrix, and of the result.
-    """
-
-    def __init__(self, instruction: Instruction, grf_size: int) -> None:
-        args, known = instruction.args, instruction.args.get(KNOWN, {})
-        self.grf_size = grf_size
-        self.execution: Execution = args["exec"]
-        self.dst: Raw = args["dst"]
-        self.given: int | None = known.get("desc", _number(args["desc"]))
-        self.second: Raw | None
-        if "src0" in args:
-            self.first, self.second = args["src0"], args["src1"] if args["src1_grfs"] else None
-            self.surface: VectorOperand = args["ex_desc"]
-            self.extended: int | None = known.get("ex_desc", _number(self.surface))
-            self.sent = args["src0_grfs"]
-        else:
-            self.first, self.second = args["src"], None
-            self.extended = args["ex_desc"]
-            self.surface = Immediate(types.UD, args["ex_desc"])
-            self.sent = args["src_grfs"]
-        self.stored = args["src1_grfs"] if self.second else self.sent - 1
-        self.is_number = isinstance(self.surface, Immediate)
-        self.unit = args.get("sfid") or (self.extended or 0) & 15
-        self.loaded = args["dst_grfs"]
-
-    @property
-    def descriptor(self) -> int:
-        """The descriptor.
-
-        Raises:
-            NoEquivalent: it is not known; of messages to memory :class:`AtRunTime`.
-        """
-        if self.given is None:
-            kind = AtRunTime if self.unit in MEMORY_UNITS else NoEquivalent
-            raise kind(f"its descriptor is not a constant, as messages to unit {self.unit} need it")
-        return self.given
-
-    @property
-    def has_header(self) -> bool:
-        """Whether a register precedes the addresses: of messages to data ports alone."""
-        return self.unit in (DATA_PORT_0, DATA_PORT_1) and bool(self.descriptor & HEADER)
-
-    @property
-    def address(self) -> Raw:
-        """The address part."""
-        return Raw(self.first.var, self.first.offset + self.grf_size) if self.has_header else self.first
-
-    def field(self, low: int, bits: int) -> int:
-        """Bits of the descriptor."""
-        return self.descriptor >> low & ((1 << bits) - 1)
-
-    def registers(self, size: int) -> int:
-        """How many registers so many bytes take."""
-        return -(-size // self.grf_size)
-
-    def behind(self, raw: Raw, size: int) -> Raw:
-        """The register behind ``size`` bytes of a payload."""
-        return Raw(raw.var, raw.offset + self.registers(size) * self.grf_size)
-
-    def data(self, addresses: int) -> Raw:
-        """The data part: the second payload, or what follows so many bytes of addresses."""
-        return self.second or self.behind(self.address, addresses)
-
-
-def _number(op: VectorOperand) -> int | None:
-    return int(op.bits) if isinstance(op, Immediate) else None
 
 
 def _signed(bits: int, count: int) -> int:
@@ -525,10 +432,10 @@ def _typed(m: Message, desc: InstructionDesc, space: Space, data_size: str, elem
 
 
 def memory_instruction(m: Message) -> Lsc:
-    """The instruction that a message to one of :data:`MEMORY_UNITS` is.
+    """The instruction that is equivalent to a message to one of the memory units.
 
     Raises:
-        NoEquivalent: no instruction has its effect, or (:class:`AtRunTime`) that shows when it is sent.
+        NoEquivalent: no instruction has its effect, or (``AtRunTime``) that shows when it is sent.
     """
     if m.unit == DATA_PORT_0:
         return _data_port_0(m)

@@ -14,17 +14,9 @@ from visakit.language.operands import ACTIVE_LANES
 from visakit.language.program import Instruction
 from vsim.semantics.algebra import Lanes, Machine, Step
 from vsim.semantics.core import SEMANTICS, nothing, semantics
-from vsim.semantics.descriptors import (
-    DATA_PORT_0,
-    DATA_PORT_1,
-    KNOWN,
-    MEMORY_UNITS,
-    AtRunTime,
-    Message,
-    NoEquivalent,
-    memory_instruction,
-)
+from vsim.semantics.descriptors import memory_instruction
 from vsim.semantics.flow import arrival
+from vsim.semantics.raw_message import DATA_PORT_0, DATA_PORT_1, KNOWN, MEMORY_UNITS, AtRunTime, Message, NoEquivalent
 from vsim.semantics.refused import RAW_MESSAGES
 
 GATEWAY, THREAD_SPAWNER = 3, 7

@@ -20,11 +20,10 @@ from visakit.objects.image import SLOT
 from vsim.launch.bound_launch import PRIVATE_MEMORY
 from vsim.memory.memory import SLM_ADDRESS_MASK
 from vsim.symbolic import terms
-from vsim.symbolic.launch import SymbolicBuffer
 from vsim.symbolic.limits import Undecided
 from vsim.symbolic.loop_terms import where_known
 from vsim.symbolic.memory import LanewiseAccess, SymbolicMemory
-from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY, WRITE, SymbolicSpace
+from vsim.symbolic.spaces import ATOMIC, LOCAL, READ, SCRATCH_MEMORY, WRITE, SymbolicBuffer, SymbolicSpace
 from vsim.symbolic.symbols import NO_LANE
 from vsim.symbolic.terms import Condition, Term, identity, term_key
 

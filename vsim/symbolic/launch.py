@@ -23,7 +23,17 @@ from vsim.symbolic.algebra import SymbolicAlgebra
 from vsim.symbolic.floats import UninterpretedFloats
 from vsim.symbolic.limits import Limits, answer_of
 from vsim.symbolic.registers import Piece, SymbolicRegisters, pieces_of
-from vsim.symbolic.spaces import FLAT, HANDLES, LOCAL, SCRATCH_MEMORY, TABLE, SymbolicSpace
+from vsim.symbolic.spaces import (
+    FLAT,
+    HANDLES,
+    LOCAL,
+    SCRATCH_MEMORY,
+    TABLE,
+    KnownElements,
+    LoadedValue,
+    SymbolicBuffer,
+    SymbolicSpace,
+)
 from vsim.symbolic.symbols import Symbols, Uniformity
 from vsim.symbolic.terms import Condition, Term
 from vsim.symbolic.thread import loops_in
@@ -41,48 +51,12 @@ THREAD = "thread"
 """The symbol of the number of the thread in its group."""
 
 
-@dataclass
-class SymbolicBuffer:
-    """Memory at an address, of a size that may be a symbol of 64 bits; ``argument`` is the number of its argument."""
-
-    name: str
-    address: int
-    size: Term
-    is_writable: bool = True
-    argument: int | None = None
-
-
 @dataclass(frozen=True)
 class NdRangeShape:
     """What is fixed of the ND-range: the dimensions of launches, and sizes of a group where they are numbers."""
 
     dimensions: int
     local_size: tuple[int | None, int | None, int | None]
-
-
-@dataclass
-class LoadedValue:
-    """A symbol of a load: the bytes at ``address + offset``."""
-
-    symbol: Term
-    space: SymbolicSpace
-    address: Term
-    offset: int
-    size: int
-
-
-@dataclass
-class KnownElements:
-    """What is assumed of each element of an array: a condition on a symbol that stands for any of them."""
-
-    symbol: Term
-    condition: Condition = True
-
-    def of(self, element: Term) -> Condition:
-        """The condition on an element."""
-        if isinstance(self.condition, bool):
-            return self.condition
-        return z3.substitute(self.condition, (self.symbol, terms.expression(element, self.symbol.size())))
 
 
 @dataclass
@@ -259,7 +233,7 @@ class SymbolicLaunch:
             return [SymbolicBuffer(b.name, 0, b.size, b.is_writable, b.argument) for b in found]
         if space.kind != FLAT:
             return []
-        values = numerals(address)
+        values = terms.numerals(address)
         slots = values | {value // SLOT for value in values}  # a high half alone is a slot
         return [b for b in self.buffers if b.address // SLOT in slots]
 
@@ -477,33 +451,3 @@ def _low_products(x: Term, y: Term, product: Term) -> Iterator[tuple[Term, Term]
         low = [z3.Extract(high, 0, t) for t in (x, y, product)]
         yield low[0] * low[1], low[2]
         yield low[1] * low[0], low[2]
-
-
-def numerals(term: Term) -> set[int]:
-    """The numbers in a term of 64 bits."""
-    if isinstance(term, int):
-        return {term}
-    found, seen, work = set[int](), set[int](), [term]
-    while work:
-        own = work.pop()
-        if terms.identity(own) in seen:
-            continue
-        seen.add(terms.identity(own))
-        if z3.is_bv_value(own):
-            found.add(own.as_long())
-        elif z3.is_bv(own):
-            children = own.children()
-            work += children
-            if own.decl().kind() == z3.Z3_OP_CONCAT:
-                found |= _parts(children)
-    return found
-
-
-def _parts(children: list[Term]) -> set[int]:
-    """The numbers among the parts of a term, highest first, each with zeros in the place of the parts below it."""
-    found, low = set[int](), 0
-    for part in reversed(children):
-        if z3.is_bv_value(part):
-            found.add(part.as_long() << low)
-        low += part.size()
-    return found

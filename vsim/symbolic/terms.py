@@ -313,3 +313,33 @@ def below(x: Term, y: Term, bits: int, with_sign: bool) -> Condition:
         return False
     left, right = expression(x, bits), expression(y, bits)
     return left < right if with_sign else z3.ULT(left, right)
+
+
+def numerals(term: Term) -> set[int]:
+    """The numbers in a term of 64 bits."""
+    if isinstance(term, int):
+        return {term}
+    found, seen, work = set[int](), set[int](), [term]
+    while work:
+        own = work.pop()
+        if identity(own) in seen:
+            continue
+        seen.add(identity(own))
+        if z3.is_bv_value(own):
+            found.add(own.as_long())
+        elif z3.is_bv(own):
+            children = own.children()
+            work += children
+            if own.decl().kind() == z3.Z3_OP_CONCAT:
+                found |= _parts(children)
+    return found
+
+
+def _parts(children: list[Term]) -> set[int]:
+    """The numbers among the parts of a term, highest first, each with zeros in the place of the parts below it."""
+    found, low = set[int](), 0
+    for part in reversed(children):
+        if z3.is_bv_value(part):
+            found.add(part.as_long() << low)
+        low += part.size()
+    return found
